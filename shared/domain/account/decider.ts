@@ -1,0 +1,50 @@
+import type { Decider } from '../decider.ts';
+import { Rejection } from '../rejection.ts';
+import type { AccountEvent, KeyData } from './events.ts';
+
+export type AccountCommand =
+  | { type: 'open_account'; name: string }
+  | { type: 'issue_key'; key: KeyData }
+  | { type: 'revoke_key'; key_id: string };
+
+export interface AccountState {
+  opened: boolean;
+  keys: Readonly<Record<string, KeyData & { revoked: boolean }>>;
+}
+
+function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
+  if (command.type === 'open_account') {
+    if (state.opened) throw new Rejection('account_exists', 'The account is open already.');
+    return [{ type: 'account.opened.v1', data: { name: command.name } }];
+  }
+  if (!state.opened) throw new Rejection('account_missing', 'There is no such account.');
+  switch (command.type) {
+    case 'issue_key':
+      if (state.keys[command.key.key_id]) throw new Rejection('key_exists', 'A key of this id was issued already.');
+      return [{ type: 'account.key_issued.v1', data: command.key }];
+    case 'revoke_key': {
+      const key = state.keys[command.key_id];
+      if (!key) throw new Rejection('key_missing', 'The account has no such key.');
+      const { revoked, ...data } = key;
+      return revoked ? [] : [{ type: 'account.key_revoked.v1', data }];
+    }
+    default:
+      return command satisfies never;
+  }
+}
+
+function evolve(state: AccountState, event: AccountEvent): AccountState {
+  switch (event.type) {
+    case 'account.opened.v1':
+      return { ...state, opened: true };
+    case 'account.key_issued.v1':
+      return { ...state, keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: false } } };
+    case 'account.key_revoked.v1':
+      return { ...state, keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: true } } };
+    default:
+      return event satisfies never;
+  }
+}
+
+/** An account and its API keys. Revoking a revoked key decides nothing; it is done already. */
+export const account: Decider<AccountCommand, AccountState, AccountEvent> = { initialState: { opened: false, keys: {} }, decide, evolve };

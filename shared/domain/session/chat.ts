@@ -1,0 +1,29 @@
+/**
+ * The shapes of the chat completions API that a conversation is made of. They are the provider's, to the letter: the
+ * recorded request hash is taken over exactly this body.
+ */
+export interface ToolCallRequest {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
+}
+
+export type ChatMessage =
+  | { role: 'system' | 'user'; content: string }
+  | { role: 'assistant'; content: string | null; tool_calls?: ToolCallRequest[] }
+  | { role: 'tool'; content: string; tool_call_id: string };
+
+export interface ToolDefinition {
+  type: 'function';
+  function: { name: string; description: string; parameters: Record<string, unknown> };
+}
+
+/** What a request says beside its messages. `model` is the provider's own name for it. */
+export interface ChatSettings {
+  model: string;
+  max_completion_tokens?: number;
+  tools?: ToolDefinition[];
+}
+
+/** The body of one chat completion request. */
+export type ChatRequest = ChatSettings & { messages: ChatMessage[] };

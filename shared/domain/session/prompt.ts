@@ -1,0 +1,55 @@
+import type { ChatMessage, ChatRequest, ChatSettings, ToolCallRequest } from './chat.ts';
+import type { SessionEvent, ToolCalledData } from './events.ts';
+
+/** A turn as far as its events go. */
+export interface Turn {
+  turn: number;
+  input: string;
+  tool_calls: ToolCalledData[];
+  /** Undefined unless the turn completed: a turn without an answer is never shown to the model again. */
+  output: string | undefined;
+}
+
+/** The turns in a run of session events, oldest first. Events of a turn whose start is not among them are left out. */
+export function turnsOf(events: readonly SessionEvent[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const event of events) {
+    if (event.type === 'session.turn_started.v1') turns.push({ turn: event.data.turn, input: event.data.input, tool_calls: [], output: undefined });
+    const turn = turns.at(-1);
+    if (!turn) continue;
+    if (event.type === 'session.tool_called.v1') turn.tool_calls.push(event.data);
+    if (event.type === 'session.turn_completed.v1') turn.output = event.data.output;
+  }
+  return turns;
+}
+
+/** The messages of one turn's tool rounds: each assistant message is followed by a result for every call that it made. */
+function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
+  const rounds = Map.groupBy(calls, (call) => call.round);
+  return [...rounds.values()].flatMap((round): ChatMessage[] => [
+    { role: 'assistant', content: round[0]?.content ?? null, tool_calls: round.map(toolCallRequest) },
+    ...round.map((call): ChatMessage => ({ role: 'tool', content: call.result, tool_call_id: call.call_id })),
+  ]);
+}
+
+const toolCallRequest = (call: ToolCalledData): ToolCallRequest => ({
+  id: call.call_id,
+  type: 'function',
+  function: { name: call.tool, arguments: call.arguments },
+});
+
+/** The messages that stand for one turn: what was asked, the tool rounds, and the answer if there is one. */
+export const turnMessages = (turn: Turn): ChatMessage[] => [
+  { role: 'user', content: turn.input },
+  ...roundMessages(turn.tool_calls),
+  ...(turn.output === undefined ? [] : [{ role: 'assistant' as const, content: turn.output }]),
+];
+
+/**
+ * The exact body of a model call, from recorded facts alone: the instruction, the completed turns of `history` (oldest
+ * first), then the current turn with the tool rounds made so far. Prompts therefore never hold an unpaired message.
+ */
+export const chatRequest = (settings: ChatSettings, instruction: string, history: readonly Turn[], current: Turn): ChatRequest => ({
+  ...settings,
+  messages: [{ role: 'system', content: instruction }, ...[...history.filter((turn) => turn.output !== undefined), current].flatMap(turnMessages)],
+});

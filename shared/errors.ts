@@ -1,0 +1,66 @@
+/** The machine codes of every failure that may leave a port, a command or a query. HTTP statuses are assigned in the API only. */
+export type ErrorCode =
+  | 'invalid_json'
+  | 'invalid_request'
+  | 'model_not_supported'
+  | 'tool_not_supported'
+  | 'component_not_supported'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'agent_not_found'
+  | 'session_not_found'
+  | 'method_not_allowed'
+  | 'session_busy'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'model_error'
+  | 'tool_error'
+  | 'model_overloaded'
+  | 'model_timeout'
+  | 'store_unavailable'
+  | 'internal_error'
+  | 'stream_conflict'
+  | 'event_id_reused'
+  | 'event_invalid'
+  | 'data_folder_in_use';
+
+/** What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or `header`, `query`, `path`). */
+export interface ErrorDetail {
+  message: string;
+  path: string;
+}
+
+export interface ErrorOptions {
+  /** True when the same call may succeed later without a change. */
+  retriable?: boolean;
+  /** How long to wait before trying again, in seconds. */
+  retryAfterSeconds?: number;
+  details?: Record<string, ErrorDetail>;
+  cause?: unknown;
+}
+
+/** The one error class of the project. `message` is a human sentence that is safe to show to a client. */
+export class TurnlogError extends Error {
+  readonly code: ErrorCode;
+  readonly retriable: boolean;
+  readonly retryAfterSeconds: number | undefined;
+  readonly details: Record<string, ErrorDetail> | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'TurnlogError';
+    this.code = code;
+    this.retriable = options.retriable ?? false;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.details = options.details;
+  }
+}
+
+/** True when `error` is a TurnlogError, of that code if one is given. */
+export const isTurnlogError = (error: unknown, code?: ErrorCode): error is TurnlogError =>
+  error instanceof TurnlogError && (code === undefined || error.code === code);
+
+/** The event store can't be reached or can't write now; the outcome of the call is a failure unless the caller retries. */
+export const storeUnavailable = (message: string, cause?: unknown): TurnlogError =>
+  new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });

@@ -1,0 +1,15 @@
+/** Time and identifiers, passed in wherever the result must not depend on the machine's own. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+export interface Ids {
+  /** A TypeID: `prefix_` and a UUIDv7 in base 32; sorts by time of creation. */
+  typeId(prefix: 'acct' | 'agent' | 'session' | 'key'): string;
+  /** A UUIDv7 in its usual form. */
+  uuid(): string;
+}
+
+/** An instant as the service writes it everywhere: UTC, milliseconds, ISO 8601. */
+export const isoTime = (milliseconds: number): string => new Date(milliseconds).toISOString();

@@ -1,0 +1,86 @@
+/**
+ * The event store port: streams of immutable events with optimistic concurrency. Every adapter passes
+ * test/contracts/eventStore.ts. Events cross this port encoded; shared/eventlog/codec.ts is what encodes and decodes them.
+ */
+
+/** A place in the whole log. Opaque, but positions of one store compare as text: `a < b` means that a was written before b. */
+export type Position = string & { readonly __position: unique symbol };
+
+/** The revision that the stream's last event must have for an append to happen; `no_stream` for the first append. */
+export type ExpectedRevision = number | 'no_stream';
+
+export interface EncodedEvent {
+  /** A UUID. Appending the same ids again at the same place succeeds without writing. */
+  id: string;
+  type: string;
+  /** JSON text. */
+  data: string;
+  /** JSON text. */
+  metadata: string;
+}
+
+export interface StoredEvent extends EncodedEvent {
+  stream: string;
+  /** 0-based place in the stream. */
+  revision: number;
+  position: Position;
+}
+
+export interface AppendResult {
+  /** Revision of the last event of the append. */
+  revision: number;
+  /** Position of the last event of the append. */
+  position: Position;
+}
+
+export interface ReadOptions {
+  direction: 'forwards' | 'backwards';
+  /** First revision to read, inclusive; default: the first one forwards, the last one backwards. */
+  from?: number;
+  /** The most events to return, ≥ 1. */
+  limit: number;
+}
+
+/** Consecutive events of the log, in order. An empty batch reports progress only: that the subscription has caught up, or a position passed. */
+export interface EventBatch {
+  events: StoredEvent[];
+  /** Where to resume after this batch has been processed; undefined while nothing has been seen in an empty log. */
+  position: Position | undefined;
+  /** True when, at the moment of reading, no later event existed. */
+  caughtUp: boolean;
+}
+
+export interface SubscribeOptions {
+  /** Exclusive start: the position last processed; from the first event when absent. */
+  after?: Position | undefined;
+  /** The most events in a batch. */
+  batchSize: number;
+  /** Ends the iteration without an error. */
+  signal: AbortSignal;
+}
+
+export interface EventStore {
+  /**
+   * Writes the events to the end of the stream, all or none, durable when it resolves.
+   * Sending the same ids again at the same place resolves with the first outcome.
+   * Errors: `stream_conflict` (the stream is at another revision), `event_id_reused` (an id exists elsewhere),
+   * `event_invalid` (an empty append, or an event or append over the store's size limit), `store_unavailable` (retriable with the same ids).
+   */
+  append(stream: string, expected: ExpectedRevision, events: readonly EncodedEvent[]): Promise<AppendResult>;
+
+  /** Events of one stream in the asked direction; empty when there is none in that range. Errors: `store_unavailable`. */
+  readStream(stream: string, options: ReadOptions): Promise<StoredEvent[]>;
+
+  /**
+   * All events of all streams after a position: first what is there, then live, for ever. The next batch is read only when
+   * the consumer asks for it. Yields an empty batch when it has nothing (more) to deliver and has just caught up.
+   * Errors: `store_unavailable` (the caller resumes from its last position).
+   */
+  subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
+
+  /** The position of the last event, undefined in an empty log. Errors: `store_unavailable`. */
+  head(): Promise<Position | undefined>;
+
+  /** Finishes the appends that were accepted, then lets go of every resource. */
+  close(): Promise<void>;
+}

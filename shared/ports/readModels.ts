@@ -1,0 +1,68 @@
+/**
+ * The read models port, in two halves: what queries ask and what the projector writes. Every adapter passes
+ * test/contracts/readModels.ts.
+ */
+import type { AccountRow, AgentRow, ApiKeyRow, SessionRow, TurnRow } from '../projections/rows.ts';
+import type { Position, StoredEvent } from './eventStore.ts';
+
+export interface Page {
+  /** The most rows to return; all when absent. */
+  limit?: number;
+  /** Exclusive start: the key of the last row of the page before. */
+  after?: string;
+}
+
+/** A stream that a projection could not follow: an event of it could not be applied, and later ones are skipped until a rebuild. */
+export interface ParkedStream {
+  stream: string;
+  revision: number;
+  event_type: string;
+  error: string;
+}
+
+export interface OpenTurn {
+  session_id: string;
+  account_id: string;
+  turn: number;
+}
+
+/** All queries reject with `store_unavailable` when the read models can't be reached, or are not caught up for the first time yet. */
+export interface ReadModels {
+  findAccount(accountId: string): Promise<AccountRow | undefined>;
+  listAccounts(): Promise<AccountRow[]>;
+  findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
+  /** Oldest first. */
+  listApiKeys(accountId: string): Promise<ApiKeyRow[]>;
+  /** True once any key was ever issued, revoked ones included. */
+  hasApiKeys(): Promise<boolean>;
+  /** By id alone; whose it is, is for the caller to judge. Deleted agents are not found. */
+  findAgent(agentId: string): Promise<AgentRow | undefined>;
+  /** Oldest first, without deleted ones. */
+  listAgents(accountId: string, page: Page): Promise<AgentRow[]>;
+  /** Changes whenever the account's agents do; cheap, so that an answer made from `listAgents` can be kept. */
+  agentListVersion(accountId: string): Promise<string>;
+  findSession(sessionId: string): Promise<SessionRow | undefined>;
+  /** Newest first. */
+  listSessions(accountId: string, page: Page & { limit: number; agent_id?: string }): Promise<SessionRow[]>;
+  /** Oldest first, after turn number `after`. */
+  listTurns(sessionId: string, page: { limit: number; after?: number }): Promise<TurnRow[]>;
+  /** Turns whose end is not recorded. */
+  listOpenTurns(): Promise<OpenTurn[]>;
+  listParkedStreams(): Promise<ParkedStream[]>;
+  /** Resolves true once the read models have passed the position, false when that takes longer than `timeoutMs`. */
+  waitUntilPassed(position: Position, timeoutMs: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** The projector's half. */
+export interface ProjectionStore {
+  /** Where to resume; undefined from the beginning. */
+  checkpoint(): Promise<Position | undefined>;
+  /**
+   * Applies the events and moves the checkpoint in one transaction. Events that were applied before change nothing; a
+   * stream with an event that can't be applied is parked, which never keeps the others back. Resolves with the streams
+   * that this batch parked. Errors: `store_unavailable` (nothing was changed; the same batch may be applied again).
+   */
+  apply(events: readonly StoredEvent[], checkpoint: Position): Promise<ParkedStream[]>;
+  close(): Promise<void>;
+}
