@@ -22,7 +22,7 @@ async function withInstallMutex(install) {
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
       if (isInstalled()) return;
-      if (waited >= 300_000) throw new Error(`another install holds ${mutex}; remove the folder if none is running`);
+      if (waited >= 300_000) throw new Error(`another install holds ${mutex}; remove the folder if none is running`, { cause: error });
       await sleep(500);
     }
   }

@@ -1,4 +1,4 @@
-import Type, { type Static, type TProperties, type TSchema } from 'typebox';
+import { Type, type Static, type TProperties, type TSchema } from 'typebox';
 
 /** The schema of one event type: its versioned name and its data. */
 export const eventSchema = <const Name extends string, Data extends TProperties>(name: Name, data: Data, description: string) =>

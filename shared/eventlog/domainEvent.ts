@@ -29,5 +29,5 @@ export function toDomainEvent(recorded: RecordedEvent, upcasters: Upcasters = UP
     const [problem] = validate.errors ?? [];
     throw new Error(`${recorded.type} does not fit its schema: ${problem?.instancePath ?? ''} ${problem?.message ?? ''}`);
   }
-  return shape as DomainEvent;
+  return shape;
 }

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { Type, type Static } from 'typebox';
 import type { Position } from '../ports/eventStore.ts';
 import { Instant } from '../domain/schema.ts';
 

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 import { eventSchema, Instant, type EventOf } from '../schema.ts';
 
 /** What a key allows. A key holds one or more. */

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 import { eventSchema, type EventOf } from '../schema.ts';
 
 const Configuration = {

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { eventSchema, Instant, Tokens, type EventOf } from '../schema.ts';
 
 const Turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
