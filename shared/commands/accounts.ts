@@ -1,0 +1,88 @@
+import { hashApiKey, claimedKeyId, mintApiKey } from '../apiKey.ts';
+import { account, type AccountCommand, type AccountState } from '../domain/account/decider.ts';
+import type { AccountEvent, Scope } from '../domain/account/events.ts';
+import { Rejection } from '../domain/rejection.ts';
+import { TurnlogError, isTurnlogError } from '../errors.ts';
+import { appendEvents, headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
+import { decodeEvent } from '../eventlog/codec.ts';
+import { toDomainEvent } from '../eventlog/domainEvent.ts';
+import { accountStream } from '../eventlog/streams.ts';
+import { isoTime, type Clock, type Ids } from '../ports/clock.ts';
+import type { EventStore, Position } from '../ports/eventStore.ts';
+import type { Actor } from './context.ts';
+
+const PAGE = 500;
+
+export interface AccountCommandContext {
+  store: EventStore;
+  clock: Clock;
+  ids: Ids;
+}
+
+async function loadAccount(store: EventStore, accountId: string): Promise<{ state: AccountState; head: StreamHead }> {
+  let state = account.initialState;
+  let head = NO_STREAM;
+  for (;;) {
+    const page = await store.readStream(accountStream(accountId), { direction: 'forwards', from: head.revision + 1, limit: PAGE });
+    for (const stored of page) {
+      const recorded = decodeEvent(stored);
+      const event = toDomainEvent(recorded);
+      if (event) state = account.evolve(state, event as AccountEvent);
+      head = headOf(recorded);
+    }
+    if (page.length < PAGE) return { state, head };
+  }
+}
+
+/** Load → decide → append, again when another writer came in between. Undefined when there was nothing to write. */
+async function handle({ store, clock, ids }: AccountCommandContext, actor: Actor, command: AccountCommand): Promise<Position | undefined> {
+  for (;;) {
+    const { state, head } = await loadAccount(store, actor.account_id);
+    const events = decideOrRefuse(command, state).map((event) => ({ id: ids.uuid(), ...event }));
+    if (events.length === 0) return undefined;
+    try {
+      const authorship = { ...actor, causation_id: actor.request_id, recorded_at: isoTime(clock.now()) };
+      return (await appendEvents(store, { stream: accountStream(actor.account_id), head }, events, authorship)).position;
+    } catch (error) {
+      if (!isTurnlogError(error, 'stream_conflict')) throw error;
+    }
+  }
+}
+
+function decideOrRefuse(command: AccountCommand, state: AccountState): AccountEvent[] {
+  try {
+    return account.decide(command, state);
+  } catch (error) {
+    if (error instanceof Rejection) throw new TurnlogError('invalid_request', error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Opens the account that `actor` names. Errors: `invalid_request` when it is open, and those of EventStore.append. */
+export const openAccount = (context: AccountCommandContext, actor: Actor, name: string): Promise<Position | undefined> =>
+  handle(context, actor, { type: 'open_account', name });
+
+export interface KeyGrant {
+  name: string;
+  scopes: readonly Scope[];
+  /** Milliseconds since the epoch; null for a key that does not expire. */
+  expiresAt: number | null;
+  /** A key that the operator chose; minted when absent. */
+  apiKey?: string | undefined;
+}
+
+/**
+ * Issues an API key to the actor's account. Resolves with the key itself, which can't be had again.
+ * Errors: `invalid_request` for an unknown account or a key that was issued before, and those of EventStore.append.
+ */
+export async function issueKey(context: AccountCommandContext, actor: Actor, grant: KeyGrant): Promise<{ key_id: string; api_key: string; position: Position | undefined }> {
+  const api_key = grant.apiKey ?? mintApiKey(context.ids.typeId('key'));
+  const key_id = claimedKeyId(api_key);
+  const key = { key_id, name: grant.name, hash: hashApiKey(api_key), scopes: [...grant.scopes], expires_at: grant.expiresAt === null ? null : isoTime(grant.expiresAt) };
+  const position = await handle(context, actor, { type: 'issue_key', key });
+  return { key_id, api_key, position };
+}
+
+/** Revokes a key of the actor's account; a revoked one stays revoked. Errors: `invalid_request` for an unknown key, and those of EventStore.append. */
+export const revokeKey = (context: AccountCommandContext, actor: Actor, key_id: string): Promise<Position | undefined> =>
+  handle(context, actor, { type: 'revoke_key', key_id });

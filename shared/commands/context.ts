@@ -1,0 +1,35 @@
+import type { TurnlogError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import type { Clock, Ids } from '../ports/clock.ts';
+import type { EventStore, Position } from '../ports/eventStore.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+
+/** Who acts, and in which request. */
+export interface Actor {
+  account_id: string;
+  key_id: string;
+  request_id: string;
+}
+
+/** What every command works with. */
+export interface CommandContext {
+  store: EventStore;
+  readModels: ReadModels;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  /** How long a write waits for the read models to show it. */
+  visibilityWaitMs: number;
+}
+
+/**
+ * Holds an answer back until every later read will see the write. When the read models are late the write is answered all
+ * the same, because it is durable; the log says so.
+ */
+export async function untilVisible({ readModels, logger, visibilityWaitMs }: CommandContext, position: Position): Promise<void> {
+  const visible = await readModels.waitUntilPassed(position, visibilityWaitMs).catch((error: TurnlogError) => {
+    logger.warn({ err: error }, 'the read models could not be asked whether they show a write');
+    return true;
+  });
+  if (!visible) logger.warn({ position, visibilityWaitMs }, 'a write was answered before the read models showed it');
+}

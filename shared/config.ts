@@ -1,0 +1,46 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Type, type Static } from 'typebox';
+import { TurnlogError, type ErrorDetail } from './errors.ts';
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** Every option: one environment variable each. An empty variable counts as absent. */
+export const ConfigSchema = Type.Object({
+  HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
+  PORT: Type.Integer({ default: 3000, minimum: 0, maximum: 65535, description: 'Port to listen on; 0 takes a free one' }),
+  DATA_DIR: Type.String({ default: './data', description: 'Folder of the embedded event store and read models' }),
+  OPENAI_API_KEY: Type.Optional(Type.String({ description: 'Key of the provider `openai`; set alone, it offers a set of OpenAI models' })),
+  OPENAI_BASE_URL: Type.Optional(Type.String({ pattern: '^https?://', description: 'Base URL of the provider `openai`, for any OpenAI-compatible server' })),
+  MODELS_FILE: Type.Optional(Type.String({ description: 'JSON file with the providers and models to offer' })),
+  COMPONENTS: Type.String({ default: 'Chat', pattern: '^[^,\\s]+(,[^,\\s]+)*$', description: 'UI components that agents may name, separated by commas; the first is the default' }),
+  BOOTSTRAP_API_KEY: Type.Optional(
+    Type.String({ minLength: 16, maxLength: 256, pattern: '^[!-~]+$', description: 'Issued to the account `default` when no key exists yet, 16 to 256 visible ASCII characters; without it one is generated and printed once' }),
+  ),
+  LOG_LEVEL: Type.Enum(LOG_LEVELS, { default: 'info', description: `One of ${LOG_LEVELS.join(', ')}` }),
+  MODEL_ATTEMPT_TIMEOUT_MS: Type.Integer({ default: 60_000, minimum: 1, maximum: 3_600_000, description: 'Time limit of one attempt of a model call, to the last byte of the answer' }),
+  MODEL_MAX_RETRIES: Type.Integer({ default: 2, minimum: 0, maximum: 10, description: 'Further attempts when the model server answers 429 or 5xx or drops the connection before it answers' }),
+  RUN_TIMEOUT_MS: Type.Integer({ default: 120_000, minimum: 1, maximum: 3_600_000, description: 'Time limit of a whole run: model calls, retries and tools' }),
+  RUN_WAIT_MS: Type.Integer({ default: 30_000, minimum: 0, maximum: 3_600_000, description: 'How long a run waits for another run of its session before it answers 409 `session_busy`' }),
+  VISIBILITY_WAIT_MS: Type.Integer({ default: 2_000, minimum: 0, maximum: 60_000, description: 'How long a write waits for the read models to show it before it is answered all the same' }),
+  SHUTDOWN_GRACE_MS: Type.Integer({ default: 10_000, minimum: 0, maximum: 600_000, description: 'How long a shut-down lets runs in flight finish' }),
+});
+export type Config = Static<typeof ConfigSchema>;
+
+const validate = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false }).compile<Config>(ConfigSchema);
+
+/**
+ * Reads the options from the environment. Errors: `invalid_request` whose message lists every problem, a line each, without
+ * any value, because a value may be a secret.
+ */
+export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(Object.keys(ConfigSchema.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
+  if (validate(given)) return given;
+  const details: Record<string, ErrorDetail> = {};
+  for (const { instancePath, message, params } of validate.errors ?? []) {
+    const name = instancePath.slice(1);
+    const allowed = Array.isArray(params['allowedValues']) ? `: ${params['allowedValues'].join(', ')}` : '';
+    details[name] = { message: `${message ?? 'is not valid'}${allowed}`, path: name };
+  }
+  const lines = Object.entries(details).map(([name, { message }]) => `  ${name} ${message}`);
+  throw new TurnlogError('invalid_request', `The configuration has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}:\n${lines.join('\n')}`, { details });
+}
