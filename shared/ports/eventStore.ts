@@ -33,6 +33,9 @@ export interface AppendResult {
   position: Position;
 }
 
+/** The most that one append may carry: UTF-8 bytes of its events' data and metadata. What EventStoreDB takes by default. */
+export const MAX_APPEND_BYTES = 1024 * 1024;
+
 export interface ReadOptions {
   direction: 'forwards' | 'backwards';
   /** First revision to read, inclusive; default: the first one forwards, the last one backwards. */
@@ -84,3 +87,6 @@ export interface EventStore {
   /** Finishes the appends that were accepted, then lets go of every resource. */
   close(): Promise<void>;
 }
+
+/** What only reads the log. */
+export type EventLog = Omit<EventStore, 'append'>;

@@ -1,0 +1,36 @@
+import { requireAppendable } from '../../shared/eventlog/appendLimits.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
+import { createPrivateFile, eventLogFile, openForWriting } from './eventStoreDatabase.ts';
+import { openSqliteEventLog } from './eventStoreLog.ts';
+import { toPosition } from './eventStoreReader.ts';
+import { startWriterThread } from './eventStoreWriterThread.ts';
+
+/**
+ * The event store in `<folder>/events.db`, created with owner-only permissions when it is not there. Several processes may
+ * have it open. Errors: `store_unavailable`, not retriable, when the file is damaged or from a newer version of Turnlog.
+ */
+export async function openSqliteEventStore({ folder }: { folder: string }): Promise<EventStore> {
+  const file = eventLogFile(folder);
+  createPrivateFile(folder, file);
+  const migrated = openForWriting(file);
+  const log = openSqliteEventLog({ folder });
+  migrated.close();
+  const writer = startWriterThread(file);
+  let closed: Promise<void> | undefined;
+
+  async function close(): Promise<void> {
+    const written = writer.close();
+    await log.close();
+    await written;
+  }
+
+  return {
+    ...log,
+    async append(stream, expected, events) {
+      const bytes = requireAppendable(events);
+      const { revision, position } = await writer.append({ stream, expected, events }, bytes);
+      return { revision, position: toPosition(position) };
+    },
+    close: () => (closed ??= close()),
+  };
+}

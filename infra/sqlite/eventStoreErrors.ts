@@ -1,0 +1,39 @@
+import { isTurnlogError, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
+
+/** Primary result codes of SQLite (https://sqlite.org/rescode.html) that an operator can do something about. */
+const REASONS: Readonly<Record<number, string>> = {
+  5: 'another process has kept it locked for too long',
+  8: 'it may not be written',
+  10: 'the disk reports an I/O error',
+  11: 'its file is damaged',
+  13: 'the disk is full',
+  14: 'its file cannot be opened',
+  26: 'its file is not a SQLite database',
+};
+
+/** SQLite's primary result code of an error thrown by node:sqlite; undefined for any other error. */
+export function sqliteCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | undefined)?.errcode;
+  return typeof code === 'number' ? code & 0xff : undefined;
+}
+
+export const isBusy = (error: unknown): boolean => sqliteCode(error) === 5;
+
+/** Says why in words that are safe to show to a client: no path, no SQL. */
+function describe(error: unknown): string {
+  const reason = REASONS[sqliteCode(error) ?? 0];
+  return reason === undefined ? 'The event log is not available.' : `The event log is not available: ${reason}.`;
+}
+
+/** Any failure of a call to SQLite as `store_unavailable`; a TurnlogError passes unchanged. */
+export const asTurnlogError = (error: unknown): TurnlogError => (isTurnlogError(error) ? error : storeUnavailable(describe(error), error));
+
+/** The event log can't be opened as it is; trying again without a change won't help. For operators: names the file. */
+export const cannotOpen = (file: string, why: string, cause?: unknown): TurnlogError =>
+  new TurnlogError('store_unavailable', `The event log ${file} cannot be opened: ${why}.`, { cause });
+
+/** `cannotOpen` for an error thrown by node:sqlite. */
+export const cannotOpenBecause = (file: string, error: unknown): TurnlogError =>
+  isTurnlogError(error) ? error : cannotOpen(file, REASONS[sqliteCode(error) ?? 0] ?? (error as Error).message, error);
+
+export const storeClosed = (): TurnlogError => storeUnavailable('The event store is closed.');

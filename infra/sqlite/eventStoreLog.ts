@@ -1,0 +1,42 @@
+import { setImmediate } from 'node:timers/promises';
+import type { EventBatch, EventLog, SubscribeOptions } from '../../shared/ports/eventStore.ts';
+import { eventLogFile } from './eventStoreDatabase.ts';
+import { hearOfAppends } from './eventStoreNews.ts';
+import { openReader } from './eventStoreReader.ts';
+
+/**
+ * The reading half of the event log in `<folder>/events.db`, for any thread or process; needs no writer beside it, only
+ * that one has created the log. Errors: `store_unavailable`, not retriable, when there is no readable log of this version.
+ */
+export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
+  const file = eventLogFile(folder);
+  const reader = openReader(file);
+  const news = hearOfAppends(file);
+
+  async function* subscribe({ after, batchSize, signal }: SubscribeOptions): AsyncGenerator<EventBatch> {
+    let position = after;
+    let caughtUp = false;
+    while (!signal.aborted) {
+      const events = reader.readAfter(position, batchSize);
+      if (events.length === 0 && caughtUp) {
+        await news.wait(signal);
+        continue;
+      }
+      position = events.at(-1)?.position ?? position;
+      caughtUp = (reader.head() ?? '') <= (position ?? '');
+      yield { events, position, caughtUp };
+      // Reads are synchronous: without a turn of the event loop a long catch-up would hold up everything, its abort too.
+      await setImmediate();
+    }
+  }
+
+  return {
+    readStream: async (stream, options) => reader.readStream(stream, options),
+    subscribe,
+    head: async () => reader.head(),
+    async close() {
+      reader.close();
+      news.close();
+    },
+  };
+}

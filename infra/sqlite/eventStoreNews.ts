@@ -1,0 +1,51 @@
+import { realpathSync } from 'node:fs';
+import { BroadcastChannel } from 'node:worker_threads';
+
+/** How often a waiting subscription looks for what other processes appended, in milliseconds. */
+const POLL_MS = 200;
+
+/** The threads of a process that work on one event log share a channel, whatever path they opened it by. */
+const openChannel = (file: string): BroadcastChannel => new BroadcastChannel(`turnlog-events:${realpathSync(file)}`);
+
+export interface News {
+  /** Resolves when this process has appended, when another process may have, when `signal` aborts and on close. */
+  wait(signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+/** Hears of appends to the log from every thread of this process. */
+export function hearOfAppends(file: string): News {
+  const waiting = new Set<() => void>();
+  const wakeAll = (): void => waiting.forEach((wake) => wake());
+  const channel = openChannel(file);
+  channel.addEventListener('message', wakeAll);
+  channel.unref();
+
+  const wait = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', wake);
+        waiting.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, POLL_MS);
+      signal.addEventListener('abort', wake);
+      waiting.add(wake);
+    });
+
+  function close(): void {
+    channel.close();
+    wakeAll();
+  }
+
+  return { wait, close };
+}
+
+/** Tells every thread of this process that the log has grown. */
+export function announceAppends(file: string): { announce(): void; close(): void } {
+  const channel = openChannel(file);
+  channel.unref();
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  return { announce: () => channel.postMessage(null), close: () => channel.close() };
+}

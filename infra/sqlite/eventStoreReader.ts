@@ -1,0 +1,82 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Position, ReadOptions, StoredEvent } from '../../shared/ports/eventStore.ts';
+import { openForReading } from './eventStoreDatabase.ts';
+import { asTurnlogError, storeClosed } from './eventStoreErrors.ts';
+
+/** A batch ends early when it has grown to this many characters, so that a batch of large events stays within memory. */
+const MAX_BATCH_CHARS = 16 * 1024 * 1024;
+
+type Row = [number, string, number, string, string, string, string];
+
+/** Positions are zero-padded, so that they sort as text; 16 digits hold every safe integer. */
+export const toPosition = (position: number): Position => String(position).padStart(16, '0') as Position;
+
+function toEvents(rows: Iterable<unknown>, maxChars = Infinity): StoredEvent[] {
+  const events: StoredEvent[] = [];
+  let chars = 0;
+  for (const row of rows) {
+    const [position, stream, revision, id, type, data, metadata] = row as Row;
+    events.push({ id, stream, revision, position: toPosition(position), type, data, metadata });
+    chars += data.length + metadata.length;
+    if (chars > maxChars) break;
+  }
+  return events;
+}
+
+function prepareReads(database: DatabaseSync) {
+  const prepare = (rest: string): StatementSync => {
+    const statement = database.prepare(`SELECT position, stream, revision, id, type, data, metadata FROM events ${rest}`);
+    // Twice as fast as objects, measured.
+    statement.setReturnArrays(true);
+    return statement;
+  };
+  return {
+    forwards: prepare('WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?'),
+    backwards: prepare('WHERE stream = ? AND revision <= ? ORDER BY revision DESC LIMIT ?'),
+    after: prepare('WHERE position > ? ORDER BY position LIMIT ?'),
+    head: database.prepare('SELECT max(position) AS position FROM events'),
+  };
+}
+
+export interface Reader {
+  readStream(stream: string, options: ReadOptions): StoredEvent[];
+  /** The events after a position: at most `limit`, fewer when they are large, at least one if there is any. */
+  readAfter(position: Position | undefined, limit: number): StoredEvent[];
+  head(): Position | undefined;
+  close(): void;
+}
+
+/**
+ * Reads of the event log on a connection of this thread: they take microseconds, less than handing them to another one.
+ * Errors: `store_unavailable`.
+ */
+export function openReader(file: string): Reader {
+  const database = openForReading(file);
+  const statements = prepareReads(database);
+
+  function read<Result>(query: () => Result): Result {
+    if (!database.isOpen) throw storeClosed();
+    try {
+      return query();
+    } catch (error) {
+      throw asTurnlogError(error);
+    }
+  }
+
+  function readStream(stream: string, { direction, from, limit }: ReadOptions): StoredEvent[] {
+    const start = from ?? (direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER);
+    return read(() => toEvents(statements[direction].iterate(stream, start, limit)));
+  }
+
+  return {
+    readStream,
+    readAfter: (position, limit) => read(() => toEvents(statements.after.iterate(Number(position ?? 0), limit), MAX_BATCH_CHARS)),
+    head() {
+      const position = read(() => statements.head.get()?.['position']);
+      return typeof position === 'number' ? toPosition(position) : undefined;
+    },
+    close() {
+      if (database.isOpen) database.close();
+    },
+  };
+}

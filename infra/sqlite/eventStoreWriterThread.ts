@@ -1,0 +1,93 @@
+import { Worker } from 'node:worker_threads';
+import { storeUnavailable, TurnlogError } from '../../shared/errors.ts';
+import { storeClosed } from './eventStoreErrors.ts';
+import type { Refusal, WriterReply, WriterRequest } from './eventStoreWorker.ts';
+import type { Append, Written } from './eventStoreWriter.ts';
+
+/** The most bytes of events that may wait for the disk before further appends are refused. */
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
+
+interface Pending {
+  append: Append;
+  bytes: number;
+  resolve: (written: Written) => void;
+  reject: (error: TurnlogError) => void;
+}
+
+export interface WriterThread {
+  /** Resolves once the append is durable. `bytes` is its size. Errors: those of EventStore.append. */
+  append(append: Append, bytes: number): Promise<Written>;
+  /** Resolves after everything accepted has been answered and the thread has ended. */
+  close(): Promise<void>;
+}
+
+function settle({ resolve, reject }: Pending, reply: Written | Refusal): void {
+  if (!('code' in reply)) resolve(reply);
+  else if (reply.code === 'store_unavailable') reject(storeUnavailable(reply.message, reply.cause));
+  else reject(new TurnlogError(reply.code, reply.message));
+}
+
+/** A Worker, and what was sent to it and is not answered yet, in order. */
+function startWorker(file: string, onEnd: () => void) {
+  const worker = new Worker(new URL('eventStoreWorker.ts', import.meta.url), { workerData: { file }, name: 'event-store-writer' });
+  const sent: Pending[] = [];
+  let cause: unknown;
+  worker.on('message', (replies: WriterReply) => {
+    const answered = sent.splice(0, replies.length);
+    for (const [index, reply] of replies.entries()) settle(answered[index] as Pending, reply);
+  });
+  worker.on('error', (error: unknown) => (cause = error));
+  const ended = new Promise<void>((resolve) => {
+    worker.on('exit', () => {
+      onEnd();
+      for (const pending of sent) pending.reject(storeUnavailable('The thread that writes the event log has ended.', cause));
+      resolve();
+    });
+  });
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  const post = (request: WriterRequest): void => worker.postMessage(request);
+  function send(batch: readonly Pending[]): void {
+    sent.push(...batch);
+    post(batch.map((pending) => pending.append));
+  }
+  return { send, close: () => post('close'), ended };
+}
+
+/** Runs the writer of the event log on a thread of its own. A thread that dies is replaced at the next append. */
+export function startWriterThread(file: string): WriterThread {
+  let worker: ReturnType<typeof startWorker> | undefined;
+  let outbox: Pending[] = [];
+  let pendingBytes = 0;
+  let closing: Promise<void> | undefined;
+
+  const running = () => (worker ??= startWorker(file, () => (worker = undefined)));
+
+  function flush(): void {
+    if (outbox.length > 0) running().send(outbox);
+    outbox = [];
+  }
+
+  async function append(request: Append, bytes: number): Promise<Written> {
+    if (closing) throw storeClosed();
+    if (pendingBytes + bytes > MAX_PENDING_BYTES) throw storeUnavailable('Too much is waiting to be written to the event log.');
+    pendingBytes += bytes;
+    try {
+      return await new Promise<Written>((resolve, reject) => {
+        // One message for all appends of one turn of the event loop: they arrive together and share a commit.
+        if (outbox.length === 0) setImmediate(flush);
+        outbox.push({ append: request, bytes, resolve, reject });
+      });
+    } finally {
+      pendingBytes -= bytes;
+    }
+  }
+
+  async function close(): Promise<void> {
+    flush();
+    worker?.close();
+    await worker?.ended;
+  }
+
+  running();
+  return { append, close: () => (closing ??= close()) };
+}

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { TurnlogError } from '../../shared/errors.ts';
+import { createPrivateFile } from './eventStoreDatabase.ts';
+import { isBusy } from './eventStoreErrors.ts';
+
+/**
+ * Makes this process the only server on a data folder until it releases the lock or ends, however it ends: the lock is an
+ * open transaction, which the operating system lets go of with the process. Operator commands take no lock.
+ * Errors: `data_folder_in_use`.
+ */
+export function acquireServerLock(folder: string): { release(): void } {
+  const file = join(folder, 'server.lock');
+  createPrivateFile(folder, file);
+  const database = new DatabaseSync(file, { timeout: 0 });
+  try {
+    // In memory, so that a killed server leaves no journal file behind.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+  } catch (error) {
+    database.close();
+    if (!isBusy(error)) throw error;
+    throw new TurnlogError(
+      'data_folder_in_use',
+      `Another Turnlog server is running on the data folder ${folder}. Stop it first, or give this one a folder of its own with DATA_DIR.`,
+      { cause: error },
+    );
+  }
+  return {
+    release() {
+      if (database.isOpen) database.close();
+    },
+  };
+}
