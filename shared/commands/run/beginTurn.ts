@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChatSettings } from '../../domain/session/chat.ts';
+import { Rejection } from '../../domain/rejection.ts';
+import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import { isoTime } from '../../ports/clock.ts';
+import type { AgentRow } from '../../projections/rows.ts';
+import type { Actor } from '../context.ts';
+import type { OpenRun, RunContext } from './context.ts';
+import { historyBudget, newestThatFit } from './contextWindow.ts';
+import { interruptTurn } from './interruptTurn.ts';
+import { loadSession } from './loadSession.ts';
+import { record } from './record.ts';
+import { sessionBusy } from './sessionQueue.ts';
+
+export interface TurnRequest {
+  actor: Actor;
+  agent: AgentRow;
+  session_id: string;
+  new_session: boolean;
+  input: string;
+}
+
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 250;
+
+export const sessionNotFound = (): TurnlogError => new TurnlogError('session_not_found', 'There is no such session of this agent.');
+
+async function settingsFor({ models, toolbox }: RunContext, agent: AgentRow): Promise<ChatSettings> {
+  const model = models.find(agent.model)!;
+  return {
+    model: model.upstream_model,
+    ...(model.max_output_tokens === undefined ? {} : { max_completion_tokens: model.max_output_tokens }),
+    ...(agent.tool === null ? {} : { tools: await toolbox.definitions(agent.tool) }),
+  };
+}
+
+/**
+ * Load → decide → append `turn_started` at the revision read. While another run holds the session it waits and tries again
+ * until the wait limit. A turn that nobody runs any more is closed first.
+ * Errors: `session_not_found`, `session_busy`, `invalid_request` (too long for the model), `payload_too_large`, `store_unavailable`,
+ * the signal's reason.
+ */
+export async function beginTurn(context: RunContext, request: TurnRequest, signal: AbortSignal): Promise<OpenRun> {
+  const waitUntil = context.clock.now() + context.limits.waitMs;
+  const settings = await settingsFor(context, request.agent);
+  const tokens = await historyBudget(context.budget, context.models.find(request.agent.model)!, { settings, instruction: request.agent.instruction, input: request.input });
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const run = await attempt(context, request, { settings, tokens });
+    if (run) return run;
+    if (context.clock.now() + pause > waitUntil) throw sessionBusy();
+    await sleep(pause, undefined, { signal }).catch(() => {
+      throw signal.reason;
+    });
+  }
+}
+
+/** One pass of the loop; undefined when the session is another run's for now. */
+async function attempt(context: RunContext, request: TurnRequest, prompt: { settings: ChatSettings; tokens: number }): Promise<OpenRun | undefined> {
+  const { actor, agent, session_id, input } = request;
+  const loaded = await loadSession(context.store, session_id, (turns) => newestThatFit(context.budget, prompt.tokens, session_id, turns));
+  if (loaded.account_id !== undefined && loaded.account_id !== actor.account_id) throw sessionNotFound();
+  if (loaded.state.status === 'running' && loaded.state.agent_id === agent.agent_id) {
+    if (!context.isOrphan(loaded.state)) return undefined;
+    await interruptTurn(context, { session_id, account_id: actor.account_id, turn: loaded.state.turn }, context.clock.now() > Date.parse(loaded.state.deadline) ? 'deadline' : 'crash');
+    return attempt(context, request, prompt);
+  }
+  const startedAt = context.clock.now();
+  const turn = loaded.state.status === 'none' ? 1 : loaded.state.turn + 1;
+  const started = {
+    input,
+    agent_revision: agent.revision,
+    model: agent.model,
+    settings: prompt.settings,
+    context_from_turn: loaded.history[0]?.turn ?? turn,
+    deadline: isoTime(startedAt + context.limits.timeoutMs),
+  };
+  try {
+    const { head, lastEventId } = await record(
+      context,
+      { ...actor, causation_id: actor.request_id },
+      { session_id, state: loaded.state, head: loaded.head },
+      { type: 'start_turn', agent_id: agent.agent_id, new_session: request.new_session, turn: started },
+    );
+    return {
+      actor,
+      session_id,
+      turn,
+      state: { status: 'running', agent_id: agent.agent_id, turn, deadline: started.deadline },
+      model: agent.model,
+      tool: agent.tool ?? undefined,
+      instruction: agent.instruction,
+      settings: prompt.settings,
+      history: loaded.history,
+      input,
+      causation_id: lastEventId,
+      head,
+      startedAt,
+    };
+  } catch (error) {
+    if (isTurnlogError(error, 'stream_conflict')) return undefined;
+    if (isTurnlogError(error, 'event_invalid')) throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', { cause: error });
+    if (error instanceof Rejection) throw sessionNotFound();
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+import type { ChatSettings } from '../../domain/session/chat.ts';
+import type { SessionState } from '../../domain/session/decider.ts';
+import type { Turn } from '../../domain/session/prompt.ts';
+import type { StreamHead } from '../../eventlog/append.ts';
+import type { Actor, CommandContext } from '../context.ts';
+import type { AgentCatalogue } from '../createAgent.ts';
+import type { TokenBudget } from './contextWindow.ts';
+import type { RunsInFlight } from './runsInFlight.ts';
+import type { SessionQueue } from './sessionQueue.ts';
+
+export interface RunLimits {
+  /** Of a whole run: model calls, retries and tools. */
+  timeoutMs: number;
+  /** How long a run waits for another one of its session. */
+  waitMs: number;
+}
+
+export interface RunContext extends CommandContext, AgentCatalogue {
+  queue: SessionQueue;
+  inFlight: RunsInFlight;
+  budget: TokenBudget;
+  limits: RunLimits;
+  /**
+   * Whether an open turn that this process doesn't run is nobody's: always so where this process alone runs turns, and
+   * after its deadline anywhere.
+   */
+  isOrphan: (turn: Extract<SessionState, { status: 'running' }>) => boolean;
+}
+
+/** A turn that has begun: what the rest of the run works on. */
+export interface OpenRun {
+  actor: Actor;
+  session_id: string;
+  turn: number;
+  state: SessionState;
+  model: string;
+  tool: string | undefined;
+  instruction: string;
+  settings: ChatSettings;
+  history: Turn[];
+  input: string;
+  /** Id of the turn_started event: the cause of all that follows. */
+  causation_id: string;
+  /** Moves with every append of the run. */
+  head: StreamHead;
+  startedAt: number;
+}

@@ -1,0 +1,20 @@
+import type { Rows, TableName } from './rows.ts';
+
+/** A row's primary key, in the order of its columns: the id, or session_id and turn. */
+export type RowKey = readonly [string] | readonly [string, number];
+
+/** What one event does to one row. `change` is pure; it throws when the event can't follow the row as it is. */
+export type RowChange = {
+  [Table in TableName]: { table: Table; key: RowKey; change: (row: Rows[Table] | undefined) => Rows[Table] };
+}[TableName];
+
+/** The row that an event continues. Errors: a plain Error when there is none. */
+export function present<Row>(row: Row | undefined, what: string): Row {
+  if (!row) throw new Error(`there is no ${what} that this event could follow`);
+  return row;
+}
+
+/** Errors: a plain Error when the row that an event begins is there already. */
+export function absent(row: object | undefined, what: string): void {
+  if (row) throw new Error(`the ${what} exists already`);
+}

@@ -1,0 +1,78 @@
+import type { ParkedStream } from '../ports/readModels.ts';
+import type { RowChange, RowKey } from './change.ts';
+import { messageOf, type PlannedEvent } from './plan.ts';
+import type { Rows, TableName } from './rows.ts';
+
+/** Rows by table and `rowId`. */
+export type RowMaps = { [Table in TableName]: Map<string, Rows[Table]> };
+
+export const rowMaps = (): RowMaps => ({ accounts: new Map(), api_keys: new Map(), agents: new Map(), sessions: new Map(), turns: new Map() });
+
+/** A row's place in its map. */
+export const rowId = (key: RowKey): string => (key.length === 1 ? key[0] : `${key[0]}/${key[1]}`);
+
+/** Second step: the rows that the batch touches, each once, for the adapter to load where they exist. */
+export function keysOf(plan: readonly PlannedEvent[]): { table: TableName; key: RowKey; id: string }[] {
+  const seen = { accounts: new Set<string>(), api_keys: new Set<string>(), agents: new Set<string>(), sessions: new Set<string>(), turns: new Set<string>() };
+  const keys: { table: TableName; key: RowKey; id: string }[] = [];
+  for (const { changes } of plan) {
+    for (const { table, key } of changes) {
+      const id = rowId(key);
+      if (seen[table].has(id)) continue;
+      seen[table].add(id);
+      keys.push({ table, key, id });
+    }
+  }
+  return keys;
+}
+
+interface Pending {
+  table: TableName;
+  id: string;
+  row: Rows[TableName];
+}
+
+/** The row after the change; undefined when the row has seen the event. */
+function changed(rows: RowMaps, change: RowChange, revision: number): Pending | undefined {
+  const id = rowId(change.key);
+  const row = rows[change.table].get(id);
+  if (row && row.revision >= revision) return undefined;
+  const apply = change.change as (row: Rows[TableName] | undefined) => Rows[TableName];
+  return { table: change.table, id, row: apply(row) };
+}
+
+const put = (maps: RowMaps, { table, id, row }: Pending): void => {
+  (maps[table] as Map<string, Rows[TableName]>).set(id, row);
+};
+
+export interface Folded {
+  /** The rows to write, each once, whatever number of events changed it. */
+  dirty: RowMaps;
+  /** The streams that this batch parked. */
+  parked: ParkedStream[];
+}
+
+/**
+ * Third step: applies the planned events in order to the loaded `rows` (which it updates). An event happens wholly or not
+ * at all; one that can't be applied parks its stream, and every later event of a parked stream is skipped.
+ */
+export function fold(plan: readonly PlannedEvent[], rows: RowMaps, parkedBefore: ReadonlySet<string>): Folded {
+  const dirty = rowMaps();
+  const parked = new Map<string, ParkedStream>();
+  for (const { stored, changes, error } of plan) {
+    const { stream, revision, type } = stored;
+    if (parkedBefore.has(stream) || parked.has(stream)) continue;
+    try {
+      if (error !== undefined) throw new Error(error);
+      const pending = changes.map((change) => changed(rows, change, revision));
+      for (const change of pending) {
+        if (!change) continue;
+        put(rows, change);
+        put(dirty, change);
+      }
+    } catch (reason) {
+      parked.set(stream, { stream, revision, event_type: type, error: messageOf(reason) });
+    }
+  }
+  return { dirty, parked: [...parked.values()] };
+}

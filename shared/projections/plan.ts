@@ -1,0 +1,36 @@
+import { decodeEvent } from '../eventlog/codec.ts';
+import { toDomainEvent } from '../eventlog/domainEvent.ts';
+import { EventMetadata } from '../eventlog/event.ts';
+import type { StoredEvent } from '../ports/eventStore.ts';
+import { lazyValidator } from '../validation.ts';
+import type { RowChange } from './change.ts';
+import { project } from './project.ts';
+
+/** A stored event with what it will do, or why it can't be read. */
+export interface PlannedEvent {
+  stored: StoredEvent;
+  changes: RowChange[];
+  error: string | undefined;
+}
+
+const metadataValidator = lazyValidator(EventMetadata);
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+function changesOf(stored: StoredEvent): RowChange[] {
+  const recorded = decodeEvent(stored);
+  const event = toDomainEvent(recorded);
+  if (!event) return [];
+  if (!metadataValidator()(recorded.metadata)) throw new Error('its metadata does not fit the schema');
+  return project(recorded, event);
+}
+
+/** First step of applying a batch: decodes and projects every event, without a look at any row. Never throws. */
+export const planBatch = (events: readonly StoredEvent[]): PlannedEvent[] =>
+  events.map((stored) => {
+    try {
+      return { stored, changes: changesOf(stored), error: undefined };
+    } catch (error) {
+      return { stored, changes: [], error: messageOf(error) };
+    }
+  });

@@ -1,0 +1,51 @@
+import type { Position } from '../ports/eventStore.ts';
+
+/** How far the read models are. */
+export interface ProjectionProgress {
+  /** The checkpoint: all events up to here are in the rows. Undefined while the log is empty. */
+  position: Position | undefined;
+  /** True when, at the moment of reading, no later event existed. */
+  caughtUp: boolean;
+  /** 0 to 100; an estimate that is good enough for people. */
+  percent: number;
+  /** Which copy of the read models holds this; a rebuild makes a new one with a higher number. */
+  generation: number;
+}
+
+/** Calls the listener with every progress, at once with the latest if there is one. Returns what ends it. */
+export interface ProgressFeed {
+  subscribe(listener: (progress: ProjectionProgress) => void): () => void;
+}
+
+export interface ProgressSource extends ProgressFeed {
+  publish(progress: ProjectionProgress): void;
+  latest(): ProjectionProgress | undefined;
+}
+
+/** Hands progress from whoever runs the projection to the read models of the same thread. */
+export function createProgressSource(): ProgressSource {
+  const listeners = new Set<(progress: ProjectionProgress) => void>();
+  let latest: ProjectionProgress | undefined;
+  return {
+    publish(progress) {
+      latest = progress;
+      for (const listener of listeners) listener(progress);
+    },
+    latest: () => latest,
+    subscribe(listener) {
+      listeners.add(listener);
+      if (latest) listener(latest);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+/**
+ * Where a position lies between the beginning and the head of the log, in percent. Positions are opaque text that sorts;
+ * those of every adapter are zero-padded numbers at their beginning, which is all that this estimate uses.
+ */
+export function percentOf(position: Position | undefined, head: Position | undefined): number {
+  if (head === undefined || (position !== undefined && position >= head)) return 100;
+  const [done, total] = [Number.parseInt(position ?? '0', 10), Number.parseInt(head, 10)];
+  return total > 0 && done >= 0 ? Math.min(100, (100 * done) / total) : 0;
+}

@@ -1,0 +1,51 @@
+import type { AccountEvent } from '../domain/account/events.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import { absent, present, type RowChange } from './change.ts';
+
+/** The account's own row follows every event of its stream, so a key of an account that was never opened is refused. */
+const follow = (account_id: string, revision: number): RowChange => ({
+  table: 'accounts',
+  key: [account_id],
+  change: (row) => ({ ...present(row, 'account'), revision }),
+});
+
+/** What an event of an account's stream does to `accounts` and `api_keys`. */
+export function projectAccount(recorded: RecordedEvent, event: AccountEvent): RowChange[] {
+  const account_id = streamId(recorded.stream);
+  const { revision } = recorded;
+  const at = recorded.metadata.recorded_at;
+  switch (event.type) {
+    case 'account.opened.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => {
+            absent(row, 'account');
+            return { account_id, name: event.data.name, opened_at: at, revision };
+          },
+        },
+      ];
+    case 'account.key_issued.v1':
+      return [
+        follow(account_id, revision),
+        {
+          table: 'api_keys',
+          key: [event.data.key_id],
+          change: (row) => {
+            absent(row, 'API key');
+            const { key_id, name, hash, scopes, expires_at } = event.data;
+            return { key_id, account_id, name, hash, scopes, issued_at: at, expires_at, revoked_at: null, revision };
+          },
+        },
+      ];
+    case 'account.key_revoked.v1':
+      return [
+        follow(account_id, revision),
+        { table: 'api_keys', key: [event.data.key_id], change: (row) => ({ ...present(row, 'API key'), revoked_at: at, revision }) },
+      ];
+    default:
+      return event satisfies never;
+  }
+}

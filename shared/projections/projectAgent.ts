@@ -1,0 +1,44 @@
+import type { AgentConfiguration, AgentEvent } from '../domain/agent/events.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import { absent, present, type RowChange } from './change.ts';
+
+const columns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({ name, instruction, model, tool: tool ?? null, component });
+
+/** What an event of an agent's stream does to `agents`. */
+export function projectAgent(recorded: RecordedEvent, event: AgentEvent): RowChange[] {
+  const agent_id = streamId(recorded.stream);
+  const { revision, position } = recorded;
+  const { account_id, recorded_at } = recorded.metadata;
+  switch (event.type) {
+    case 'agent.created.v1':
+      return [
+        {
+          table: 'agents',
+          key: [agent_id],
+          change: (row) => {
+            absent(row, 'agent');
+            return { agent_id, account_id, ...columns(event.data), created_at: recorded_at, updated_at: recorded_at, deleted: false, position, revision };
+          },
+        },
+      ];
+    case 'agent.updated.v1':
+    case 'agent.deleted.v1':
+      return [
+        {
+          table: 'agents',
+          key: [agent_id],
+          change: (row) => ({
+            ...present(row, 'agent'),
+            ...columns(event.data),
+            updated_at: recorded_at,
+            deleted: event.type === 'agent.deleted.v1',
+            position,
+            revision,
+          }),
+        },
+      ];
+    default:
+      return event satisfies never;
+  }
+}

@@ -1,0 +1,38 @@
+import type { SessionEvent } from '../domain/session/events.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import { absent, present, type RowChange } from './change.ts';
+import { projectTurn } from './projectTurn.ts';
+import type { SessionRow } from './rows.ts';
+
+/** What an event of a session's stream does to `sessions` and `turns`. The session's row follows every event. */
+export function projectSession(recorded: RecordedEvent, event: SessionEvent): RowChange[] {
+  const session_id = streamId(recorded.stream);
+  const { revision } = recorded;
+  const { account_id, recorded_at } = recorded.metadata;
+  const session = (change: (row: SessionRow | undefined) => SessionRow): RowChange => ({ table: 'sessions', key: [session_id], change });
+  const follow = (patch: (row: SessionRow) => Partial<SessionRow>): RowChange =>
+    session((found) => {
+      const row = present(found, 'session');
+      return { ...row, ...patch(row), updated_at: recorded_at, revision };
+    });
+  switch (event.type) {
+    case 'session.started.v1':
+      return [
+        session((row) => {
+          absent(row, 'session');
+          return { session_id, agent_id: event.data.agent_id, account_id, status: 'idle', turns: 0, created_at: recorded_at, updated_at: recorded_at, revision };
+        }),
+      ];
+    case 'session.turn_started.v1':
+      return [follow((row) => ({ status: 'running', turns: row.turns + 1 })), projectTurn(recorded, event)];
+    case 'session.tool_called.v1':
+      return [follow(() => ({})), projectTurn(recorded, event)];
+    case 'session.turn_completed.v1':
+    case 'session.turn_failed.v1':
+    case 'session.turn_interrupted.v1':
+      return [follow(() => ({ status: 'idle' })), projectTurn(recorded, event)];
+    default:
+      return event satisfies never;
+  }
+}

@@ -1,0 +1,54 @@
+import type { InterruptionReason, SessionEvent } from '../domain/session/events.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import { absent, present, type RowChange } from './change.ts';
+import type { TurnRow } from './rows.ts';
+
+type TurnEvent = Exclude<SessionEvent, { type: 'session.started.v1' }>;
+type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
+
+const INTERRUPTIONS: Record<InterruptionReason, string> = {
+  crash: 'The service stopped while the turn was running.',
+  cancelled: 'The turn was cancelled.',
+  deadline: 'The turn did not end before its deadline.',
+};
+
+function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
+  switch (event.type) {
+    case 'session.tool_called.v1': {
+      const { turn: _, ...call } = event.data;
+      return { tool_used: call.tool, tool_calls: [...row.tool_calls, call] };
+    }
+    case 'session.turn_completed.v1': {
+      const { output, model, tool_used, tokens } = event.data;
+      return { status: 'completed', output, model, tool_used, tokens };
+    }
+    case 'session.turn_failed.v1': {
+      const { code, message, tokens } = event.data;
+      return { status: 'failed', tokens: tokens ?? null, error: { code, message } };
+    }
+    case 'session.turn_interrupted.v1':
+      return { status: 'interrupted', error: { code: event.data.reason, message: INTERRUPTIONS[event.data.reason] } };
+    default:
+      return event satisfies never;
+  }
+}
+
+/** What an event of a turn does to its row. Only an open turn can go on or end. */
+export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChange {
+  const session_id = streamId(recorded.stream);
+  const { revision } = recorded;
+  const at = recorded.metadata.recorded_at;
+  const { turn } = event.data;
+  const change = (found: TurnRow | undefined): TurnRow => {
+    if (event.type === 'session.turn_started.v1') {
+      absent(found, 'turn');
+      const { input, model } = event.data;
+      return { session_id, turn, status: 'running', input, output: null, model, tool_used: '', tool_calls: [], tokens: null, error: null, started_at: at, ended_at: null, revision };
+    }
+    const row = present(found, 'turn');
+    if (row.status !== 'running') throw new Error(`turn ${turn} has ended already`);
+    return { ...row, ...patch(row, event), ended_at: event.type === 'session.tool_called.v1' ? null : at, revision };
+  };
+  return { table: 'turns', key: [session_id, turn], change };
+}
