@@ -1,0 +1,63 @@
+import type { Position } from '../../../shared/ports/eventStore.ts';
+
+interface Waiter {
+  position: Position;
+  resolve: (passed: boolean) => void;
+  timer: NodeJS.Timeout;
+}
+
+/** Index of the first waiter whose position is after `position`. */
+function upperBound(waiters: readonly Waiter[], position: Position): number {
+  let [low, high] = [0, waiters.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((waiters[middle] as Waiter).position <= position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Callers that wait for a position, in its order: each progress wakes a prefix, however many wait behind it. */
+export function createPositionWaiters() {
+  let waiters: Waiter[] = [];
+  let passed: Position | undefined;
+
+  function giveUp(waiter: Waiter): void {
+    const end = upperBound(waiters, waiter.position);
+    waiters.splice(waiters.lastIndexOf(waiter, end), 1);
+    waiter.resolve(false);
+  }
+
+  return {
+    /** The position last passed. */
+    passed: () => passed,
+
+    pass(position: Position): void {
+      passed = position;
+      for (const { timer, resolve } of waiters.splice(0, upperBound(waiters, position))) {
+        clearTimeout(timer);
+        resolve(true);
+      }
+    },
+
+    /** Resolves true once `position` was passed, false when that takes longer than `timeoutMs` or nobody is to pass it any more. */
+    wait(position: Position, timeoutMs: number): Promise<boolean> {
+      if (passed !== undefined && position <= passed) return Promise.resolve(true);
+      return new Promise((resolve) => {
+        const waiter: Waiter = { position, resolve, timer: setTimeout(() => giveUp(waiter), timeoutMs).unref() };
+        const end = upperBound(waiters, position);
+        if (end === waiters.length) waiters.push(waiter);
+        else waiters.splice(end, 0, waiter);
+      });
+    },
+
+    close(): void {
+      const abandoned = waiters;
+      waiters = [];
+      for (const { timer, resolve } of abandoned) {
+        clearTimeout(timer);
+        resolve(false);
+      }
+    },
+  };
+}

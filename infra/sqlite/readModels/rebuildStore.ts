@@ -1,0 +1,33 @@
+import { renameSync } from 'node:fs';
+import { TurnlogError } from '../../../shared/errors.ts';
+import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
+import { isBusy } from '../eventStoreErrors.ts';
+import { buildingFile, buildingGeneration, currentGeneration, generationFile } from './generations.ts';
+import { projectionStoreAt } from './projectionStore.ts';
+
+export interface RebuildStore extends ProjectionStore {
+  /** Closes the copy and makes it the current generation. */
+  publish(): Promise<void>;
+}
+
+/**
+ * Opens the next generation of the read models for a rebuild: a new one, or the one that an interrupted rebuild left.
+ * Errors: `data_folder_in_use` when another rebuild is at work.
+ */
+export async function openSqliteRebuildStore({ folder }: { folder: string }): Promise<RebuildStore> {
+  const file = buildingFile(folder, buildingGeneration(folder));
+  try {
+    const store = projectionStoreAt(folder, file, true);
+    return {
+      ...store,
+      async publish() {
+        // The last connection's close writes the -wal into the file, so the file alone is all there is to rename.
+        await store.close();
+        renameSync(file, generationFile(folder, (currentGeneration(folder) ?? 0) + 1));
+      },
+    };
+  } catch (error) {
+    if (isBusy(error)) throw new TurnlogError('data_folder_in_use', `Another rebuild of the read models in ${folder} is running.`, { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,11 @@
+import type { ParkedStream } from '../../shared/ports/readModels.ts';
+import type { ProjectionProgress } from '../../shared/projections/progress.ts';
+import type { ProjectorLogger } from './runProjection.ts';
+
+/** What the projector's thread tells the thread that started it. */
+export type ProjectorMessage =
+  | { type: 'progress'; progress: ProjectionProgress; parked: ParkedStream[] }
+  | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
+
+/** The only thing that it is ever told: to close. */
+export const CLOSE = 'close';

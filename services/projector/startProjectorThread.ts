@@ -1,0 +1,116 @@
+import type { Worker } from 'node:worker_threads';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createProgressSource, type ProgressFeed, type ProjectionProgress } from '../../shared/projections/progress.ts';
+import { CLOSE, type ProjectorMessage } from './messages.ts';
+import type { ProjectorLogger } from './runProjection.ts';
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5000;
+const CLOSE_LIMIT_MS = 5000;
+const PROGRESS_LINE_MS = 1000;
+
+export interface ProjectorThread {
+  /** For the read models of this thread. */
+  progress: ProgressFeed;
+  /** True while the thread lives and has applied all that it has seen in the log. */
+  caughtUp(): boolean;
+  /** For how long it has not been caught up, in milliseconds; 0 while it is. */
+  lag(): number;
+  /** Lets the batch at work finish, then ends the thread. */
+  close(): Promise<void>;
+}
+
+interface ThreadOptions {
+  /** Starts thread.ts: `() => new Worker(new URL('./projector/thread.ts', import.meta.url), { workerData: { folder } })`. */
+  spawn: () => Worker;
+  logger: ProjectorLogger;
+}
+
+/** Logs how catching up goes on, at most a line each second, and its end. */
+function progressLines(logger: ProjectorLogger): (progress: ProjectionProgress) => void {
+  let lastLine = performance.now();
+  let begun = false;
+  return ({ caughtUp, percent, generation }) => {
+    if (caughtUp && begun) logger.info({ generation }, 'The read models are complete');
+    if (caughtUp) begun = false;
+    if (caughtUp || performance.now() - lastLine < PROGRESS_LINE_MS) return;
+    lastLine = performance.now();
+    begun = true;
+    logger.info({ generation, percent: Math.floor(percent) }, `The read models are being rebuilt: ${Math.floor(percent)} %`);
+  };
+}
+
+/** The end of a worker, with its error if it had one. */
+const endOf = (worker: Worker): Promise<Error> =>
+  new Promise((resolve) => {
+    let failure: Error | undefined;
+    worker.once('error', (error: Error) => {
+      failure = error;
+    });
+    worker.once('exit', (code) => resolve(failure ?? new Error(`the projector's thread ended with code ${code}`)));
+  });
+
+/**
+ * Runs the projector in a thread of its own, so that applying events never holds up requests, and starts it again when it
+ * dies. Resolves with the first progress. Errors: the thread's own when it dies before its first progress, because then
+ * something is wrong with the data folder that a second start would not cure.
+ */
+export async function startProjectorThread({ spawn, logger }: ThreadOptions): Promise<ProjectorThread> {
+  const source = createProgressSource();
+  const closing = new AbortController();
+  const logProgress = progressLines(logger);
+  let behindSince: number | undefined = performance.now();
+  let pause = FIRST_PAUSE_MS;
+  let worker: Worker;
+
+  function receive(message: ProjectorMessage): void {
+    if (message.type === 'log') {
+      logger[message.level](message.fields, message.message);
+      return;
+    }
+    pause = FIRST_PAUSE_MS;
+    behindSince = message.progress.caughtUp ? undefined : (behindSince ?? performance.now());
+    for (const parked of message.parked) logger.error(parked, `The stream ${parked.stream} was parked: an event can't be applied to the read models`);
+    logProgress(message.progress);
+    source.publish(message.progress);
+  }
+
+  function start(): Promise<Error> {
+    worker = spawn();
+    worker.on('message', receive);
+    return endOf(worker);
+  }
+
+  async function supervise(firstEnd: Promise<Error>): Promise<void> {
+    for (let end = firstEnd; ; end = start()) {
+      const error = await end;
+      behindSince ??= performance.now();
+      if (closing.signal.aborted) return;
+      logger.error({ err: error, retry_in_ms: pause }, "The projector's thread died and is started again");
+      await sleep(pause, undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
+      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      if (closing.signal.aborted) return;
+    }
+  }
+
+  const firstEnd = start();
+  await new Promise<void>((resolve, reject) => {
+    worker.once('message', () => resolve());
+    firstEnd.then(reject, reject);
+  });
+  const supervision = supervise(firstEnd);
+
+  return {
+    progress: source,
+    caughtUp: () => behindSince === undefined,
+    lag: () => (behindSince === undefined ? 0 : performance.now() - behindSince),
+    async close() {
+      closing.abort();
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+      worker.postMessage(CLOSE);
+      const force = setTimeout(() => void worker.terminate(), CLOSE_LIMIT_MS).unref();
+      await supervision;
+      clearTimeout(force);
+    },
+  };
+}
