@@ -12,13 +12,14 @@ export interface Principal {
 /** Compared against when no such key exists, so that an unknown key takes as long as a wrong one. */
 const NO_HASH = hashApiKey('');
 
+const isExpired = (expiresAt: string | null, now: number): boolean => expiresAt !== null && Date.parse(expiresAt) <= now;
+
 /** Who presents this key. Errors: `unauthorized` for a missing, unknown, wrong, revoked or expired one, without telling which. */
 export async function authenticate(readModels: ReadModels, apiKey: string | undefined, now: number): Promise<Principal> {
   const presented = apiKey ?? '';
   const key = await readModels.findApiKey(claimedKeyId(presented));
   const matches = sameHash(key?.hash ?? NO_HASH, hashApiKey(presented));
-  const expired = key?.expires_at != null && Date.parse(key.expires_at) <= now;
-  if (!key || !matches || key.revoked_at !== null || expired) throw new TurnlogError('unauthorized', 'The x-api-key header is missing or holds no valid API key.');
+  if (!key || !matches || key.revoked_at !== null || isExpired(key.expires_at, now)) throw new TurnlogError('unauthorized', 'The x-api-key header is missing or holds no valid API key.');
   return { account_id: key.account_id, key_id: key.key_id, scopes: key.scopes };
 }
 

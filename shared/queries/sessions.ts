@@ -2,7 +2,7 @@ import { TurnlogError } from '../errors.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import type { EventStore } from '../ports/eventStore.ts';
+import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../projections/rows.ts';
 import { pageOf, type PageOf } from './page.ts';
@@ -44,6 +44,6 @@ export async function readSessionEvents(
 ): Promise<PageOf<RecordedEvent>> {
   await findOwnSession(readModels, accountId, sessionId);
   const from = page.after === undefined ? 0 : page.after + 1;
-  const events = await pageOf(page.limit, (event) => String(event.revision), (limit) => store.readStream(sessionStream(sessionId), { direction: 'forwards', from, limit }));
+  const events = await pageOf(page.limit, (event: StoredEvent) => String(event.revision), (limit) => store.readStream(sessionStream(sessionId), { direction: 'forwards', from, limit }));
   return { rows: events.rows.map(decodeEvent), next: events.next };
 }

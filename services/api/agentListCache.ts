@@ -1,0 +1,37 @@
+import { LRUCache } from 'lru-cache';
+import type { ReadModels } from '../../shared/ports/readModels.ts';
+
+interface KeptAnswer {
+  version: string;
+  body: Buffer;
+  next: string | undefined;
+}
+
+const MAX_BYTES = 16 * 1_048_576;
+
+const kept = new WeakMap<ReadModels, LRUCache<string, KeptAnswer>>();
+
+/**
+ * The list of an account's agents in the bytes that were sent before, as long as the read models say that it has not
+ * changed: writing a thousand agents as JSON costs far more than asking for the version. The version is asked for before
+ * the rows, so that what is kept is never older than its name.
+ */
+export async function keptAnswer(readModels: ReadModels, accountId: string, query: string, make: () => Promise<Omit<KeptAnswer, 'version'>>): Promise<KeptAnswer> {
+  const cache = cacheOf(readModels);
+  const key = `${accountId}?${query}`;
+  const version = await readModels.agentListVersion(accountId);
+  const known = cache.get(key);
+  if (known?.version === version) return known;
+  const answer = { version, ...(await make()) };
+  cache.set(key, answer);
+  return answer;
+}
+
+function cacheOf(readModels: ReadModels): LRUCache<string, KeptAnswer> {
+  let cache = kept.get(readModels);
+  if (!cache) {
+    cache = new LRUCache<string, KeptAnswer>({ maxSize: MAX_BYTES, sizeCalculation: ({ body }) => body.length + 1 });
+    kept.set(readModels, cache);
+  }
+  return cache;
+}

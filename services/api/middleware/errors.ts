@@ -1,0 +1,33 @@
+import type { Middleware } from 'koa';
+import { TurnlogError } from '../../../shared/errors.ts';
+import type { Logger } from '../../../shared/logger.ts';
+import { ERROR_ANSWERS } from '../errors.ts';
+import { failureEnvelope, jsonText, sendJson, wantsPretty } from '../envelope.ts';
+
+const INTERNAL = 'Something failed inside the service. Its log has this request id.';
+
+/** What leaves the process: known errors as they are, anything else as a generic one. */
+function publicError(error: unknown): TurnlogError {
+  if (error instanceof TurnlogError && ERROR_ANSWERS[error.code].status !== 500) return error;
+  return new TurnlogError('internal_error', INTERNAL, { cause: error });
+}
+
+/** The one place where errors become answers. */
+export const answerErrors =
+  (logger: Logger): Middleware =>
+  async (ctx, next) => {
+    const request_id = ctx.state['request_id'] as string;
+    let error: TurnlogError;
+    try {
+      await next();
+      if (ctx.status === 405 || ctx.status === 501) error = new TurnlogError('method_not_allowed', `${ctx.path} has no method ${ctx.method}.`);
+      else if (ctx.status === 404 && !ctx.body) error = new TurnlogError('not_found', 'There is nothing at this path.');
+      else return;
+    } catch (thrown) {
+      error = publicError(thrown);
+      const { status } = ERROR_ANSWERS[error.code];
+      if (status >= 500) logger[status === 500 ? 'error' : 'warn']({ err: error.cause ?? error, code: error.code, request_id, method: ctx.method, path: ctx.path }, 'a request failed');
+    }
+    if (error.retryAfterSeconds !== undefined) ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));
+    sendJson(ctx, ERROR_ANSWERS[error.code].status, jsonText(failureEnvelope(error, request_id), wantsPretty(ctx)));
+  };

@@ -1,0 +1,43 @@
+import type { Context } from 'koa';
+import type { Static, TObject, TSchema } from 'typebox';
+import type { Actor } from '../../shared/commands/context.ts';
+import type { Scope } from '../../shared/domain/account/events.ts';
+import type { ErrorCode } from '../../shared/errors.ts';
+import type { ApiContext } from './context.ts';
+
+/** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
+export type Access = 'open' | 'key' | Scope;
+
+/** What a handler answers: the envelope's data, and the cursor of the next page where there is one. */
+export interface Answer<Data> {
+  data: Data;
+  next?: string | undefined;
+}
+
+export interface RouteRequest<Query, Body> {
+  actor: Actor;
+  params: Readonly<Record<string, string>>;
+  query: Query;
+  body: Body;
+}
+
+/** One operation of the API, described once: the router and the OpenAPI document are both made from it. */
+export interface Route<Query extends TObject = TObject, Body extends TSchema = TSchema, Data extends TSchema = TSchema> {
+  method: 'get' | 'post';
+  /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
+  path: string;
+  operationId: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  query?: Query;
+  body?: Body;
+  data: Data;
+  /** The codes that are this operation's own, beside those that any operation may answer. */
+  errors: readonly ErrorCode[];
+  /** Gives the data, or writes the whole answer itself and gives nothing. */
+  handle: (api: ApiContext, request: RouteRequest<Static<Query>, Static<Body>>, ctx: Context) => Promise<Answer<Static<Data>> | undefined>;
+}
+
+/** Lets a route's handler know the types of its own schemas. */
+export const defineRoute = <Query extends TObject, Body extends TSchema, Data extends TSchema>(route: Route<Query, Body, Data>): Route => route;

@@ -1,0 +1,35 @@
+import Router from '@koa/router';
+import type { Middleware } from 'koa';
+import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
+import type { ApiContext } from './context.ts';
+import { linkNext, sendData } from './envelope.ts';
+import { authenticated } from './middleware/authenticated.ts';
+import { readJsonBody } from './middleware/jsonBody.ts';
+import type { Route } from './route.ts';
+import { CommonQuery } from './schemas/common.ts';
+import { validator } from './validation.ts';
+
+/** What every operation does, in this order: who asks, is the query right, is the body right, then the operation itself. */
+function handlerOf(api: ApiContext, route: Route): Middleware {
+  const checkQuery = validator('query', route.query ?? CommonQuery);
+  const checkBody = route.body && validator('body', route.body);
+  return async (ctx) => {
+    if (api.isShuttingDown()) {
+      ctx.set('connection', 'close');
+      if (route.access !== 'open') throw shuttingDown();
+    }
+    const actor = await authenticated(api, ctx, route.access);
+    const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
+    const body = checkBody?.(await readJsonBody(ctx));
+    const answer = await route.handle(api, { actor, params: ctx['params'] as Record<string, string>, query, body }, ctx);
+    if (answer?.next !== undefined) linkNext(ctx, answer.next);
+    if (answer) sendData(ctx, answer.data);
+  };
+}
+
+/** Serves the routes; methods that a path doesn't have are answered with 405 and `Allow`. */
+export function createRouter(api: ApiContext, routes: readonly Route[]): Middleware[] {
+  const router = new Router({ strict: true, sensitive: true });
+  for (const route of routes) router[route.method](route.path.replaceAll(/\{(\w+)\}/g, ':$1'), handlerOf(api, route));
+  return [router.routes() as unknown as Middleware, router.allowedMethods() as unknown as Middleware];
+}

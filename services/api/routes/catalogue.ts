@@ -1,0 +1,29 @@
+import { defineRoute } from '../route.ts';
+import { ModelList, ToolList } from '../schemas/catalogue.ts';
+import { CommonQuery } from '../schemas/common.ts';
+
+const listModelsRoute = defineRoute({
+  method: 'get',
+  path: '/v1/models',
+  operationId: 'listModels',
+  summary: 'Lists the models that an agent may name',
+  access: 'key',
+  query: CommonQuery,
+  data: ModelList,
+  errors: [],
+  handle: ({ models }) => Promise.resolve({ data: models.list().map(({ upstream_model: _upstream, ...model }) => model) }),
+});
+
+const listToolsRoute = defineRoute({
+  method: 'get',
+  path: '/v1/tools',
+  operationId: 'listTools',
+  summary: 'Lists the tools that an agent may name',
+  access: 'key',
+  query: CommonQuery,
+  data: ToolList,
+  errors: [],
+  handle: ({ toolbox }) => Promise.resolve({ data: [...toolbox.list()] }),
+});
+
+export const catalogueRoutes = [listModelsRoute, listToolsRoute];

@@ -1,0 +1,11 @@
+import type { Route } from '../route.ts';
+import { agentRoutes } from './agents.ts';
+import { catalogueRoutes } from './catalogue.ts';
+import { healthRoutes } from './health.ts';
+import { openApiRoute } from './openapi.ts';
+import { runAgentRoute } from './runs.ts';
+import { sessionRoutes } from './sessions.ts';
+
+const operations: readonly Route[] = [...agentRoutes, runAgentRoute, ...sessionRoutes, ...catalogueRoutes, ...healthRoutes];
+
+export const routes: readonly Route[] = [...operations, openApiRoute(operations)];

@@ -1,0 +1,20 @@
+import { runAgent } from '../../../shared/commands/run/runAgent.ts';
+import { defineRoute } from '../route.ts';
+import { CommonQuery } from '../schemas/common.ts';
+import { RunBody, RunResult } from '../schemas/runs.ts';
+
+export const runAgentRoute = defineRoute({
+  method: 'post',
+  path: '/v1/agents/{agentId}/run',
+  operationId: 'runAgent',
+  summary: 'Runs an agent on an input',
+  description: 'Starts a session, or continues the one that `session_id` names. What is answered with 200 is recorded durably. Runs of one session happen one after the other.',
+  access: 'agents:run',
+  query: CommonQuery,
+  body: RunBody,
+  data: RunResult,
+  errors: ['model_not_supported', 'tool_not_supported', 'agent_not_found', 'session_not_found', 'session_busy', 'model_error', 'tool_error', 'model_overloaded', 'model_timeout'],
+  handle: async (api, { actor, params, body }) => ({
+    data: await runAgent(api, actor, { agent_id: params['agentId']!, input: body.input, ...(body.session_id === undefined ? {} : { session_id: body.session_id }) }),
+  }),
+});
