@@ -2,16 +2,21 @@
 // missing or stale, and says so when the Node on the scripts' path can't run TypeScript. Plain JavaScript, no imports
 // from node_modules, because nothing may be installed yet.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const lockfile = readFileSync(`${root}package-lock.json`, 'utf8');
-const stamp = `${root}node_modules/.turnlog-lockfile`;
 const mutex = `${root}node_modules.installing`;
 
-const isInstalled = () => existsSync(stamp) && readFileSync(stamp, 'utf8') === lockfile;
+/** npm writes its own copy of the lockfile into node_modules when an install has succeeded; an optional package may be another platform's. */
+function isInstalled() {
+  const installed = `${root}node_modules/.package-lock.json`;
+  if (!existsSync(installed)) return false;
+  const present = JSON.parse(readFileSync(installed, 'utf8')).packages;
+  const wanted = Object.entries(JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')).packages).filter(([path]) => path !== '');
+  return wanted.every(([path, { version, optional }]) => (present[path] ? present[path].version === version : optional));
+}
 
 /** Two scripts started at once on a fresh clone must not run `npm ci` over each other: mkdir is the atomic test-and-set. */
 async function withInstallMutex(install) {
@@ -41,7 +46,6 @@ if (!isInstalled()) {
     // Nothing here needs an install script; npm's remarks about engines concern the Node that runs npm, not the one that runs Turnlog.
     const result = spawnSync(command, [...args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, stdio: ['ignore', 2, 2] });
     if (result.status !== 0) process.exit(result.status ?? 1);
-    writeFileSync(stamp, lockfile);
   });
 }
 

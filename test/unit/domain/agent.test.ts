@@ -1,0 +1,23 @@
+import { describe, expect, test } from '@jest/globals';
+import { agent } from '../../../shared/domain/agent/decider.ts';
+import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
+import { replay } from '../../../shared/domain/decider.ts';
+import { specification } from '../../support/deciderSpecification.ts';
+
+const given = specification(agent);
+const configuration: AgentConfiguration = { name: 'Sums', instruction: 'Add.', model: 'm', tool: 'calculator', component: 'Chat' };
+const created: AgentEvent = { type: 'agent.created.v1', data: configuration };
+
+describe('an agent', () => {
+  test('is created once', () => {
+    given().when({ type: 'create_agent', configuration }).then(created);
+    given(created).when({ type: 'create_agent', configuration }).thenRejected('agent_exists');
+    given(created, { type: 'agent.deleted.v1', data: configuration }).when({ type: 'create_agent', configuration }).thenRejected('agent_exists');
+  });
+
+  test('has the configuration of its last event', () => {
+    const renamed = { ...configuration, name: 'Adds' };
+    expect(replay(agent, [created, { type: 'agent.updated.v1', data: renamed }])).toEqual({ status: 'active', configuration: renamed });
+    expect(replay(agent, [created, { type: 'agent.deleted.v1', data: configuration }])).toEqual({ status: 'deleted', configuration });
+  });
+});
