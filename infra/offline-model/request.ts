@@ -1,0 +1,42 @@
+import { Type, type Static } from 'typebox';
+import { lazyValidator } from '../../shared/validation.ts';
+
+const ContentPart = Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) });
+const ToolCall = Type.Object({ id: Type.String(), function: Type.Object({ name: Type.String() }) });
+const Content = Type.Union([Type.String(), Type.Array(ContentPart), Type.Null()]);
+
+const Completion = Type.Object({
+  model: Type.String(),
+  messages: Type.Array(
+    Type.Object({
+      role: Type.String(),
+      content: Type.Optional(Content),
+      tool_calls: Type.Optional(Type.Array(ToolCall)),
+      tool_call_id: Type.Optional(Type.String()),
+    }),
+    { minItems: 1 },
+  ),
+  tools: Type.Optional(Type.Array(Type.Object({ type: Type.String(), function: Type.Optional(Type.Object({ name: Type.String() })) }))),
+  stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+  stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
+});
+
+/** The part of a chat completion request that the offline model looks at. */
+export type CompletionRequest = Static<typeof Completion>;
+
+const validator = lazyValidator(Completion);
+
+/** The request in a body. Errors: an Error whose message names what is wrong. */
+export function parseRequest(body: string): CompletionRequest {
+  const validate = validator();
+  const request: unknown = JSON.parse(body);
+  if (validate(request)) return request;
+  const [problem] = validate.errors ?? [];
+  throw new Error(`${problem?.instancePath.slice(1) || 'the body'} ${problem?.message}`);
+}
+
+/** The text of a message, its parts joined. */
+export function textOf({ content }: CompletionRequest['messages'][number]): string {
+  if (typeof content === 'string') return content;
+  return (content ?? []).map((part) => part.text ?? '').join('');
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { complete, completionBody, completionEvents, OFFLINE_MODEL } from './completion.ts';
+import { parseRequest, type CompletionRequest } from './request.ts';
+
+const LONGEST_BODY = 32 * 1024 * 1024;
+
+export interface OfflineModel {
+  /** With the `/v1` that clients expect. */
+  baseUrl: string;
+  close(): Promise<void>;
+}
+
+function sendJson(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+const sendError = (response: ServerResponse, status: number, message: string): void =>
+  sendJson(response, status, JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code: null } }));
+
+/** The body as text; undefined when it is too long. It is read to its end all the same: a client that still sends sees no answer. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= LONGEST_BODY) chunks.push(chunk);
+  }
+  return size > LONGEST_BODY ? undefined : Buffer.concat(chunks).toString('utf8');
+}
+
+async function answer(response: ServerResponse, request: CompletionRequest, body: string): Promise<void> {
+  const completion = complete(request, body);
+  if (!request.stream) return sendJson(response, 200, completionBody(completion));
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  return pipeline(Readable.from(completionEvents(completion, request.stream_options?.include_usage === true)), response);
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const route = `${request.method} ${request.url?.split('?')[0]}`;
+  if (route === 'GET /v1/models') {
+    return sendJson(response, 200, JSON.stringify({ object: 'list', data: [{ id: OFFLINE_MODEL, object: 'model', created: 0, owned_by: 'turnlog' }] }));
+  }
+  if (route !== 'POST /v1/chat/completions') return sendError(response, 404, `The offline model has no ${route}.`);
+  const body = await readBody(request);
+  if (body === undefined) return sendError(response, 413, `The body is longer than ${LONGEST_BODY} bytes.`);
+  let parsed: CompletionRequest;
+  try {
+    parsed = parseRequest(body);
+  } catch (error) {
+    return sendError(response, 400, `The request is not a chat completion: ${error instanceof Error ? error.message : String(error)}.`);
+  }
+  if (parsed.model !== OFFLINE_MODEL) return sendError(response, 404, `The offline model has no model ${JSON.stringify(parsed.model)}.`);
+  return answer(response, parsed, body);
+}
+
+async function stop(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+/** Starts a small chat completions server on a free port of loopback that answers without any model. Its process may end while it runs. */
+export async function startOfflineModel(): Promise<OfflineModel> {
+  const server = createServer((request, response) => {
+    // Only a client that went away ends here: there is nobody left to tell.
+    handle(request, response).catch(() => response.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  server.unref();
+  return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, close: () => stop(server) };
+}

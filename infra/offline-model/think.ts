@@ -1,0 +1,65 @@
+import { findExpression } from './arithmetic.ts';
+import { textOf, type CompletionRequest } from './request.ts';
+
+/** What the offline model says: an answer, or one call of a function. */
+export type Thought = { content: string } | { call: { name: string; arguments: string } };
+
+const TIME_OR_DATE = /\b(what|which|tell|give|know|current|today|now)\b.*\b(time|date|day|hour|year|clock)\b|\b(time|date) (is it|now)\b|\bo'?clock\b/is;
+const TIME_ZONE = /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)\/[A-Za-z_]+(?:\/[A-Za-z_]+)?\b/;
+/** The longest input that is quoted whole, and the part of it in which a wish for a function is looked for: the patterns take the square of its length. */
+const LONGEST_QUOTE = 4_000;
+const SEARCHED = 2_000;
+
+const quoted = (text: string): string => `"${text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE).toWellFormed()}…` : text}"`;
+
+function jsonObjectIn(text: string): string {
+  const candidate = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1);
+  try {
+    JSON.parse(candidate);
+    return candidate;
+  } catch {
+    return '{}';
+  }
+}
+
+/** The arguments to call a function with when the input plainly asks for it; undefined when it doesn't. */
+function argumentsFor(name: string, input: string): string | undefined {
+  if (name === 'calculator') {
+    const expression = findExpression(input);
+    return expression && JSON.stringify({ expression });
+  }
+  if (name === 'clock') {
+    const zone = TIME_ZONE.exec(input)?.[0];
+    return TIME_OR_DATE.test(input) ? JSON.stringify(zone === undefined ? {} : { time_zone: zone }) : undefined;
+  }
+  return input.toLowerCase().includes(name.toLowerCase()) ? jsonObjectIn(input) : undefined;
+}
+
+function functionCalled(messages: CompletionRequest['messages'], id: string | undefined): string {
+  const calls = messages.flatMap((message) => message.tool_calls ?? []);
+  return calls.findLast((call) => call.id === id)?.function.name ?? 'tool';
+}
+
+function functionNames({ tools = [] }: CompletionRequest): string[] {
+  return tools.flatMap((tool) => (tool.function ? [tool.function.name] : []));
+}
+
+/**
+ * Answers the same to the same request, for ever: with the last input, how many turns of the user it was shown, and the
+ * results of the functions that it called for that input. It calls the first offered function that the input asks for, once.
+ */
+export function think(request: CompletionRequest): Thought {
+  const { messages } = request;
+  const asked = messages.findLastIndex((message) => message.role === 'user');
+  const input = asked < 0 ? '' : textOf(messages[asked]!);
+  const results = messages.slice(asked + 1).filter((message) => message.role === 'tool');
+  if (results.length === 0) {
+    for (const name of functionNames(request)) {
+      const args = argumentsFor(name, input.slice(0, SEARCHED));
+      if (args !== undefined) return { call: { name, arguments: args } };
+    }
+  }
+  const turns = messages.filter((message) => message.role === 'user').length;
+  const said = results.map((result) => ` The ${functionCalled(messages, result.tool_call_id)} says ${textOf(result)}.`).join('');
+  return { content: `This is the offline model.${said} You said: ${quoted(input)}. I was shown ${turns} ${turns === 1 ? 'turn' : 'turns'} of this conversation.` };
+}

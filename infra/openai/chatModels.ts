@@ -1,0 +1,101 @@
+import type * as OpenAi from 'openai';
+import type { Agent } from 'undici';
+import { TurnlogError } from '../../shared/errors.ts';
+import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
+import { readAnswer } from './answer.ts';
+import { modelError } from './modelErrors.ts';
+import { pooledFetch, type FetchLimits } from './pooledFetch.ts';
+
+/** An OpenAI-compatible server. Without a key no credentials are sent. */
+export interface Provider {
+  id: string;
+  base_url: string;
+  api_key?: string;
+}
+
+export interface ChatModelLimits extends Partial<FetchLimits> {
+  /** For one attempt, from sending to the last byte of the answer. */
+  attemptTimeoutMs: number;
+  /** How often a call is repeated after 429, 5xx or a connection that failed before the answer began. */
+  maxRetries: number;
+  /** Connections to one provider. */
+  maxConnections?: number;
+}
+
+export interface ChatModelsOptions {
+  providers: readonly Provider[];
+  models: readonly ModelInfo[];
+  limits: ChatModelLimits;
+}
+
+const DEFAULTS = { maxResponseBytes: 8 * 1024 * 1024, maxRetryAfterMs: 20_000, maxConnections: 256, connectTimeoutMs: 10_000 };
+
+/** The libraries take a quarter of a second and tens of megabytes to load: not before the first call. */
+async function load({ limits }: ChatModelsOptions): Promise<{ openai: typeof OpenAi; agent: Agent }> {
+  const [openai, undici] = await Promise.all([import('openai'), import('undici')]);
+  const agent = new undici.Agent({
+    connections: limits.maxConnections ?? DEFAULTS.maxConnections,
+    connect: { timeout: DEFAULTS.connectTimeoutMs },
+    // The time limit per attempt is the library's; undici's own would cut a slow model off at five minutes.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  return { openai, agent };
+}
+
+function createClient(provider: Provider, { openai, agent }: Awaited<ReturnType<typeof load>>, limits: ChatModelLimits): OpenAi.OpenAI {
+  return new openai.OpenAI({
+    baseURL: provider.base_url,
+    apiKey: provider.api_key ?? 'none',
+    ...(provider.api_key === undefined && { defaultHeaders: { Authorization: null } }),
+    // The library would take these from the environment and send them to every provider.
+    organization: null,
+    project: null,
+    timeout: limits.attemptTimeoutMs,
+    maxRetries: limits.maxRetries,
+    logLevel: 'off',
+    fetch: pooledFetch(agent, { maxResponseBytes: limits.maxResponseBytes ?? DEFAULTS.maxResponseBytes, maxRetryAfterMs: limits.maxRetryAfterMs ?? DEFAULTS.maxRetryAfterMs }),
+  });
+}
+
+/** The chat models port over the `openai` package: one client per provider, made when it is first called. */
+export function createChatModels(options: ChatModelsOptions): ChatModels & { close(): Promise<void> } {
+  const models = new Map(options.models.map((model) => [model.id, model]));
+  const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
+  const clients = new Map<string, OpenAi.OpenAI>();
+  let libraries: ReturnType<typeof load> | undefined;
+
+  function providerOf(modelId: string): Provider {
+    const provider = providers.get(models.get(modelId)?.provider ?? '');
+    if (!provider) throw new TurnlogError('model_not_supported', `The model ${JSON.stringify(modelId)} is not configured.`);
+    return provider;
+  }
+
+  function clientOf(provider: Provider, loaded: Awaited<ReturnType<typeof load>>): OpenAi.OpenAI {
+    const client = clients.get(provider.id) ?? createClient(provider, loaded, options.limits);
+    clients.set(provider.id, client);
+    return client;
+  }
+
+  return {
+    list: () => options.models,
+    find: (id) => models.get(id),
+    async complete(modelId, request, signal) {
+      const provider = providerOf(modelId);
+      const loaded = await (libraries ??= load(options));
+      signal.throwIfAborted();
+      try {
+        const body: unknown = await clientOf(provider, loaded).chat.completions.create(request, { signal });
+        return readAnswer(body, request.model);
+      } catch (error) {
+        // Whatever the library made of an abort, the caller gets the reason that it gave.
+        signal.throwIfAborted();
+        throw modelError(error, loaded.openai, provider.api_key);
+      }
+    },
+    async close() {
+      const loaded = await libraries;
+      await loaded?.agent.destroy();
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { Type, type Static } from 'typebox';
+import { TurnlogError, type ErrorDetail } from '../../shared/errors.ts';
+import { lazyValidator } from '../../shared/validation.ts';
+
+const strict = { additionalProperties: false };
+const Id = Type.String({ minLength: 1, maxLength: 256 });
+const Tokens = Type.Integer({ minimum: 1 });
+
+const ModelsFile = Type.Object(
+  {
+    providers: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.Object({ base_url: Type.String({ pattern: '^https?://[^\\s@]+$' }), api_key_env: Type.Optional(Type.String({ minLength: 1 })) }, strict),
+      ),
+    ),
+    models: Type.Array(
+      Type.Object(
+        { id: Id, provider: Id, upstream_model: Type.Optional(Id), context_window: Tokens, max_output_tokens: Type.Optional(Tokens) },
+        strict,
+      ),
+      { minItems: 1 },
+    ),
+  },
+  strict,
+);
+export type ModelsFile = Static<typeof ModelsFile>;
+
+/** What is wrong in the file, by JSON pointer. */
+export type Problems = Record<string, string>;
+
+const validator = lazyValidator(ModelsFile);
+
+/** One error for all the problems of the file. */
+export function badModelsFile(file: string, problems: Problems, cause?: unknown): TurnlogError {
+  const details: Record<string, ErrorDetail> = {};
+  for (const [path, message] of Object.entries(problems)) details[`${file}#${path}`] = { message, path };
+  const lines = Object.entries(problems).map(([path, message]) => `${path || 'the file'} ${message}`);
+  return new TurnlogError('invalid_request', `MODELS_FILE ${file}: ${lines.join('; ')}.`, { details, cause });
+}
+
+async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as unknown;
+  } catch (error) {
+    const message = error instanceof SyntaxError ? `is not valid JSON (${error.message})` : `can't be read (${(error as NodeJS.ErrnoException).code})`;
+    throw badModelsFile(file, { '': message }, error);
+  }
+}
+
+/** Reads MODELS_FILE and checks its form. Errors: `invalid_request` that lists every problem with its place in the file. */
+export async function readModelsFile(file: string): Promise<ModelsFile> {
+  const content = await readJson(file);
+  const validate = validator();
+  if (validate(content)) return content;
+  const problems: Problems = {};
+  for (const { instancePath, keyword, message, params } of validate.errors ?? []) {
+    const unknown = keyword === 'additionalProperties' ? `/${String(params['additionalProperty'])}` : '';
+    const problem = unknown ? 'is not a known field' : keyword === 'pattern' ? 'must be an http or https URL without credentials' : (message ?? 'is not valid');
+    problems[instancePath + unknown] = problem;
+  }
+  throw badModelsFile(file, problems);
+}

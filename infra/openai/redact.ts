@@ -1,0 +1,11 @@
+const LONGEST = 300;
+
+/** Bearer credentials, credentials in URLs, prefixed keys (also when the provider starred a part), and any long run without a space. */
+const SECRETS = [/\bbearer\s+\S+/gi, /\/\/[^\s/@]+@/g, /\b[a-z]{2,8}[-_][\w*.-]{8,}/gi, /[\w*+/=-]{24,}/g];
+
+/** A provider's own words as they may be shown to a client: on one line, at most 300 characters, with whatever looks like a key taken out. */
+export function redact(text: string, key: string | undefined): string {
+  const withoutKey = key ? text.replaceAll(key, '[redacted]') : text;
+  const clean = SECRETS.reduce((rest, pattern) => rest.replace(pattern, '[redacted]'), withoutKey.slice(0, 10 * LONGEST).toWellFormed().replace(/[\s\p{C}]+/gu, ' ').trim());
+  return clean.length > LONGEST ? `${clean.slice(0, LONGEST - 1).toWellFormed()}…` : clean;
+}

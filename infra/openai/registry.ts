@@ -1,0 +1,65 @@
+import type { ModelInfo } from '../../shared/ports/chatModel.ts';
+import type { Provider } from './chatModels.ts';
+import { badModelsFile, readModelsFile, type ModelsFile, type Problems } from './modelsFile.ts';
+import { openaiModels } from './openaiModels.ts';
+
+const OPENAI_BASE_URL = 'https://api.openai.com/v1';
+
+export interface RegistryOptions {
+  modelsFile?: string | undefined;
+  openaiApiKey?: string | undefined;
+  openaiBaseUrl?: string | undefined;
+  /** Where the keys are that the file names. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Of the built-in server, which the provider `offline` is. */
+  offlineBaseUrl: string;
+}
+
+export interface Registry {
+  providers: Provider[];
+  models: ModelInfo[];
+}
+
+const offlineModel: ModelInfo = { id: 'offline-echo', provider: 'offline', upstream_model: 'offline-echo', context_window: 128_000 };
+
+const provider = (id: string, base_url: string, api_key: string | undefined): Provider => ({ id, base_url, ...(api_key ? { api_key } : {}) });
+
+/** The providers that exist without a file. */
+function defaultProviders({ openaiApiKey, openaiBaseUrl, offlineBaseUrl }: RegistryOptions): Provider[] {
+  const offline = provider('offline', offlineBaseUrl, undefined);
+  return openaiApiKey || openaiBaseUrl ? [offline, provider('openai', openaiBaseUrl ?? OPENAI_BASE_URL, openaiApiKey)] : [offline];
+}
+
+function problemsOf(file: ModelsFile, providers: ReadonlyMap<string, Provider>, env: RegistryOptions['env']): Problems {
+  const problems: Problems = {};
+  for (const [id, { api_key_env }] of Object.entries(file.providers ?? {})) {
+    if (id === 'offline') problems['/providers/offline'] = 'is built in and can not be set';
+    if (api_key_env && !env[api_key_env]) problems[`/providers/${id}/api_key_env`] = `names ${api_key_env}, which is not set in the environment`;
+  }
+  for (const [index, model] of file.models.entries()) {
+    if (!providers.has(model.provider)) {
+      problems[`/models/${index}/provider`] = `names ${JSON.stringify(model.provider)}, which is none of ${[...providers.keys()].join(', ')}`;
+    }
+    if (file.models.findIndex(({ id }) => id === model.id) !== index) problems[`/models/${index}/id`] = `is there twice: ${JSON.stringify(model.id)}`;
+    if ((model.max_output_tokens ?? 0) >= model.context_window) problems[`/models/${index}/max_output_tokens`] = 'must be less than context_window';
+  }
+  return problems;
+}
+
+/**
+ * The providers and models to offer. A file names the models, and providers beside `openai` (there when OPENAI_API_KEY or
+ * OPENAI_BASE_URL is set) and `offline`. Without a file: OpenAI's models if `openai` is there, else only `offline-echo`.
+ * Errors: `invalid_request` that lists every problem of the file.
+ */
+export async function loadRegistry(options: RegistryOptions): Promise<Registry> {
+  const defaults = defaultProviders(options);
+  if (!options.modelsFile) return { providers: defaults, models: defaults.length > 1 ? [...openaiModels] : [offlineModel] };
+  const file = await readModelsFile(options.modelsFile);
+  const providers = new Map(defaults.map((known) => [known.id, known]));
+  for (const [id, { base_url, api_key_env }] of Object.entries(file.providers ?? {})) {
+    if (id !== 'offline') providers.set(id, provider(id, base_url, api_key_env && options.env[api_key_env]));
+  }
+  const problems = problemsOf(file, providers, options.env);
+  if (Object.keys(problems).length > 0) throw badModelsFile(options.modelsFile, problems);
+  return { providers: [...providers.values()], models: file.models.map((model) => ({ ...model, upstream_model: model.upstream_model ?? model.id })) };
+}
