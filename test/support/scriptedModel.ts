@@ -39,8 +39,12 @@ export interface ScriptedModel {
   headers: IncomingMessage['headers'][];
   /** Resolves once `count` requests have arrived in all. */
   received(count: number): Promise<void>;
-  /** Resolves once `count` connections have been cut before their answer was complete. */
+  /** Resolves once `count` answers in all have been handed to the network in full. */
+  answered(count: number): Promise<void>;
+  /** Resolves once `count` answers in all have been cut off by the client, or by a fault. */
   abandoned(count: number): Promise<void>;
+  answeredSoFar(): number;
+  abandonedSoFar(): number;
   /** Replaces the script, for the requests to come. */
   use(script: Script): void;
   close(): Promise<void>;
@@ -132,6 +136,7 @@ export async function startScriptedModel(firstScript: Script): Promise<ScriptedM
   let script = firstScript;
   let first = 0;
   let abandoned = 0;
+  let answered = 0;
   const requests: ChatRequest[] = [];
   const bodies: string[] = [];
   const headers: IncomingMessage['headers'][] = [];
@@ -139,7 +144,8 @@ export async function startScriptedModel(firstScript: Script): Promise<ScriptedM
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.once('close', () => {
-      if (!response.writableFinished) abandoned += 1;
+      if (response.writableFinished) answered += 1;
+      else abandoned += 1;
       changed.emit('change');
     });
     const body = await readText(request);
@@ -166,7 +172,10 @@ export async function startScriptedModel(firstScript: Script): Promise<ScriptedM
     bodies,
     headers,
     received: (count) => until(() => requests.length >= count),
+    answered: (count) => until(() => answered >= count),
     abandoned: (count) => until(() => abandoned >= count),
+    answeredSoFar: () => answered,
+    abandonedSoFar: () => abandoned,
     use(next) {
       script = next;
       first = requests.length;
