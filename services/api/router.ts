@@ -1,6 +1,7 @@
 import Router from '@koa/router';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
+import { storeUnavailable } from '../../shared/errors.ts';
 import type { ApiContext } from './context.ts';
 import { linkNext, sendData } from './envelope.ts';
 import { authenticated } from './middleware/authenticated.ts';
@@ -9,15 +10,20 @@ import type { Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
 import { validator } from './validation.ts';
 
+/** Errors: `store_unavailable` while the service starts or stops, except for what tells about the service itself. */
+function requireAvailable(api: ApiContext, route: Route, ctx: Context): void {
+  const availability = api.availability();
+  if (availability === 'stopping') ctx.set('connection', 'close');
+  if (availability === 'up' || route.access === 'open') return;
+  throw availability === 'stopping' ? shuttingDown() : storeUnavailable('The service is starting; its read models are being brought up to date.');
+}
+
 /** What every operation does, in this order: who asks, is the query right, is the body right, then the operation itself. */
 function handlerOf(api: ApiContext, route: Route): Middleware {
   const checkQuery = validator('query', route.query ?? CommonQuery);
   const checkBody = route.body && validator('body', route.body);
   return async (ctx) => {
-    if (api.isShuttingDown()) {
-      ctx.set('connection', 'close');
-      if (route.access !== 'open') throw shuttingDown();
-    }
+    requireAvailable(api, route, ctx);
     const actor = await authenticated(api, ctx, route.access);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));

@@ -4,7 +4,7 @@ import type { ParkedStream, ProjectionStore } from '../../shared/ports/readModel
 import { percentOf } from '../../shared/projections/progress.ts';
 
 /** Large, because a batch costs one statement for each row that it changes and one commit: catching up is bound by that. */
-const BATCH_SIZE = 2000;
+const BATCH_SIZE = 1000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
 

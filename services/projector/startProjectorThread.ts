@@ -9,6 +9,12 @@ const LONGEST_PAUSE_MS = 5000;
 const CLOSE_LIMIT_MS = 5000;
 const PROGRESS_LINE_MS = 1000;
 
+/**
+ * For the worker's `resourceLimits`. V8 collects the more eagerly the smaller its limits are: after catching up with a long
+ * log the thread holds half of what it would otherwise. A batch of the largest events fits well.
+ */
+export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
+
 export interface ProjectorThread {
   /** For the read models of this thread. */
   progress: ProgressFeed;
@@ -21,7 +27,7 @@ export interface ProjectorThread {
 }
 
 interface ThreadOptions {
-  /** Starts thread.ts: `() => new Worker(new URL('./projector/thread.ts', import.meta.url), { workerData: { folder } })`. */
+  /** Starts thread.ts: `() => new Worker(new URL('./projector/thread.ts', import.meta.url), { workerData: { folder }, resourceLimits: THREAD_LIMITS })`. */
   spawn: () => Worker;
   logger: ProjectorLogger;
 }
@@ -52,7 +58,7 @@ const endOf = (worker: Worker): Promise<Error> =>
 
 /**
  * Runs the projector in a thread of its own, so that applying events never holds up requests, and starts it again when it
- * dies. Resolves with the first progress. Errors: the thread's own when it dies before its first progress, because then
+ * dies. Resolves with its first message. Errors: the thread's own when it dies before that, because then
  * something is wrong with the data folder that a second start would not cure.
  */
 export async function startProjectorThread({ spawn, logger }: ThreadOptions): Promise<ProjectorThread> {

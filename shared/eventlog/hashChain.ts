@@ -31,7 +31,7 @@ export const eventHash = (prevHash: string, link: Link, canonicalData: string): 
  */
 export function chainFault(event: RecordedEvent, previous: { revision: number; hash: string } | undefined): string | undefined {
   const revision = (previous?.revision ?? -1) + 1;
-  if (event.revision !== revision) return `its revision is ${event.revision} where ${revision} is due`;
+  if (event.revision !== revision) return previous ? `its revision is ${event.revision} where ${revision} is due` : 'the event before it is missing';
   const prevHash = previous?.hash ?? GENESIS_HASH;
   if (event.metadata.prev_hash !== prevHash) return 'its prev_hash is not the hash of the event before it';
   const { account_id, recorded_at } = event.metadata;

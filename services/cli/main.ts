@@ -1,0 +1,44 @@
+import { Command } from 'commander';
+import { parseConfig } from '../../shared/config.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
+import { createLogger } from '../../shared/logger.ts';
+import { addAccountCommands } from './accounts.ts';
+import type { WithOperator } from './context.ts';
+import { addEventCommands } from './events.ts';
+import { addKeyCommands } from './keys.ts';
+import { progressLine } from './progressLine.ts';
+import { addProjectionCommands } from './projections.ts';
+import { openOperator } from './wire.ts';
+
+const withOperator: WithOperator = async (command) => {
+  const interrupted = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => interrupted.abort());
+  const config = parseConfig(process.env);
+  const operator = await openOperator(config.DATA_DIR, createLogger(config.LOG_LEVEL));
+  try {
+    await command({
+      operator,
+      print: (line) => process.stdout.write(`${line}\n`),
+      progress: progressLine((text) => process.stderr.write(text), process.stderr.isTTY),
+      signal: interrupted.signal,
+    });
+  } finally {
+    await operator.close();
+  }
+};
+
+const program = new Command('npm run cli --').description("Turnlog's operator commands. They work on DATA_DIR, also beside a running server.");
+addAccountCommands(program, withOperator);
+addKeyCommands(program, withOperator);
+addProjectionCommands(program, withOperator);
+addEventCommands(program, withOperator);
+
+// A pipe that was closed (`events tail | head`) is a reader who has seen enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`${isTurnlogError(error) ? error.message : String(error instanceof Error ? error.stack : error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,53 @@
+import { typeIds } from '../../infra/ids/typeIds.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
+import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
+import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
+import type { AccountCommandContext } from '../../shared/commands/accounts.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { ReadModels } from '../../shared/ports/readModels.ts';
+import { createProgressSource } from '../../shared/projections/progress.ts';
+import { rebuildReadModels, type RebuildProgress } from '../projector/rebuildReadModels.ts';
+import { runProjection } from '../projector/runProjection.ts';
+import { prepareDataFolder, systemClock } from '../wire.ts';
+
+/** What operator commands work with; all of it may be used beside a running server. */
+export interface Operator extends AccountCommandContext {
+  /** The read models, brought up to date by this process: no server need be running. */
+  readModels: () => Promise<ReadModels>;
+  /** Resolves false when the signal aborted first; the next call goes on from there. */
+  rebuild: (signal: AbortSignal, onProgress: (progress: RebuildProgress) => void) => Promise<boolean>;
+  close: () => Promise<void>;
+}
+
+/** Opens a data folder for operator commands. Errors: `store_unavailable`, `invalid_request`. */
+export async function openOperator(dataDir: string, logger: Logger): Promise<Operator> {
+  const folder = prepareDataFolder(dataDir);
+  const store = await openSqliteEventStore({ folder });
+  let readModels: Promise<ReadModels> | undefined;
+
+  async function openUpToDate(): Promise<ReadModels> {
+    const progress = createProgressSource();
+    const caughtUp = new AbortController();
+    const projection = await openSqliteProjectionStore({ folder });
+    const onProgress = (batch: Parameters<Parameters<typeof runProjection>[0]['onProgress']>[0]): void => {
+      progress.publish({ ...batch, generation: projection.generation });
+      if (batch.caughtUp) caughtUp.abort();
+    };
+    await runProjection({ log: store, store: projection, signal: caughtUp.signal, onProgress, logger });
+    await projection.close();
+    return openSqliteReadModels({ folder, progress });
+  }
+
+  return {
+    store,
+    clock: systemClock,
+    ids: typeIds,
+    readModels: () => (readModels ??= openUpToDate()),
+    rebuild: async (signal, onProgress) => rebuildReadModels({ log: store, store: await openSqliteRebuildStore({ folder }), signal, onProgress, logger }),
+    close: async () => {
+      await (await readModels)?.close();
+      await store.close();
+    },
+  };
+}

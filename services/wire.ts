@@ -1,0 +1,114 @@
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { LRUCache } from 'lru-cache';
+import { typeIds } from '../infra/ids/typeIds.ts';
+import { startOfflineModel } from '../infra/offline-model/server.ts';
+import { createChatModels } from '../infra/openai/chatModels.ts';
+import { loadRegistry } from '../infra/openai/registry.ts';
+import { openSqliteEventStore } from '../infra/sqlite/eventStore.ts';
+import { openSqliteReadModels } from '../infra/sqlite/readModels/readModels.ts';
+import { acquireServerLock } from '../infra/sqlite/serverLock.ts';
+import { createTokenCounter } from '../infra/tokenizer/tokenCounter.ts';
+import { createToolbox } from '../infra/tools/toolbox.ts';
+import type { RunContext } from '../shared/commands/run/context.ts';
+import { createRunsInFlight } from '../shared/commands/run/runsInFlight.ts';
+import { createSessionQueue } from '../shared/commands/run/sessionQueue.ts';
+import type { Config } from '../shared/config.ts';
+import { TurnlogError } from '../shared/errors.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { ChatModels } from '../shared/ports/chatModel.ts';
+import type { Clock } from '../shared/ports/clock.ts';
+import type { ProgressFeed } from '../shared/projections/progress.ts';
+import { startProjectorThread } from './projector/startProjectorThread.ts';
+
+/** Turns whose token count is remembered: some megabytes at the most. */
+const REMEMBERED_TURNS = 20_000;
+
+export const systemClock: Clock = { now: () => Date.now() };
+
+export interface Turnlog {
+  context: RunContext;
+  projector: { caughtUp: () => boolean; progress: ProgressFeed };
+  /** The folder that holds the log, absolute. */
+  dataFolder: string;
+  close(): Promise<void>;
+}
+
+/** Things that were opened, closed in the reverse order, also when opening the next one fails. */
+async function opening<Result>(open: (closeLater: (close: () => unknown) => void) => Promise<Result>): Promise<{ opened: Result; close: () => Promise<void> }> {
+  const closers: Array<() => unknown> = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).toReversed()) await closer();
+  };
+  try {
+    return { opened: await open((closer) => closers.push(closer)), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openModels(config: Config, closeLater: (close: () => unknown) => void): Promise<ChatModels> {
+  const offline = await startOfflineModel();
+  closeLater(offline.close);
+  const registry = await loadRegistry({
+    modelsFile: config.MODELS_FILE,
+    openaiApiKey: config.OPENAI_API_KEY,
+    openaiBaseUrl: config.OPENAI_BASE_URL,
+    env: process.env,
+    offlineBaseUrl: offline.baseUrl,
+  });
+  const models = createChatModels({ ...registry, limits: { attemptTimeoutMs: config.MODEL_ATTEMPT_TIMEOUT_MS, maxRetries: config.MODEL_MAX_RETRIES } });
+  closeLater(models.close);
+  return models;
+}
+
+/** Makes a folder that only its owner can read. Errors: `invalid_request` when that is not possible. */
+export function prepareDataFolder(path: string): string {
+  const folder = resolve(path);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new TurnlogError('invalid_request', `The data folder ${folder} can't be made; set DATA_DIR to a folder that this user may write.`, { cause: error });
+  }
+  return folder;
+}
+
+/**
+ * The embedded service: event store, read models and projector over one data folder, in this process alone.
+ * Errors: `data_folder_in_use`, `store_unavailable`, `invalid_request` (the models file, the data folder).
+ */
+export async function wireEmbedded(config: Config, logger: Logger): Promise<Turnlog> {
+  const dataFolder = prepareDataFolder(config.DATA_DIR);
+  const { opened, close } = await opening(async (closeLater) => {
+    const lock = acquireServerLock(dataFolder);
+    closeLater(lock.release);
+    const store = await openSqliteEventStore({ folder: dataFolder });
+    closeLater(store.close);
+    const models = await openModels(config, closeLater);
+    const projector = await startProjectorThread({ spawn: () => new Worker(new URL('projector/thread.ts', import.meta.url), { workerData: { folder: dataFolder } }), logger });
+    closeLater(projector.close);
+    const readModels = openSqliteReadModels({ folder: dataFolder, progress: projector.progress });
+    closeLater(readModels.close);
+    const context: RunContext = {
+      store,
+      readModels,
+      models,
+      logger,
+      clock: systemClock,
+      ids: typeIds,
+      toolbox: createToolbox({ clock: systemClock }),
+      components: config.COMPONENTS.split(','),
+      visibilityWaitMs: config.VISIBILITY_WAIT_MS,
+      queue: createSessionQueue(),
+      inFlight: createRunsInFlight(),
+      budget: { counter: createTokenCounter(), turnTokens: new LRUCache({ max: REMEMBERED_TURNS }) },
+      limits: { timeoutMs: config.RUN_TIMEOUT_MS, waitMs: config.RUN_WAIT_MS },
+      // The server lock makes this process the only one that runs turns on this folder.
+      isOrphan: () => true,
+    };
+    return { context, projector };
+  });
+  return { ...opened, dataFolder, close };
+}
