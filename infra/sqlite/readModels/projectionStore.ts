@@ -14,8 +14,11 @@ import { SCHEMA } from './schema.ts';
  */
 const PRAGMAS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;';
 
+/** How long a batch waits for another projector's, in milliseconds; what takes longer is tried again after a pause. */
+const BUSY_TIMEOUT_MS = 1000;
+
 function prepareDatabase(file: string, exclusive: boolean): DatabaseSync {
-  const database = new DatabaseSync(file, { timeout: exclusive ? 0 : 5000 });
+  const database = new DatabaseSync(file, { timeout: exclusive ? 0 : BUSY_TIMEOUT_MS });
   try {
     // Set before the first access, so that the lock is held from the beginning to the end and dies with the process.
     if (exclusive) database.exec('PRAGMA locking_mode = EXCLUSIVE');

@@ -1,0 +1,4 @@
+import { sqliteReadModelsFixture } from '../support/sqliteReadModels.ts';
+import { readModelsContract } from './readModels.ts';
+
+readModelsContract('SQLite', sqliteReadModelsFixture);
