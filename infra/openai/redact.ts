@@ -1,7 +1,15 @@
 const LONGEST = 300;
 
-/** Bearer credentials, credentials in URLs, prefixed keys (also when the provider starred a part), and any long run without a space. */
-const SECRETS = [/\bbearer\s+\S+/gi, /\/\/[^\s/@]+@/g, /\b[a-z]{2,8}[-_][\w*.-]{8,}/gi, /[\w*+/=-]{24,}/g];
+/**
+ * Bearer credentials, credentials in URLs, keys by their usual prefix (also when the provider starred a part), and any long
+ * run of letters and digits. Names of models and of parameters pass: they are what the message is about.
+ */
+const SECRETS = [
+  /\bbearer\s+\S+/gi,
+  /\/\/[^\s/@]+@/g,
+  /\b(?:sk|pk|rk|gsk|hf|xai|key|api|token|secret)[-_](?=[\w*.-]*[\d*])[\w*.-]{6,}/gi,
+  /(?=[\w*+/=]*\d)(?=[\w*+/=]*[a-z])[\w*+/=]{20,}/gi,
+];
 
 /** A provider's own words as they may be shown to a client: on one line, at most 300 characters, with whatever looks like a key taken out. */
 export function redact(text: string, key: string | undefined): string {

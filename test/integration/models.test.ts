@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createChatModels, type ChatModelLimits, type Provider } from '../../infra/openai/chatModels.ts';
+import { retryAfterMs } from '../../infra/openai/pooledFetch.ts';
 import type { TurnlogError } from '../../shared/errors.ts';
 import type { ModelInfo } from '../../shared/ports/chatModel.ts';
 import { chatModelsContract } from '../contracts/chatModels.ts';
@@ -50,9 +51,33 @@ describe('chat models over the openai package', () => {
     expect((outcome as TurnlogError).cause).toBeInstanceOf(Error);
   });
 
+  test.each(["Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.", 'The model gpt-4o-audio-preview-2025-06-03 does not exist.', 'This key has no access: api_key_invalid.'])(
+    'repeats %s as it is',
+    async (message) => {
+      const { outcome } = await ask({}, { status: 404, body: { error: { message } } });
+      expect((outcome as TurnlogError).message).toContain(message);
+    },
+  );
+
+  test.each(['gsk_a1b2c3d4e5', 'Bearer abc.def', 'sk-****1234', '0123456789abcdef0123456789abcdef', 'AIzaSyA1234567890abcdefghij'])('never repeats %s', async (secret) => {
+    const { outcome } = await ask({}, { status: 400, body: { error: { message: `Bad: ${secret} is no key` } } });
+    expect((outcome as TurnlogError).message).toBe('The model provider refused the request (400): Bad: [redacted] is no key');
+  });
+
   test("does not repeat a provider's words about credentials", async () => {
     const { outcome } = await ask({ api_key: 'k1' }, { status: 401, body: { error: { message: 'Incorrect API key provided: k1. See your account.' } } });
     expect((outcome as TurnlogError).message).toBe('The model provider did not accept the configured credentials (401).');
+  });
+
+  test.each([
+    [{ 'retry-after-ms': '1500' }, 1_500],
+    [{ 'retry-after': '2' }, 2_000],
+    [{ 'retry-after': 'Fri, 20 Nov 2026 10:00:30 GMT' }, 30_000],
+    [{ 'retry-after': 'Fri, 20 Nov 2026 09:00:00 GMT' }, 0],
+    [{ 'retry-after': 'soon' }, undefined],
+    [{}, undefined],
+  ])('reads %j as a wait of %s ms', (headers, wait) => {
+    expect(retryAfterMs(new Headers(headers as Record<string, string>), Date.parse('2026-11-20T10:00:00Z'))).toBe(wait);
   });
 
   test('gives a tool call without an id one of its own', async () => {
