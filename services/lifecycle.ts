@@ -1,7 +1,7 @@
-import { interruptTurn } from '../shared/commands/run/interruptTurn.ts';
+import { interruptIfOrphaned } from '../shared/commands/run/interruptTurn.ts';
 import { issueKey, openAccount } from '../shared/commands/accounts.ts';
-import type { CommandContext } from '../shared/commands/context.ts';
-import { untilVisible } from '../shared/commands/context.ts';
+import { untilVisible, type CommandContext } from '../shared/commands/context.ts';
+import type { RunContext } from '../shared/commands/run/context.ts';
 import { SCOPES } from '../shared/domain/account/events.ts';
 import type { ProgressFeed } from '../shared/projections/progress.ts';
 
@@ -16,12 +16,11 @@ export function untilCaughtUp(progress: ProgressFeed, signal: AbortSignal): Prom
   });
 }
 
-/** Closes the turns that a crash of this process's predecessor left open. Resolves with their number. */
-export async function recoverOpenTurns(context: CommandContext): Promise<number> {
+/** Closes the turns that a crash of this instance left open. */
+export async function recoverOpenTurns(context: RunContext): Promise<void> {
   const open = await context.readModels.listOpenTurns();
-  for (const turn of open) await interruptTurn(context, turn, 'crash');
-  if (open.length > 0) context.logger.warn({ turns: open.length }, 'turns that a crash had left open were marked as interrupted');
-  return open.length;
+  for (const turn of open) await interruptIfOrphaned(context, turn);
+  if (open.length > 0) context.logger.warn({ turns: open.length }, 'turns were open: those that a crash left behind are marked as interrupted');
 }
 
 /**

@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { typeIds } from '../infra/ids/typeIds.ts';
@@ -75,6 +75,16 @@ export function prepareDataFolder(path: string): string {
   return folder;
 }
 
+/** The name of the folder's server, made at the first start. The server lock sees to it that only one process has it. */
+function instanceIdOf(folder: string): string {
+  const file = join(folder, 'instance-id');
+  const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+  if (known !== '') return known;
+  const made = typeIds.uuid();
+  writeFileSync(file, `${made}\n`, { mode: 0o600 });
+  return made;
+}
+
 /**
  * The embedded service: event store, read models and projector over one data folder, in this process alone.
  * Errors: `data_folder_in_use`, `store_unavailable`, `invalid_request` (the models file, the data folder).
@@ -105,8 +115,7 @@ export async function wireEmbedded(config: Config, logger: Logger): Promise<Turn
       inFlight: createRunsInFlight(),
       budget: { counter: createTokenCounter(), turnTokens: new LRUCache({ max: REMEMBERED_TURNS }) },
       limits: { timeoutMs: config.RUN_TIMEOUT_MS, waitMs: config.RUN_WAIT_MS },
-      // The server lock makes this process the only one that runs turns on this folder.
-      isOrphan: () => true,
+      instanceId: instanceIdOf(dataFolder),
     };
     return { context, projector };
   });

@@ -33,8 +33,11 @@ export interface AppendResult {
   position: Position;
 }
 
-/** The most that one append may carry: UTF-8 bytes of its events' data and metadata. What EventStoreDB takes by default. */
-export const MAX_APPEND_BYTES = 1024 * 1024;
+/**
+ * The most that one append may carry: UTF-8 bytes of its events' data and metadata. EventStoreDB takes 1 MiB by default, in
+ * which it counts the events' types as well.
+ */
+export const MAX_APPEND_BYTES = 1024 * 1024 - 16 * 1024;
 
 export interface ReadOptions {
   direction: 'forwards' | 'backwards';

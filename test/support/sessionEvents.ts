@@ -10,6 +10,7 @@ export const turnStartData = {
   model: 'm',
   settings: { model: 'm-upstream' },
   context_from_turn: 1,
+  owner: 'instance-1',
   deadline: '2026-11-20T10:00:00.000Z',
 };
 

@@ -7,7 +7,7 @@ import type { AgentRow } from '../../projections/rows.ts';
 import type { Actor } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { historyBudget, newestThatFit } from './contextWindow.ts';
-import { interruptTurn } from './interruptTurn.ts';
+import { closeOrphan } from './interruptTurn.ts';
 import { loadSession } from './loadSession.ts';
 import { record } from './record.ts';
 import { sessionBusy } from './sessionQueue.ts';
@@ -60,9 +60,8 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: { sett
   const loaded = await loadSession(context.store, session_id, (turns) => newestThatFit(context.budget, prompt.tokens, session_id, turns));
   if (loaded.account_id !== undefined && loaded.account_id !== actor.account_id) throw sessionNotFound();
   if (loaded.state.status === 'running' && loaded.state.agent_id === agent.agent_id) {
-    if (!context.isOrphan(loaded.state)) return undefined;
-    await interruptTurn(context, { session_id, account_id: actor.account_id, turn: loaded.state.turn }, context.clock.now() > Date.parse(loaded.state.deadline) ? 'deadline' : 'crash');
-    return attempt(context, request, prompt);
+    // This run holds the session's place in the queue, so nothing in this process runs that turn.
+    return (await closeOrphan(context, session_id, loaded)) ? attempt(context, request, prompt) : undefined;
   }
   const startedAt = context.clock.now();
   const turn = loaded.state.status === 'none' ? 1 : loaded.state.turn + 1;
@@ -72,6 +71,7 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: { sett
     model: agent.model,
     settings: prompt.settings,
     context_from_turn: loaded.history[0]?.turn ?? turn,
+    owner: context.instanceId,
     deadline: isoTime(startedAt + context.limits.timeoutMs),
   };
   try {
@@ -85,7 +85,7 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: { sett
       actor,
       session_id,
       turn,
-      state: { status: 'running', agent_id: agent.agent_id, turn, deadline: started.deadline },
+      state: { status: 'running', agent_id: agent.agent_id, turn, owner: started.owner, deadline: started.deadline },
       model: agent.model,
       tool: agent.tool ?? undefined,
       instruction: agent.instruction,

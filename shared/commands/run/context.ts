@@ -20,11 +20,8 @@ export interface RunContext extends CommandContext, AgentCatalogue {
   inFlight: RunsInFlight;
   budget: TokenBudget;
   limits: RunLimits;
-  /**
-   * Whether an open turn that this process doesn't run is nobody's: always so where this process alone runs turns, and
-   * after its deadline anywhere.
-   */
-  isOrphan: (turn: Extract<SessionState, { status: 'running' }>) => boolean;
+  /** Names this instance as the owner of its turns; the same after a restart on the same data folder. */
+  instanceId: string;
 }
 
 /** A turn that has begun: what the rest of the run works on. */

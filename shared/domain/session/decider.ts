@@ -14,7 +14,7 @@ export type SessionState =
   | { status: 'none' }
   /** `turn` is the last turn that began, 0 before the first. */
   | { status: 'idle'; agent_id: string; turn: number }
-  | { status: 'running'; agent_id: string; turn: number; deadline: string };
+  | { status: 'running'; agent_id: string; turn: number; owner: string; deadline: string };
 
 function startTurn(command: Extract<SessionCommand, { type: 'start_turn' }>, state: SessionState): SessionEvent[] {
   if (state.status === 'none') {
@@ -59,7 +59,7 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
   if (state.status === 'none') throw new Error(`${event.type} before session.started.v1`);
   switch (event.type) {
     case 'session.turn_started.v1':
-      return { status: 'running', agent_id: state.agent_id, turn: event.data.turn, deadline: event.data.deadline };
+      return { status: 'running', agent_id: state.agent_id, turn: event.data.turn, owner: event.data.owner, deadline: event.data.deadline };
     case 'session.tool_called.v1':
       return state;
     case 'session.turn_completed.v1':

@@ -44,6 +44,7 @@ export const TurnStarted = eventSchema(
     model: Type.String({ description: 'Id of the model in the registry' }),
     settings: Settings,
     context_from_turn: Type.Integer({ minimum: 1, description: 'Oldest turn in the prompt; the turn itself when none came before' }),
+    owner: Type.String({ description: 'Instance that runs the turn' }),
     deadline: Instant,
     idempotency_key: Type.Optional(Type.String()),
   },

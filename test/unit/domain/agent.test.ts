@@ -17,7 +17,9 @@ describe('an agent', () => {
 
   test('has the configuration of its last event', () => {
     const renamed = { ...configuration, name: 'Adds' };
-    expect(replay(agent, [created, { type: 'agent.updated.v1', data: renamed }])).toEqual({ status: 'active', configuration: renamed });
-    expect(replay(agent, [created, { type: 'agent.deleted.v1', data: configuration }])).toEqual({ status: 'deleted', configuration });
+    const updated: AgentEvent = { type: 'agent.updated.v1', data: renamed };
+    const deleted: AgentEvent = { type: 'agent.deleted.v1', data: configuration };
+    expect(replay(agent, [created, updated])).toEqual({ status: 'active', configuration: renamed });
+    expect(replay(agent, [created, deleted])).toEqual({ status: 'deleted', configuration });
   });
 });

@@ -1,0 +1,100 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startService, type RunningService } from '../../services/start.ts';
+import { parseConfig } from '../../shared/config.ts';
+import { createLogger } from '../../shared/logger.ts';
+import { startScriptedModel, type Script, type ScriptedModel } from './scriptedModel.ts';
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  /** The parsed envelope. */
+  body: { success: boolean; data: any; error?: string; code?: string; details?: Record<string, { message: string; path: string }>; status: number; request_id?: string };
+}
+
+export interface Client {
+  get(path: string, headers?: Record<string, string>): Promise<Reply>;
+  /** A body that is not text is sent as JSON. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>;
+}
+
+/** An HTTP client of the API that expects every answer to be JSON in UTF-8. */
+export function apiClient(url: string, key: string | undefined): Client {
+  const call = async (path: string, init: RequestInit): Promise<Reply> => {
+    const response = await fetch(url + path, init);
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Reply['body'] };
+  };
+  const credentials: Record<string, string> = key === undefined ? {} : { 'x-api-key': key };
+  return {
+    get: (path, headers = {}) => call(path, { headers: { ...credentials, ...headers } }),
+    post: (path, body, headers = {}) =>
+      call(path, { method: 'POST', headers: { 'content-type': 'application/json', ...credentials, ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  };
+}
+
+export interface TestService extends Client {
+  url: string;
+  key: string;
+  folder: string;
+  model: ScriptedModel;
+  /** Creates an agent on the scripted model and returns its id. */
+  createAgent(changes?: Record<string, unknown>): Promise<string>;
+  /** The running service itself; changes with `restart`. */
+  service(): RunningService;
+  /** Stops it and starts another on the same folder, with other options if any are given. */
+  restart(env?: Record<string, string>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const TEST_KEY = 'a-key-that-the-tests-chose';
+
+/** Models on one scripted server: `scripted`, and `narrow`, whose context holds only a few short turns. */
+export async function writeModelsFile(folder: string, baseUrl: string): Promise<string> {
+  const file = join(folder, 'models.json');
+  const models = [
+    { id: 'scripted', provider: 'script', upstream_model: 'scripted-upstream', context_window: 1_000_000 },
+    { id: 'narrow', provider: 'script', context_window: 200, max_output_tokens: 50 },
+  ];
+  await writeFile(file, JSON.stringify({ providers: { script: { base_url: baseUrl } }, models }));
+  return file;
+}
+
+/** The whole service in this process, over a folder of its own and a scripted model server. */
+export async function startTestService(script: Script = { text: 'Hello.' }, env: Record<string, string> = {}): Promise<TestService> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnlog-test-'));
+  const model = await startScriptedModel(script);
+  const modelsFile = await writeModelsFile(folder, model.baseUrl);
+  const start = (more: Record<string, string>): Promise<RunningService> => {
+    const config = parseConfig({ PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: modelsFile, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'silent', ...more });
+    return startService(config, createLogger(config.LOG_LEVEL), new AbortController().signal);
+  };
+  let service = await start(env);
+  let client = apiClient(service.url, TEST_KEY);
+
+  return {
+    get url() {
+      return service.url;
+    },
+    key: TEST_KEY,
+    folder: join(folder, 'data'),
+    model,
+    get: (...request) => client.get(...request),
+    post: (...request) => client.post(...request),
+    async createAgent(changes = {}) {
+      const { body } = await client.post('/v1/agents', { name: 'Test', instruction: 'Be brief.', model: 'scripted', ...changes });
+      return body.data.agent_id as string;
+    },
+    service: () => service,
+    async restart(more = {}) {
+      await service.stop();
+      service = await start({ ...env, ...more });
+      client = apiClient(service.url, TEST_KEY);
+    },
+    async close() {
+      await service.stop();
+      await model.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
