@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createChatModels, type ChatModelLimits, type Provider } from '../../infra/openai/chatModels.ts';
 import { retryAfterMs } from '../../infra/openai/pooledFetch.ts';
@@ -87,7 +88,8 @@ describe('chat models over the openai package', () => {
   });
 
   test('never sends a call that was aborted while it waited for a connection', async () => {
-    const server = await startScriptedModel((_, index) => ({ text: 'Hi', delay_ms: index === 0 ? 50 : 0 }));
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const server = await startScriptedModel(() => released.then(() => ({ text: 'Hi' })));
     const chat = models({ base_url: server.baseUrl }, { attemptTimeoutMs: 30_000, maxRetries: 0, maxConnections: 1 });
     cleanups.push(() => chat.close(), () => server.close());
     const say = (content: string, signal = new AbortController().signal) => chat.complete('m', { model: 'upstream-m', messages: [{ role: 'user', content }] }, signal);
@@ -95,8 +97,11 @@ describe('chat models over the openai package', () => {
     await server.received(1);
     const abort = new AbortController();
     const waiting = say('waiting', abort.signal);
+    // The way from the call to the queue for the one connection is microtasks only.
+    await setImmediate();
     abort.abort(new Error('gone'));
     await expect(waiting).rejects.toThrow('gone');
+    release();
     await first;
     await say('last');
     expect(server.requests.map((request) => request.messages[0]?.content)).toEqual(['first', 'last']);
