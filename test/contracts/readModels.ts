@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { isTurnlogError } from '../../shared/errors.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { ProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
@@ -18,6 +18,10 @@ export interface ReadModelsFixture {
   close(): Promise<void>;
 }
 
+const checkpointOf = (events: readonly StoredEvent[]): Position => (events.at(-1) as StoredEvent).position;
+const byId = <Row>(rows: Map<string, Row>): Row[] => [...rows.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+const unavailable = (error: unknown): boolean => isTurnlogError(error, 'store_unavailable') && error.retriable;
+
 /** The suite that every adapter of the read models port passes. `open` gives empty read models to which nothing was announced. */
 export function readModelsContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   let fixture: ReadModelsFixture;
@@ -28,8 +32,6 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     history = recordHistory();
   });
   afterEach(() => fixture.close());
-
-  const checkpointOf = (events: readonly StoredEvent[]): Position => (events.at(-1) as StoredEvent).position;
 
   async function apply(...events: StoredEvent[]) {
     const parked = await fixture.store.apply(events, checkpointOf(events));
@@ -42,6 +44,9 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
   const issueKey = (key: string, account = 'acct_1') => record(`account-${account}`, { type: 'account.key_issued.v1', data: keyData(key) }, account);
   const createAgent = (id: string, account = 'acct_1', changes = {}) => record(`agent-${id}`, { type: 'agent.created.v1', data: agentData(changes) }, account);
   const startSession = (id: string, agent = 'agent_1', account = 'acct_1') => record(`session-${id}`, sessionStarted(agent), account);
+
+  const ids = async (account: string, page = {}) => (await fixture.readModels.listAgents(account, page)).map((row) => row.agent_id);
+  const version = () => fixture.readModels.agentListVersion('acct_1');
 
   describe(`${name}: accounts and keys`, () => {
     test('finds and lists what was opened and issued, and nothing else', async () => {
@@ -68,8 +73,6 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
   });
 
   describe(`${name}: agents`, () => {
-    const ids = async (account: string, page = {}) => (await fixture.readModels.listAgents(account, page)).map((row) => row.agent_id);
-
     test('lists the agents of one account, oldest first, all or by pages', async () => {
       await apply(createAgent('agent_3'), createAgent('agent_1'), createAgent('agent_9', 'acct_2'), createAgent('agent_2'));
       expect(await ids('acct_1')).toEqual(['agent_1', 'agent_2', 'agent_3']);
@@ -96,7 +99,6 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     });
 
     test("changes the version of an account's list with every change of its agents and with no other event", async () => {
-      const version = () => fixture.readModels.agentListVersion('acct_1');
       await apply(openAccount('acct_1'));
       const versions = [await version()];
       const changes = [() => createAgent('agent_1'), () => createAgent('agent_2')];
@@ -114,14 +116,14 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
   describe(`${name}: sessions and turns`, () => {
     test('lists the sessions of one account, newest first, by pages and by agent', async () => {
       await apply(startSession('session_1', 'agent_a'), startSession('session_2', 'agent_b'), startSession('session_3', 'agent_a'), startSession('session_4', 'agent_a', 'acct_2'));
-      const ids = async (page: { limit: number; after?: string; agent_id?: string }, account = 'acct_1') =>
+      const pageOf = async (page: { limit: number; after?: string; agent_id?: string }, account = 'acct_1') =>
         (await fixture.readModels.listSessions(account, page)).map((row) => row.session_id);
-      expect(await ids({ limit: 10 })).toEqual(['session_3', 'session_2', 'session_1']);
-      expect(await ids({ limit: 1 })).toEqual(['session_3']);
-      expect(await ids({ limit: 10, after: 'session_3' })).toEqual(['session_2', 'session_1']);
-      expect(await ids({ limit: 10, agent_id: 'agent_a' })).toEqual(['session_3', 'session_1']);
-      expect(await ids({ limit: 10, agent_id: 'agent_a', after: 'session_3' })).toEqual(['session_1']);
-      expect(await ids({ limit: 10 }, 'acct_2')).toEqual(['session_4']);
+      expect(await pageOf({ limit: 10 })).toEqual(['session_3', 'session_2', 'session_1']);
+      expect(await pageOf({ limit: 1 })).toEqual(['session_3']);
+      expect(await pageOf({ limit: 10, after: 'session_3' })).toEqual(['session_2', 'session_1']);
+      expect(await pageOf({ limit: 10, agent_id: 'agent_a' })).toEqual(['session_3', 'session_1']);
+      expect(await pageOf({ limit: 10, agent_id: 'agent_a', after: 'session_3' })).toEqual(['session_1']);
+      expect(await pageOf({ limit: 10 }, 'acct_2')).toEqual(['session_4']);
       expect(await fixture.readModels.findSession('session_2')).toEqual({
         session_id: 'session_2', agent_id: 'agent_b', account_id: 'acct_1', status: 'idle', turns: 0, created_at: at(1), updated_at: at(1), revision: 0,
       });
@@ -211,7 +213,6 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
           for (const batch of batches) expect(await apply(...batch)).toEqual([]);
           const { readModels } = fixture;
           const account = `${prefix}acct`;
-          const byId = <Row>(rows: Map<string, Row>) => [...rows.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
           expect(await readModels.findAccount(account)).toEqual(once.accounts.get(account));
           expect(await readModels.listApiKeys(account)).toEqual(byId(once.api_keys));
           expect(await readModels.listAgents(account, {})).toEqual(byId(once.agents).filter(({ deleted }) => !deleted));
@@ -230,7 +231,6 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
 
     test('rejects every query with store_unavailable until it has been caught up once', async () => {
       await fixture.store.apply([createAgent('agent_1')], positionOf(1));
-      const unavailable = (error: unknown) => isTurnlogError(error, 'store_unavailable') && error.retriable;
       expect(await fixture.readModels.findAgent('agent_1').catch(unavailable)).toBe(true);
       fixture.announce(positionOf(1), false);
       expect(await fixture.readModels.findAgent('agent_1').catch(unavailable)).toBe(true);

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { DomainEvent } from '../../shared/domain/events.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { agentData, keyData, recordHistory, sessionStarted, toolCalled, turnCompleted, turnStarted } from './recordedHistory.ts';

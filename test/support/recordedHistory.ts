@@ -49,7 +49,8 @@ export const agentData = (changes: Partial<AgentConfiguration> = {}): AgentConfi
 
 export const turnStarted = (turn: number, changes: Partial<TurnStartedData> = {}): DomainEvent => ({
   type: 'session.turn_started.v1',
-  data: { turn, input: `question ${turn}`, agent_revision: 0, model: 'gpt-4o', settings: { model: 'gpt-4o-2026' }, context_from_turn: 1, deadline: at(600), ...changes },
+  data: { turn, input: `question ${turn}`, agent_revision: 0, model: 'gpt-4o', settings: { model: 'gpt-4o-2026' }, context_from_turn: 1, owner: 'instance-1',
+    deadline: at(600), ...changes },
 });
 
 export const toolCalled = (turn: number, changes: Partial<ToolCalledData> = {}): DomainEvent => ({

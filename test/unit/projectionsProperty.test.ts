@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { fold, rowMaps, type RowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';

@@ -16,6 +16,13 @@ interface Connection {
 
 function connect(folder: string, generation: number): Connection {
   const database = new DatabaseSync(generationFile(folder, generation), { readOnly: true, timeout: 1000 });
+  try {
+    // SQLite opens the -wal with the first read. After that the connection outlives its files, which a rebuild may delete.
+    database.prepare('SELECT position FROM checkpoint').get();
+  } catch (error) {
+    database.close();
+    throw error;
+  }
   return { generation, database, statements: new Map() };
 }
 
