@@ -1,0 +1,49 @@
+import type { Logger } from '../../shared/logger.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
+import { createAppend } from './append.ts';
+import { createConnections } from './connection.ts';
+import { createKnownEvents } from './knownEvents.ts';
+import { createReads } from './read.ts';
+import { createRetrying } from './retry.ts';
+import { createSubscribe } from './subscribe.ts';
+
+export interface EventStoreDbOptions {
+  /** `esdb://` or `esdb+discover://`, with credentials, TLS and node preference. */
+  connectionString: string;
+  logger?: Logger;
+  /** How long an append or a read is tried before it fails with `store_unavailable`, in milliseconds; default 10 s. */
+  deadlineMs?: number;
+}
+
+/**
+ * The event store in EventStoreDB (23.10 or later) or KurrentDB. Opens without waiting for the server, which may be away.
+ * Errors: `invalid_request` when the text is not a connection string.
+ */
+export async function openEventStoreDb({ connectionString, logger, deadlineMs = 10_000 }: EventStoreDbOptions): Promise<EventStore> {
+  const connections = createConnections(connectionString);
+  const retrying = createRetrying(connections, deadlineMs);
+  const known = createKnownEvents();
+  const { readStream, head } = createReads({ connections, retrying, known });
+  const append = createAppend({ connections, retrying, known, readStream });
+  const accepted = new Set<Promise<unknown>>();
+  let closing: Promise<void> | undefined;
+
+  async function close(): Promise<void> {
+    await Promise.allSettled(accepted);
+    await connections.close();
+  }
+
+  return {
+    append(stream, expected, events) {
+      const appending = append(stream, expected, events);
+      accepted.add(appending);
+      const forget = () => accepted.delete(appending);
+      appending.then(forget, forget);
+      return appending;
+    },
+    readStream,
+    subscribe: createSubscribe({ connections, known, logger }),
+    head,
+    close: () => (closing ??= close()),
+  };
+}

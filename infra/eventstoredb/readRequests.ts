@@ -1,0 +1,55 @@
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type { Position, ReadOptions } from '../../shared/ports/eventStore.ts';
+import { fromPosition } from './positions.ts';
+
+/** The streams that are ours in a log that others may write to as well. */
+const STREAM_PREFIXES = ['account-', 'agent-', 'session-'];
+
+/** A server looks through 32 records at a time; after so many times it tells a subscription how far it has come. */
+const CHECKPOINT_INTERVAL = 8;
+
+const { Options } = streamsPb.ReadReq;
+const DIRECTIONS = { forwards: Options.ReadDirection.FORWARDS, backwards: Options.ReadDirection.BACKWARDS };
+
+const empty = (): sharedPb.Empty => new sharedPb.Empty();
+
+const request = (options: streamsPb.ReadReq.Options): streamsPb.ReadReq =>
+  new streamsPb.ReadReq().setOptions(options.setUuidOption(new Options.UUIDOption().setString(empty())));
+
+const onlyOurs = (): streamsPb.ReadReq.Options.FilterOptions =>
+  new Options.FilterOptions()
+    .setStreamIdentifier(new Options.FilterOptions.Expression().setPrefixList(STREAM_PREFIXES))
+    .setCount(empty())
+    .setCheckpointintervalmultiplier(CHECKPOINT_INTERVAL);
+
+/** Events of one stream. */
+export function readStreamRequest(stream: string, { direction, from, limit }: ReadOptions): streamsPb.ReadReq {
+  const range = new Options.StreamOptions().setStreamIdentifier(new sharedPb.StreamIdentifier().setStreamName(Buffer.from(stream)));
+  if (from !== undefined) range.setRevision(String(from));
+  else if (direction === 'forwards') range.setStart(empty());
+  else range.setEnd(empty());
+  const options = new Options().setStream(range).setReadDirection(DIRECTIONS[direction]);
+  return request(options.setCount(String(Math.min(limit, Number.MAX_SAFE_INTEGER))).setNoFilter(empty()));
+}
+
+/** The last events of our streams, newest first. */
+export const lastEventsRequest = (limit: number): streamsPb.ReadReq =>
+  request(
+    new Options()
+      .setAll(new Options.AllOptions().setEnd(empty()))
+      .setReadDirection(Options.ReadDirection.BACKWARDS)
+      .setCount(String(limit))
+      .setFilter(onlyOurs()),
+  );
+
+/** A subscription to our streams, after a position or from the beginning. */
+export function subscribeRequest(after: Position | undefined): streamsPb.ReadReq {
+  const start = new Options.AllOptions();
+  if (after === undefined) start.setStart(empty());
+  else {
+    const { commit, prepare } = fromPosition(after);
+    start.setPosition(new Options.Position().setCommitPosition(String(commit)).setPreparePosition(String(prepare)));
+  }
+  return request(new Options().setAll(start).setSubscription(new Options.SubscriptionOptions()).setFilter(onlyOurs()));
+}

@@ -1,0 +1,79 @@
+import type grpc from '@grpc/grpc-js';
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import statusPb from '@eventstore/db-client/generated/status_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import { MAX_APPEND_SIZE } from './append.ts';
+import { parseUuid, sizeOnDisk, streamIdentifier, streamName, toExpected, toProposed } from './messages.ts';
+import type { NodeContext } from './node.ts';
+import type { AppendOutcome, Expected, Proposed } from './types.ts';
+import { badRequestStatus, maxAppendSizeStatus, refusalStatus, timeoutStatus } from './wireErrors.ts';
+
+interface PendingAppend {
+  stream: string;
+  expected: Expected;
+  events: Proposed[];
+  size: number;
+}
+
+function success({ revision, position }: { revision: bigint; position: bigint }): streamsPb.BatchAppendResp.Success {
+  const at = new sharedPb.AllStreamPosition().setCommitPosition(String(position)).setPreparePosition(String(position));
+  return new streamsPb.BatchAppendResp.Success().setCurrentRevision(String(revision)).setPosition(at);
+}
+
+type BatchAppendCall = grpc.ServerDuplexStream<streamsPb.BatchAppendReq, streamsPb.BatchAppendResp>;
+
+/** Streams/BatchAppend: one call carries many appends, told apart by correlation ids; each is answered when it is known. */
+export const handleBatchAppend =
+  (node: NodeContext) =>
+  (call: BatchAppendCall): void => {
+    const pending = new Map<string, PendingAppend>();
+
+    const respond = (correlationId: string, stream: string, result: statusPb.Status | streamsPb.BatchAppendResp.Success): void => {
+      const response = new streamsPb.BatchAppendResp().setCorrelationId(new sharedPb.UUID().setString(correlationId)).setStreamIdentifier(streamIdentifier(stream));
+      if (!call.cancelled) call.write(result instanceof statusPb.Status ? response.setError(result) : response.setSuccess(result));
+    };
+
+    function accept(request: streamsPb.BatchAppendReq, correlationId: string): void {
+      const options = request.getOptions();
+      if (options) {
+        const stream = streamName(options.getStreamIdentifier());
+        pending.set(correlationId, { stream, expected: toExpected(options, options.getStreamPosition()), events: [], size: 0 });
+      }
+      const append = pending.get(correlationId);
+      if (!append) return;
+      for (const message of request.getProposedMessagesList()) {
+        const event = toProposed(message);
+        append.events.push(event);
+        append.size += sizeOnDisk(event);
+      }
+      if (append.size > MAX_APPEND_SIZE) {
+        pending.delete(correlationId);
+        respond(correlationId, append.stream, maxAppendSizeStatus(MAX_APPEND_SIZE));
+      } else if (request.getIsFinal()) {
+        pending.delete(correlationId);
+        write(correlationId, append);
+      }
+    }
+
+    function write(correlationId: string, { stream, expected, events }: PendingAppend): void {
+      const outcomeOf = (outcome: AppendOutcome) => (outcome.kind === 'success' ? success(outcome) : refusalStatus(outcome, stream, expected));
+      node.write(call.metadata, {
+        write: () => node.log.append(stream, expected, events),
+        answer: (outcome) => respond(correlationId, stream, outcomeOf(outcome)),
+        fail: (error) => call.emit('error', error),
+        timeout: () => respond(correlationId, stream, timeoutStatus()),
+      });
+    }
+
+    call.on('data', (request: streamsPb.BatchAppendReq) => {
+      const correlationId = parseUuid(request.getCorrelationId()) ?? '';
+      try {
+        accept(request, correlationId);
+      } catch (error) {
+        pending.delete(correlationId);
+        respond(correlationId, streamName(request.getOptions()?.getStreamIdentifier()), badRequestStatus(String(error)));
+      }
+    });
+    call.on('end', () => call.end());
+    call.on('error', () => undefined);
+  };

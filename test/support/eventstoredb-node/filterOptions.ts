@@ -1,0 +1,19 @@
+import type streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type { Filter } from './filter.ts';
+
+/** Records that one query takes from the log: what a server reads at a time. */
+export const PAGE = 32;
+
+/** Windows of a filter are counted in records; a server's default is one page. */
+export function toFilter(options: streamsPb.ReadReq.Options.FilterOptions | undefined): Filter | undefined {
+  if (!options) return undefined;
+  const onStream = options.hasStreamIdentifier();
+  const expression = onStream ? options.getStreamIdentifier() : options.getEventType();
+  const window = options.hasMax() ? options.getMax() : PAGE;
+  return {
+    on: onStream ? 'stream' : 'type',
+    prefixes: expression?.getPrefixList() ?? [],
+    regex: expression?.getRegex() ?? '',
+    checkpointInterval: window * Math.max(1, options.getCheckpointintervalmultiplier()),
+  };
+}

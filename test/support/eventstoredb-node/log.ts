@@ -1,0 +1,163 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { checkCommit } from './commitCheck.ts';
+import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Proposed, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
+
+const SCHEMA = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  CREATE TABLE IF NOT EXISTS records (
+    position INTEGER PRIMARY KEY, next INTEGER NOT NULL, stream TEXT NOT NULL, revision INTEGER NOT NULL, id TEXT NOT NULL, type TEXT NOT NULL,
+    content_type TEXT NOT NULL, data BLOB NOT NULL, metadata BLOB NOT NULL, created INTEGER NOT NULL, UNIQUE (stream, revision));
+  CREATE INDEX IF NOT EXISTS records_by_id ON records (stream, id);
+`;
+
+/** What a record takes in the log beside its data and metadata: positions of a real server are bytes, so they are not dense. */
+const RECORD_OVERHEAD = 96n;
+
+const toRecord = (row: Record<string, unknown>): LogRecord => ({
+  position: row['position'] as bigint,
+  stream: row['stream'] as string,
+  revision: row['revision'] as bigint,
+  id: row['id'] as string,
+  type: row['type'] as string,
+  contentType: row['content_type'] as string,
+  data: row['data'] as Uint8Array,
+  metadata: row['metadata'] as Uint8Array,
+  created: row['created'] as bigint,
+});
+
+export type NodeLog = ReturnType<typeof openLog>;
+
+/** The transaction log of a node or of a whole cluster, in `<folder>/log.db`: what a server does with an append, a delete and a read. */
+export function openLog(folder: string) {
+  mkdirSync(folder, { recursive: true });
+  const database = new DatabaseSync(join(folder, 'log.db'), { timeout: 5000 });
+  database.exec(SCHEMA);
+  const statement = (sql: string) => {
+    const prepared = database.prepare(sql);
+    prepared.setReadBigInts(true);
+    return prepared;
+  };
+  const insert = statement('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const selectEnd = statement('SELECT next FROM records ORDER BY position DESC LIMIT 1');
+  const selectHead = statement('SELECT max(revision) AS revision FROM records WHERE stream = ?');
+  const selectLast = statement('SELECT * FROM records WHERE stream = ? ORDER BY revision DESC LIMIT 1');
+  const selectAt = statement('SELECT * FROM records WHERE stream = ? AND revision = ?');
+  const selectById = statement('SELECT * FROM records WHERE stream = ? AND id = ?');
+  const forwards = statement('SELECT * FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?');
+  const backwards = statement('SELECT * FROM records WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?');
+  const allForwards = statement('SELECT * FROM records WHERE position >= ? ORDER BY position LIMIT ?');
+  const allBackwards = statement('SELECT * FROM records WHERE position < ? ORDER BY position DESC LIMIT ?');
+  const listeners = new Set<() => void>();
+
+  const head = (stream: string): bigint => (selectHead.get(stream)?.['revision'] as bigint | null) ?? -1n;
+
+  function truncateBefore(stream: string): bigint {
+    const row = selectLast.get(`$$${stream}`);
+    if (!row) return 0n;
+    const { $tb } = JSON.parse(Buffer.from(toRecord(row).data).toString()) as { $tb?: number };
+    // The largest number is beyond what JSON.parse keeps exact; nothing else comes near it.
+    return $tb === undefined ? 0n : $tb >= Number(DELETED_STREAM) ? DELETED_STREAM : BigInt($tb);
+  }
+
+  const isSoftDeleted = (stream: string): boolean => truncateBefore(stream) === DELETED_STREAM;
+
+  const view = {
+    head,
+    isSoftDeleted,
+    at: (stream: string, revision: bigint) => optional(selectAt.get(stream, revision)),
+    byId: (stream: string, id: string) => optional(selectById.get(stream, id)),
+  };
+
+  function write(stream: string, first: bigint, events: readonly Proposed[]): bigint {
+    let position = -1n;
+    for (const [index, event] of events.entries()) {
+      position = (selectEnd.get()?.['next'] as bigint | undefined) ?? 0n;
+      const next = position + RECORD_OVERHEAD + BigInt(event.data.length + event.metadata.length);
+      insert.run(position, next, stream, first + BigInt(index), event.id, event.type, event.contentType, event.data, event.metadata, BigInt(Date.now()));
+    }
+    return position;
+  }
+
+  function inTransaction<T>(work: () => T): T {
+    database.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      database.exec('COMMIT');
+      return result;
+    } catch (error) {
+      database.exec('ROLLBACK');
+      throw error;
+    } finally {
+      for (const listener of listeners) listener();
+    }
+  }
+
+  const writeMetadata = (stream: string, json: string): bigint =>
+    write(`$$${stream}`, head(`$$${stream}`) + 1n, [
+      { id: crypto.randomUUID(), type: '$metadata', contentType: 'application/json', data: Buffer.from(json), metadata: new Uint8Array() },
+    ]);
+
+  function append(stream: string, expected: Expected, events: readonly Proposed[]): AppendOutcome {
+    return inTransaction(() => {
+      const decision = checkCommit(view, { stream, expected, ids: events.map((event) => event.id) });
+      if (decision.kind !== 'write') return decision;
+      // A stream that was deleted softly comes back with its revisions going on: what is older stays hidden.
+      if (decision.softDeleted) writeMetadata(stream, `{"$tb":${decision.first}}`);
+      const position = write(stream, decision.first, events);
+      return { kind: 'success', revision: decision.first + BigInt(events.length) - 1n, position };
+    });
+  }
+
+  function remove(stream: string, expected: Expected, hard: boolean): AppendOutcome {
+    return inTransaction(() => {
+      const decision = checkCommit(view, { stream, expected, ids: [] });
+      if (decision.kind !== 'write') return decision;
+      const position = hard
+        ? write(stream, DELETED_STREAM, [{ id: crypto.randomUUID(), type: '$streamDeleted', contentType: 'application/octet-stream', data: new Uint8Array(), metadata: new Uint8Array() }])
+        : writeMetadata(stream, `{"$tb":${DELETED_STREAM}}`);
+      return { kind: 'success', revision: decision.first - 1n, position };
+    });
+  }
+
+  function readStream(stream: string, { from, direction, limit }: StreamRange): StreamRead {
+    const last = head(stream);
+    if (last === DELETED_STREAM) return { kind: 'deleted' };
+    const oldest = truncateBefore(stream);
+    if (last < 0n || oldest === DELETED_STREAM) return { kind: 'not_found' };
+    const rows =
+      direction === 'forwards'
+        ? forwards.all(stream, from === 'end' ? last + 1n : max(from, oldest), limit)
+        : backwards.all(stream, oldest, from === 'end' ? last : from, limit);
+    return { kind: 'found', records: rows.map(toRecord) };
+  }
+
+  return {
+    append,
+    remove,
+    readStream,
+    isTombstoned: (stream: string) => head(stream) === DELETED_STREAM,
+    /** Records at a position or later, oldest first. */
+    readAllForwards(from: TfPosition, limit: number): LogRecord[] {
+      const least = from.prepare > from.commit ? from.commit + 1n : from.commit;
+      return allForwards.all(least, limit).map(toRecord);
+    },
+    /** Records before a position, newest first. */
+    readAllBackwards(before: TfPosition | 'end', limit: number): LogRecord[] {
+      if (before === 'end') return allBackwards.all(DELETED_STREAM, limit).map(toRecord);
+      const bound = before.prepare > before.commit ? before.commit + 1n : before.commit;
+      return allBackwards.all(bound, limit).map(toRecord);
+    },
+    /** Calls back after every write of this process, until the function that it returns is called. */
+    onWrite(listener: () => void): () => void {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    close: () => database.close(),
+  };
+}
+
+const optional = (row: Record<string, unknown> | undefined): LogRecord | undefined => (row === undefined ? undefined : toRecord(row));
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -1,0 +1,106 @@
+import type grpc from '@grpc/grpc-js';
+import { noFaults, type AppendFault, type Faults } from './faults.ts';
+import type { NodeLog } from './log.ts';
+import type { AppendOutcome } from './types.ts';
+import { accessDenied, notLeader, unavailable, type WireError } from './wireErrors.ts';
+
+export interface Endpoint {
+  host: string;
+  port: number;
+}
+
+export interface Member extends Endpoint {
+  instanceId: string;
+  state: 'leader' | 'follower';
+  alive: boolean;
+}
+
+/** One write of a client: how it is done, and the ways in which it may be answered. */
+export interface Write {
+  write: () => AppendOutcome;
+  answer: (outcome: AppendOutcome) => void;
+  /** Ends the call that carries the write. */
+  fail: (error: WireError) => void;
+  /** Answers that the write timed out within the cluster. */
+  timeout: () => void;
+}
+
+export interface NodeOptions {
+  log: NodeLog;
+  /** The members of the cluster, itself included, at this moment. */
+  members: () => Member[];
+  /** `user:password` that calls must carry; anyone is let in when absent. */
+  credentials?: string | undefined;
+}
+
+/** What the services of a node share. */
+export interface NodeContext extends NodeOptions {
+  faults: Faults;
+  /** Tells, when its time has come, why a call is refused at its start; undefined when it is let in. Never while the node is silent. */
+  admit: (metadata: grpc.Metadata, decided: (refusal: WireError | undefined) => void) => void;
+  write: (metadata: grpc.Metadata, write: Write) => void;
+}
+
+const LATE_WRITE_MS = 60;
+
+/** The behaviour of one node. `self` tells its own place in the cluster, `dropConnections` cuts every client off. */
+export function createNode(options: NodeOptions, self: () => Member, dropConnections: () => void): NodeContext {
+  const faults = noFaults();
+
+  /** A client that asks for the leader is sent on to it; without that wish a follower serves, and passes writes on itself. */
+  function leaderElsewhere(metadata: grpc.Metadata): WireError | undefined {
+    if (metadata.get('requires-leader')[0] !== 'true' || self().state === 'leader') return undefined;
+    const leader = options.members().find((member) => member.state === 'leader' && member.alive);
+    return leader ? notLeader(leader) : unavailable();
+  }
+
+  function unauthorized(metadata: grpc.Metadata): WireError | undefined {
+    if (options.credentials === undefined) return undefined;
+    const expected = `Basic ${Buffer.from(options.credentials).toString('base64')}`;
+    return metadata.get('authorization')[0] === expected ? undefined : accessDenied();
+  }
+
+  /** Runs what a call leads to once the delay is over, unless the node is silent then. */
+  function inTime(act: () => void): void {
+    const unlessSilent = (): void => {
+      if (!faults.silent) act();
+    };
+    if (faults.delayMs > 0) setTimeout(unlessSilent, faults.delayMs);
+    else unlessSilent();
+  }
+
+  const admit: NodeContext['admit'] = (metadata, decided) =>
+    inTime(() => decided(faults.unavailable ? unavailable() : (unauthorized(metadata) ?? leaderElsewhere(metadata))));
+
+  const outcomes: Record<AppendFault, (request: Write) => void> = {
+    none: (request) => request.answer(request.write()),
+    unavailable_before_write: ({ fail }) => fail(unavailable()),
+    connection_lost_before_write: dropConnections,
+    no_answer_before_write: () => undefined,
+    stream_error_after_write(request) {
+      request.write();
+      request.fail(unavailable());
+    },
+    connection_lost_after_write(request) {
+      request.write();
+      dropConnections();
+    },
+    no_answer_after_write: (request) => void request.write(),
+    timeout_answer_after_write(request) {
+      request.write();
+      request.timeout();
+    },
+    late_write: (request) => void setTimeout(() => request.answer(request.write()), LATE_WRITE_MS),
+  };
+
+  const write: NodeContext['write'] = (metadata, request) => {
+    const fault = faults.onAppend();
+    inTime(() => {
+      const refused = faults.unavailable ? unavailable() : leaderElsewhere(metadata);
+      if (refused) request.fail(refused);
+      else outcomes[fault](request);
+    });
+  };
+
+  return { ...options, faults, admit, write };
+}

@@ -1,0 +1,38 @@
+/** The number of the event that tombstones a stream; as `$tb` of its metadata it deletes the stream softly. */
+export const DELETED_STREAM = 2n ** 63n - 1n;
+
+/** A position in the transaction log. */
+export interface TfPosition {
+  commit: bigint;
+  prepare: bigint;
+}
+
+export type Expected = bigint | 'any' | 'no_stream' | 'stream_exists';
+
+export interface Proposed {
+  id: string;
+  type: string;
+  contentType: string;
+  data: Uint8Array;
+  metadata: Uint8Array;
+}
+
+export interface LogRecord extends Proposed {
+  position: bigint;
+  stream: string;
+  revision: bigint;
+  /** Milliseconds since the epoch. */
+  created: bigint;
+}
+
+export type Refusal = { kind: 'wrong_expected_version'; current: bigint } | { kind: 'deleted' };
+
+export type AppendOutcome = { kind: 'success'; revision: bigint; position: bigint } | Refusal;
+
+export interface StreamRange {
+  from: bigint | 'end';
+  direction: 'forwards' | 'backwards';
+  limit: number;
+}
+
+export type StreamRead = { kind: 'found'; records: LogRecord[] } | { kind: 'not_found' } | { kind: 'deleted' };
