@@ -19,9 +19,8 @@ export async function openSqliteEventStore({ folder }: { folder: string }): Prom
   let closed: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    const written = writer.close();
-    await log.close();
-    await written;
+    // The writer goes last: the last connection tidies the write-ahead log into events.db, and a reading one can't.
+    await Promise.all([log.close(), writer.close()]);
   }
 
   return {

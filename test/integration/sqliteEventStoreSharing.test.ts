@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
@@ -40,11 +41,22 @@ describe('a data folder that several use', () => {
     expect((await subscription.next()).value).toEqual({ events: [], position: undefined, caughtUp: true });
     const waiting = subscription.next();
     const stream = newStream();
-    const other = run('append', fixture.folder, stream, '1');
+    const exit = once(run('append', fixture.folder, stream, '1'), 'exit');
     expect((await waiting).value).toMatchObject({ events: [{ stream, revision: 0 }], caughtUp: true });
-    await once(other, 'exit');
+    expect(await exit).toEqual([0, null]);
     subscription.stop();
   }, 20_000);
+
+  test('lets go of a subscription that waits at once when it is aborted, not at its next look at the log', async () => {
+    const subscription = follow(fixture.store(), undefined);
+    await subscription.next();
+    let ended = false;
+    const waiting = subscription.next().then(() => (ended = true));
+    subscription.stop();
+    await setImmediate();
+    expect(ended).toBe(true);
+    await waiting;
+  });
 
   test('can be followed from another thread, which hears of every append of this one', async () => {
     const thread = new Worker(new URL('../support/followingThread.ts', import.meta.url), { workerData: { folder: fixture.folder } });
