@@ -59,6 +59,7 @@ describe('the file of the SQLite event store', () => {
     newer.close();
     const refusal = { code: 'store_unavailable', retriable: false, message: expect.stringMatching(/events\.db.*newer version of Turnlog \(schema 99/) };
     await expect(openSqliteEventStore({ folder })).rejects.toMatchObject(refusal);
+    expect(() => openSqliteEventLog({ folder })).toThrow(expect.objectContaining({ code: 'store_unavailable', message: expect.stringContaining('its schema is 99') }));
     const after = new DatabaseSync(file);
     expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 99 });
     after.close();

@@ -47,6 +47,17 @@ describe('a data folder that several use', () => {
     subscription.stop();
   }, 20_000);
 
+  test('ends a batch of large events early, and the next one goes on from there', async () => {
+    const data = JSON.stringify('x'.repeat(1_000_000));
+    const events = newEvents(30).map((event) => ({ ...event, data }));
+    await appendEach(fixture.store(), newStream(), events);
+    const subscription = follow(fixture.store(), undefined);
+    const batches = await subscription.until((_, batch) => batch.caughtUp);
+    subscription.stop();
+    expect(batches.map((batch) => batch.events.length)).toEqual([17, 13]);
+    expect(batches.flatMap((batch) => idsOf(batch.events))).toEqual(idsOf(events));
+  });
+
   test('lets go of a subscription that waits at once when it is aborted, not at its next look at the log', async () => {
     const subscription = follow(fixture.store(), undefined);
     await subscription.next();
