@@ -12,7 +12,7 @@ import { SCHEMA } from './schema.ts';
  * A file that may be lost needs no fsync per commit: synchronous=NORMAL keeps a WAL database consistent through a crash of
  * process or machine, and the checkpoint, which is in the same transaction as the rows, says what is to be applied again.
  */
-const PRAGMAS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;';
+const PRAGMAS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;';
 
 /** How long a batch waits for another projector's, in milliseconds; what takes longer is tried again after a pause. */
 const BUSY_TIMEOUT_MS = 1000;
