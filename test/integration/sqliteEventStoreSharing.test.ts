@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
@@ -63,6 +63,7 @@ describe('a data folder that several use', () => {
     await subscription.next();
     let ended = false;
     const waiting = subscription.next().then(() => (ended = true));
+    await setTimeout(5);
     subscription.stop();
     await setImmediate();
     expect(ended).toBe(true);

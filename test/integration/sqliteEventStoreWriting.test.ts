@@ -38,6 +38,22 @@ describe('writing to the SQLite event store', () => {
     expect((await commits()) - before - 5).toBeLessThanOrEqual(3);
   });
 
+  test('commits together what came while the log was locked', async () => {
+    await append();
+    const before = await commits();
+    const other = openForWriting(eventLogFile(fixture.folder));
+    other.exec('BEGIN IMMEDIATE');
+    const appends: Promise<unknown>[] = [];
+    for (let turn = 0; turn < 20; turn += 1) {
+      appends.push(append());
+      await setTimeout(1);
+    }
+    other.exec('ROLLBACK');
+    other.close();
+    await Promise.all(appends);
+    expect((await commits()) - before).toBeLessThanOrEqual(3);
+  });
+
   test('does not hold up the thread that appends while the log is locked', async () => {
     const store = fixture.store();
     const stream = newStream();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { setTimeout } from 'node:timers/promises';
 import { appendEach, expectStrictlyAscending, follow, holds, idsOf, newEvent, newEvents, newStream, onlyOf, readAll, type Opened } from './support.ts';
 
 export function subscriptionContract(opened: Opened): void {
@@ -157,6 +158,7 @@ export function subscriptionContract(opened: Opened): void {
       const subscription = follow(store, await store.head());
       await subscription.next();
       const waiting = subscription.next();
+      await setTimeout(20);
       subscription.stop();
       expect(await waiting).toEqual({ done: true, value: undefined });
     });
