@@ -1,4 +1,4 @@
-import type { RunningService } from './start.ts';
+import type { RunningService } from './startService.ts';
 
 /** What a person reads after `npm start`; the curl line works as pasted. */
 export function banner({ url, dataFolder, firstKey, models }: RunningService, keyIsOperators: boolean): string {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { parseConfig } from '../../shared/config.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
 import { createLogger } from '../../shared/logger.ts';
+import { reportFailure } from '../reportFailure.ts';
 import { addAccountCommands } from './accounts.ts';
 import type { WithOperator } from './context.ts';
 import { addEventCommands } from './events.ts';
@@ -39,6 +39,5 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.
 try {
   await program.parseAsync();
 } catch (error) {
-  process.stderr.write(`${isTurnlogError(error) ? error.message : String(error instanceof Error ? error.stack : error)}\n`);
-  process.exitCode = 1;
+  reportFailure(error);
 }

@@ -9,8 +9,10 @@ const Pretty = { pretty: Type.Optional(Type.Boolean({ description: 'Pretty-print
 /** The query of every operation. */
 export const CommonQuery = Type.Object(Pretty, { additionalProperties: false });
 
-const Cursor = Type.String({ minLength: 1, maxLength: 256, description: 'Continues after this entry; take it from the `Link` header of the page before' });
+const Cursor = text({ minLength: 1, maxLength: 256, description: 'Continues after this entry; take it from the `Link` header of the page before' });
 export const MAX_PAGE = 1_000;
+/** No stream gets longer, and every store has an integer that holds it. */
+const MAX_NUMBER = 2_147_483_647;
 
 /** Pages by the key of the last entry. */
 export const pageQuery = (limit: { default?: number; description: string }) => ({
@@ -23,7 +25,7 @@ export const pageQuery = (limit: { default?: number; description: string }) => (
 export const numberedPageQuery = (entries: string, after: string) => ({
   ...Pretty,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: 100, description: `The most ${entries} to answer` })),
-  after: Type.Optional(Type.Integer({ minimum: 0, description: after })),
+  after: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_NUMBER, description: after })),
 });
 
 export const InputText = text({ minLength: 1, maxBytes: 512 * KIB, description: 'Input text for the agent to process, at most 512 KiB' });

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
 import { EventMetadata } from '../../../shared/eventlog/event.ts';
 import { AgentId, numberedPageQuery, pageQuery, SessionId } from './common.ts';
+import { text } from './text.ts';
 
 const sessionFields = {
   session_id: SessionId,
@@ -52,7 +53,7 @@ export const SessionEvents = Type.Array(
 );
 
 export const SessionListQuery = Type.Object(
-  { ...pageQuery({ default: 100, description: 'The most sessions to answer' }), agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Only sessions of this agent' })) },
+  { ...pageQuery({ default: 100, description: 'The most sessions to answer' }), agent_id: Type.Optional(text({ minLength: 1, maxLength: 256, description: 'Only sessions of this agent' })) },
   { additionalProperties: false },
 );
 export const TranscriptQuery = Type.Object(numberedPageQuery('turns', 'Continues after this turn'), { additionalProperties: false });

@@ -18,6 +18,9 @@ export interface LoadedSession {
   history: Turn[];
 }
 
+/** A session that nobody has begun; its id was just made, so there is nothing to read. */
+export const NEW_SESSION: LoadedSession = { state: session.initialState, head: NO_STREAM, lastEventId: undefined, account_id: undefined, history: [] };
+
 const PAGES = [32, 256, 1_024] as const;
 
 /**
@@ -34,7 +37,7 @@ export async function loadSession(store: EventStore, sessionId: string, select: 
     const from = tail[0] === undefined ? {} : { from: tail[0].revision - 1 };
     const older = await store.readStream(stream, { direction: 'backwards', ...from, limit });
     tail.unshift(...older.toReversed().map(decodeEvent));
-    if (tail[0] === undefined) return { state: session.initialState, head: NO_STREAM, lastEventId: undefined, account_id: undefined, history };
+    if (tail[0] === undefined) return NEW_SESSION;
     const completed = turnsOf(domainEvents(tail)).filter((turn) => turn.output !== undefined);
     history = await select(completed);
     if (tail[0].revision === 0 || history.length < completed.length) break;

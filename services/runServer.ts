@@ -1,0 +1,30 @@
+import { parseConfig } from '../shared/config.ts';
+import { createLogger } from '../shared/logger.ts';
+import { banner } from './banner.ts';
+import { reportFailure } from './reportFailure.ts';
+import { startService } from './startService.ts';
+
+/** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once, as a person at a keyboard expects. */
+function onStopSignal(): AbortSignal {
+  const stop = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
+  return stop.signal;
+}
+
+async function serveUntil(stopped: AbortSignal): Promise<void> {
+  const config = parseConfig(process.env);
+  const service = await startService(config, createLogger(config.LOG_LEVEL), stopped);
+  process.stdout.write(banner(service, config.BOOTSTRAP_API_KEY !== undefined));
+  if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener('abort', resolve));
+  await service.stop();
+}
+
+/** The server, from start to orderly end. The exit code is 0 after a signal, 1 when it could not start. */
+export async function runServer(): Promise<void> {
+  const stopped = onStopSignal();
+  try {
+    await serveUntil(stopped);
+  } catch (error) {
+    if (error !== stopped.reason) reportFailure(error);
+  }
+}

@@ -1,0 +1,48 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startProcess, type BenchProcess } from './process.ts';
+import type { Call } from './load.ts';
+
+export const KEY = 'the-key-of-the-benchmark';
+const headers = { 'x-api-key': KEY, 'content-type': 'application/json' };
+
+export interface BenchService extends BenchProcess {
+  url: string;
+}
+
+/** A folder of its own with a models file: `bench` with a wide context, `narrow` with one of some twenty short turns. */
+export async function prepareFolder(modelUrl: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnlog-bench-'));
+  const models = [
+    { id: 'bench', provider: 'script', context_window: 1_000_000 },
+    { id: 'narrow', provider: 'script', context_window: 1_000, max_output_tokens: 200 },
+  ];
+  await writeFile(join(folder, 'models.json'), JSON.stringify({ providers: { script: { base_url: modelUrl } }, models }));
+  return folder;
+}
+
+/** The service as `npm start` starts it, on the folder. */
+export async function startTurnlog(folder: string): Promise<BenchService> {
+  const env = { PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: join(folder, 'models.json'), BOOTSTRAP_API_KEY: KEY, LOG_LEVEL: 'warn' };
+  const service = await startProcess(['--max-semi-space-size=4', 'services/main.ts'], { env, until: /listens on/ });
+  return { ...service, url: /http\S+/.exec(service.line)![0] };
+}
+
+export const createAgent = (model: string): Call => ({ method: 'POST', path: '/v1/agents', headers, body: JSON.stringify({ name: 'Bench', instruction: 'Be brief.', model }) });
+
+export const runAgent = (agentId: string, sessionId?: string): Call => ({
+  method: 'POST',
+  path: `/v1/agents/${agentId}/run`,
+  headers,
+  body: JSON.stringify({ input: 'What is the answer?', ...(sessionId === undefined ? {} : { session_id: sessionId }) }),
+});
+
+export const listAgents: Call = { method: 'GET', path: '/v1/agents', headers };
+
+/** Sends one call and returns the envelope's data. */
+export async function send(url: string, { path, ...init }: Call): Promise<any> {
+  const response = await fetch(url + path, init);
+  if (!response.ok) throw new Error(`status ${response.status}: ${await response.text()}`);
+  return ((await response.json()) as { data: unknown }).data;
+}
