@@ -34,6 +34,13 @@ describe('the writer of the SQLite event store', () => {
     expect(number(database, 'SELECT count(*) FROM events')).toBe(2);
   });
 
+  test('rolls back a group in which SQLite refuses a value, and writes the rest', () => {
+    const commit = createWriter(database);
+    const unstorable = { ...append(), events: [newEvent(), { ...newEvent(), data: null as unknown as string }] };
+    expect(commit([append(), unstorable, append()])).toMatchObject([{ position: 1 }, { code: 'store_unavailable' }, { position: 2 }]);
+    expect(number(database, 'SELECT count(*) FROM events')).toBe(2);
+  });
+
   test('works again by itself once there is space, with the same ids', () => {
     const commit = createWriter(database);
     const large = append(500_000);
