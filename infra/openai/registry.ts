@@ -20,7 +20,8 @@ export interface Registry {
   models: ModelInfo[];
 }
 
-const offlineModel: ModelInfo = { id: 'offline-echo', provider: 'offline', upstream_model: 'offline-echo', context_window: 128_000 };
+/** Its context holds the longest instruction and input that the API takes, so that nothing has to be counted. */
+const offlineModel: ModelInfo = { id: 'offline-echo', provider: 'offline', upstream_model: 'offline-echo', context_window: 1_048_576 };
 
 const provider = (id: string, base_url: string, api_key: string | undefined): Provider => ({ id, base_url, ...(api_key ? { api_key } : {}) });
 

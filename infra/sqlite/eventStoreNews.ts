@@ -46,6 +46,5 @@ export function hearOfAppends(file: string): News {
 export function announceAppends(file: string): { announce(): void; close(): void } {
   const channel = openChannel(file);
   channel.unref();
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   return { announce: () => channel.postMessage(null), close: () => channel.close() };
 }

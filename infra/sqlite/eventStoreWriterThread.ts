@@ -44,7 +44,6 @@ function startWorker(file: string, onEnd: () => void) {
       resolve();
     });
   });
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   const post = (request: WriterRequest): void => worker.postMessage(request);
   function send(batch: readonly Pending[]): void {
     sent.push(...batch);

@@ -112,7 +112,6 @@ export async function startProjectorThread({ spawn, logger }: ThreadOptions): Pr
     lag: () => (behindSince === undefined ? 0 : performance.now() - behindSince),
     async close() {
       closing.abort();
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       worker.postMessage(CLOSE);
       const force = setTimeout(() => void worker.terminate(), CLOSE_LIMIT_MS).unref();
       await supervision;

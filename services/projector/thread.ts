@@ -14,7 +14,6 @@ if (!parentPort) throw new Error('this file is a worker; startProjectorThread st
 const port = parentPort;
 const { folder } = workerData as { folder: string };
 
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
 const tell = (message: ProjectorMessage): void => port.postMessage(message);
 
 const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) => tell({ type: 'log', level, fields, message });

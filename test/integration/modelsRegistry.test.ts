@@ -30,7 +30,7 @@ describe('the models registry', () => {
   }
 
   test('offers only the offline model when nothing is configured', async () => {
-    expect(await load()).toEqual({ providers: [offline], models: [{ id: 'offline-echo', provider: 'offline', upstream_model: 'offline-echo', context_window: 128_000 }] });
+    expect(await load()).toEqual({ providers: [offline], models: [{ id: 'offline-echo', provider: 'offline', upstream_model: 'offline-echo', context_window: 1_048_576 }] });
   });
 
   test("offers OpenAI's models when there is a key", async () => {
