@@ -141,7 +141,7 @@ describe('sessions', () => {
     const [agent, other] = [await service.createAgent(), await service.createAgent()];
     const { session_id } = (await run(agent, 'mine')).body.data;
     const answers = await Promise.all([run(agent, 'x', 'session_01kahz1c3sf6w9m3v5q7x9z1a3'), run(agent, 'x', 'nonsense'), run(other, 'x', session_id)]);
-    for (const { status, body } of answers) expect([status, body.code, body.error]).toEqual([404, 'session_not_found', answers[0]!.body.error]);
+    for (const { status, body } of answers) expect([status, body.code, body.error]).toEqual([404, 'session_not_found', answers[0].body.error]);
     expect((await events(session_id)).length).toBe(3);
   });
 

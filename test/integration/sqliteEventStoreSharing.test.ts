@@ -82,7 +82,6 @@ describe('a data folder that several use', () => {
       await fixture.store().append(stream, index === 0 ? 'no_stream' : index - 1, [event]);
       expect(await heard).toEqual([[event.id]]);
     }
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     thread.postMessage('stop');
     expect(await once(thread, 'exit')).toEqual([0]);
   });

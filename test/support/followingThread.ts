@@ -6,7 +6,6 @@ const log = openSqliteEventLog(workerData as { folder: string });
 const controller = new AbortController();
 parentPort?.once('message', () => controller.abort());
 for await (const batch of log.subscribe({ batchSize: 10, signal: controller.signal })) {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   parentPort?.postMessage(batch.events.map((event) => event.id));
 }
 await log.close();
