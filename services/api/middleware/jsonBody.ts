@@ -27,7 +27,9 @@ export async function readJsonBody(ctx: Context): Promise<unknown> {
 
 function requireJson(ctx: Context): void {
   const { type, charset } = ctx.request;
-  if (type !== 'application/json') throw new TurnlogError('unsupported_media_type', 'The body must be declared as Content-Type: application/json.');
+  // Node takes the first of several declarations; what stands before it may take another.
+  const declarations = ctx.req.headersDistinct['content-type']?.length;
+  if (type.toLowerCase() !== 'application/json' || declarations !== 1) throw new TurnlogError('unsupported_media_type', 'The body must be declared once, as Content-Type: application/json.');
   if (charset !== '' && charset.toLowerCase() !== 'utf-8') throw new TurnlogError('unsupported_media_type', 'The body must be in UTF-8.');
   const encoding = ctx.get('content-encoding');
   if (encoding !== '' && encoding !== 'identity') throw new TurnlogError('unsupported_media_type', 'The body must not be compressed.');
