@@ -8,7 +8,7 @@ const MAX_DETAILS = 20;
 const NUL_OR_LONE_SURROGATE = 'must be well-formed Unicode text without NUL characters';
 
 function newAjv(options: { coerceTypes: boolean }): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors: true, strict: false, useDefaults: true, ...options });
+  const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: false, useDefaults: true, ...options });
   ajv.addKeyword({ keyword: 'x-text', type: 'string', validate: (_on: boolean, value: string) => value.isWellFormed() && !value.includes('\u0000') });
   ajv.addKeyword({ keyword: 'x-max-bytes', type: 'string', validate: (limit: number, value: string) => Buffer.byteLength(value) <= limit });
   return ajv;
@@ -49,7 +49,7 @@ function fieldPath({ instancePath, params }: ErrorObject): string {
   return typeof field === 'string' ? `${instancePath}/${field.slice(0, 100)}` : instancePath;
 }
 
-function problem({ keyword, message, params }: ErrorObject, schema: TSchema): string {
+function problem({ keyword, message, params, schema: limit }: ErrorObject, schema: TSchema): string {
   switch (keyword) {
     case 'required':
       return 'is required';
@@ -58,7 +58,7 @@ function problem({ keyword, message, params }: ErrorObject, schema: TSchema): st
     case 'x-text':
       return NUL_OR_LONE_SURROGATE;
     case 'x-max-bytes':
-      return 'must not be longer than its limit in bytes of UTF-8';
+      return `must not be longer than ${limit as number} bytes of UTF-8`;
     case 'enum':
       return `must be one of ${(params['allowedValues'] as string[]).join(', ')}`;
     case 'minLength':
