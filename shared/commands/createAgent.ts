@@ -1,6 +1,6 @@
 import { agent } from '../domain/agent/decider.ts';
 import type { AgentConfiguration } from '../domain/agent/events.ts';
-import { TurnlogError } from '../errors.ts';
+import { isTurnlogError, TurnlogError } from '../errors.ts';
 import { appendEvents, NO_STREAM } from '../eventlog/append.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import type { ChatModels } from '../ports/chatModel.ts';
@@ -43,14 +43,17 @@ function configurationOf(catalogue: AgentCatalogue, input: CreateAgentInput): Ag
 
 /**
  * Creates an agent of the actor's account; durable and listed when it resolves.
- * Errors: `model_not_supported`, `tool_not_supported`, `component_not_supported`, and those of EventStore.append.
+ * Errors: `model_not_supported`, `tool_not_supported`, `component_not_supported`,
+ * `payload_too_large` for texts whose JSON no event holds, and those of EventStore.append.
  */
 export async function createAgent(context: CommandContext & AgentCatalogue, actor: Actor, input: CreateAgentInput): Promise<{ agent_id: string; created_at: string }> {
   const configuration = configurationOf(context, input);
   const agent_id = context.ids.typeId('agent');
   const recorded_at = isoTime(context.clock.now());
   const events = agent.decide({ type: 'create_agent', configuration }, agent.initialState).map((event) => ({ id: context.ids.uuid(), ...event }));
-  const { position } = await appendEvents(context.store, { stream: agentStream(agent_id), head: NO_STREAM }, events, { ...actor, causation_id: actor.request_id, recorded_at });
+  const { position } = await appendEvents(context.store, { stream: agentStream(agent_id), head: NO_STREAM }, events, { ...actor, causation_id: actor.request_id, recorded_at }).catch((error: unknown) => {
+    throw isTurnlogError(error, 'event_invalid') ? new TurnlogError('payload_too_large', 'The agent is too large to be recorded.', { cause: error }) : error;
+  });
   await untilVisible(context, position);
   return { agent_id, created_at: recorded_at };
 }
