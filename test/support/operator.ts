@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
+import { openOperator, type Operator } from '../../services/cli/wire.ts';
+import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
+import { SCOPES, type Scope } from '../../shared/domain/account/events.ts';
+import { createLogger } from '../../shared/logger.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import { apiClient, type Client } from './service.ts';
+
+/** Works on the data folder of a running service as an operator command does. */
+export async function asOperator<Result>(folder: string, work: (operator: Operator) => Promise<Result>): Promise<Result> {
+  const operator = await openOperator(folder, createLogger('silent'));
+  try {
+    return await work(operator);
+  } finally {
+    await operator.close();
+  }
+}
+
+/** Asks again until the answer satisfies; a test's own time limit is the bound. */
+export async function eventually<Answer>(ask: () => Promise<Answer>, satisfies: (answer: Answer) => boolean): Promise<Answer> {
+  for (;;) {
+    const answer = await ask();
+    if (satisfies(answer)) return answer;
+    await sleep(10);
+  }
+}
+
+export interface IssuedKey {
+  account_id: string;
+  key_id: string;
+  api_key: string;
+}
+
+/** Issues a key to an account, a new one if none is named. `expiresAt` in milliseconds since the epoch. */
+export const newKey = (folder: string, { account, scopes = SCOPES, expiresAt = null }: { account?: string; scopes?: readonly Scope[]; expiresAt?: number | null } = {}): Promise<IssuedKey> =>
+  asOperator(folder, async (operator) => {
+    const account_id = account ?? operator.ids.typeId('acct');
+    const actor = { account_id, key_id: 'operator', request_id: 'test' };
+    if (account === undefined) await openAccount(operator, actor, 'another');
+    return { account_id, ...(await issueKey(operator, actor, { name: 'test', scopes, expiresAt })) };
+  });
+
+/** A client with that key, once the running service knows it. */
+export async function clientWith(url: string, { api_key }: IssuedKey): Promise<Client> {
+  const client = apiClient(url, api_key);
+  await eventually(() => client.get('/v1/models'), ({ status }) => status !== 401);
+  return client;
+}
+
+/** The position of the last event of a folder's log: the same before and after means that nothing was appended. */
+export async function headOf(folder: string): Promise<Position | undefined> {
+  const log = openSqliteEventLog({ folder });
+  try {
+    return await log.head();
+  } finally {
+    await log.close();
+  }
+}
