@@ -23,7 +23,9 @@ export type ErrorCode =
   | 'stream_conflict'
   | 'event_id_reused'
   | 'event_invalid'
-  | 'data_folder_in_use';
+  | 'data_folder_in_use'
+  | 'publisher_fenced'
+  | 'publisher_unavailable';
 
 /** What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or `header`, `query`, `path`). */
 export interface ErrorDetail {

@@ -33,4 +33,6 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   event_id_reused: INTERNAL,
   event_invalid: INTERNAL,
   data_folder_in_use: INTERNAL,
+  publisher_fenced: INTERNAL,
+  publisher_unavailable: INTERNAL,
 };
