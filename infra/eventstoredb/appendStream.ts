@@ -69,7 +69,7 @@ interface Pending {
  * The appends of one connection: pipelined on one call, each answered on its own. Once an error ends the call the outcome of
  * all that were waiting is unknown: they reject, and the next append opens another call.
  */
-export function createAppendStream({ client, lost }: Connection, requiresLeader: boolean): (append: Append) => Promise<Answer> {
+export function createAppendStream({ client, lost, heard }: Connection, requiresLeader: boolean): (append: Append) => Promise<Answer> {
   let open: { call: Promise<AppendCall>; pending: Map<string, Pending> } | undefined;
 
   function openCall(): NonNullable<typeof open> {
@@ -90,6 +90,7 @@ export function createAppendStream({ client, lost }: Connection, requiresLeader:
       );
     }
     function settle(response: streamsPb.BatchAppendResp): void {
+      heard();
       const id = response.getCorrelationId()?.getString() ?? '';
       const waiting = pending.get(id);
       pending.delete(id);

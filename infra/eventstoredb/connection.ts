@@ -2,10 +2,15 @@ import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
 import { storeUnavailable, TurnlogError } from '../../shared/errors.ts';
 import { closeChannel } from './clientInternals.ts';
 
-/** One client of the server, and the signal that it is given up. */
+/** One client of the server. */
 export interface Connection {
   client: EventStoreDBClient;
+  /** Aborted when the connection is given up. */
   lost: AbortSignal;
+  /** To be called with everything that comes from the server. */
+  heard(): void;
+  /** For how long nothing has come, in milliseconds. */
+  silentMs(): number;
 }
 
 export interface Connections {
@@ -41,8 +46,13 @@ export function createConnections(connectionString: string): Connections {
 
   function connect(): Live {
     const giveUp = new AbortController();
+    let lastHeard = performance.now();
+    const heard = (): void => {
+      lastHeard = performance.now();
+    };
     try {
-      return { client: eventstore.EventStoreDBClient.connectionString(connectionString), lost: giveUp.signal, giveUp };
+      const client = eventstore.EventStoreDBClient.connectionString(connectionString);
+      return { client, lost: giveUp.signal, giveUp, heard, silentMs: () => performance.now() - lastHeard };
     } catch {
       // The client's own message quotes the text, password included.
       throw new TurnlogError('invalid_request', 'The URL of the event store is not a connection string of EventStoreDB (esdb://host:2113?tls=false).');

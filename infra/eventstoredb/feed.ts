@@ -46,7 +46,7 @@ function toStep(response: ReadResp): Step | undefined {
   return response.hasFellBehind() ? { kind: 'fell_behind' } : undefined;
 }
 
-function createFeed(call: ReadCall, signal: AbortSignal): Feed {
+function createFeed(call: ReadCall, signal: AbortSignal, heard: () => void): Feed {
   const over = new AbortController();
   const ended = AbortSignal.any([over.signal, signal]);
   call.on('error', (error) => over.abort(error));
@@ -54,6 +54,7 @@ function createFeed(call: ReadCall, signal: AbortSignal): Feed {
 
   function take(): Step | undefined {
     for (let response = call.read(); response !== null; response = call.read()) {
+      heard();
       const step = toStep(response);
       if (step) return step;
     }
@@ -86,7 +87,7 @@ function createFeed(call: ReadCall, signal: AbortSignal): Feed {
 }
 
 /** Subscribes to our streams. Rejects when the call can't be opened. */
-export async function openFeed({ client, lost }: Connection, { after, requiresLeader, signal }: FeedOptions): Promise<Feed> {
+export async function openFeed({ client, lost, heard }: Connection, { after, requiresLeader, signal }: FeedOptions): Promise<Feed> {
   const call = await openReadCall({ client, requiresLeader }, subscribeRequest(after));
-  return createFeed(call, AbortSignal.any([signal, lost]));
+  return createFeed(call, AbortSignal.any([signal, lost]), heard);
 }

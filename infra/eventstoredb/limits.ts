@@ -25,6 +25,6 @@ export function requireWritable(expected: ExpectedRevision, events: readonly Enc
   }
   const counted = bytes + events.reduce((sum, { type }) => sum + type.length * BYTES_PER_TYPE_CHARACTER, 0);
   if (counted > SERVER_LIMIT_BYTES) throw invalid(`The events of one append take ${counted} bytes in EventStoreDB; the limit is ${SERVER_LIMIT_BYTES}.`);
-  const first = expected === 'no_stream' ? 0 : expected + 1;
-  if (!Number.isSafeInteger(first + events.length - 1) || first < 0) throw invalid(`A stream has no revision ${first}.`);
+  const before = expected === 'no_stream' ? -1 : expected;
+  if (!Number.isSafeInteger(before + events.length) || before < -1) throw invalid(`No event can follow revision ${before}.`);
 }

@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 500;
 /** How long to wait before attempt n + 1, in milliseconds: doubling, bounded, and spread so that clients don't come in step. */
 export const backOff = (attempt: number): number => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
 
-/** How much of the deadline one attempt may take before the connection counts as dead. */
+/** The part of the deadline that one attempt may take without hearing anything. */
 const ATTEMPTS_PER_DEADLINE = 4;
 
 export interface Attempt {
@@ -22,7 +22,7 @@ export type Retrying = <T>(attempt: (context: Attempt) => Promise<T>) => Promise
 
 /**
  * Repeats what may be repeated until it succeeds or the deadline has passed. An attempt that hears nothing for a quarter of
- * that time ends, and its connection with it.
+ * that time ends, and so does its connection if nobody else has heard anything on it.
  * Errors: TurnlogErrors of an attempt as they are; `store_unavailable` for all others, and when the store is closed meanwhile.
  */
 export function createRetrying(connections: Connections, deadlineMs: number): Retrying {
@@ -32,11 +32,16 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
     const silence = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
         reject(new Error(`no answer within ${timeoutMs} ms`));
-        connections.replace(connection);
+        // Where others are answered the connection is alive, and giving it up would only cost them their answers.
+        if (connection.silentMs() >= timeoutMs) connections.replace(connection);
       }, timeoutMs);
     });
+    const heard = (): void => {
+      connection.heard();
+      timer?.refresh();
+    };
     try {
-      return await Promise.race([attempt({ connection, heard: () => timer?.refresh() }), silence]);
+      return await Promise.race([attempt({ connection, heard }), silence]);
     } finally {
       clearTimeout(timer);
     }

@@ -1,5 +1,5 @@
 import type { Faults } from './faults.ts';
-import { createListener, type Tls } from './listener.ts';
+import { CERTIFICATE_FILE, createListener } from './listener.ts';
 import { openLog, type NodeLog } from './log.ts';
 import { createNode, type Member } from './node.ts';
 import { addServices } from './services.ts';
@@ -34,15 +34,16 @@ interface Options {
   folder: string;
   /** An ephemeral one when absent. */
   port?: number;
+  /** `user:password` that calls must carry; anyone is let in when absent. */
   credentials?: string;
-  tls?: Tls;
+  tls?: boolean;
 }
 
 async function startMember(log: NodeLog, members: Member[], options: Options): Promise<EventStoreDbNode> {
   const self: Member = { instanceId: crypto.randomUUID(), host: '127.0.0.1', port: 0, state: members.length === 0 ? 'leader' : 'follower', alive: true };
   members.push(self);
   const node = createNode({ log, members: () => members, credentials: options.credentials }, () => self, () => listener.dropConnections());
-  const listener = createListener((server) => addServices(server, node), options.tls);
+  const listener = createListener((server) => addServices(server, node), options.tls ?? false);
 
   async function start(): Promise<void> {
     self.port = (await listener.listen(options.port ?? 0)).port;
@@ -55,7 +56,7 @@ async function startMember(log: NodeLog, members: Member[], options: Options): P
 
   await start();
   const user = options.credentials === undefined ? '' : `${options.credentials}@`;
-  const connectionString = `esdb://${user}${self.host}:${self.port}?tls=${options.tls !== undefined}`;
+  const connectionString = `esdb://${user}${self.host}:${self.port}?${options.tls ? `tls=true&tlsCAFile=${encodeURIComponent(CERTIFICATE_FILE)}` : 'tls=false'}`;
   return { connectionString, host: self.host, port: self.port, faults: node.faults, log, dropConnections: listener.dropConnections, stop, start, close: stop };
 }
 

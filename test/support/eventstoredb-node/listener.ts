@@ -1,15 +1,20 @@
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
+import { fileURLToPath } from 'node:url';
 import grpc from '@grpc/grpc-js';
 import type { Endpoint } from './node.ts';
 
-/** PEM texts of a node that speaks TLS. */
-export interface Tls {
-  key: string;
-  certificate: string;
-}
+/** Self-signed, for 127.0.0.1, made for these tests; it protects nothing. */
+export const CERTIFICATE_FILE = fileURLToPath(new URL('./tls/certificate.pem', import.meta.url));
+const KEY_FILE = fileURLToPath(new URL('./tls/key.pem', import.meta.url));
+
+const serverCredentials = (tls: boolean): grpc.ServerCredentials =>
+  tls
+    ? grpc.ServerCredentials.createSsl(null, [{ private_key: readFileSync(KEY_FILE), cert_chain: readFileSync(CERTIFICATE_FILE) }])
+    : grpc.ServerCredentials.createInsecure();
 
 /** A gRPC server behind a listener of our own, so that single connections can be cut and the port can be left and taken again. */
-export function createListener(register: (server: grpc.Server) => void, tls?: Tls) {
+export function createListener(register: (server: grpc.Server) => void, tls: boolean) {
   const sockets = new Set<net.Socket>();
   let listening: net.Server | undefined;
   let port = 0;
@@ -21,10 +26,7 @@ export function createListener(register: (server: grpc.Server) => void, tls?: Tl
   async function listen(wanted: number): Promise<Endpoint> {
     const server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
     register(server);
-    const credentials = tls
-      ? grpc.ServerCredentials.createSsl(null, [{ private_key: Buffer.from(tls.key), cert_chain: Buffer.from(tls.certificate) }])
-      : grpc.ServerCredentials.createInsecure();
-    const injector = server.createConnectionInjector(credentials);
+    const injector = server.createConnectionInjector(serverCredentials(tls));
     const listener = net.createServer({ noDelay: true }, (socket) => {
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));

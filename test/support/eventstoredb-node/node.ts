@@ -62,11 +62,11 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
 
   /** Runs what a call leads to once the delay is over, unless the node is silent then. */
   function inTime(act: () => void): void {
-    const unlessSilent = (): void => {
-      if (!faults.silent) act();
+    const ifItCan = (): void => {
+      if (!faults.silent && self().alive) act();
     };
-    if (faults.delayMs > 0) setTimeout(unlessSilent, faults.delayMs);
-    else unlessSilent();
+    if (faults.delayMs > 0) setTimeout(ifItCan, faults.delayMs);
+    else ifItCan();
   }
 
   const admit: NodeContext['admit'] = (metadata, decided) =>
@@ -90,7 +90,7 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
       request.write();
       request.timeout();
     },
-    late_write: (request) => void setTimeout(() => request.answer(request.write()), LATE_WRITE_MS),
+    late_write: (request) => void setTimeout(() => self().alive && request.answer(request.write()), LATE_WRITE_MS),
   };
 
   const write: NodeContext['write'] = (metadata, request) => {

@@ -1,0 +1,179 @@
+import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
+import { follow, idsOf, newEvent, newEvents, newStream, onlyOf, readAll, refusedWith } from '../contracts/eventStore/support.ts';
+import { openOnNode, type NodeAndStore } from '../support/eventStoreDbFixture.ts';
+
+const DEADLINE_MS = 600;
+
+describe('the event store in EventStoreDB', () => {
+  let on: NodeAndStore;
+  let store: EventStore;
+  let other: EventStoreDBClient;
+  beforeEach(async () => {
+    on = await openOnNode({ deadlineMs: DEADLINE_MS });
+    ({ store } = on);
+    other = eventstore.EventStoreDBClient.connectionString(on.node.connectionString);
+  });
+  afterEach(async () => {
+    await other.dispose();
+    await on.close();
+  });
+
+  const foreign = (type = 'Deposited') => eventstore.jsonEvent({ type, data: { amount: 1 } });
+
+  describe('limits', () => {
+    test.each([
+      ['a type that is empty', { type: '' }],
+      ['a type of the system', { type: '$metadata' }],
+      ['an id that is no UUID', { id: 'event-1' }],
+      ['types that push the append over the limit as the server counts it', { type: 't'.repeat(600_000) }],
+    ])('refuses %s before the server is asked', async (_, change) => {
+      let asked = 0;
+      on.node.faults.onAppend = () => {
+        asked += 1;
+        return 'none';
+      };
+      await refusedWith('event_invalid', store.append(newStream(), 'no_stream', [{ ...newEvent(), ...change }]));
+      expect(asked).toBe(0);
+    });
+
+    test.each([Number.MAX_SAFE_INTEGER, -2, 0.5])('refuses to append after revision %d', async (expected) => {
+      await refusedWith('event_invalid', store.append(newStream(), expected, newEvents(1)));
+    });
+
+    test('passes on what the server refuses for a reason of its own', async () => {
+      await refusedWith('event_invalid', store.append(newStream(), 'no_stream', [{ ...newEvent(), id: '00000000-0000-0000-0000-000000000000' }]));
+    });
+  });
+
+  describe('a log that others write to as well', () => {
+    test('leaves out what is not ours, and still returns as many events as were asked for', async () => {
+      const stream = newStream();
+      const events = newEvents(4);
+      await store.append(stream, 'no_stream', events.slice(0, 2));
+      await other.appendToStream(stream, eventstore.binaryEvent({ type: 'Image', data: new Uint8Array([1, 2, 3]) }));
+      await store.append(stream, 2, events.slice(2));
+      expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
+      expect(idsOf(await store.readStream(stream, { direction: 'forwards', limit: 3 }))).toEqual(idsOf(events.slice(0, 3)));
+      expect(idsOf(await store.readStream(stream, { direction: 'backwards', limit: 3 }))).toEqual(idsOf(events.slice(1).toReversed()));
+    });
+
+    test('takes the last event of our streams as the head', async () => {
+      const { position } = await store.append(newStream(), 'no_stream', newEvents(1));
+      await other.appendToStream('bank-1', Array.from({ length: 100 }, () => foreign()));
+      await other.appendToStream(newStream(), Array.from({ length: 20 }, () => eventstore.binaryEvent({ type: 'Image', data: new Uint8Array([1]) })));
+      expect(await store.head()).toBe(position);
+    });
+
+    test('has no head while no event is ours', async () => {
+      await other.appendToStream('bank-1', foreign());
+      expect(await store.head()).toBeUndefined();
+    });
+
+    test('tells a subscription how far the log has been looked through, so that a restart does not do it again', async () => {
+      const { position } = await store.append(newStream(), 'no_stream', newEvents(1));
+      await other.appendToStream('bank-1', Array.from({ length: 600 }, () => foreign()));
+      const subscription = follow(store, position);
+      const batches = await subscription.until((_, batch) => batch.caughtUp);
+      const reached = batches.at(-1)?.position ?? '';
+      expect(reached > position).toBe(true);
+      expect(batches.flatMap((batch) => batch.events)).toEqual([]);
+      subscription.stop();
+
+      const stream = newStream();
+      await store.append(stream, 'no_stream', newEvents(2));
+      const resumed = follow(store, batches.at(-1)?.position);
+      const rest = await resumed.until((events) => events.length === 2);
+      resumed.stop();
+      expect(onlyOf([stream], rest)).toEqual(await readAll(store, stream));
+    });
+
+    test('reports a stream that was ended for ever as a conflict, and as empty', async () => {
+      const stream = newStream();
+      await store.append(stream, 'no_stream', newEvents(1));
+      await other.tombstoneStream(stream);
+      await refusedWith('stream_conflict', store.append(stream, 0, newEvents(1)));
+      expect(await readAll(store, stream)).toEqual([]);
+    });
+
+    test('finds an id that another process used near the place of a conflict', async () => {
+      const stream = newStream();
+      const [first, second] = newEvents(2);
+      if (!first || !second) throw new Error('no events');
+      const elsewhere = await openEventStoreDb({ connectionString: on.node.connectionString });
+      await elsewhere.append(stream, 'no_stream', [first, second]);
+      await elsewhere.close();
+      await refusedWith('event_id_reused', store.append(stream, 'no_stream', [second]));
+      await refusedWith('stream_conflict', store.append(stream, 'no_stream', newEvents(1)));
+    });
+  });
+
+  describe('a server that is away', () => {
+    test('fails appends and reads with store_unavailable, and serves again once it is back', async () => {
+      const stream = newStream();
+      await store.append(stream, 'no_stream', newEvents(1));
+      await on.node.stop();
+      await Promise.all([
+        refusedWith('store_unavailable', store.append(stream, 0, newEvents(1))),
+        refusedWith('store_unavailable', readAll(store, stream)),
+        refusedWith('store_unavailable', store.head()),
+      ]);
+      await on.node.start();
+      expect(await readAll(store, stream)).toHaveLength(1);
+      expect(await store.append(stream, 0, newEvents(1))).toMatchObject({ revision: 1 });
+    });
+
+    test.each(['unavailable', 'silent'] as const)('gives up on a server that is %s, and goes on when it has recovered', async (fault) => {
+      const stream = newStream();
+      const events = newEvents(1);
+      on.node.faults[fault] = true;
+      await refusedWith('store_unavailable', store.append(stream, 'no_stream', events));
+      await refusedWith('store_unavailable', readAll(store, stream));
+      on.node.faults[fault] = false;
+      expect(await store.append(stream, 'no_stream', events)).toMatchObject({ revision: 0 });
+      expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
+    });
+
+    test('waits for a slow server as long as the deadline allows', async () => {
+      on.node.faults.delayMs = 50;
+      expect(await store.append(newStream(), 'no_stream', newEvents(1))).toMatchObject({ revision: 0 });
+    });
+
+    test('opens while it is away, and works when it comes', async () => {
+      await on.node.stop();
+      const early = await openEventStoreDb({ connectionString: on.node.connectionString });
+      const appending = early.append(newStream(), 'no_stream', newEvents(1));
+      await on.node.start();
+      expect(await appending).toMatchObject({ revision: 0 });
+      await early.close();
+    });
+
+    test('does not keep close waiting beyond the deadline of what was accepted', async () => {
+      await on.node.stop();
+      const appending = refusedWith('store_unavailable', store.append(newStream(), 'no_stream', newEvents(1)));
+      await store.close();
+      await appending;
+    });
+
+    test('resumes a subscription by itself, without a gap or a double', async () => {
+      const stream = newStream();
+      await store.append(stream, 'no_stream', newEvents(2));
+      const subscription = follow(store, undefined);
+      await subscription.until((events) => events.length === 2);
+      await on.node.stop();
+      await on.node.start();
+      await store.append(stream, 1, newEvents(2));
+      const batches = await subscription.until((events) => events.length >= 2);
+      subscription.stop();
+      expect(batches.flatMap((batch) => batch.events.map((event) => event.revision))).toEqual([2, 3]);
+    });
+  });
+
+  test('refuses a text that is not a connection string, without repeating the password in it', async () => {
+    const opening = openEventStoreDb({ connectionString: 'postgres://admin:secret@127.0.0.1' });
+    await refusedWith('invalid_request', opening);
+    await expect(opening).rejects.not.toThrow(/secret/);
+  });
+});

@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('./eventstoredb-node/main.ts', import.meta.url));
+
+export interface EventStoreDbProcess {
+  connectionString: string;
+  port: number;
+  /** Cuts every client off. */
+  drop: () => void;
+  /** Ends the process, with SIGKILL unless told otherwise, and resolves when it is gone. */
+  kill: (signal?: NodeJS.Signals) => Promise<void>;
+}
+
+/** Starts a node as a process of its own on the log in a folder. */
+export async function startEventStoreDbProcess({ folder, port = 0 }: { folder: string; port?: number }): Promise<EventStoreDbProcess> {
+  const child = spawn(process.execPath, [MAIN, '--folder', folder, '--port', String(port)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const [connectionString] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  return {
+    connectionString,
+    port: Number(new URL(connectionString).port),
+    drop: () => void child.stdin.write('drop\n'),
+    async kill(signal = 'SIGKILL') {
+      child.kill(signal);
+      await exited;
+    },
+  };
+}
