@@ -1,7 +1,3 @@
-import { enableCompileCache } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { runServer } from './runServer.ts';
 
-// Before anything else is loaded: with compiled code at hand a start takes a third of the time.
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/turnlog', import.meta.url)));
-const { runServer } = await import('./runServer.ts');
 await runServer();

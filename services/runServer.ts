@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { parseConfig } from '../shared/config.ts';
 import { createLogger } from '../shared/logger.ts';
 import { banner } from './banner.ts';
@@ -14,6 +15,8 @@ function onStopSignal(): AbortSignal {
 async function serveUntil(stopped: AbortSignal): Promise<void> {
   const config = parseConfig(process.env);
   const service = await startService(config, createLogger(config.LOG_LEVEL), stopped);
+  // Compiled code makes the next start faster and smaller, also when this process is killed; does nothing where no cache is on.
+  flushCompileCache();
   process.stdout.write(banner(service, config.BOOTSTRAP_API_KEY !== undefined));
   if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener('abort', resolve));
   await service.stop();

@@ -24,7 +24,7 @@ export async function prepareFolder(modelUrl: string): Promise<string> {
 
 /** The service as `npm start` starts it, on the folder. */
 export async function startTurnlog(folder: string): Promise<BenchService> {
-  const env = { PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: join(folder, 'models.json'), BOOTSTRAP_API_KEY: KEY, LOG_LEVEL: 'warn' };
+  const env = { PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: join(folder, 'models.json'), BOOTSTRAP_API_KEY: KEY, LOG_LEVEL: 'warn', NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog' };
   const service = await startProcess(['--max-semi-space-size=4', 'services/main.ts'], { env, until: /listens on/ });
   return { ...service, url: /http\S+/.exec(service.line)![0] };
 }

@@ -20,7 +20,7 @@ export interface ServerProcess {
 export function startServerProcess(env: Record<string, string>): ServerProcess {
   const child = spawn(process.execPath, ['services/main.ts'], {
     cwd: root,
-    env: { ...process.env, NODE_OPTIONS: '', PORT: '0', ...env },
+    env: { ...process.env, NODE_OPTIONS: '', NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';

@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../shared/ports/clock.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import { createLag } from './lag.ts';
+import { runRelay, type Relay, type RelayState } from './runRelay.ts';
+
+/** How long a transaction at work may take to finish at the end. */
+const CLOSE_LIMIT_MS = 3_000;
+
+/** What the relay tells an operator. */
+export interface RelayHealth {
+  /** `standing_by` while another relay publishes; `retrying` after a failure, which the log explains. */
+  state: RelayState;
+  /** Everything up to here is published. */
+  position: Position | undefined;
+  /** The age of the oldest event that is not published; null while another relay publishes, which knows it. */
+  lag_ms: number | null;
+}
+
+export interface RunningRelay {
+  /** Errors: `store_unavailable`. */
+  health(): Promise<RelayHealth>;
+  /** Lets the transaction at work finish, within limits, and lets go of the publisher. */
+  close(): Promise<void>;
+}
+
+/** Starts relaying in the background. It needs nobody's care: failures are logged, shown by `health`, and tried again for ever. */
+export function startRelay({ clock, ...parts }: Omit<Relay, 'lag' | 'signal' | 'onState'> & { clock: Clock }): RunningRelay {
+  const closing = new AbortController();
+  const lag = createLag(clock);
+  let state: RelayState = 'starting';
+  const run = runRelay({ ...parts, lag, signal: closing.signal, onState: (next) => void (state = next) });
+  return {
+    async health() {
+      if (state === 'standing_by') return { state, position: lag.position(), lag_ms: null };
+      return { state, position: lag.position(), lag_ms: lag.milliseconds(await parts.log.head()) };
+    },
+    async close() {
+      closing.abort();
+      const limit = new AbortController();
+      await Promise.race([run, sleep(CLOSE_LIMIT_MS, undefined, { signal: limit.signal }).catch(() => undefined)]);
+      limit.abort();
+      // Cuts the connections of a transaction that has not ended; the broker aborts it.
+      await parts.publisher.close();
+      await run;
+    },
+  };
+}
