@@ -86,6 +86,9 @@ const Failure = {
   },
 };
 
+/** What is answered where there is no operation to describe it at. */
+const elsewhere = (['not_found', 'method_not_allowed'] as const).map((code) => `${ERROR_ANSWERS[code].status} \`${code}\`: ${ERROR_ANSWERS[code].description}.`);
+
 /** The API as an OpenAPI 3.1 document, made from the same routes and schemas that serve it. */
 export function openApiDocument(routes: readonly Route[]) {
   const paths: Record<string, Record<string, unknown>> = {};
@@ -96,7 +99,11 @@ export function openApiDocument(routes: readonly Route[]) {
       title: 'Turnlog',
       version: '1.0.0',
       summary: 'Event-sourced AI agents',
-      description: 'Create agents, list them, and run them in conversations. Every change and every turn is an event that is never rewritten.',
+      description: [
+        'Create agents, list them, and run them in conversations. Every change and every turn is an event that is never rewritten.',
+        'Beside what each operation answers, with the same body as every failure:',
+        ...elsewhere,
+      ].join('\n\n'),
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
