@@ -1,0 +1,101 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, open, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TurnlogError } from '../../../shared/errors.ts';
+import { createKafka, withAdmin } from '../client.ts';
+import { kafkaJars, KAFKA_VERSION, run } from './jars.ts';
+
+const START_LIMIT_MS = 60_000;
+const LOOK_MS = 100;
+const HEAP = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn'];
+
+export interface LocalBroker {
+  /** `host:port`, for KAFKA_BROKERS. The same after every start. */
+  brokers: string;
+  version: string;
+  /** Starts it; resolves when it answers. */
+  start(): Promise<void>;
+  /** Ends it without any warning, as a power cut would. */
+  kill(): Promise<void>;
+  /** Ends it in order. */
+  stop(): Promise<void>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+/** One node that is broker and controller, for loopback only, with the internal topics in one small copy. */
+const properties = (folder: string, port: number, controllerPort: number): string =>
+  [
+    'process.roles=broker,controller',
+    'node.id=1',
+    `controller.quorum.voters=1@127.0.0.1:${controllerPort}`,
+    `listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    `advertised.listeners=PLAINTEXT://127.0.0.1:${port}`,
+    'controller.listener.names=CONTROLLER',
+    'listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    `log.dirs=${join(folder, 'log')}`,
+    'offsets.topic.replication.factor=1',
+    'offsets.topic.num.partitions=1',
+    'transaction.state.log.replication.factor=1',
+    'transaction.state.log.min.isr=1',
+    'transaction.state.log.num.partitions=1',
+    'group.initial.rebalance.delay.ms=0',
+    'auto.create.topics.enable=false',
+    '',
+  ].join('\n');
+
+/**
+ * A Kafka broker of this machine with its data in `folder`, not started yet. `port` 0 takes a free one.
+ * Errors: `invalid_request` where Java, Maven or Maven Central can't be had.
+ */
+export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERSION }: { folder: string; port?: number; version?: string }): Promise<LocalBroker> {
+  const jars = await kafkaJars(version);
+  const listening = port || (await freePort());
+  const config = join(folder, 'server.properties');
+  const java = [...HEAP, '-cp', `${jars}/*`];
+  await mkdir(folder, { recursive: true });
+  await writeFile(config, properties(folder, listening, await freePort()));
+  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', randomBytes(16).toString('base64url'), '-c', config]);
+  const brokers = `127.0.0.1:${listening}`;
+  const kafka = createKafka({ brokers: [brokers], clientId: 'local-broker', logger: { debug: () => undefined } });
+  let process: ChildProcess | undefined;
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const ending = process;
+    process = undefined;
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
+    const exited = once(ending, 'exit');
+    ending.kill(signal);
+    await exited;
+  }
+
+  return {
+    brokers,
+    version,
+    async start() {
+      const output = await open(join(folder, 'broker.log'), 'a');
+      process = spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', output.fd, output.fd] });
+      await output.close();
+      const deadline = performance.now() + START_LIMIT_MS;
+      for (;;) {
+        const answers = await withAdmin(kafka, (admin) => admin.describeCluster()).then(() => true, () => false);
+        if (answers) return;
+        if (process.exitCode !== null || performance.now() > deadline) throw new TurnlogError('invalid_request', `The broker does not start; ${folder}/broker.log says why.`);
+        await sleep(LOOK_MS);
+      }
+    },
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+  };
+}

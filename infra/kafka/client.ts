@@ -1,0 +1,38 @@
+import { Kafka, logLevel, type Admin } from 'kafkajs';
+
+/** What the Kafka client says of its own doings; only for somebody who looks for a fault. */
+export interface KafkaLogger {
+  debug: (fields: object, message: string) => void;
+}
+
+/**
+ * Longer than a broker's restart is not worth waiting inside the library: whoever calls has a back-off of its own and
+ * begins with a clean state, which the library can't.
+ */
+const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5 };
+const REQUEST_TIMEOUT_MS = 15_000;
+const CONNECTION_TIMEOUT_MS = 3_000;
+
+/** A client of the cluster. It connects only when a producer, consumer or admin made from it does. */
+export const createKafka = ({ brokers, clientId, logger }: { brokers: readonly string[]; clientId: string; logger: KafkaLogger }): Kafka =>
+  new Kafka({
+    brokers: [...brokers],
+    clientId,
+    retry: RETRY,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    logLevel: logLevel.WARN,
+    // At `error` the library reports what its callers handle, such as a transaction that has to wait a few milliseconds.
+    logCreator: () => ({ namespace, log }) => logger.debug({ kafka: log }, `${namespace}: ${log.message}`),
+  });
+
+/** Runs one piece of administration on a connection of its own. */
+export async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<Result>): Promise<Result> {
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    return await work(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}

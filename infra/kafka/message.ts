@@ -1,0 +1,29 @@
+import { CloudEvent, Kafka } from 'cloudevents';
+import type { Message } from 'kafkajs';
+import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
+
+/** The binding also writes what an event does not have, and the content type a second time under a name that the specification has not. */
+const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers as Record<string, string | number | undefined>).flatMap(([name, value]) => (value === undefined || name === 'ce_datacontenttype' ? [] : [[name, String(value)]])));
+
+/** The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts describes the headers. */
+export function toMessage(event: PublicEvent, source: string): Message & { value: string } {
+  const cloudEvent = new CloudEvent({
+    id: event.id,
+    type: event.type,
+    source,
+    subject: event.key,
+    time: event.time,
+    datacontenttype: 'application/json',
+    data: JSON.stringify(event.data),
+    partitionkey: event.key,
+    accountid: event.account_id,
+    streamrevision: event.revision,
+    position: event.position,
+    correlationid: event.correlation_id,
+    causationid: event.causation_id,
+    traceparent: event.traceparent,
+  });
+  const { headers, value } = Kafka.binary(cloudEvent);
+  return { key: event.key, value: value as string, headers: toHeaders(headers) };
+}

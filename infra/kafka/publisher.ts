@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import type { Kafka } from 'kafkajs';
+import type { Publication, Publisher } from '../../shared/ports/publisher.ts';
+import type { Channel } from '../../shared/publicEvents/schema.ts';
+import { createKafka, withAdmin, type KafkaLogger } from './client.ts';
+import { kafkaCall } from './errors.ts';
+import { toMessage } from './message.ts';
+import { readCheckpoint } from './readCheckpoint.ts';
+import { intoSends } from './sends.ts';
+import { endOf, ensureTopics } from './topics.ts';
+import { openTransactionalProducer } from './transactions.ts';
+
+export interface KafkaPublisherOptions {
+  brokers: readonly string[];
+  /** Where the events of each channel go; a channel may share its topic with another. */
+  topics: Readonly<Record<Channel, string>>;
+  /** For this publisher alone: one partition, compacted. */
+  checkpointTopic: string;
+  /** Publishers with the same id take over from each other. Also the key of the checkpoint. */
+  transactionalId: string;
+  /** Of topics that have to be created. */
+  partitions: number;
+  /** `ce_source`. */
+  source: string;
+  logger: KafkaLogger;
+}
+
+const takenOverKey = (transactionalId: string): string => `${transactionalId}.taken-over`;
+const aliveKey = (transactionalId: string): string => `${transactionalId}.alive`;
+
+async function takeOver(kafka: Kafka, { topics, checkpointTopic, transactionalId, source }: KafkaPublisherOptions): Promise<Publication> {
+  const producer = await openTransactionalProducer(kafka, transactionalId);
+  const mark = (key: string, value: string) => ({ topic: checkpointTopic, message: { key, value } });
+  try {
+    // Whatever was committed before this message was committed for good: the predecessor is fenced from here on.
+    const token = { key: takenOverKey(transactionalId), value: randomUUID() };
+    await producer.commit(mark(token.key, token.value), []);
+    const checkpoint = await kafkaCall(() => readCheckpoint(kafka, { topic: checkpointTopic, key: transactionalId, until: token }));
+    return {
+      checkpoint,
+      publish: (events, reached) =>
+        producer.commit(
+          mark(transactionalId, JSON.stringify(reached)),
+          intoSends(events.map((event) => ({ topic: topics[event.channel], message: toMessage(event, source) }))),
+        ),
+      beat: () => producer.commit(mark(aliveKey(transactionalId), ''), []),
+      close: producer.close,
+    };
+  } catch (error) {
+    await producer.close();
+    throw error;
+  }
+}
+
+/**
+ * Publishes to Kafka: messages and checkpoint in one transaction, so a consumer of committed messages sees every event once.
+ * Needs brokers from Kafka 2.4 on; see infra/kafka/README.md for what was run.
+ */
+export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
+  const { brokers, transactionalId, topics, checkpointTopic, partitions, logger } = options;
+  const kafka = createKafka({ brokers, clientId: transactionalId, logger });
+  const published = [...new Set(Object.values(topics))];
+  const open = new Set<Publication>();
+  let prepared = false;
+
+  async function prepare(): Promise<void> {
+    if (!prepared) await withAdmin(kafka, (admin) => ensureTopics(admin, { published, checkpoints: checkpointTopic, partitions }));
+    prepared = true;
+  }
+
+  return {
+    async takeOver() {
+      await kafkaCall(prepare);
+      const publication = await takeOver(kafka, options);
+      open.add(publication);
+      return {
+        ...publication,
+        async close() {
+          open.delete(publication);
+          await publication.close();
+        },
+      };
+    },
+    activity: () => kafkaCall(() => withAdmin(kafka, async (admin) => String(await endOf(admin, checkpointTopic)))),
+    isEmpty: () =>
+      kafkaCall(() =>
+        withAdmin(kafka, async (admin) => {
+          const ends = await Promise.all(published.map((topic) => endOf(admin, topic)));
+          return ends.every((end) => end === 0n);
+        }),
+      ),
+    async close() {
+      await Promise.all([...open].map((publication) => publication.close()));
+    },
+  };
+}

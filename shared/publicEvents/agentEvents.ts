@@ -1,0 +1,17 @@
+import { Type } from 'typebox';
+import { publicSchema } from './schema.ts';
+
+const Agent = {
+  agent_id: Type.String(),
+  name: Type.String(),
+  instruction: Type.String(),
+  model: Type.String({ description: 'Id of the model in the registry' }),
+  tool: Type.Optional(Type.String({ description: 'Absent when the agent has no tool' })),
+  component: Type.String({ description: 'UI component that shows the agent' }),
+};
+
+export const AgentCreated = publicSchema('turnlog.agent.created.v1', 'agents', Agent, 'An agent was created');
+export const AgentUpdated = publicSchema('turnlog.agent.updated.v1', 'agents', Agent, 'An agent was changed; the whole configuration after the change');
+export const AgentDeleted = publicSchema('turnlog.agent.deleted.v1', 'agents', Agent, 'An agent was deleted; its last configuration');
+
+export const publicAgentEvents = [AgentCreated, AgentUpdated, AgentDeleted] as const;

@@ -1,0 +1,90 @@
+import { Type } from 'typebox';
+import { Instant, Tokens } from '../domain/schema.ts';
+import { publicSchema } from './schema.ts';
+
+const session_id = Type.String();
+const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
+const duration_ms = Type.Integer({ minimum: 0 });
+
+const ModelCall = Type.Object(
+  {
+    request_sha256: Type.String({ description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)' }),
+    response_id: Type.String(),
+    model: Type.String({ description: 'As the provider reported it' }),
+    finish_reason: Type.String(),
+    tokens: Tokens,
+    duration_ms,
+  },
+  { description: 'One model call that answered' },
+);
+
+export const SessionStarted = publicSchema(
+  'turnlog.session.started.v1',
+  'sessions',
+  { session_id, agent_id: Type.String(), forked_from: Type.Optional(Type.Object({ session_id, turn })) },
+  'A session began',
+);
+
+export const TurnStarted = publicSchema(
+  'turnlog.session.turn_started.v1',
+  'sessions',
+  {
+    session_id,
+    turn,
+    input: Type.String(),
+    model: Type.String({ description: 'Id of the model in the registry' }),
+    agent_revision: Type.Integer({ minimum: 0, description: 'Revision of the agent that the turn runs with: `ce_streamrevision` of the agent event' }),
+    deadline: Instant,
+  },
+  'A turn began: what was asked',
+);
+
+export const ToolCalled = publicSchema(
+  'turnlog.session.tool_called.v1',
+  'sessions',
+  {
+    session_id,
+    turn,
+    round: Type.Integer({ minimum: 1, description: 'Which model call of the turn asked for it, from 1' }),
+    call_id: Type.String(),
+    tool: Type.String(),
+    arguments: Type.String({ description: "The model's own text, verbatim" }),
+    result: Type.String(),
+    is_error: Type.Boolean(),
+    duration_ms,
+  },
+  'A tool was called for the model',
+);
+
+export const TurnCompleted = publicSchema(
+  'turnlog.session.turn_completed.v1',
+  'sessions',
+  {
+    session_id,
+    turn,
+    output: Type.String(),
+    model: Type.String({ description: 'As the provider reported it' }),
+    tool_used: Type.String({ description: 'Empty when no tool was called' }),
+    tokens: Tokens,
+    finish_reason: Type.String(),
+    duration_ms,
+    calls: Type.Array(ModelCall),
+  },
+  'A turn was answered',
+);
+
+export const TurnFailed = publicSchema(
+  'turnlog.session.turn_failed.v1',
+  'sessions',
+  { session_id, turn, code: Type.String(), message: Type.String(), tokens: Type.Optional(Tokens), calls: Type.Array(ModelCall) },
+  'A turn ended without an answer',
+);
+
+export const TurnInterrupted = publicSchema(
+  'turnlog.session.turn_interrupted.v1',
+  'sessions',
+  { session_id, turn, reason: Type.String({ examples: ['crash', 'cancelled', 'deadline'] }) },
+  'A turn was cut off: by a crash, a shut-down, or its deadline',
+);
+
+export const publicSessionEvents = [SessionStarted, TurnStarted, ToolCalled, TurnCompleted, TurnFailed, TurnInterrupted] as const;

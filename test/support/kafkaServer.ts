@@ -1,0 +1,82 @@
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { createLocalBroker } from '../../infra/kafka/broker/localBroker.ts';
+import { temporaryFolder } from './sqliteEventStore.ts';
+
+export interface KafkaServer {
+  /** For KAFKA_BROKERS. */
+  brokers: string;
+  /** What it is, for people. */
+  name: string;
+  close: () => Promise<void>;
+}
+
+const IMAGE = 'apache/kafka:4.1.1';
+const PORT = 9092;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+/** A broker in a container; throws where there is no engine, or no image and no registry to fetch it from. */
+async function startContainer(): Promise<KafkaServer> {
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const port = await freePort();
+  const container = await new GenericContainer(IMAGE)
+    .withEnvironment({
+      KAFKA_NODE_ID: '1',
+      KAFKA_PROCESS_ROLES: 'broker,controller',
+      KAFKA_CONTROLLER_QUORUM_VOTERS: '1@localhost:9093',
+      KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
+      KAFKA_LISTENERS: `PLAINTEXT://:${PORT},CONTROLLER://localhost:9093`,
+      KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://127.0.0.1:${port}`,
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+      KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
+      KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
+      KAFKA_TRANSACTION_STATE_LOG_MIN_ISR: '1',
+      KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
+    })
+    .withExposedPorts({ container: PORT, host: port })
+    .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+    .start();
+  return { brokers: `127.0.0.1:${port}`, name: IMAGE, close: async () => void (await container.stop()) };
+}
+
+async function startLocal(): Promise<KafkaServer> {
+  const folder = await temporaryFolder();
+  const broker = await createLocalBroker({ folder });
+  await broker.start();
+  return {
+    brokers: broker.brokers,
+    name: `local Kafka ${broker.version}`,
+    async close() {
+      await broker.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** Runs a suite only where `get` succeeds. Where it does not, one line says why; with CI=true that is a failure. */
+export async function orSkip<Server>(get: () => Promise<Server>): Promise<Server | undefined> {
+  try {
+    return await get();
+  } catch (error) {
+    const why = `Kafka tests are skipped: no KAFKA_BROKERS, no container engine, and no local broker (${(error as Error).message.split('\n')[0] ?? ''}). Install Java 17 and Maven, or set KAFKA_BROKERS=host:port.`;
+    if (process.env['CI'] === 'true') throw new Error(why, { cause: error });
+    process.stderr.write(`${why}\n`);
+    return undefined;
+  }
+}
+
+/** A real broker: the one that KAFKA_BROKERS names, else one in a container, else a local one. */
+export const startKafkaServer = (): Promise<KafkaServer | undefined> =>
+  orSkip(async () => {
+    const brokers = process.env['KAFKA_BROKERS'];
+    if (brokers) return { brokers, name: 'KAFKA_BROKERS', close: async () => undefined };
+    return startContainer().catch(startLocal);
+  });
