@@ -74,7 +74,7 @@ export function createAppendStream({ client, lost, heard }: Connection, requires
 
   function openCall(): NonNullable<typeof open> {
     const pending = new Map<string, Pending>();
-    const stream = { call: openAppendCall({ client, requiresLeader }), pending };
+    const stream = { call: openAppendCall({ client, requiresLeader, signal: lost }), pending };
 
     function end(error: unknown): void {
       lost.removeEventListener('abort', abandon);

@@ -43,14 +43,34 @@ interface CallOptions {
   client: EventStoreDBClient;
   /** Whether only the leader may answer; another node then says who it is, and the client goes there. */
   requiresLeader: boolean;
+  /** Ends the wait for a node to be found: a call that opens after that is cancelled. */
+  signal: AbortSignal;
 }
 
-function open<Call>({ client, requiresLeader }: CallOptions, start: (service: StreamsService, ...args: [object, object]) => Call): Promise<Call> {
+async function open<Call extends { cancel(): void }>(
+  { client, requiresLeader, signal }: CallOptions,
+  start: (service: StreamsService, ...args: [object, object]) => Call,
+): Promise<Call> {
   const internals = client as unknown as Internals;
   const create = internals.GRPCStreamCreator(streamsGrpc.StreamsClient, 'turnlog', (service) =>
     start(service, ...internals.callArguments({ requiresLeader }, { deadline: Infinity })),
   );
-  return create();
+  const opening = create();
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([opening, aborted.promise]);
+  } catch (error) {
+    opening.then(
+      (call) => call.cancel(),
+      () => undefined,
+    );
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 export const openAppendCall = (options: CallOptions): Promise<AppendCall> => open(options, (service, ...args) => service.batchAppend(...args));

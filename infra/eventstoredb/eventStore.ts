@@ -42,7 +42,7 @@ export async function openEventStoreDb({ connectionString, logger, deadlineMs = 
       return appending;
     },
     readStream,
-    subscribe: createSubscribe({ connections, known, logger }),
+    subscribe: createSubscribe({ connections, known, deadlineMs, logger }),
     head,
     close: () => (closing ??= close()),
   };

@@ -28,6 +28,8 @@ export interface Feed {
 interface FeedOptions {
   after: Position | undefined;
   requiresLeader: boolean;
+  /** How long the server may take to confirm the subscription, which it does at once when it is well. */
+  confirmationMs: number;
   /** Ends the feed. */
   signal: AbortSignal;
 }
@@ -86,8 +88,17 @@ function createFeed(call: ReadCall, signal: AbortSignal, heard: () => void): Fee
   return { take, arrival, isEmpty: () => call.readableLength === 0, stop: () => call.cancel() };
 }
 
-/** Subscribes to our streams. Rejects when the call can't be opened. */
-export async function openFeed({ client, lost, heard }: Connection, { after, requiresLeader, signal }: FeedOptions): Promise<Feed> {
-  const call = await openReadCall({ client, requiresLeader }, subscribeRequest(after));
-  return createFeed(call, AbortSignal.any([signal, lost]), heard);
+/** Subscribes to our streams. Rejects when the call can't be opened, or is not confirmed. */
+export async function openFeed({ client, lost, heard }: Connection, { after, requiresLeader, confirmationMs, signal }: FeedOptions): Promise<Feed> {
+  const ended = AbortSignal.any([signal, lost]);
+  const call = await openReadCall({ client, requiresLeader, signal: ended }, subscribeRequest(after));
+  const feed = createFeed(call, ended, heard);
+  try {
+    await feed.arrival(confirmationMs);
+    if (feed.isEmpty()) throw new Error('the server does not confirm the subscription');
+    return feed;
+  } catch (error) {
+    feed.stop();
+    throw error;
+  }
 }

@@ -24,7 +24,7 @@ export function createReads({ connections, retrying, known }: Dependencies): Pic
   const { requiresLeader } = connections;
 
   async function collect(request: ReadReq, { connection: { client, lost }, heard }: Attempt): Promise<Recorded[]> {
-    const call = await openReadCall({ client, requiresLeader }, request);
+    const call = await openReadCall({ client, requiresLeader, signal: lost }, request);
     const events: Recorded[] = [];
     const cancel = () => call.cancel();
     lost.addEventListener('abort', cancel, { once: true });

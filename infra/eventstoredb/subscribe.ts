@@ -53,11 +53,13 @@ async function* batches(feed: Feed, { batchSize, position, known }: BatchOptions
 interface Dependencies {
   connections: Connections;
   known: KnownEvents;
+  /** How long nothing may be heard when a subscription is opened, in milliseconds. */
+  deadlineMs: number;
   logger: Logger | undefined;
 }
 
 /** Subscriptions that outlive their connection: they go on after the last position that was handed out, until aborted. */
-export function createSubscribe({ connections, known, logger }: Dependencies): EventStore['subscribe'] {
+export function createSubscribe({ connections, known, deadlineMs, logger }: Dependencies): EventStore['subscribe'] {
   const { requiresLeader, closed } = connections;
 
   return async function* subscribe({ after, batchSize, signal }) {
@@ -66,7 +68,7 @@ export function createSubscribe({ connections, known, logger }: Dependencies): E
       const connection = connections.current();
       let feed: Feed | undefined;
       try {
-        feed = await openFeed(connection, { after: position, requiresLeader, signal: AbortSignal.any([signal, closed]) });
+        feed = await openFeed(connection, { after: position, requiresLeader, confirmationMs: deadlineMs, signal: AbortSignal.any([signal, closed]) });
         for await (const batch of batches(feed, { batchSize, position, known })) {
           ({ position } = batch);
           failures = 0;
@@ -76,6 +78,7 @@ export function createSubscribe({ connections, known, logger }: Dependencies): E
       } catch (error) {
         if (signal.aborted) return;
         if (closed.aborted) throw closed.reason;
+        if (connection.silentMs() >= deadlineMs) connections.replace(connection);
         logger?.warn({ err: error, after: position }, 'the subscription to the event store broke off; resuming');
       } finally {
         feed?.stop();

@@ -171,6 +171,29 @@ describe('the event store in EventStoreDB', () => {
     });
   });
 
+  test('opens a subscription again that the server never confirmed', async () => {
+    const stream = newStream();
+    await store.append(stream, 'no_stream', newEvents(1));
+    on.node.faults.silent = true;
+    const subscription = follow(store, undefined);
+    const first = subscription.next();
+    await refusedWith('store_unavailable', store.head());
+    on.node.faults.silent = false;
+    expect((await first).value).toMatchObject({ events: [{ stream, revision: 0 }] });
+    subscription.stop();
+  });
+
+  test('ends a subscription at once when it is aborted while no node can be found', async () => {
+    await on.node.stop();
+    const lost = await openEventStoreDb({ connectionString: `esdb+discover://127.0.0.1:${on.node.port}?tls=false&maxDiscoverAttempts=1000` });
+    const subscription = follow(lost, undefined);
+    const waiting = subscription.next();
+    subscription.stop();
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    await on.node.start();
+    await lost.close();
+  });
+
   test('refuses a text that is not a connection string, without repeating the password in it', async () => {
     const opening = openEventStoreDb({ connectionString: 'postgres://admin:secret@127.0.0.1' });
     await refusedWith('invalid_request', opening);

@@ -34,14 +34,17 @@ const schedules = fc.record<Schedule>({
   race: fc.record({ first: size, second: size }),
 });
 
+/** More often than the faults of a schedule can make an append fail. */
+const TRIES = 20;
+
 /** Sends an append until its outcome is known, as every caller of the port may. */
 async function untilKnown(store: EventStore, stream: string, expected: ExpectedRevision, events: readonly EncodedEvent[]): Promise<AppendResult | 'stream_conflict'> {
-  for (;;) {
+  for (let tries = 1; ; tries += 1) {
     try {
       return await store.append(stream, expected, events);
     } catch (error) {
       if (isTurnlogError(error, 'stream_conflict')) return 'stream_conflict';
-      if (!isTurnlogError(error, 'store_unavailable')) throw error;
+      if (!isTurnlogError(error, 'store_unavailable') || tries === TRIES) throw error;
     }
   }
 }

@@ -7,28 +7,31 @@ export interface EventStoreDbServer {
   close: () => Promise<void>;
 }
 
-/** The version of the image that compose.yaml runs. */
 const IMAGE = 'eventstore/eventstore:24.10.0-bookworm-slim';
 const PORT = 2113;
 const START_TIMEOUT_MS = 120_000;
 
-/** A server in a container; undefined where there is no engine, or no image and no registry to fetch it from. */
+/** A server in a container; undefined where there is no engine, or the engine does not have the image. */
 async function startContainer(): Promise<EventStoreDbServer | undefined> {
-  const { GenericContainer, Wait } = await import('testcontainers');
+  // The helper that cleans up after a crash is an image as well, and would be fetched.
+  process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
+  const { GenericContainer, getContainerRuntimeClient, ImageName, Wait } = await import('testcontainers');
   try {
-    const container = await new GenericContainer(IMAGE)
-      .withEnvironment({ EVENTSTORE_INSECURE: 'true', EVENTSTORE_CLUSTER_SIZE: '1', EVENTSTORE_RUN_PROJECTIONS: 'None', EVENTSTORE_MEM_DB: 'true' })
-      .withExposedPorts(PORT)
-      .withWaitStrategy(Wait.forHttp('/health/live', PORT).forStatusCode(204))
-      .withStartupTimeout(START_TIMEOUT_MS)
-      .start();
-    return {
-      connectionString: `esdb://${container.getHost()}:${container.getMappedPort(PORT)}?tls=false`,
-      close: async () => void (await container.stop()),
-    };
+    const engine = await getContainerRuntimeClient();
+    if (!(await engine.image.exists(ImageName.fromString(IMAGE)))) return undefined;
   } catch {
     return undefined;
   }
+  const container = await new GenericContainer(IMAGE)
+    .withEnvironment({ EVENTSTORE_INSECURE: 'true', EVENTSTORE_CLUSTER_SIZE: '1', EVENTSTORE_RUN_PROJECTIONS: 'None', EVENTSTORE_MEM_DB: 'true' })
+    .withExposedPorts(PORT)
+    .withWaitStrategy(Wait.forHttp('/health/live', PORT).forStatusCode(204))
+    .withStartupTimeout(START_TIMEOUT_MS)
+    .start();
+  return {
+    connectionString: `esdb://${container.getHost()}:${container.getMappedPort(PORT)}?tls=false`,
+    close: async () => void (await container.stop()),
+  };
 }
 
 async function startNode(): Promise<EventStoreDbServer> {
