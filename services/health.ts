@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunContext } from '../shared/commands/run/context.ts';
 import type { Health } from '../shared/queries/health.ts';
 import type { Availability } from './api/context.ts';
@@ -7,9 +8,22 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   stopping: 'The service is shutting down.',
 };
 
+const STORE_LIMIT_MS = 1_000;
+
+/** Whether the event store answers in time. */
+async function storeAnswers({ store }: RunContext): Promise<boolean> {
+  const limit = new AbortController();
+  const tooLate = sleep(STORE_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
+  const answered = await Promise.race([store.head().then(() => true, () => false), tooLate]);
+  limit.abort();
+  return answered;
+}
+
 /** Asks the parts whether requests can be served. */
-export async function checkHealth({ readModels, inFlight }: RunContext, availability: Availability, caughtUp: boolean): Promise<Health> {
-  const runs_in_flight = inFlight.count();
+export async function checkHealth(context: RunContext, availability: Availability, caughtUp: boolean): Promise<Health> {
+  const runs_in_flight = context.inFlight.count();
   if (availability !== 'up') return { ready: false, reason: REASONS[availability], projection: { caught_up: caughtUp, parked_streams: [] }, runs_in_flight };
-  return { ready: true, projection: { caught_up: caughtUp, parked_streams: await readModels.listParkedStreams() }, runs_in_flight };
+  const projection = { caught_up: caughtUp, parked_streams: await context.readModels.listParkedStreams() };
+  if (!(await storeAnswers(context))) return { ready: false, reason: 'The event store does not answer.', projection, runs_in_flight };
+  return { ready: true, projection, runs_in_flight };
 }

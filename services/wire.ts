@@ -6,7 +6,7 @@ import { typeIds } from '../infra/ids/typeIds.ts';
 import { startOfflineModel } from '../infra/offline-model/server.ts';
 import { createChatModels } from '../infra/openai/chatModels.ts';
 import { loadRegistry } from '../infra/openai/registry.ts';
-import { openSqliteEventStore } from '../infra/sqlite/eventStore.ts';
+import { openEventStore, readModelsFolder } from './eventStore.ts';
 import { openSqliteReadModels } from '../infra/sqlite/readModels/readModels.ts';
 import { acquireServerLock } from '../infra/sqlite/serverLock.ts';
 import { createTokenCounter } from '../infra/tokenizer/tokenCounter.ts';
@@ -20,7 +20,7 @@ import type { Logger } from '../shared/logger.ts';
 import type { ChatModels } from '../shared/ports/chatModel.ts';
 import type { Clock } from '../shared/ports/clock.ts';
 import type { ProgressFeed } from '../shared/projections/progress.ts';
-import { startProjectorThread } from './projector/startProjectorThread.ts';
+import { startProjectorThread, THREAD_LIMITS } from './projector/startProjectorThread.ts';
 
 /** Turns whose token count is remembered: some megabytes at the most. */
 const REMEMBERED_TURNS = 20_000;
@@ -86,20 +86,21 @@ function instanceIdOf(folder: string): string {
 }
 
 /**
- * The embedded service: event store, read models and projector over one data folder, in this process alone.
+ * The service in one process: event store (in the data folder, or a cluster), read models and projector.
  * Errors: `data_folder_in_use`, `store_unavailable`, `invalid_request` (the models file, the data folder).
  */
-export async function wireEmbedded(config: Config, logger: Logger): Promise<Turnlog> {
+export async function wire(config: Config, logger: Logger): Promise<Turnlog> {
   const dataFolder = prepareDataFolder(config.DATA_DIR);
   const { opened, close } = await opening(async (closeLater) => {
     const lock = acquireServerLock(dataFolder);
     closeLater(lock.release);
-    const store = await openSqliteEventStore({ folder: dataFolder });
+    const place = { dataFolder, eventStoreDbUrl: config.EVENTSTOREDB_URL };
+    const store = await openEventStore(place, logger);
     closeLater(store.close);
     const models = await openModels(config, closeLater);
-    const projector = await startProjectorThread({ spawn: () => new Worker(new URL('projector/thread.ts', import.meta.url), { workerData: { folder: dataFolder } }), logger });
+    const projector = await startProjectorThread({ spawn: () => new Worker(new URL('projector/thread.ts', import.meta.url), { workerData: place, resourceLimits: THREAD_LIMITS }), logger });
     closeLater(projector.close);
-    const readModels = openSqliteReadModels({ folder: dataFolder, progress: projector.progress });
+    const readModels = openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress });
     closeLater(readModels.close);
     const context: RunContext = {
       store,
@@ -115,6 +116,7 @@ export async function wireEmbedded(config: Config, logger: Logger): Promise<Turn
       inFlight: createRunsInFlight(),
       budget: { counter: createTokenCounter(), turnTokens: new LRUCache({ max: REMEMBERED_TURNS }) },
       limits: { timeoutMs: config.RUN_TIMEOUT_MS, waitMs: config.RUN_WAIT_MS },
+      leftOpen: new Set(),
       instanceId: instanceIdOf(dataFolder),
     };
     return { context, projector };

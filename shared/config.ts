@@ -4,11 +4,14 @@ import { TurnlogError, type ErrorDetail } from './errors.ts';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
+const TOPIC = '^[\\w.-]{1,230}$';
+
 /** Every option: one environment variable each. An empty variable counts as absent. */
 export const ConfigSchema = Type.Object({
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
   PORT: Type.Integer({ default: 3000, minimum: 0, maximum: 65535, description: 'Port to listen on; 0 takes a free one' }),
   DATA_DIR: Type.String({ default: './data', description: 'Folder of the embedded event store and read models' }),
+  EVENTSTOREDB_URL: Type.Optional(Type.String({ pattern: '^esdb(\\+discover)?://', description: 'Connection string of an EventStoreDB or KurrentDB cluster that keeps the log instead of the embedded store' })),
   OPENAI_API_KEY: Type.Optional(Type.String({ description: 'Key of the provider `openai`; set alone, it offers a set of OpenAI models' })),
   OPENAI_BASE_URL: Type.Optional(Type.String({ pattern: '^https?://', description: 'Base URL of the provider `openai`, for any OpenAI-compatible server' })),
   MODELS_FILE: Type.Optional(Type.String({ description: 'JSON file with the providers and models to offer' })),
@@ -16,6 +19,15 @@ export const ConfigSchema = Type.Object({
   BOOTSTRAP_API_KEY: Type.Optional(
     Type.String({ minLength: 16, maxLength: 256, pattern: '^[!-~]+$', description: 'Issued to the account `default` when no key exists yet, 16 to 256 visible ASCII characters; without it one is generated and printed once' }),
   ),
+  KAFKA_BROKERS: Type.Optional(Type.String({ pattern: '^[^\\s,:]+:\\d+(,[^\\s,:]+:\\d+)*$', description: 'Brokers to relay events to, `host:port` separated by commas; without it nothing is relayed' })),
+  KAFKA_AGENTS_TOPIC: Type.String({ default: 'turnlog.agents.v1', pattern: TOPIC, description: 'Topic of agent events' }),
+  KAFKA_SESSIONS_TOPIC: Type.String({ default: 'turnlog.sessions.v1', pattern: TOPIC, description: 'Topic of session events' }),
+  KAFKA_CHECKPOINT_TOPIC: Type.String({ default: 'turnlog.relay.checkpoint', pattern: TOPIC, description: 'Compacted topic in which the relay notes how far it is; for one log alone' }),
+  KAFKA_TRANSACTIONAL_ID: Type.String({ default: 'turnlog.relay', pattern: TOPIC, description: 'Relays of one log share it and take over from each other; relays of different logs must not' }),
+  KAFKA_PARTITIONS: Type.Integer({ default: 6, minimum: 1, maximum: 1_000, description: 'Partitions of a topic that the relay has to create' }),
+  KAFKA_START_AFTER: Type.Optional(Type.String({ pattern: '^[\\w/:.-]{1,100}$', description: 'Position after which the relay begins when it has no checkpoint; without it, at the first event' })),
+  KAFKA_TAKEOVER_MS: Type.Integer({ default: 10_000, minimum: 100, maximum: 600_000, description: 'How long the active relay must be silent before one that stands by takes over' }),
+  KAFKA_EVENT_SOURCE: Type.String({ default: '/turnlog', minLength: 1, maxLength: 256, description: 'The `source` of the CloudEvents: a URI reference that names this service' }),
   LOG_LEVEL: Type.Enum(LOG_LEVELS, { default: 'info', description: `One of ${LOG_LEVELS.join(', ')}` }),
   MODEL_ATTEMPT_TIMEOUT_MS: Type.Integer({ default: 60_000, minimum: 1, maximum: 3_600_000, description: 'Time limit of one attempt of a model call, to the last byte of the answer' }),
   MODEL_MAX_RETRIES: Type.Integer({ default: 2, minimum: 0, maximum: 10, description: 'Further attempts when the model server answers 429 or 5xx or drops the connection before it answers' }),

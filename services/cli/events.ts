@@ -45,13 +45,12 @@ async function verify({ operator, print, progress, signal }: CliContext, after: 
   }
 }
 
-/** `events tail`, `audit verify` */
-export function addEventCommands(program: Command, run: WithOperator): void {
+/** `events tail`, `audit verify`. Returns `events`, for more commands. */
+export function addEventCommands(program: Command, run: WithOperator): Command {
   const after = ['--after <position>', 'begin after this position', parsePosition] as const;
 
-  program
-    .command('events')
-    .description('look at the log')
+  const events = program.command('events').description('look at the log, and copy it');
+  events
     .command('tail')
     .description('print events as JSON lines, and follow the log until Ctrl-C')
     .option(...after)
@@ -65,4 +64,6 @@ export function addEventCommands(program: Command, run: WithOperator): void {
     .description('recompute every hash chain and name the first event that does not fit')
     .option(...after)
     .action((options: { after?: Position }) => run((context) => verify(context, options.after)));
+
+  return events;
 }

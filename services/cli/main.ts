@@ -3,25 +3,29 @@ import { parseConfig } from '../../shared/config.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { reportFailure } from '../reportFailure.ts';
 import { addAccountCommands } from './accounts.ts';
-import type { WithOperator } from './context.ts';
+import type { CliContext, WithOperator } from './context.ts';
+import { addCopyCommand } from './copy.ts';
 import { addEventCommands } from './events.ts';
 import { addKeyCommands } from './keys.ts';
 import { progressLine } from './progressLine.ts';
 import { addProjectionCommands } from './projections.ts';
 import { openOperator } from './wire.ts';
 
-const withOperator: WithOperator = async (command) => {
+function openTerminal(): Omit<CliContext, 'operator'> {
   const interrupted = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => interrupted.abort());
+  return {
+    print: (line) => process.stdout.write(`${line}\n`),
+    progress: progressLine((text) => process.stderr.write(text), process.stderr.isTTY),
+    signal: interrupted.signal,
+  };
+}
+
+const withOperator: WithOperator = async (command) => {
   const config = parseConfig(process.env);
-  const operator = await openOperator(config.DATA_DIR, createLogger(config.LOG_LEVEL));
+  const operator = await openOperator(config, createLogger(config.LOG_LEVEL));
   try {
-    await command({
-      operator,
-      print: (line) => process.stdout.write(`${line}\n`),
-      progress: progressLine((text) => process.stderr.write(text), process.stderr.isTTY),
-      signal: interrupted.signal,
-    });
+    await command({ operator, ...openTerminal() });
   } finally {
     await operator.close();
   }
@@ -31,7 +35,7 @@ const program = new Command('npm run cli --').description("Turnlog's operator co
 addAccountCommands(program, withOperator);
 addKeyCommands(program, withOperator);
 addProjectionCommands(program, withOperator);
-addEventCommands(program, withOperator);
+addCopyCommand(addEventCommands(program, withOperator), openTerminal);
 
 // A pipe that was closed (`events tail | head`) is a reader who has seen enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

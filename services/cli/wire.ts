@@ -1,15 +1,21 @@
 import { typeIds } from '../../infra/ids/typeIds.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
 import type { AccountCommandContext } from '../../shared/commands/accounts.ts';
+import type { Config } from '../../shared/config.ts';
 import type { Logger } from '../../shared/logger.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { createProgressSource } from '../../shared/projections/progress.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuildReadModels.ts';
 import { runProjection } from '../projector/runProjection.ts';
+import { openEventStore, readModelsFolder } from '../eventStore.ts';
 import { prepareDataFolder, systemClock } from '../wire.ts';
+
+/** A store by its name: a connection string, or the data folder of an embedded one. Errors: those of its adapter. */
+export const openNamedStore = (name: string, logger: Logger): Promise<EventStore> =>
+  openEventStore(/^esdb(\+discover)?:/.test(name) ? { dataFolder: '', eventStoreDbUrl: name } : { dataFolder: prepareDataFolder(name), eventStoreDbUrl: undefined }, logger);
 
 /** What operator commands work with; all of it may be used beside a running server. */
 export interface Operator extends AccountCommandContext {
@@ -20,10 +26,11 @@ export interface Operator extends AccountCommandContext {
   close: () => Promise<void>;
 }
 
-/** Opens a data folder for operator commands. Errors: `store_unavailable`, `invalid_request`. */
-export async function openOperator(dataDir: string, logger: Logger): Promise<Operator> {
-  const folder = prepareDataFolder(dataDir);
-  const store = await openSqliteEventStore({ folder });
+/** Opens the configured store for operator commands. Errors: `store_unavailable`, `invalid_request`. */
+export async function openOperator(config: Config, logger: Logger): Promise<Operator> {
+  const place = { dataFolder: prepareDataFolder(config.DATA_DIR), eventStoreDbUrl: config.EVENTSTOREDB_URL };
+  const folder = readModelsFolder(place);
+  const store = await openEventStore(place, logger);
   let readModels: Promise<ReadModels> | undefined;
 
   async function openUpToDate(): Promise<ReadModels> {

@@ -4,6 +4,8 @@ import type { ProjectorLogger } from './runProjection.ts';
 
 /** What the projector's thread tells the thread that started it. */
 export type ProjectorMessage =
+  /** The read models are open; the event store may still be away. */
+  | { type: 'opened' }
   | { type: 'progress'; progress: ProjectionProgress; parked: ParkedStream[] }
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 

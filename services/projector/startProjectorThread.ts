@@ -27,7 +27,7 @@ export interface ProjectorThread {
 }
 
 interface ThreadOptions {
-  /** Starts thread.ts: `() => new Worker(new URL('./projector/thread.ts', import.meta.url), { workerData: { folder }, resourceLimits: THREAD_LIMITS })`. */
+  /** Starts thread.ts: `() => new Worker(new URL('./projector/thread.ts', import.meta.url), { workerData: place, resourceLimits: THREAD_LIMITS })`. */
   spawn: () => Worker;
   logger: ProjectorLogger;
 }
@@ -70,6 +70,7 @@ export async function startProjectorThread({ spawn, logger }: ThreadOptions): Pr
   let worker: Worker;
 
   function receive(message: ProjectorMessage): void {
+    if (message.type === 'opened') return;
     if (message.type === 'log') {
       logger[message.level](message.fields, message.message);
       return;

@@ -3,13 +3,14 @@ import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
 import { openOperator, type Operator } from '../../services/cli/wire.ts';
 import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { SCOPES, type Scope } from '../../shared/domain/account/events.ts';
+import { parseConfig } from '../../shared/config.ts';
 import { createLogger } from '../../shared/logger.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { apiClient, type Client } from './service.ts';
 
 /** Works on the data folder of a running service as an operator command does. */
 export async function asOperator<Result>(folder: string, work: (operator: Operator) => Promise<Result>): Promise<Result> {
-  const operator = await openOperator(folder, createLogger('silent'));
+  const operator = await openOperator(parseConfig({ DATA_DIR: folder }), createLogger('silent'));
   try {
     return await work(operator);
   } finally {

@@ -98,6 +98,8 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: { sett
     };
   } catch (error) {
     if (isTurnlogError(error, 'stream_conflict')) return undefined;
+    // It may have been written all the same.
+    if (isTurnlogError(error, 'store_unavailable')) context.leftOpen.add(session_id);
     if (isTurnlogError(error, 'event_invalid')) throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', { cause: error });
     if (error instanceof Rejection) throw sessionNotFound();
     throw error;

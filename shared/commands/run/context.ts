@@ -20,6 +20,8 @@ export interface RunContext extends CommandContext, AgentCatalogue {
   inFlight: RunsInFlight;
   budget: TokenBudget;
   limits: RunLimits;
+  /** Sessions with a turn that may be open in the store although nobody runs it: the store was away when it began or ended. */
+  leftOpen: Set<string>;
   /** Names this instance as the owner of its turns; the same after a restart on the same data folder. */
   instanceId: string;
 }

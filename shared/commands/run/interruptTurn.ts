@@ -38,6 +38,6 @@ export async function closeOrphan(context: OrphanContext, session_id: string, { 
 }
 
 /** Closes the turn that a read model shows as open, if nobody runs it any more. Errors: `store_unavailable`. */
-export async function interruptIfOrphaned(context: OrphanContext, { session_id }: OpenTurn): Promise<void> {
+export async function interruptIfOrphaned(context: OrphanContext, { session_id }: Pick<OpenTurn, 'session_id'>): Promise<void> {
   await closeOrphan(context, session_id, await loadSession(context.store, session_id, () => Promise.resolve([])));
 }

@@ -6,7 +6,7 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { Actor, CommandContext } from '../context.ts';
-import type { OpenRun } from './context.ts';
+import type { OpenRun, RunContext } from './context.ts';
 
 export interface SessionTarget {
   session_id: string;
@@ -34,20 +34,27 @@ export async function recordInRun(context: CommandContext, run: OpenRun, command
   return position;
 }
 
-const END_ATTEMPTS_MS = [50, 100, 200, 400, 800, 1_600, 3_200] as const;
+const FIRST_PAUSE_MS = 50;
+/** A client waits for the answer that this records; longer than this it would rather know. */
+const END_LIMIT_MS = 10_000;
 
 /**
- * Records how a turn ended, trying again for some seconds while the store is away: the answer is worth waiting for.
+ * Records how a turn ended, trying again for some seconds while the store is away: the answer is worth waiting for. A turn
+ * that stays open is noted in `leftOpen`.
  * Errors: those of EventStore.append. `stream_conflict`, when another replica has interrupted the turn meanwhile, becomes `store_unavailable`.
  */
-export async function recordEnd(context: CommandContext, run: OpenRun, command: SessionCommand): Promise<Position> {
-  for (let attempt = 0; ; attempt += 1) {
+export async function recordEnd(context: RunContext, run: OpenRun, command: SessionCommand): Promise<Position> {
+  const giveUpAt = context.clock.now() + END_LIMIT_MS;
+  for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
     try {
       return await recordInRun(context, run, command);
     } catch (error) {
       if (isTurnlogError(error, 'stream_conflict')) throw storeUnavailable('The turn was interrupted before its end could be recorded.', error);
-      const pause = END_ATTEMPTS_MS[attempt];
-      if (pause === undefined || !isTurnlogError(error, 'store_unavailable')) throw error;
+      if (!isTurnlogError(error, 'store_unavailable')) throw error;
+      if (context.clock.now() + pause > giveUpAt) {
+        context.leftOpen.add(run.session_id);
+        throw error;
+      }
       context.logger.warn({ err: error, session_id: run.session_id, turn: run.turn }, 'the end of a turn could not be recorded yet');
       await sleep(pause);
     }

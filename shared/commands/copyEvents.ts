@@ -1,0 +1,69 @@
+import { TurnlogError } from '../errors.ts';
+import { createChainChecker } from '../eventlog/chainChecker.ts';
+import type { EventLog, EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
+
+const BATCH_SIZE = 500;
+/** An append is at most 1 MiB; runs of a stream's events are cut well below it. */
+const MAX_RUN_BYTES = 512 * 1_024;
+
+export interface CopyProgress {
+  events: number;
+  /** Of the source; a later copy goes on after it. */
+  position: Position | undefined;
+}
+
+interface Copy {
+  from: Pick<EventLog, 'readStream' | 'subscribe'>;
+  to: Pick<EventStore, 'append'>;
+  after: Position | undefined;
+  signal: AbortSignal;
+  onProgress: (progress: CopyProgress) => void;
+}
+
+/** Consecutive events of one stream, small enough for one append. */
+function runsOf(events: readonly StoredEvent[]): StoredEvent[][] {
+  const runs: StoredEvent[][] = [];
+  let bytes = 0;
+  for (const event of events) {
+    const size = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
+    const run = runs.at(-1);
+    if (run && bytes + size <= MAX_RUN_BYTES) {
+      run.push(event);
+      bytes += size;
+    } else {
+      runs.push([event]);
+      bytes = size;
+    }
+  }
+  return runs;
+}
+
+async function appendStream(to: Copy['to'], stream: string, events: readonly StoredEvent[]): Promise<void> {
+  for (const run of runsOf(events)) {
+    const { revision } = run[0]!;
+    await to.append(stream, revision === 0 ? 'no_stream' : revision - 1, run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })));
+  }
+}
+
+/**
+ * Copies a log into another store, event by event with the same ids, and verifies the hash chains on the way. What is there
+ * already is not written again, so a copy may be repeated. Resolves true when the end of the source is reached, false when the
+ * signal aborted first. Errors: `event_invalid` naming the first event that does not fit its chain, `stream_conflict` where the
+ * target has another history, `store_unavailable`.
+ */
+export async function copyEvents({ from, to, after, signal, onProgress }: Copy): Promise<boolean> {
+  const faultOf = createChainChecker(from);
+  let events = 0;
+  for await (const batch of from.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
+    for (const stored of batch.events) {
+      const fault = await faultOf(stored);
+      if (fault !== undefined) throw new TurnlogError('event_invalid', `The event ${stored.id} (${stored.stream} revision ${stored.revision}) does not fit: ${fault}. Nothing from there on was copied.`);
+    }
+    const streams = Map.groupBy(batch.events, ({ stream }) => stream);
+    await Promise.all([...streams].map(([stream, own]) => appendStream(to, stream, own)));
+    events += batch.events.length;
+    onProgress({ events, position: batch.position ?? after });
+    if (batch.caughtUp) return true;
+  }
+  return false;
+}

@@ -1,0 +1,41 @@
+import { LRUCache } from 'lru-cache';
+import type { EventLog, StoredEvent } from '../ports/eventStore.ts';
+import { decodeEvent } from './codec.ts';
+import type { RecordedEvent } from './event.ts';
+import { chainFault } from './hashChain.ts';
+
+/** Heads of streams that are kept at hand; those of others are read again. */
+const REMEMBERED_HEADS = 50_000;
+
+interface Link {
+  revision: number;
+  hash: string;
+}
+
+const linkOf = ({ revision, metadata }: RecordedEvent): Link => ({ revision, hash: metadata.hash });
+
+/**
+ * For who walks the whole log in order: tells why an event does not fit its stream's chain, undefined when it does. Memory
+ * does not grow with the log. Errors: `store_unavailable`.
+ */
+export function createChainChecker(log: Pick<EventLog, 'readStream'>): (stored: StoredEvent) => Promise<string | undefined> {
+  const heads = new LRUCache<string, Link>({ max: REMEMBERED_HEADS });
+
+  async function before({ stream, revision }: StoredEvent): Promise<Link | undefined> {
+    const known = heads.get(stream);
+    if (known || revision === 0) return known;
+    const [previous] = await log.readStream(stream, { direction: 'backwards', from: revision - 1, limit: 1 });
+    return previous && linkOf(decodeEvent(previous));
+  }
+
+  return async (stored) => {
+    const previous = await before(stored);
+    try {
+      const recorded = decodeEvent(stored);
+      heads.set(stored.stream, linkOf(recorded));
+      return chainFault(recorded, previous);
+    } catch {
+      return 'it can not be decoded';
+    }
+  };
+}
