@@ -1,6 +1,7 @@
 import Koa from 'koa';
 import type { ApiContext } from './context.ts';
 import { accessLog } from './middleware/accessLog.ts';
+import { closeWhenStopping } from './middleware/closeWhenStopping.ts';
 import { answerErrors } from './middleware/errors.ts';
 import { requestId } from './middleware/requestId.ts';
 import { requireHost } from './middleware/requireHost.ts';
@@ -12,6 +13,7 @@ export function createApp(api: ApiContext): Koa {
   const app = new Koa();
   app.use(requestId(api.ids));
   app.use(accessLog(api.logger));
+  app.use(closeWhenStopping(api.availability));
   app.use(answerErrors(api.logger));
   app.use(requireHost);
   for (const middleware of createRouter(api, routes)) app.use(middleware);

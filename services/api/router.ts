@@ -1,5 +1,5 @@
 import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Middleware } from 'koa';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { ApiContext } from './context.ts';
@@ -11,9 +11,8 @@ import { CommonQuery } from './schemas/common.ts';
 import { validator } from './validation.ts';
 
 /** Errors: `store_unavailable` while the service starts or stops, except for what tells about the service itself. */
-function requireAvailable(api: ApiContext, route: Route, ctx: Context): void {
+function requireAvailable(api: ApiContext, route: Route): void {
   const availability = api.availability();
-  if (availability === 'stopping') ctx.set('connection', 'close');
   if (availability === 'up' || route.access === 'open') return;
   throw availability === 'stopping' ? shuttingDown() : storeUnavailable('The service is starting; its read models are being brought up to date.');
 }
@@ -23,7 +22,7 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
   const checkQuery = validator('query', route.query ?? CommonQuery);
   const checkBody = route.body && validator('body', route.body);
   return async (ctx) => {
-    requireAvailable(api, route, ctx);
+    requireAvailable(api, route);
     const actor = await authenticated(api, ctx, route.access);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));
