@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startService, type RunningService } from '../../services/start.ts';
+import { startService, type RunningService } from '../../services/startService.ts';
 import { parseConfig } from '../../shared/config.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { startScriptedModel, type Script, type ScriptedModel } from './scriptedModel.ts';
