@@ -171,6 +171,25 @@ describe('the event store in EventStoreDB', () => {
     });
   });
 
+  test('lets the break of one connection touch no append on another one in the process', async () => {
+    const neighbour = await openOnNode();
+    try {
+      let arrived = 0;
+      neighbour.node.faults.delayMs = 50;
+      neighbour.node.faults.onAppend = () => {
+        arrived += 1;
+        return 'none';
+      };
+      const appending = neighbour.store.append(newStream(), 'no_stream', newEvents(1));
+      on.node.faults.onAppend = () => (arrived === 0 ? 'stream_error_after_write' : 'none');
+      await store.append(newStream(), 'no_stream', newEvents(1));
+      expect(await appending).toMatchObject({ revision: 0 });
+      expect(arrived).toBe(1);
+    } finally {
+      await neighbour.close();
+    }
+  });
+
   test('opens a subscription again that the server never confirmed', async () => {
     const stream = newStream();
     await store.append(stream, 'no_stream', newEvents(1));

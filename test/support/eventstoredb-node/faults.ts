@@ -8,6 +8,7 @@ export type AppendFault =
   | 'connection_lost_after_write'
   | 'no_answer_after_write'
   | 'timeout_answer_after_write'
+  | 'conflict_answer_after_write'
   | 'late_write';
 
 export const APPEND_FAULTS: readonly AppendFault[] = [
@@ -19,6 +20,7 @@ export const APPEND_FAULTS: readonly AppendFault[] = [
   'connection_lost_after_write',
   'no_answer_after_write',
   'timeout_answer_after_write',
+  'conflict_answer_after_write',
   'late_write',
 ];
 

@@ -90,6 +90,10 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
       request.write();
       request.timeout();
     },
+    conflict_answer_after_write(request) {
+      const outcome = request.write();
+      request.answer(outcome.kind === 'success' ? { kind: 'wrong_expected_version', current: outcome.revision } : outcome);
+    },
     late_write: (request) => void setTimeout(() => self().alive && request.answer(request.write()), LATE_WRITE_MS),
   };
 
