@@ -66,3 +66,22 @@ export interface ProjectionStore {
   apply(events: readonly StoredEvent[], checkpoint: Position): Promise<ParkedStream[]>;
   close(): Promise<void>;
 }
+
+/** The projector's half where several processes may project and one of them is active at a time. */
+export interface ActiveProjectionStore extends ProjectionStore {
+  /** Aborted when this process is no longer the active projector: `apply` changes nothing from then on. */
+  lost: AbortSignal;
+  /** Says that the read models have caught up, and lets go of what they replaced. May be said again. Errors: `store_unavailable`. */
+  complete(): Promise<void>;
+}
+
+/** A copy of the read models that is built beside the one that answers queries. */
+export interface RebuildStore extends ProjectionStore {
+  /** Aborted when the copy can no longer be written by this process; the next rebuild goes on. Absent where that can't happen. */
+  lost?: AbortSignal;
+  /**
+   * Makes the copy the one that answers queries, and closes it. Where the other one has meanwhile come further it is held
+   * there, and `reach` is called with its position: it applies the events up to there.
+   */
+  publish(reach: (position: Position) => Promise<void>): Promise<void>;
+}

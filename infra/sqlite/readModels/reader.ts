@@ -4,7 +4,7 @@ import type { ProgressFeed, ProjectionProgress } from '../../../shared/projectio
 import { storeUnavailable } from '../../../shared/errors.ts';
 import { readModelsUnavailable } from './failures.ts';
 import { generationFile } from './generations.ts';
-import { createPositionWaiters } from './positionWaiters.ts';
+import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 
 type Found = Record<string, SQLOutputValue>;
 

@@ -1,14 +1,9 @@
 import { renameSync } from 'node:fs';
 import { TurnlogError } from '../../../shared/errors.ts';
-import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
+import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { isBusy } from '../eventStoreErrors.ts';
 import { buildingFile, buildingGeneration, currentGeneration, generationFile } from './generations.ts';
 import { projectionStoreAt } from './projectionStore.ts';
-
-export interface RebuildStore extends ProjectionStore {
-  /** Closes the copy and makes it the current generation. */
-  publish(): Promise<void>;
-}
 
 /**
  * Opens the next generation of the read models for a rebuild: a new one, or the one that an interrupted rebuild left.

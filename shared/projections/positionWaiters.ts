@@ -1,4 +1,4 @@
-import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { Position } from '../ports/eventStore.ts';
 
 interface Waiter {
   position: Position;
@@ -49,6 +49,11 @@ export function createPositionWaiters() {
         if (end === waiters.length) waiters.push(waiter);
         else waiters.splice(end, 0, waiter);
       });
+    },
+
+    /** For read models that were found elsewhere than they were left: no wait is answered from what was passed before. */
+    reset(): void {
+      passed = undefined;
     },
 
     close(): void {

@@ -1,0 +1,76 @@
+import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, types, type ClientConfig } from 'pg';
+
+const BIGINT = 20;
+/** How long a client waits for a connection, in milliseconds. */
+export const CONNECT_TIMEOUT_MS = 2000;
+const END_TIMEOUT_MS = 500;
+
+/** Every number here came from JSON, so it is a JavaScript number again: pg would give a bigint as text. */
+const typeParsers = {
+  getTypeParser: ((oid: number, format: 'text') => (oid === BIGINT ? Number : (types.getTypeParser(oid, format) as unknown))) as typeof types.getTypeParser,
+};
+
+export interface Limits {
+  /** The server ends a statement that takes longer, in milliseconds. The client gives up a second later, in case the server is gone. */
+  statementMs: number;
+}
+
+/** What every connection has in common. */
+export const connectionOptions = (databaseUrl: string, { statementMs }: Limits): ClientConfig => ({
+  connectionString: databaseUrl,
+  application_name: 'turnlog',
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  statement_timeout: statementMs,
+  query_timeout: statementMs + 1000,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 1000,
+  types: typeParsers,
+});
+
+export interface Connection {
+  client: Client;
+  /** Aborted when the connection has broken or was closed. */
+  ended: AbortSignal;
+  /** Ends the connection, by force when the server does not answer. */
+  close(): Promise<void>;
+}
+
+/** Opens one connection. Errors: what pg throws. */
+export async function connect(databaseUrl: string, limits: Limits): Promise<Connection> {
+  const socket = new Socket();
+  const client = new Client({ ...connectionOptions(databaseUrl, limits), stream: () => socket });
+  const ended = new AbortController();
+  // Without a listener a broken connection would end the process.
+  client.on('error', () => ended.abort());
+  client.on('end', () => ended.abort());
+  const close = async (): Promise<void> => {
+    const limit = new AbortController();
+    await Promise.race([client.end().catch(() => undefined), sleep(END_TIMEOUT_MS, undefined, { signal: limit.signal }).catch(() => undefined)]);
+    limit.abort();
+    socket.destroy();
+    ended.abort();
+  };
+  try {
+    await client.connect();
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+  return { client, ended: ended.signal, close };
+}
+
+/** Runs the work in a transaction. Errors: what pg or the work throws; nothing has happened then, unless COMMIT's answer was lost. */
+export async function transaction<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
+  await client.query('BEGIN');
+  try {
+    const result = await work();
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    // Fails where the connection is lost, and then the server rolls back by itself.
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,62 @@
+import { Pool } from 'pg';
+import { BEAT_MS, type DeadInstance, type Instances } from '../../shared/ports/instances.ts';
+import { connect, connectionOptions } from './connection.ts';
+import { guarded } from './failures.ts';
+import { migrate } from './migrate.ts';
+
+/** Less than a beat: one that hangs must not hold up the next. */
+const STATEMENT_MS = 3000;
+
+const BEAT = `INSERT INTO turnlog.instances (instance_id, started_at, last_beat_at) VALUES ($1, clock_timestamp(), clock_timestamp())
+  ON CONFLICT (instance_id) DO UPDATE SET last_beat_at = excluded.last_beat_at`;
+
+/** Text with microseconds, so that a beat is told from the one before. */
+const LAST_BEAT = `to_char(last_beat_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
+/** The instances of all replicas, in a table; times are the database's. Errors: `store_unavailable` when the server can't be reached. */
+export async function openPostgresInstances({ databaseUrl, beatMs = BEAT_MS }: { databaseUrl: string; beatMs?: number }): Promise<Instances> {
+  await guarded(async () => {
+    const { client, close } = await connect(databaseUrl, { statementMs: STATEMENT_MS });
+    await migrate(client).finally(close);
+  });
+  const pool = new Pool({ ...connectionOptions(databaseUrl, { statementMs: STATEMENT_MS }), max: 2, allowExitOnIdle: true });
+  pool.on('error', () => undefined);
+  const beating = new Map<string, NodeJS.Timeout>();
+
+  const stop = (instanceId: string): void => {
+    clearInterval(beating.get(instanceId));
+    beating.delete(instanceId);
+  };
+
+  return {
+    async register(instanceId) {
+      const beat = () => guarded(() => pool.query(BEAT, [instanceId]));
+      await beat();
+      stop(instanceId);
+      beating.set(instanceId, setInterval(() => void beat().catch(() => undefined), beatMs).unref());
+      return {
+        async end() {
+          stop(instanceId);
+          await guarded(() => pool.query('DELETE FROM turnlog.instances WHERE instance_id = $1', [instanceId]));
+        },
+      };
+    },
+    listDeadInstances: (olderThanMs) =>
+      guarded(async () => {
+        const found = await pool.query<DeadInstance>(
+          `SELECT instance_id, ${LAST_BEAT} AS last_beat_at FROM turnlog.instances
+           WHERE last_beat_at < clock_timestamp() - $1 * interval '1 millisecond' ORDER BY instances.last_beat_at`,
+          [olderThanMs],
+        );
+        return found.rows;
+      }),
+    forget: ({ instance_id, last_beat_at }) =>
+      guarded(async () => {
+        await pool.query(`DELETE FROM turnlog.instances WHERE instance_id = $1 AND ${LAST_BEAT} = $2`, [instance_id, last_beat_at]);
+      }),
+    async close() {
+      for (const instanceId of beating.keys()) stop(instanceId);
+      if (!pool.ending) await pool.end();
+    },
+  };
+}

@@ -1,0 +1,16 @@
+/**
+ * The advisory locks of Turnlog, as the two integers that PostgreSQL takes. They belong to one database: two Turnlogs in two
+ * databases of a server don't meet.
+ */
+
+/** "turn" in ASCII, to stay clear of other users of advisory locks. */
+const SPACE = 0x7475726e;
+
+/** Held, while the schema is looked at or changed, until the transaction ends. */
+export const SCHEMA_LOCK = `${SPACE}, 0`;
+
+/** One session writes a copy of the read models: the active projector the live one, a rebuild the one that it builds. */
+export const writerLock = (version: number, slot: 'live' | 'building'): string => `${SPACE}, ${version * 4 + (slot === 'live' ? 1 : 2)}`;
+
+/** Shared by all processes that answer queries from a version, so that a newer one does not delete it. */
+export const readersLock = (version: number): string => `${SPACE}, ${version * 4 + 3}`;

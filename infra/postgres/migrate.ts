@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Client } from 'pg';
+import { transaction } from './connection.ts';
+import { SCHEMA_LOCK } from './locks.ts';
+
+const FOLDER = new URL('migrations/', import.meta.url);
+
+/** The files `NNN_what.sql`, in the order of their numbers. */
+const migrations = (): { number: number; file: string }[] =>
+  readdirSync(FOLDER)
+    .filter((file) => /^\d{3}_.*\.sql$/.test(file))
+    .toSorted()
+    .map((file) => ({ number: Number(file.slice(0, 3)), file }));
+
+async function highestApplied(client: Client): Promise<number> {
+  const { rows } = await client.query<{ there: boolean }>("SELECT to_regclass('turnlog.migrations') IS NOT NULL AS there");
+  if (!rows[0]?.there) return 0;
+  const applied = await client.query<{ number: number | null }>('SELECT max(number) AS number FROM turnlog.migrations');
+  return applied.rows[0]?.number ?? 0;
+}
+
+/**
+ * Brings the schema `turnlog` up to date. Any number of processes may do so at once: they take turns, and the later ones find
+ * nothing to do. A database that a newer release has migrated is left as it is. Errors: what pg throws.
+ */
+export async function migrate(client: Client): Promise<void> {
+  const known = migrations();
+  if ((await highestApplied(client)) >= (known.at(-1)?.number ?? 0)) return;
+  await transaction(client, async () => {
+    await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
+    await client.query(`CREATE SCHEMA IF NOT EXISTS turnlog;
+      CREATE TABLE IF NOT EXISTS turnlog.migrations (number integer PRIMARY KEY, file text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+    const applied = await highestApplied(client);
+    for (const { number, file } of known.filter((migration) => migration.number > applied)) {
+      await client.query(readFileSync(new URL(file, FOLDER), 'utf8'));
+      await client.query('INSERT INTO turnlog.migrations (number, file) VALUES ($1, $2)', [number, file]);
+    }
+  });
+}

@@ -1,0 +1,69 @@
+import type { Client } from 'pg';
+import { TurnlogError } from '../../../shared/errors.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { ParkedStream, ProjectionStore } from '../../../shared/ports/readModels.ts';
+import { planBatch } from '../../../shared/projections/plan.ts';
+import { transaction } from '../connection.ts';
+import { guarded, isRowFailure } from '../failures.ts';
+import type { WriterSession } from '../writerSession.ts';
+import { CHANNEL, ROW, schemaOf, VERSION, type Slot } from './copies.ts';
+import { createRowStore } from './rowStore.ts';
+
+/** Makes this writer the latest one of the copy. Waits for the transaction of a writer before it, which the server ends if that one is silent. */
+async function nextEpoch(client: Client, slot: Slot): Promise<number> {
+  const { rows } = await client.query<{ epoch: number }>(`UPDATE turnlog.projections SET epoch = epoch + 1 WHERE version = $1 AND slot = $2 RETURNING epoch`, [VERSION, slot]);
+  if (!rows[0]) throw new Error('the copy of the read models is gone');
+  return rows[0].epoch;
+}
+
+/**
+ * The projector's half of the port over one copy. Two things keep a second writer out, each by itself: all of the work is done
+ * in the very session that holds the copy's lock, and every transaction first locks the copy's row, in which it must find its own epoch.
+ */
+export async function openCopyWriter(session: WriterSession, slot: Slot): Promise<ProjectionStore> {
+  const epoch = await session.run((client) => nextEpoch(client, slot));
+
+  /** The row's lock also keeps a rebuild from switching copies before the transaction has ended: from here on names mean one copy. */
+  async function lockCopy(client: Client): Promise<void> {
+    const { rows } = await client.query<{ epoch: number }>(`SELECT epoch FROM ${ROW} FOR UPDATE`, [VERSION, slot]);
+    if (rows[0]?.epoch !== epoch) throw new TurnlogError('store_unavailable', 'Another projector has taken over.', { retriable: true });
+  }
+
+  /** The checkpoint never moves back: a rebuild may have put a copy here that is ahead of this projector. */
+  async function moveCheckpoint(client: Client, checkpoint: Position): Promise<void> {
+    const notify = slot === 'live' ? `RETURNING pg_notify('${CHANNEL}', position)` : '';
+    await client.query(`UPDATE turnlog.projections SET position = greatest(position, $3) WHERE version = $1 AND slot = $2 ${notify}`, [VERSION, slot, checkpoint]);
+  }
+
+  const applyWith = (client: Client, checkpoint: Position, work: () => Promise<ParkedStream[]>): Promise<ParkedStream[]> =>
+    transaction(client, async () => {
+      await lockCopy(client);
+      const parked = await work();
+      await moveCheckpoint(client, checkpoint);
+      return parked;
+    });
+
+  return {
+    checkpoint: () =>
+      guarded(() =>
+        session.run(async (client) => {
+          const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW}`, [VERSION, slot]);
+          return rows[0]?.position ?? undefined;
+        }),
+      ),
+    apply: (events, checkpoint) =>
+      guarded(() =>
+        session.run(async (client) => {
+          const plan = planBatch(events);
+          const rows = createRowStore(client, schemaOf(slot));
+          try {
+            return await applyWith(client, checkpoint, () => rows.applyTogether(plan));
+          } catch (error) {
+            if (!isRowFailure(error)) throw error;
+            return applyWith(client, checkpoint, () => rows.applyOneByOne(plan));
+          }
+        }),
+      ),
+    close: session.close,
+  };
+}

@@ -1,0 +1,72 @@
+import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
+import type { Rows, TableName } from '../../../shared/projections/rows.ts';
+import { schemaOf, VERSION } from './copies.ts';
+import { createReader } from './reader.ts';
+import { columnsOf } from './tables.ts';
+
+const LIVE = schemaOf('live');
+
+type Reader = ReturnType<typeof createReader>;
+
+function rowReader<Name extends TableName>({ rows }: Reader, table: Name) {
+  const list = (clauses: string, ...parameters: unknown[]): Promise<Rows[Name][]> => rows<Rows[Name]>(`SELECT ${columnsOf(table)} FROM ${LIVE}.${table} ${clauses}`, parameters);
+  return { list, find: async (clauses: string, ...parameters: unknown[]): Promise<Rows[Name] | undefined> => (await list(clauses, ...parameters))[0] };
+}
+
+type SessionPage = Page & { limit: number; agent_id?: string };
+
+function sessionsClauses(accountId: string, { limit, after, agent_id }: SessionPage): [string, ...unknown[]] {
+  const conditions: [string, unknown][] = [['account_id =', accountId], ['agent_id =', agent_id], ['session_id <', after]];
+  const given = conditions.filter(([, value]) => value !== undefined);
+  const where = given.map(([condition], index) => `${condition} $${index + 1}`).join(' AND ');
+  return [`WHERE ${where} ORDER BY session_id DESC LIMIT $${given.length + 1}`, ...given.map(([, value]) => value), limit];
+}
+
+interface Options {
+  databaseUrl: string;
+  /** The most connections for queries; one more follows the projector. */
+  poolSize?: number;
+}
+
+/**
+ * The queries over the live read models in PostgreSQL. Opens without waiting for the server, which may be away: queries reject
+ * with `store_unavailable` then, and until a projector has once caught up.
+ */
+export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options): ReadModels {
+  const reader = createReader(databaseUrl, poolSize);
+  const accounts = rowReader(reader, 'accounts');
+  const apiKeys = rowReader(reader, 'api_keys');
+  const agents = rowReader(reader, 'agents');
+  const sessions = rowReader(reader, 'sessions');
+  const turns = rowReader(reader, 'turns');
+
+  return {
+    findAccount: (accountId) => accounts.find('WHERE account_id = $1', accountId),
+    listAccounts: () => accounts.list('ORDER BY account_id'),
+    findApiKey: (keyId) => apiKeys.find('WHERE key_id = $1', keyId),
+    listApiKeys: (accountId) => apiKeys.list('WHERE account_id = $1 ORDER BY key_id', accountId),
+    hasApiKeys: async () => (await reader.rows(`SELECT FROM ${LIVE}.api_keys LIMIT 1`)).length > 0,
+    findAgent: (agentId) => agents.find('WHERE agent_id = $1 AND NOT deleted', agentId),
+    // LIMIT NULL is no limit.
+    listAgents: (accountId, { limit = null, after = '' }: { limit?: number | null; after?: string }) =>
+      agents.list('WHERE account_id = $1 AND NOT deleted AND agent_id > $2 ORDER BY agent_id LIMIT $3', accountId, after, limit),
+    agentListVersion: async (accountId) => {
+      const [found] = await reader.rows<{ version: string }>(
+        `SELECT generation || '.' || coalesce((SELECT max(position) FROM ${LIVE}.agents WHERE account_id = $2), '') AS version
+         FROM turnlog.projections WHERE version = $1 AND slot = 'live'`,
+        [VERSION, accountId],
+      );
+      return found?.version ?? '';
+    },
+    findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
+    listSessions: (accountId, page) => sessions.list(...sessionsClauses(accountId, page)),
+    listTurns: (sessionId, { limit, after = 0 }) => turns.list('WHERE session_id = $1 AND turn > $2 ORDER BY turn LIMIT $3', sessionId, after, limit),
+    listOpenTurns: () =>
+      reader.rows<OpenTurn>(
+        `SELECT turns.session_id, account_id, turn FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,
+      ),
+    listParkedStreams: () => reader.rows<ParkedStream>(`SELECT stream, revision, event_type, error FROM ${LIVE}.parked_streams ORDER BY stream`),
+    waitUntilPassed: reader.waitUntilPassed,
+    close: reader.close,
+  };
+}

@@ -1,0 +1,61 @@
+import type { Client } from 'pg';
+import { TurnlogError } from '../../../shared/errors.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { RebuildStore } from '../../../shared/ports/readModels.ts';
+import { connect, transaction } from '../connection.ts';
+import { guarded } from '../failures.ts';
+import { writerLock } from '../locks.ts';
+import { tryWriterSession } from '../writerSession.ts';
+import { dropOlderVersions, dropRetired, ensureCopy, ROW, switchCopies, VERSION } from './copies.ts';
+import { openCopyWriter } from './copyWriter.ts';
+
+/** How long the switch may hold up the projector while the new copy applies the last events. */
+const SWITCH_LIMIT_MS = 15_000;
+
+/** Locks the live copy's row, so that it stands still, and returns where. */
+async function holdLive(client: Client): Promise<Position | undefined> {
+  await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
+  const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW} FOR UPDATE`, [VERSION, 'live']);
+  return rows[0]?.position ?? undefined;
+}
+
+/**
+ * Opens the copy of the read models that a rebuild fills: a new one, or the one that an interrupted rebuild left.
+ * Errors: `data_folder_in_use` when another rebuild is at work, `store_unavailable`.
+ */
+export async function openPostgresRebuildStore({ databaseUrl }: { databaseUrl: string }): Promise<RebuildStore> {
+  const session = await tryWriterSession({ databaseUrl, lock: writerLock(VERSION, 'building') });
+  if (!session) throw new TurnlogError('data_folder_in_use', 'Another rebuild of the read models in this database is running.');
+  try {
+    // Nobody reads the copy before the switch, whose commit flushes all that was written before: these commits need not.
+    await guarded(() => session.run(async (client) => void (await client.query('SET synchronous_commit = off'))));
+    await guarded(() => session.run((client) => ensureCopy(client, 'building')));
+    const writer = await guarded(() => openCopyWriter(session, 'building'));
+    return {
+      ...writer,
+      lost: session.lost,
+      publish: (reach) =>
+        guarded(async () => {
+          const { client, close } = await connect(databaseUrl, { statementMs: SWITCH_LIMIT_MS });
+          try {
+            await ensureCopy(client, 'live');
+            await transaction(client, async () => {
+              const held = await holdLive(client);
+              const built = await writer.checkpoint();
+              // Whoever has seen an event in the live copy must find it in the next.
+              if (held !== undefined && (built === undefined || built < held)) await reach(held);
+              await switchCopies(client);
+            });
+            await dropRetired(client);
+            await dropOlderVersions(client);
+          } finally {
+            await close();
+            await session.close();
+          }
+        }),
+    };
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
+}

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from 'pg';
+import { isTurnlogError } from '../../shared/errors.ts';
+import { connect, type Connection } from './connection.ts';
+import { databaseUnavailable, guarded, sqlState } from './failures.ts';
+import { migrate } from './migrate.ts';
+
+/**
+ * The server ends the session of a writer that it hears nothing from for this long: of a stopped process or a vanished host,
+ * whose connection stays open as far as TCP can tell. Its locks are free then.
+ */
+const SILENCE_LIMIT_MS = 2500;
+const HEARTBEAT_MS = 700;
+const STATEMENT_MS = 30_000;
+/** How often a writer that stands by asks for the lock. */
+const ASK_MS = 250;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 2000;
+
+/** A session that holds an advisory lock for as long as it lives, and does all of the work that the lock is for. */
+export interface WriterSession {
+  /** Aborted when the session, and so the lock, is lost or was closed. */
+  lost: AbortSignal;
+  /** Runs work after work, one at a time. Errors: `store_unavailable` once the session is lost; else what the work throws. */
+  run<Result>(work: (client: Client) => Promise<Result>): Promise<Result>;
+  /** Lets the work in hand finish. */
+  close(): Promise<void>;
+}
+
+function sessionOver({ client, ended, close }: Connection): WriterSession {
+  let last: Promise<unknown> = Promise.resolve();
+
+  function run<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
+    const result = last.then(async () => {
+      if (ended.aborted) throw databaseUnavailable(new Error('the session of this writer has ended'));
+      try {
+        return await work(client);
+      } catch (error) {
+        // Whether the server still works on what was asked last can't be known, so nothing more is asked on this connection.
+        if (sqlState(error) === undefined && !isTurnlogError(error)) void close();
+        throw error;
+      }
+    });
+    last = result.catch(() => undefined);
+    return result;
+  }
+
+  const heartbeat = setInterval(() => void run((own) => own.query('SELECT')).catch(() => undefined), HEARTBEAT_MS).unref();
+  ended.addEventListener('abort', () => clearInterval(heartbeat));
+  return {
+    lost: ended,
+    run,
+    async close() {
+      clearInterval(heartbeat);
+      await last;
+      await close();
+    },
+  };
+}
+
+async function ask(client: Client, lock: string): Promise<boolean> {
+  const { rows } = await client.query<{ held: boolean }>(`SELECT pg_try_advisory_lock(${lock}) AS held`);
+  return rows[0]?.held === true;
+}
+
+interface Wanted {
+  databaseUrl: string;
+  /** Of locks.ts. */
+  lock: string;
+}
+
+/** Connects, migrates, and asks for the lock until `goOn` is false. Errors: what pg throws. */
+async function attempt({ databaseUrl, lock }: Wanted, goOn: () => Promise<boolean>): Promise<WriterSession | undefined> {
+  const connection = await connect(databaseUrl, { statementMs: STATEMENT_MS });
+  const { client } = connection;
+  try {
+    await client.query(`SET idle_session_timeout = ${SILENCE_LIMIT_MS}; SET idle_in_transaction_session_timeout = ${SILENCE_LIMIT_MS}`);
+    await migrate(client);
+    do if (await ask(client, lock)) return sessionOver(connection);
+    while (await goOn());
+    await connection.close();
+    return undefined;
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** A session with the lock, or undefined when another has it. Errors: `store_unavailable`. */
+export const tryWriterSession = (wanted: Wanted): Promise<WriterSession | undefined> => guarded(() => attempt(wanted, async () => false));
+
+interface StandBy extends Wanted {
+  signal: AbortSignal;
+  /** Called with every failure, after which it goes on after a pause. */
+  onFailure: (error: unknown, retryInMs: number) => void;
+}
+
+/** Waits until the lock is free and the server there, however long that takes. Undefined when the signal aborted first. */
+export async function awaitWriterSession({ signal, onFailure, ...wanted }: StandBy): Promise<WriterSession | undefined> {
+  const pauseFor = (ms: number): Promise<unknown> => sleep(ms, undefined, { signal }).catch(() => undefined);
+  let pause = FIRST_PAUSE_MS;
+  while (!signal.aborted) {
+    try {
+      const session = await attempt(wanted, async () => {
+        pause = FIRST_PAUSE_MS;
+        await pauseFor(ASK_MS);
+        return !signal.aborted;
+      });
+      return session;
+    } catch (error) {
+      onFailure(error, pause);
+      await pauseFor(pause);
+      pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    }
+  }
+  return undefined;
+}

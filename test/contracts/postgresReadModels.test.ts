@@ -1,0 +1,13 @@
+import { afterAll } from '@jest/globals';
+import { postgresReadModelsFixture } from '../support/postgresReadModels.ts';
+import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
+import { readModelsContract } from './readModels.ts';
+
+const server = await startPostgresServer();
+
+if (server) {
+  readModelsContract('PostgreSQL', () => postgresReadModelsFixture(server.url));
+  afterAll(server.close);
+} else {
+  withoutPostgres('PostgreSQL');
+}

@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+
+/** Runs one statement on a connection of its own. */
+export async function execute(databaseUrl: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+export interface TestDatabase {
+  url: string;
+  drop: () => Promise<void>;
+}
+
+/** Makes a database of its own on a server, so that suites can share one that is in use. */
+export async function createTestDatabase(serverUrl: string): Promise<TestDatabase> {
+  const name = `turnlog_test_${randomUUID().replaceAll('-', '')}`;
+  await execute(serverUrl, `CREATE DATABASE ${name}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: async () => void (await execute(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)) };
+}

