@@ -32,7 +32,7 @@ export async function startService(config: Config, logger: Logger, signal: Abort
   const turnlog = await wire(config, logger);
   const { context, projector, dataFolder } = turnlog;
   let availability: Availability = 'starting';
-  const api: ApiContext = { ...context, availability: () => availability, health: () => checkHealth(context, availability, projector.caughtUp()) };
+  const api: ApiContext = { ...context, availability: () => availability, health: () => checkHealth(turnlog, availability) };
   try {
     const server = await serve(createApp(api), { host: config.HOST, port: config.PORT, ids: context.ids });
     const sweeper = setInterval(() => void closeLeftOpen(context, signal), SWEEP_MS).unref();
