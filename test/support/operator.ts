@@ -49,5 +49,14 @@ export async function clientWith(url: string, { api_key }: IssuedKey): Promise<C
   return client;
 }
 
-/** The position of the last event of a folder's log: the same before and after means that nothing was appended. */
-export const headOf = (folder: string): Promise<Position | undefined> => asOperator(folder, ({ store }) => store.head());
+export interface WatchedLog {
+  /** The position of the last event: the same before and after means that nothing was appended. */
+  head: () => Promise<Position | undefined>;
+  close: () => Promise<void>;
+}
+
+/** Looks at the log of a running service for the whole of a suite: opening it each time takes longer than most requests. */
+export async function watchLog(folder: string): Promise<WatchedLog> {
+  const { store, close } = await openOperator(parseConfig({ DATA_DIR: folder, ...testStoreEnv() }), createLogger('silent'));
+  return { head: () => store.head(), close };
+}
