@@ -25,7 +25,7 @@ const LINES: Readonly<Record<string, (data: Data) => string>> = {
 
 const asText = (headers: IHeaders = {}): Record<string, string> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
-const consumer = new Kafka({ brokers, clientId: 'turnlog-example', logLevel: logLevel.ERROR }).consumer({ groupId, readUncommitted: false });
+const consumer = new Kafka({ brokers, clientId: 'turnlog-example', logLevel: logLevel.ERROR }).consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void consumer.disconnect());
 
 await consumer.connect();

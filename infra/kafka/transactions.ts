@@ -6,7 +6,7 @@ import { isProtocolError, kafkaCall } from './errors.ts';
 const TRANSACTION_TIMEOUT_MS = 30_000;
 const BUSY_LIMIT_MS = 20_000;
 const BUSY_FIRST_PAUSE_MS = 2;
-const BUSY_LONGEST_PAUSE_MS = 50;
+const BUSY_LONGEST_PAUSE_MS = 10;
 
 interface Single {
   topic: string;
