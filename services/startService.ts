@@ -32,13 +32,20 @@ export async function startService(config: Config, logger: Logger, signal: Abort
   const turnlog = await wire(config, logger);
   const { context, projector, dataFolder } = turnlog;
   let availability: Availability = 'starting';
-  const api: ApiContext = { ...context, availability: () => availability, health: () => checkHealth(context, availability, projector.caughtUp()) };
+  const api: ApiContext = { ...context, availability: () => availability, health: () => checkHealth(turnlog, availability) };
   try {
     const server = await serve(createApp(api), { host: config.HOST, port: config.PORT, ids: context.ids });
-    const sweeper = setInterval(() => void closeLeftOpen(context, signal), SWEEP_MS).unref();
+    let sweeping: Promise<void> | undefined;
+    const sweep = (): void => {
+      sweeping ??= closeLeftOpen(context, signal).finally(() => {
+        sweeping = undefined;
+      });
+    };
+    const sweeper = setInterval(sweep, SWEEP_MS).unref();
     const stop = async (): Promise<void> => {
       availability = 'stopping';
       clearInterval(sweeper);
+      await sweeping;
       await stopInOrder({ server, inFlight: context.inFlight, logger, graceMs: config.SHUTDOWN_GRACE_MS });
       await turnlog.close();
     };
@@ -50,6 +57,7 @@ export async function startService(config: Config, logger: Logger, signal: Abort
       logger.info({ url: server.url, data_folder: dataFolder }, 'the service is up');
       return { url: server.url, dataFolder, firstKey, models: context.models.list().map(({ id }) => id), stop };
     } catch (error) {
+      clearInterval(sweeper);
       const closed = server.close();
       server.cut();
       await closed;

@@ -19,8 +19,11 @@ import { TurnlogError } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { ChatModels } from '../shared/ports/chatModel.ts';
 import type { Clock } from '../shared/ports/clock.ts';
+import type { Position } from '../shared/ports/eventStore.ts';
 import type { ProgressFeed } from '../shared/projections/progress.ts';
+import { openPublisher } from './publisher.ts';
 import { startProjectorThread, THREAD_LIMITS } from './projector/startProjectorThread.ts';
+import { startRelay, type RunningRelay } from './relay/startRelay.ts';
 
 /** Turns whose token count is remembered: some megabytes at the most. */
 const REMEMBERED_TURNS = 20_000;
@@ -30,6 +33,8 @@ export const systemClock: Clock = { now: () => Date.now() };
 export interface Turnlog {
   context: RunContext;
   projector: { caughtUp: () => boolean; progress: ProgressFeed };
+  /** Where brokers are configured. */
+  relay: RunningRelay | undefined;
   /** The folder that holds the log, absolute. */
   dataFolder: string;
   close(): Promise<void>;
@@ -85,8 +90,15 @@ function instanceIdOf(folder: string): string {
   return made;
 }
 
+/** Relays to Kafka where brokers are configured. */
+async function openRelay(config: Config, { store, clock, logger }: Pick<RunContext, 'store' | 'clock'> & { logger: Logger }): Promise<RunningRelay | undefined> {
+  if (config.KAFKA_BROKERS === undefined) return undefined;
+  const publisher = await openPublisher(config, logger);
+  return startRelay({ log: store, publisher, startAfter: config.KAFKA_START_AFTER as Position | undefined, takeOverMs: config.KAFKA_TAKEOVER_MS, clock, logger });
+}
+
 /**
- * The service in one process: event store (in the data folder, or a cluster), read models and projector.
+ * The service in one process: event store (in the data folder, or a cluster), read models, projector and relay.
  * Errors: `data_folder_in_use`, `store_unavailable`, `invalid_request` (the models file, the data folder).
  */
 export async function wire(config: Config, logger: Logger): Promise<Turnlog> {
@@ -119,7 +131,9 @@ export async function wire(config: Config, logger: Logger): Promise<Turnlog> {
       leftOpen: new Set(),
       instanceId: instanceIdOf(dataFolder),
     };
-    return { context, projector };
+    const relay = await openRelay(config, { ...context, logger });
+    closeLater(() => relay?.close());
+    return { context, projector, relay };
   });
   return { ...opened, dataFolder, close };
 }

@@ -26,14 +26,16 @@ export type Retrying = <T>(attempt: (context: Attempt) => Promise<T>) => Promise
  * Errors: TurnlogErrors of an attempt as they are; `store_unavailable` for all others, and when the store is closed meanwhile.
  */
 export function createRetrying(connections: Connections, deadlineMs: number): Retrying {
+  const patienceMs = deadlineMs / ATTEMPTS_PER_DEADLINE;
+
   async function once<T>(attempt: (context: Attempt) => Promise<T>, timeoutMs: number): Promise<T> {
     const connection = connections.current();
     let timer: NodeJS.Timeout | undefined;
     const silence = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
         reject(new Error(`no answer within ${timeoutMs} ms`));
-        // Where others are answered the connection is alive, and giving it up would only cost them their answers.
-        if (connection.silentMs() >= timeoutMs) connections.replace(connection);
+        // Where others were answered lately the connection is alive, and giving it up would only cost them their answers.
+        if (connection.silentMs() >= patienceMs / 2) connections.replace(connection);
       }, timeoutMs);
     });
     const heard = (): void => {
@@ -51,7 +53,7 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
     const deadline = Date.now() + deadlineMs;
     for (let tries = 0; ; tries += 1) {
       try {
-        return await once(attempt, Math.max(1, Math.min(deadlineMs / ATTEMPTS_PER_DEADLINE, deadline - Date.now())));
+        return await once(attempt, Math.max(1, Math.min(patienceMs, deadline - Date.now())));
       } catch (error) {
         if (isTurnlogError(error) && !error.retriable) throw error;
         if (isAccessDenied(error)) throw storeUnavailable('The event store refuses the credentials.', error);

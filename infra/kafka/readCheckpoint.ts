@@ -33,6 +33,7 @@ export async function readCheckpoint(kafka: Kafka, { topic, key, until }: Checkp
   const groupId = `${key}.reader.${randomUUID()}`;
   const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: FETCH_WAIT_MS, allowAutoTopicCreation: false });
   let found: string | undefined;
+  let complete = false;
   let limit: NodeJS.Timeout | undefined;
   try {
     await consumer.connect();
@@ -45,8 +46,11 @@ export async function readCheckpoint(kafka: Kafka, { topic, key, until }: Checkp
           autoCommit: false,
           eachMessage: async ({ message }) => {
             const value = message.value?.toString();
-            if (message.key?.toString() === key) found = value;
-            if (message.key?.toString() === until.key && value === until.value) resolve();
+            if (message.key?.toString() === until.key && value === until.value) {
+              complete = true;
+              resolve();
+            }
+            if (message.key?.toString() === key && !complete) found = value;
           },
         })
         .catch(reject);

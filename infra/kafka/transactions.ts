@@ -6,24 +6,24 @@ import { isProtocolError, kafkaCall } from './errors.ts';
 const TRANSACTION_TIMEOUT_MS = 30_000;
 const BUSY_LIMIT_MS = 20_000;
 const BUSY_FIRST_PAUSE_MS = 2;
-const BUSY_LONGEST_PAUSE_MS = 50;
+const BUSY_LONGEST_PAUSE_MS = 10;
 
-interface Marker {
+interface Single {
   topic: string;
   message: Message;
 }
 
 export interface TransactionalProducer {
-  /** Sends the marker and then the rest, in order, in one transaction. Errors: those of asPublisherError; nothing but `close` may follow one. */
-  commit(marker: Marker, sends: readonly TopicMessages[][]): Promise<void>;
+  /** Sends one message and then the rest, in order, in one transaction. Errors: those of asPublisherError; nothing but `close` may follow one. */
+  commit(first: Single, sends: readonly TopicMessages[][]): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * The first send of a transaction waits until the coordinator has finished the previous one. Only the marker is ever sent
+ * The first send of a transaction waits until the coordinator has finished the previous one. Only this message is ever sent
  * twice: it goes to one partition and so is refused as a whole, where the parts of a larger send may fare differently.
  */
-async function sendFirst(transaction: Transaction, { topic, message }: Marker): Promise<void> {
+async function sendFirst(transaction: Transaction, { topic, message }: Single): Promise<void> {
   const deadline = performance.now() + BUSY_LIMIT_MS;
   for (let pause = BUSY_FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, BUSY_LONGEST_PAUSE_MS)) {
     try {
@@ -54,10 +54,10 @@ export async function openTransactionalProducer(kafka: Kafka, transactionalId: s
   });
   await kafkaCall(() => producer.connect());
   return {
-    commit: (marker, sends) =>
+    commit: (first, sends) =>
       kafkaCall(async () => {
         const transaction = await producer.transaction();
-        await sendFirst(transaction, marker);
+        await sendFirst(transaction, first);
         for (const topicMessages of sends) await transaction.sendBatch({ topicMessages });
         await transaction.commit();
       }),

@@ -9,6 +9,7 @@ import { addEventCommands } from './events.ts';
 import { addKeyCommands } from './keys.ts';
 import { progressLine } from './progressLine.ts';
 import { addProjectionCommands } from './projections.ts';
+import { addRelayCommands } from './relay.ts';
 import { openOperator } from './wire.ts';
 
 function openTerminal(): Omit<CliContext, 'operator'> {
@@ -35,6 +36,7 @@ const program = new Command('npm run cli --').description("Turnlog's operator co
 addAccountCommands(program, withOperator);
 addKeyCommands(program, withOperator);
 addProjectionCommands(program, withOperator);
+addRelayCommands(program, withOperator);
 addCopyCommand(addEventCommands(program, withOperator), openTerminal);
 
 // A pipe that was closed (`events tail | head`) is a reader who has seen enough.

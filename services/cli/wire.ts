@@ -6,11 +6,13 @@ import type { AccountCommandContext } from '../../shared/commands/accounts.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
+import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { createProgressSource } from '../../shared/projections/progress.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuildReadModels.ts';
 import { runProjection } from '../projector/runProjection.ts';
 import { openEventStore, readModelsFolder } from '../eventStore.ts';
+import { openReplayPublisher } from '../publisher.ts';
 import { prepareDataFolder, systemClock } from '../wire.ts';
 
 /** A store by its name: a connection string, or the data folder of an embedded one. Errors: those of its adapter. */
@@ -23,6 +25,8 @@ export interface Operator extends AccountCommandContext {
   readModels: () => Promise<ReadModels>;
   /** Resolves false when the signal aborted first; the next call goes on from there. */
   rebuild: (signal: AbortSignal, onProgress: (progress: RebuildProgress) => void) => Promise<boolean>;
+  /** Where a replay publishes to. */
+  replayPublisher: (topic: string) => Promise<Publisher>;
   close: () => Promise<void>;
 }
 
@@ -52,6 +56,7 @@ export async function openOperator(config: Config, logger: Logger): Promise<Oper
     ids: typeIds,
     readModels: () => (readModels ??= openUpToDate()),
     rebuild: async (signal, onProgress) => rebuildReadModels({ log: store, store: await openSqliteRebuildStore({ folder }), signal, onProgress, logger }),
+    replayPublisher: (topic) => openReplayPublisher(config, logger, topic),
     close: async () => {
       await (await readModels)?.close();
       await store.close();

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isTurnlogError } from '../../shared/errors.ts';
 import type { EventBatch, EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Publication, Publisher } from '../../shared/ports/publisher.ts';
+import type { RelayHealth } from '../../shared/queries/health.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
 import type { Lag } from './lag.ts';
 import { logIdOf, resumeAfter } from './logIdentity.ts';
@@ -13,8 +14,6 @@ const BATCH_SIZE = 1000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
 const LAG_LINE_MS = 10_000;
-
-export type RelayState = 'starting' | 'relaying' | 'standing_by' | 'retrying';
 
 /** What the relay needs of a logger; pino's fits. */
 export type RelayLogger = Record<'info' | 'warn', (fields: object, message: string) => void>;
@@ -28,7 +27,7 @@ export interface Relay {
   takeOverMs: number;
   lag: Lag;
   signal: AbortSignal;
-  onState: (state: RelayState) => void;
+  onState: (state: RelayHealth['state']) => void;
   logger: RelayLogger;
 }
 

@@ -1,21 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../shared/ports/clock.ts';
-import type { Position } from '../../shared/ports/eventStore.ts';
+import type { RelayHealth } from '../../shared/queries/health.ts';
 import { createLag } from './lag.ts';
-import { runRelay, type Relay, type RelayState } from './runRelay.ts';
+import { runRelay, type Relay } from './runRelay.ts';
 
 /** How long a transaction at work may take to finish at the end. */
 const CLOSE_LIMIT_MS = 3_000;
-
-/** What the relay tells an operator. */
-export interface RelayHealth {
-  /** `standing_by` while another relay publishes; `retrying` after a failure, which the log explains. */
-  state: RelayState;
-  /** Everything up to here is published. */
-  position: Position | undefined;
-  /** The age of the oldest event that is not published; null while another relay publishes, which knows it. */
-  lag_ms: number | null;
-}
 
 export interface RunningRelay {
   /** Errors: `store_unavailable`. */
@@ -28,7 +18,7 @@ export interface RunningRelay {
 export function startRelay({ clock, ...parts }: Omit<Relay, 'lag' | 'signal' | 'onState'> & { clock: Clock }): RunningRelay {
   const closing = new AbortController();
   const lag = createLag(clock);
-  let state: RelayState = 'starting';
+  let state: RelayHealth['state'] = 'starting';
   const run = runRelay({ ...parts, lag, signal: closing.signal, onState: (next) => void (state = next) });
   return {
     async health() {

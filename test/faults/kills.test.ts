@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openNamedStore } from '../../services/cli/wire.ts';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
+import { createLogger } from '../../shared/logger.ts';
 import { verifyChains } from '../../shared/queries/verifyChains.ts';
 import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/service.ts';
+import { testStoreEnv } from '../support/testStore.ts';
 
 const KILLS = Number(process.env['TURNLOG_KILLS'] ?? 200);
 const CLIENTS = 8;
@@ -35,7 +37,7 @@ beforeAll(async () => {
     if (!alternates(request)) oddRequests.push(request);
     return { text: `re: ${request.messages.at(-1)!.content}`, delay_ms: Math.random() * 30 };
   });
-  env = { DATA_DIR: join(folder, 'data'), MODELS_FILE: await writeModelsFile(folder, model.baseUrl), BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'error' };
+  env = { DATA_DIR: join(folder, 'data'), MODELS_FILE: await writeModelsFile(folder, model.baseUrl), BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'error', ...testStoreEnv() };
 });
 afterAll(async () => {
   await model.close();
@@ -123,7 +125,7 @@ test(
 
     server.kill('SIGTERM');
     expect(await server.exited).toBe(0);
-    const store = await openSqliteEventStore({ folder: env['DATA_DIR']! });
+    const store = await openNamedStore(env['EVENTSTOREDB_URL'] ?? env['DATA_DIR']!, createLogger('error'));
     const misfit = await verifyChains({ store, after: undefined, signal: new AbortController().signal, onProgress: () => undefined });
     await store.close();
     expect(misfit).toBeUndefined();

@@ -125,6 +125,7 @@ onKafka(
 
     const fresh = await collectFrom(broker.brokers, topics);
     await fresh.until((received) => received.length >= total && ids(received) >= total);
+    expect(fresh.received).toHaveLength(total);
     expect(byKey(fresh.received)).toEqual(expected);
     expect(byKey(live.received)).toEqual(expected);
     process.stderr.write(`${total} events relayed; killed: relay ${killed.relay}, broker ${killed.broker} times (Kafka ${broker.version})\n`);

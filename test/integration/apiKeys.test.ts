@@ -2,17 +2,22 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SCOPES, type Scope } from '../../shared/domain/account/events.ts';
 import { revokeKey } from '../../shared/commands/accounts.ts';
 import { comparable, expectFailure } from '../support/failures.ts';
-import { asOperator, clientWith, eventually, headOf, newKey, type IssuedKey } from '../support/operator.ts';
+import { asOperator, clientWith, eventually, type IssuedKey, newKey, type WatchedLog, watchLog } from '../support/operator.ts';
 import { apiClient, startTestService, type Reply, type TestService } from '../support/service.ts';
 
 let service: TestService;
+let log: WatchedLog;
 let valid: IssuedKey;
 beforeAll(async () => {
   service = await startTestService();
+  log = await watchLog(service.folder);
   valid = await newKey(service.folder);
   await clientWith(service.url, valid);
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await log.close();
+  await service.close();
+});
 
 const withKey = (key: string): Promise<Reply> => apiClient(service.url, key).get('/v1/agents');
 const revoke = ({ account_id, key_id }: IssuedKey) =>
@@ -58,10 +63,10 @@ describe('a request', () => {
   });
 
   test('is refused before its path parameters, its query and its body are looked at', async () => {
-    const head = await headOf(service.folder);
+    const head = await log.head();
     const stranger = apiClient(service.url, 'nonsense');
     for (const answer of [await stranger.get('/v1/agents?limit=x'), await stranger.get('/v1/agents/x'), await stranger.post('/v1/agents', '{'), await stranger.post('/v1/agents/x/run', {})]) expectFailure(answer, 'unauthorized');
-    expect(await headOf(service.folder)).toBe(head);
+    expect(await log.head()).toBe(head);
   });
 });
 

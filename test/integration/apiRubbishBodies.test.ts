@@ -2,19 +2,24 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ErrorCode } from '../../shared/errors.ts';
 import { expectFailure } from '../support/failures.ts';
-import { headOf } from '../support/operator.ts';
+import { type WatchedLog, watchLog } from '../support/operator.ts';
 import { startTestService, type Reply, type TestService } from '../support/service.ts';
 
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
 let service: TestService;
+let log: WatchedLog;
 let agent: string;
 beforeAll(async () => {
   service = await startTestService();
+  log = await watchLog(service.folder);
   agent = await service.createAgent();
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await log.close();
+  await service.close();
+});
 
 const GOOD = { name: 'Sums', instruction: 'Add up.', model: 'scripted' };
 const create = (body: unknown, headers: Record<string, string> = {}) => service.post('/v1/agents', body, headers);
@@ -28,9 +33,9 @@ async function send(body: NonNullable<RequestInit['body']>, headers: Record<stri
 
 /** Expects the failure, and that nothing was appended and the service goes on. */
 async function refused(ask: () => Promise<Reply>, code: ErrorCode): Promise<Reply['body']> {
-  const head = await headOf(service.folder);
+  const head = await log.head();
   const body = expectFailure(await ask(), code);
-  expect(await headOf(service.folder)).toBe(head);
+  expect(await log.head()).toBe(head);
   expect((await service.get('/v1/models')).status).toBe(200);
   return body;
 }

@@ -2,29 +2,34 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { expectFailure } from '../support/failures.ts';
-import { headOf } from '../support/operator.ts';
+import { type WatchedLog, watchLog } from '../support/operator.ts';
 import { exchange, rawRequest } from '../support/rawHttp.ts';
 import { startTestService, TEST_KEY, type Reply, type TestService } from '../support/service.ts';
 
 let service: TestService;
+let log: WatchedLog;
 let agent: string;
 beforeAll(async () => {
   service = await startTestService();
+  log = await watchLog(service.folder);
   agent = await service.createAgent();
 });
 beforeEach(() => service.model.use({ text: 'Hello.' }));
-afterAll(() => service.close());
+afterAll(async () => {
+  await log.close();
+  await service.close();
+});
 
 const KEY = ['x-api-key', TEST_KEY] as const;
 const JSON_TYPE = ['content-type', 'application/json'] as const;
 const AGENT = JSON.stringify({ name: 'Sums', instruction: 'Add up.', model: 'scripted' });
 
 async function answerTo(bytes: string | Buffer): Promise<Reply> {
-  const head = await headOf(service.folder);
+  const head = await log.head();
   const [reply] = await exchange(service.url, bytes);
   expect(reply).toBeDefined();
   expect((await service.get('/v1/models')).status).toBe(200);
-  expect(await headOf(service.folder)).toBe(head);
+  expect(await log.head()).toBe(head);
   return reply!;
 }
 

@@ -12,7 +12,7 @@ export interface KafkaServer {
   close: () => Promise<void>;
 }
 
-const IMAGE = 'apache/kafka:4.1.1';
+const IMAGE = 'apache/kafka:4.1.2';
 const PORT = 9092;
 
 async function freePort(): Promise<number> {

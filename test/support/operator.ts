@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
 import { openOperator, type Operator } from '../../services/cli/wire.ts';
 import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { SCOPES, type Scope } from '../../shared/domain/account/events.ts';
@@ -7,10 +6,11 @@ import { parseConfig } from '../../shared/config.ts';
 import { createLogger } from '../../shared/logger.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { apiClient, type Client } from './service.ts';
+import { testStoreEnv } from './testStore.ts';
 
 /** Works on the data folder of a running service as an operator command does. */
 export async function asOperator<Result>(folder: string, work: (operator: Operator) => Promise<Result>): Promise<Result> {
-  const operator = await openOperator(parseConfig({ DATA_DIR: folder }), createLogger('silent'));
+  const operator = await openOperator(parseConfig({ DATA_DIR: folder, ...testStoreEnv() }), createLogger('silent'));
   try {
     return await work(operator);
   } finally {
@@ -49,12 +49,14 @@ export async function clientWith(url: string, { api_key }: IssuedKey): Promise<C
   return client;
 }
 
-/** The position of the last event of a folder's log: the same before and after means that nothing was appended. */
-export async function headOf(folder: string): Promise<Position | undefined> {
-  const log = openSqliteEventLog({ folder });
-  try {
-    return await log.head();
-  } finally {
-    await log.close();
-  }
+export interface WatchedLog {
+  /** The position of the last event: the same before and after means that nothing was appended. */
+  head: () => Promise<Position | undefined>;
+  close: () => Promise<void>;
+}
+
+/** Looks at the log of a running service for the whole of a suite: opening it each time takes longer than most requests. */
+export async function watchLog(folder: string): Promise<WatchedLog> {
+  const { store, close } = await openOperator(parseConfig({ DATA_DIR: folder, ...testStoreEnv() }), createLogger('silent'));
+  return { head: () => store.head(), close };
 }

@@ -1,10 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openOperator } from '../../services/cli/wire.ts';
 import { startService, type RunningService } from '../../services/startService.ts';
-import { parseConfig } from '../../shared/config.ts';
+import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
+import { parseConfig, type Config } from '../../shared/config.ts';
+import { SCOPES } from '../../shared/domain/account/events.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { startScriptedModel, type Script, type ScriptedModel } from './scriptedModel.ts';
+import { testStoreEnv } from './testStore.ts';
 
 export interface Reply {
   status: number;
@@ -60,23 +64,38 @@ export async function writeModelsFile(folder: string, baseUrl: string): Promise<
   return file;
 }
 
+/** A key of an account of its own, on a store that was used before. */
+async function issueTestKey(config: Config): Promise<string> {
+  const operator = await openOperator(config, createLogger('silent'));
+  const actor = { account_id: operator.ids.typeId('acct'), key_id: 'operator', request_id: 'test' };
+  await openAccount(operator, actor, 'test');
+  const { api_key } = await issueKey(operator, actor, { name: 'test', scopes: SCOPES, expiresAt: null });
+  // The service has it as soon as a projection that began after it is caught up.
+  await operator.readModels();
+  await operator.close();
+  return api_key;
+}
+
 /** The whole service in this process, over a folder of its own and a scripted model server. */
 export async function startTestService(script: Script = { text: 'Hello.' }, env: Record<string, string> = {}): Promise<TestService> {
   const folder = await mkdtemp(join(tmpdir(), 'turnlog-test-'));
   const model = await startScriptedModel(script);
   const modelsFile = await writeModelsFile(folder, model.baseUrl);
+  const configOf = (more: Record<string, string>) =>
+    parseConfig({ PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: modelsFile, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'silent', ...testStoreEnv(), ...more });
   const start = (more: Record<string, string>): Promise<RunningService> => {
-    const config = parseConfig({ PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: modelsFile, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'silent', ...more });
+    const config = configOf(more);
     return startService(config, createLogger(config.LOG_LEVEL), new AbortController().signal);
   };
   let service = await start(env);
-  let client = apiClient(service.url, TEST_KEY);
+  const key = service.firstKey ?? (await issueTestKey(configOf(env)));
+  let client = apiClient(service.url, key);
 
   return {
     get url() {
       return service.url;
     },
-    key: TEST_KEY,
+    key,
     folder: join(folder, 'data'),
     model,
     get: (...request) => client.get(...request),
@@ -89,7 +108,7 @@ export async function startTestService(script: Script = { text: 'Hello.' }, env:
     async restart(more = {}) {
       await service.stop();
       service = await start({ ...env, ...more });
-      client = apiClient(service.url, TEST_KEY);
+      client = apiClient(service.url, key);
     },
     async close() {
       await service.stop();

@@ -3,10 +3,20 @@ import { Type } from 'typebox';
 export const Live = Type.Object({ status: Type.Literal('live') });
 
 export const Ready = Type.Object({
-  status: Type.Enum(['ready', 'degraded'], { description: '`degraded` while a stream is parked; everything else is served' }),
+  status: Type.Enum(['ready', 'degraded'], { description: '`degraded` while a stream is parked or the relay can’t publish; everything else is served' }),
   projection: Type.Object({
     caught_up: Type.Boolean(),
     parked_streams: Type.Array(Type.Object({ stream: Type.String(), revision: Type.Integer(), event_type: Type.String()  })),
   }),
   runs_in_flight: Type.Integer({ minimum: 0 }),
+  relay: Type.Optional(
+    Type.Object(
+      {
+        state: Type.Enum(['starting', 'relaying', 'standing_by', 'retrying'], { description: '`standing_by` while another relay publishes; `retrying` after a failure, which the log explains' }),
+        position: Type.Optional(Type.String({ description: 'Everything up to here is published' })),
+        lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'The age of the oldest event that is not published; null while another relay publishes' }),
+      },
+      { description: 'Publishing to Kafka, where that is configured' },
+    ),
+  ),
 });

@@ -13,9 +13,10 @@ export interface RunInFlight {
 }
 
 export interface RunsInFlight {
-  /** The service is not idle until `work` has settled. */
+  /** The service is not idle until `work` has settled. Errors: `shuttingDown()` after `interruptAll`, and the work's own. */
   track<Result>(work: (run: RunInFlight) => Promise<Result>): Promise<Result>;
   count(): number;
+  /** Ends the runs there are, and lets no other begin. */
   interruptAll(): void;
   /** Resolves when no run is left. */
   idle(): Promise<void>;
@@ -24,8 +25,10 @@ export interface RunsInFlight {
 export function createRunsInFlight(): RunsInFlight {
   const runs = new Map<AbortController, Promise<unknown>>();
   const interruptedRuns = new WeakSet<AbortController>();
+  let over = false;
   return {
     track: async (work) => {
+      if (over) throw shuttingDown();
       const controller = new AbortController();
       let timer: NodeJS.Timeout | undefined;
       const limit = (timeoutMs: number): void => {
@@ -44,6 +47,7 @@ export function createRunsInFlight(): RunsInFlight {
     },
     count: () => runs.size,
     interruptAll: () => {
+      over = true;
       for (const controller of runs.keys()) {
         if (controller.signal.aborted) continue;
         interruptedRuns.add(controller);

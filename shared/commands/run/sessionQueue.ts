@@ -48,6 +48,7 @@ export function createSessionQueue(): SessionQueue {
 
   return {
     enter: async (sessionId, waitMs, signal) => {
+      signal.throwIfAborted();
       const line = lines.get(sessionId);
       if (line) await waitIn(line, waitMs, signal);
       else lines.set(sessionId, []);

@@ -1,0 +1,41 @@
+/**
+ * An example consumer: `KAFKA_BROKERS=127.0.0.1:9092 npm run example:consumer` prints conversations as they happen, from the
+ * beginning of the topics. Begin your own from it: committed messages only, CloudEvents parsed by the SDK, and whatever is not known ignored.
+ */
+import { CloudEvent, Kafka as KafkaBinding, type KafkaMessage } from 'cloudevents';
+import { Kafka, logLevel, type IHeaders } from 'kafkajs';
+
+type Data = Record<string, unknown>;
+
+const topics = [process.env['KAFKA_AGENTS_TOPIC'] ?? 'turnlog.agents.v1', process.env['KAFKA_SESSIONS_TOPIC'] ?? 'turnlog.sessions.v1'];
+const brokers = (process.env['KAFKA_BROKERS'] ?? '127.0.0.1:9092').split(',');
+// A group of its own for every run shows everything each time. A service keeps one name, and goes on where it was.
+const groupId = process.env['KAFKA_GROUP'] ?? `turnlog-example-${process.pid}-${Date.now()}`;
+
+const LINES: Readonly<Record<string, (data: Data) => string>> = {
+  'turnlog.agent.created.v1': ({ name, model }) => `agent "${String(name)}" was created, on ${String(model)}`,
+  'turnlog.agent.deleted.v1': ({ name }) => `agent "${String(name)}" was deleted`,
+  'turnlog.session.started.v1': ({ agent_id }) => `a session with ${String(agent_id)} began`,
+  'turnlog.session.turn_started.v1': ({ turn, input }) => `${String(turn)} > ${String(input)}`,
+  'turnlog.session.tool_called.v1': ({ turn, tool, arguments: text, result }) => `${String(turn)}   ${String(tool)} ${String(text)} = ${String(result)}`,
+  'turnlog.session.turn_completed.v1': ({ turn, output }) => `${String(turn)} < ${String(output)}`,
+  'turnlog.session.turn_failed.v1': ({ turn, message }) => `${String(turn)} ! ${String(message)}`,
+  'turnlog.session.turn_interrupted.v1': ({ turn, reason }) => `${String(turn)} ! interrupted: ${String(reason)}`,
+};
+
+const asText = (headers: IHeaders = {}): Record<string, string> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+
+const consumer = new Kafka({ brokers, clientId: 'turnlog-example', logLevel: logLevel.ERROR }).consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void consumer.disconnect());
+
+await consumer.connect();
+await consumer.subscribe({ topics, fromBeginning: true });
+await consumer.run({
+  eachMessage: async ({ message }) => {
+    const parts: KafkaMessage<string> = { key: String(message.key), value: String(message.value), headers: asText(message.headers), body: '' };
+    const event = KafkaBinding.toEvent<Data>(parts);
+    if (!(event instanceof CloudEvent) || !event.data) return;
+    const line = LINES[event.type]?.(event.data);
+    if (line !== undefined) process.stdout.write(`${event.time ?? ''}  ${event.subject ?? ''}  ${line}\n`);
+  },
+});

@@ -1,0 +1,50 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import type { Channel } from '../../shared/publicEvents/schema.ts';
+import { replay } from '../relay/replay.ts';
+import type { WithOperator } from './context.ts';
+import { parsePosition } from './events.ts';
+
+function parseTopic(text: string): string {
+  if (!/^[\w.-]{1,230}$/.test(text)) throw new InvalidArgumentError('A topic has up to 230 letters, digits, dots, dashes and underscores.');
+  return text;
+}
+
+interface Options {
+  topic: string;
+  from?: Position;
+  only?: Channel;
+}
+
+/** `relay replay` */
+export function addRelayCommands(program: Command, run: WithOperator): void {
+  program
+    .command('relay')
+    .description('work on the feed in Kafka (KAFKA_BROKERS)')
+    .command('replay')
+    .description('publish the events of the log once more, into a topic of its own, beside a running relay; interrupted, it goes on next time')
+    .requiredOption('--topic <topic>', 'the topic; created when it does not exist', parseTopic)
+    .option('--from <position>', 'begin after this position; default: at the first event', parsePosition)
+    .addOption(new Option('--only <channel>', 'leave out the others').choices(['agents', 'sessions']))
+    .action(({ topic, from, only }: Options) =>
+      run(async ({ operator, print, progress, signal }) => {
+        const publisher = await operator.replayPublisher(topic);
+        const began = performance.now();
+        let last = 'nothing to publish';
+        const complete = await replay({
+          log: operator.store,
+          publisher,
+          after: from,
+          only,
+          signal,
+          onProgress: ({ published, percent, position }) => {
+            last = `${percent.toFixed(1)} %: ${published} messages, ${Math.round((1_000 * published) / (performance.now() - began))}/s, position ${position ?? '-'}`;
+            progress.update(() => last);
+          },
+        });
+        progress.end(last);
+        print(complete ? `The events up to now are in ${topic}.` : 'Interrupted; the same command goes on from here.');
+        if (!complete) process.exitCode = 130;
+      }),
+    );
+}

@@ -1,0 +1,18 @@
+/** The kills once more, with the log in EventStoreDB. A key must not have been issued on it yet, so it is never a used server. */
+import { rm } from 'node:fs/promises';
+import { afterAll } from '@jest/globals';
+import { startEventStoreDbProcess } from '../support/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { useEventStoreDb } from '../support/testStore.ts';
+
+const folder = await temporaryFolder();
+const server = await startEventStoreDbProcess({ folder });
+useEventStoreDb(server.connectionString);
+process.env['TURNLOG_KILLS'] ??= '40';
+
+await import('./kills.test.ts');
+
+afterAll(async () => {
+  await server.kill('SIGTERM');
+  await rm(folder, { recursive: true });
+});

@@ -1,0 +1,82 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { collectFrom } from '../support/kafkaConsumer.ts';
+import { startKafkaServer } from '../support/kafkaServer.ts';
+import { topicsOf, uniquePrefix } from '../support/relay.ts';
+import { startTestService } from '../support/service.ts';
+
+const kafka = await startKafkaServer();
+const onKafka = kafka ? describe : describe.skip;
+const root = fileURLToPath(new URL('../../', import.meta.url));
+afterAll(async () => kafka?.close());
+
+/** Waits for lines of a process's output that match, in this order. */
+async function untilLines(lines: AsyncIterable<string>, wanted: RegExp[]): Promise<void> {
+  const missing = [...wanted];
+  for await (const line of lines) {
+    if (missing[0]?.test(line)) missing.shift();
+    if (missing.length === 0) return;
+  }
+  throw new Error(`the process ended without ${String(missing[0])}`);
+}
+
+onKafka('a service with KAFKA_BROKERS', () => {
+  const prefix = uniquePrefix();
+  const topics = topicsOf(prefix);
+  const env = {
+    KAFKA_BROKERS: kafka?.brokers ?? '',
+    KAFKA_AGENTS_TOPIC: topics.agents,
+    KAFKA_SESSIONS_TOPIC: topics.sessions,
+    KAFKA_CHECKPOINT_TOPIC: `${prefix}.checkpoint`,
+    KAFKA_TRANSACTIONAL_ID: `${prefix}.relay`,
+    KAFKA_TAKEOVER_MS: '500',
+  };
+
+  test('relays conversations, which the example consumer prints as they happen; says how far it is; and can replay them', async () => {
+    const service = await startTestService({ text: 'Hello back.' }, env);
+    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...process.env, ...env, NODE_OPTIONS: '' }, stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      const agent = await service.createAgent({ name: 'Greeter' });
+      const printed = untilLines(createInterface({ input: example.stdout }), [/agent_\w+ {2}agent "Greeter" was created/, /session_\w+ {2}1 > Hello there/, /session_\w+ {2}1 < Hello back\./]);
+      expect((await service.post(`/v1/agents/${agent}/run`, { input: 'Hello there' })).status).toBe(200);
+      await printed;
+
+      let ready = await service.get('/health/ready');
+      while (ready.body.data.relay.lag_ms !== 0) ready = await service.get('/health/ready');
+      expect(ready.body.data).toMatchObject({ status: 'ready', relay: { state: 'relaying', position: expect.stringMatching(/^\d+$/), lag_ms: 0 } });
+
+      const cli = promisify(execFile)(process.execPath, ['services/cli/main.ts', 'relay', 'replay', '--topic', `${prefix}.again`, '--only', 'sessions'], {
+        cwd: root,
+        env: { ...process.env, ...env, DATA_DIR: service.folder, LOG_LEVEL: 'silent', NODE_OPTIONS: '' },
+      });
+      const { stdout, stderr } = await cli;
+      expect(stdout).toBe(`The events up to now are in ${prefix}.again.\n`);
+      expect(stderr).toContain('100.0 %: 3 messages');
+      const again = await collectFrom(env.KAFKA_BROKERS, [`${prefix}.again`]);
+      const received = await again.until((messages) => messages.length >= 3);
+      expect(received.map(({ headers }) => headers['ce_type'])).toEqual(['turnlog.session.started.v1', 'turnlog.session.turn_started.v1', 'turnlog.session.turn_completed.v1']);
+      await again.close();
+    } finally {
+      const exited = once(example, 'exit');
+      example.kill('SIGTERM');
+      await exited;
+      await service.close();
+    }
+  }, 60_000);
+
+  test('is degraded, but ready, while the brokers are away', async () => {
+    const service = await startTestService(undefined, { ...env, KAFKA_BROKERS: '127.0.0.1:9' });
+    try {
+      let ready = await service.get('/health/ready');
+      while (ready.body.data.relay.state !== 'retrying') ready = await service.get('/health/ready');
+      expect(ready).toMatchObject({ status: 200, body: { data: { status: 'degraded', relay: { state: 'retrying' } } } });
+      expect(await service.createAgent()).toMatch(/^agent_/);
+    } finally {
+      await service.close();
+    }
+  }, 30_000);
+});

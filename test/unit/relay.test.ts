@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import { createLag } from '../../services/relay/lag.ts';
+import { orIdle } from '../../services/relay/orIdle.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import type { EventBatch, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
+import type { Checkpoint, Publication, Publisher } from '../../shared/ports/publisher.ts';
+import { agentData, at, keyData, positionOf, recordHistory } from '../support/recordedHistory.ts';
+import { relayTo } from '../support/relay.ts';
+
+const { record } = recordHistory();
+const agent = (index: number): StoredEvent => record({ stream: `agent-agent_${index}` }, { type: 'agent.created.v1', data: agentData() });
+const EVENTS = [agent(0), record({ stream: 'account-acct_1' }, { type: 'account.key_issued.v1', data: keyData('key_1') }), agent(1), agent(2)];
+
+/** A log of fixed events, two in a batch, that then stays silent. */
+function fixedLog(events: StoredEvent[] = EVENTS): Pick<EventStore, 'subscribe' | 'head'> {
+  return {
+    head: async () => events.at(-1)?.position,
+    async *subscribe({ after, batchSize, signal }) {
+      const rest = events.filter(({ position }) => after === undefined || position > after);
+      const size = Math.min(batchSize, 2);
+      for (let from = 0; from < rest.length; from += size) {
+        const batch = rest.slice(from, from + size);
+        yield { events: batch, position: batch.at(-1)?.position, caughtUp: from + size >= rest.length };
+      }
+      if (rest.length === 0) yield { events: [], position: after, caughtUp: true };
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    },
+  };
+}
+
+type Failure = 'publisher_fenced' | 'publisher_unavailable';
+
+/** A publisher in memory: transactions, take-over, and failures before or after a commit on demand. */
+function memoryPublisher() {
+  const state = { published: [] as string[], checkpoint: undefined as Checkpoint | undefined, owner: 0, beats: 0, takeOvers: 0, activity: 0, failures: [] as Array<{ code: Failure; afterCommit: boolean }> };
+  const publisher: Publisher = {
+    async takeOver() {
+      state.takeOvers += 1;
+      const owner = (state.owner += 1);
+      const requireOwner = (): void => {
+        if (owner !== state.owner) throw new TurnlogError('publisher_fenced', 'fenced');
+      };
+      const publication: Publication = {
+        checkpoint: state.checkpoint,
+        async publish(events, checkpoint) {
+          requireOwner();
+          const failure = state.failures.shift();
+          if (failure && !failure.afterCommit) throw new TurnlogError(failure.code, 'failed');
+          state.published.push(...events.map(({ id }) => id));
+          state.checkpoint = checkpoint;
+          state.activity += 1;
+          if (failure) throw new TurnlogError(failure.code, 'failed');
+        },
+        async beat() {
+          requireOwner();
+          state.beats += 1;
+          state.activity += 1;
+        },
+        close: async () => undefined,
+      };
+      return publication;
+    },
+    activity: async () => String(state.activity),
+    isEmpty: async () => state.published.length === 0,
+    close: async () => undefined,
+  };
+  return { state, publisher };
+}
+
+const PUBLIC_IDS = [EVENTS[0], EVENTS[2], EVENTS[3]].map((event) => event?.id);
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await sleep(5);
+}
+
+describe('the relay', () => {
+  test('publishes what is public, in order, and moves the checkpoint past what is not', async () => {
+    const { state, publisher } = memoryPublisher();
+    const relay = relayTo(publisher, fixedLog());
+    await until(() => state.checkpoint?.position === EVENTS[3]?.position);
+    expect(state.published).toEqual(PUBLIC_IDS);
+    expect(state.checkpoint).toEqual({ position: EVENTS[3]?.position, log_id: EVENTS[0]?.id });
+    expect(await relay.health()).toEqual({ state: 'relaying', position: EVENTS[3]?.position, lag_ms: 0 });
+    await relay.close();
+  });
+
+  test.each([
+    ['was not committed', false],
+    ['was committed all the same', true],
+  ])('asks for the checkpoint after a failure, so that a transaction that %s is published once', async (_, afterCommit) => {
+    const { state, publisher } = memoryPublisher();
+    state.failures = [{ code: 'publisher_unavailable', afterCommit }];
+    const relay = relayTo(publisher, fixedLog());
+    await until(() => state.checkpoint?.position === EVENTS[3]?.position);
+    expect(state.published).toEqual(PUBLIC_IDS);
+    expect(relay.lines).toMatchObject([{ level: 'warn', fields: { err: { code: 'publisher_unavailable' }, retry_in_ms: 100 } }]);
+    await relay.close();
+  });
+
+  test('stands by when it is fenced and does not fight for the feed while the other one is alive', async () => {
+    const { state, publisher } = memoryPublisher();
+    const relay = relayTo(publisher, fixedLog(), { takeOverMs: 30 });
+    await until(() => state.beats > 0);
+    const other = await publisher.takeOver();
+    await until(async () => (await relay.health()).state === 'standing_by');
+    for (let beat = 0; beat < 10; beat += 1) {
+      await other.beat();
+      await sleep(10);
+    }
+    expect(state.takeOvers).toBe(2);
+    expect(await relay.health()).toMatchObject({ state: 'standing_by', lag_ms: null });
+    await until(async () => (await relay.health()).state === 'relaying');
+    expect(state.takeOvers).toBe(3);
+    await relay.close();
+  });
+
+  test('publishes nothing past an event that can not be understood, and names it in the log', async () => {
+    const broken = record({ stream: 'agent-agent_9' }, { type: 'agent.created.v1', data: { name: 5 } });
+    const { state, publisher } = memoryPublisher();
+    const relay = relayTo(publisher, fixedLog([...EVENTS, broken, agent(10)]));
+    await until(() => relay.lines.length > 1);
+    expect(state.published).toEqual(PUBLIC_IDS);
+    expect(relay.lines.at(-1)?.fields['err']).toMatchObject({ message: expect.stringContaining(`the event ${broken.id}`) });
+    expect(await relay.health()).toMatchObject({ state: 'retrying' });
+    await relay.close();
+  });
+});
+
+describe('the lag', () => {
+  const batch = (events: StoredEvent[], caughtUp: boolean): EventBatch => ({ events, position: events.at(-1)?.position, caughtUp });
+  const head = EVENTS.at(-1)?.position;
+
+  test('is the age of the oldest event that is not published', () => {
+    const now = { value: Date.parse(at(100)) };
+    const lag = createLag({ now: () => now.value });
+    lag.resumed(undefined);
+    lag.reading(batch(EVENTS.slice(0, 2), false));
+    expect(lag.milliseconds(head)).toBe(100_000);
+    lag.published(batch(EVENTS.slice(0, 2), false));
+    expect(lag.milliseconds(head)).toBe(99_000);
+    lag.reading(batch(EVENTS.slice(2), true));
+    lag.published(batch(EVENTS.slice(2), true));
+    expect(lag.milliseconds(head)).toBe(0);
+  });
+
+  test('grows from the moment when everything was published, while what came since has not been read', () => {
+    const now = { value: 1_000 };
+    const lag = createLag({ now: () => now.value });
+    lag.resumed(positionOf(1));
+    expect(lag.milliseconds(positionOf(1))).toBe(0);
+    now.value = 6_000;
+    expect(lag.milliseconds(positionOf(2))).toBe(5_000);
+  });
+
+  test('is nothing in an empty log', () => {
+    expect(createLag({ now: () => 5 }).milliseconds(undefined as Position | undefined)).toBe(0);
+  });
+});
+
+describe('idle times of a source', () => {
+  test('are reported between its items, none of which is lost', async () => {
+    const source = async function* () {
+      yield 1;
+      await sleep(50);
+      yield 2;
+    };
+    const seen: Array<number | 'idle'> = [];
+    for await (const item of orIdle(source(), 10)) seen.push(item);
+    expect(seen.filter((item) => item !== 'idle')).toEqual([1, 2]);
+    expect(seen.slice(1, -1)).toContain('idle');
+    expect(new Set(seen.slice(1, -1))).toEqual(new Set(['idle']));
+  });
+
+  test('the error of a source is an error of the loop', async () => {
+    const source = async function* () {
+      yield 1;
+      throw new Error('gone');
+    };
+    const drain = async (): Promise<void> => {
+      for await (const item of orIdle(source(), 10)) expect(item).toBe(1);
+    };
+    await expect(drain()).rejects.toThrow('gone');
+  });
+});
