@@ -34,7 +34,7 @@ export async function startService(config: Config, logger: Logger, signal: Abort
   let availability: Availability = 'starting';
   const api: ApiContext = { ...context, availability: () => availability, health: () => checkHealth(turnlog, availability) };
   try {
-    const server = await serve(createApp(api), { host: config.HOST, port: config.PORT, ids: context.ids });
+    const server = await serve(createApp(api), { host: config.HOST, port: config.PORT, ids: context.ids, logger });
     let sweeping: Promise<void> | undefined;
     const sweep = (): void => {
       sweeping ??= closeLeftOpen(context, signal).finally(() => {

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type Koa from 'koa';
 import { TurnlogError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { answerRefusals } from './refusals.ts';
 
@@ -28,11 +29,13 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
 }
 
 /** Serves the application. Errors: `invalid_request` when the address can't be had. */
-export async function serve(app: Koa, { host, port, ids }: { host: string; port: number; ids: Ids }): Promise<ApiServer> {
+export async function serve(app: Koa, { host, port, ids, logger }: { host: string; port: number; ids: Ids; logger: Logger }): Promise<ApiServer> {
   const handle = app.callback();
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false }, (request, response) => void handle(request, response));
   answerRefusals(server, ids);
   const address = await listen(server, port, host);
+  // Once it listens, an error is a connection that could not be accepted (no file descriptor is left); the next one may be.
+  server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'));
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
     close: () =>

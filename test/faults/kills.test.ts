@@ -83,11 +83,22 @@ async function killAtRandom(server: ServerProcess): Promise<void> {
     await sleep(Math.random() * 300);
   } else {
     load.url = await server.ready;
-    await sleep(30 + Math.random() * 250);
+    await sleep(30 + Math.random() * 500);
   }
   server.kill('SIGKILL');
   load.url = undefined;
   await server.exited;
+}
+
+/** Every session there is, page by page; also those of which no client ever heard. */
+async function allSessions(url: string): Promise<Array<{ session_id: string; agent_id: string }>> {
+  const sessions = [];
+  for (let next: string | undefined = '/v1/sessions?limit=1000'; next !== undefined; ) {
+    const { body, headers } = await apiClient(url, TEST_KEY).get(next);
+    sessions.push(...body.data);
+    next = /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1];
+  }
+  return sessions;
 }
 
 test(
@@ -110,18 +121,20 @@ test(
     const agents = (await get('/v1/agents')).body.data.map(({ agent_id }: { agent_id: string }) => agent_id) as string[];
     expect(load.agents.filter((agent) => !agents.includes(agent))).toEqual([]);
 
+    const heard = new Set((await allSessions(load.url)).map(({ session_id }) => session_id));
+    expect(load.turns.filter(({ session_id }) => !heard.has(session_id))).toEqual([]);
     const bySession = Map.groupBy(load.turns, ({ session_id }) => session_id);
-    const ends = new Map<string, number>();
-    for (const [session_id, acknowledged] of bySession) {
-      const { turns, status, agent_id } = (await get(`/v1/sessions/${session_id}?limit=1000`)).body.data;
+    const ends = new Set<string>();
+    for (const { session_id, agent_id } of await allSessions(load.url)) {
+      const { turns, status } = (await get(`/v1/sessions/${session_id}?limit=1000`)).body.data;
       expect(status).toBe('idle');
-      for (const turn of turns) ends.set(turn.status, (ends.get(turn.status) ?? 0) + 1);
-      for (const { input, output } of acknowledged) {
+      for (const turn of turns) ends.add(turn.status);
+      for (const { input, output } of bySession.get(session_id) ?? []) {
         expect(turns.filter((turn: any) => turn.input === input).map((turn: any) => [turn.status, turn.output])).toEqual([['completed', output]]);
       }
       if (turns.some((turn: any) => turn.status === 'interrupted')) expect((await post(`/v1/agents/${agent_id}/run`, { input: 'still there?', session_id })).status).toBe(200);
     }
-    expect([...ends.keys()].toSorted()).toEqual(['completed', 'interrupted']);
+    expect([...ends].toSorted()).toEqual(['completed', 'interrupted']);
 
     server.kill('SIGTERM');
     expect(await server.exited).toBe(0);
