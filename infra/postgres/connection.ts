@@ -12,15 +12,17 @@ const typeParsers = {
   getTypeParser: ((oid: number, format: 'text') => (oid === BIGINT ? Number : (types.getTypeParser(oid, format) as unknown))) as typeof types.getTypeParser,
 };
 
-export interface Limits {
+export interface Purpose {
+  /** Shown to operators in pg_stat_activity. */
+  name: 'turnlog projector' | 'turnlog rebuild' | 'turnlog listener' | 'turnlog queries' | 'turnlog instances';
   /** The server ends a statement that takes longer, in milliseconds. The client gives up a second later, in case the server is gone. */
   statementMs: number;
 }
 
 /** What every connection has in common. */
-export const connectionOptions = (databaseUrl: string, { statementMs }: Limits): ClientConfig => ({
+export const connectionOptions = (databaseUrl: string, { name, statementMs }: Purpose): ClientConfig => ({
   connectionString: databaseUrl,
-  application_name: 'turnlog',
+  application_name: name,
   connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   statement_timeout: statementMs,
   query_timeout: statementMs + 1000,
@@ -38,9 +40,9 @@ export interface Connection {
 }
 
 /** Opens one connection. Errors: what pg throws. */
-export async function connect(databaseUrl: string, limits: Limits): Promise<Connection> {
+export async function connect(databaseUrl: string, purpose: Purpose): Promise<Connection> {
   const socket = new Socket();
-  const client = new Client({ ...connectionOptions(databaseUrl, limits), stream: () => socket });
+  const client = new Client({ ...connectionOptions(databaseUrl, purpose), stream: () => socket });
   const ended = new AbortController();
   // Without a listener a broken connection would end the process.
   client.on('error', () => ended.abort());

@@ -7,6 +7,9 @@ export const sqlState = (error: unknown): string | undefined => (error instanceo
 /** True when the row is to blame and not the database: data exception, integrity violation, a limit of one row. */
 export const isRowFailure = (error: unknown): boolean => /^(?:22|23|54000)/.test(sqlState(error) ?? '');
 
+/** True when a schema or table is not there: before the first projector has started, or has caught up. */
+export const isMissing = (error: unknown): boolean => ['3F000', '42P01'].includes(sqlState(error) ?? '');
+
 export const databaseUnavailable = (cause: unknown): TurnlogError => storeUnavailable("PostgreSQL can't be reached or does not answer.", cause);
 
 /** Errors: `store_unavailable`, whatever the driver or the server threw; TurnlogErrors as they are. */

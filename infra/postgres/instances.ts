@@ -16,10 +16,14 @@ const LAST_BEAT = `to_char(last_beat_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:M
 /** The instances of all replicas, in a table; times are the database's. Errors: `store_unavailable` when the server can't be reached. */
 export async function openPostgresInstances({ databaseUrl, beatMs = BEAT_MS }: { databaseUrl: string; beatMs?: number }): Promise<Instances> {
   await guarded(async () => {
-    const { client, close } = await connect(databaseUrl, { statementMs: STATEMENT_MS });
-    await migrate(client).finally(close);
+    const { client, close } = await connect(databaseUrl, { name: 'turnlog instances', statementMs: STATEMENT_MS });
+    try {
+      await migrate(client);
+    } finally {
+      await close();
+    }
   });
-  const pool = new Pool({ ...connectionOptions(databaseUrl, { statementMs: STATEMENT_MS }), max: 2, allowExitOnIdle: true });
+  const pool = new Pool({ ...connectionOptions(databaseUrl, { name: 'turnlog instances', statementMs: STATEMENT_MS }), max: 2, allowExitOnIdle: true });
   pool.on('error', () => undefined);
   const beating = new Map<string, NodeJS.Timeout>();
 

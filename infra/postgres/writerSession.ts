@@ -65,13 +65,14 @@ async function ask(client: Client, lock: string): Promise<boolean> {
 
 interface Wanted {
   databaseUrl: string;
+  name: 'turnlog projector' | 'turnlog rebuild';
   /** Of locks.ts. */
   lock: string;
 }
 
 /** Connects, migrates, and asks for the lock until `goOn` is false. Errors: what pg throws. */
-async function attempt({ databaseUrl, lock }: Wanted, goOn: () => Promise<boolean>): Promise<WriterSession | undefined> {
-  const connection = await connect(databaseUrl, { statementMs: STATEMENT_MS });
+async function attempt({ databaseUrl, name, lock }: Wanted, goOn: () => Promise<boolean>): Promise<WriterSession | undefined> {
+  const connection = await connect(databaseUrl, { name, statementMs: STATEMENT_MS });
   const { client } = connection;
   try {
     await client.query(`SET idle_session_timeout = ${SILENCE_LIMIT_MS}; SET idle_in_transaction_session_timeout = ${SILENCE_LIMIT_MS}`);

@@ -3,11 +3,11 @@
  * one of its own with fsync on, or that of DATABASE_URL.
  */
 import { performance } from 'node:perf_hooks';
-import { openPostgresProjectionStore } from '../../infra/postgres/readModels/projectionStore.ts';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import { startPostgresProcess } from '../support/postgresProcess.ts';
+import { openActive } from '../support/postgresProjector.ts';
 import { createTestDatabase } from '../support/postgresDatabase.ts';
 import { agentData, recordHistory, sessionStarted, toolCalled, turnCompleted, turnStarted } from '../support/recordedHistory.ts';
 
@@ -45,8 +45,7 @@ const batches = Array.from({ length: Math.ceil(total / BATCH) }, () => next(BATC
 const planned = performance.now();
 for (const batch of batches) planBatch(batch);
 const planMs = performance.now() - planned;
-const store = await openPostgresProjectionStore({ databaseUrl: database.url, signal: new AbortController().signal });
-if (!store) throw new Error('not active');
+const store = await openActive(database.url);
 const cpu = process.cpuUsage();
 const begun = performance.now();
 for (const batch of batches) await store.apply(batch, batch.at(-1)!.position);

@@ -1,8 +1,8 @@
-import { openPostgresProjectionStore } from '../../infra/postgres/readModels/projectionStore.ts';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { ReadModelsFixture } from '../contracts/readModels.ts';
 import { createTestDatabase, type TestDatabase } from './postgresDatabase.ts';
+import { openActive } from './postgresProjector.ts';
 
 const LISTENING_MS = 10_000;
 
@@ -16,8 +16,7 @@ const after = (readModels: ReadModels, before: () => Promise<unknown>): ReadMode
   });
 
 async function openOn(database: TestDatabase): Promise<ReadModelsFixture> {
-  const store = await openPostgresProjectionStore({ databaseUrl: database.url, signal: new AbortController().signal });
-  if (!store) throw new Error('the projection store was not opened');
+  const store = await openActive(database.url);
   const readModels = openPostgresReadModels({ databaseUrl: database.url });
   let announced: Promise<unknown> = Promise.resolve();
   let dropped: Promise<void> | undefined;
@@ -31,10 +30,12 @@ async function openOn(database: TestDatabase): Promise<ReadModelsFixture> {
     readModels: after(readModels, () => announced),
     // The store has told the position already; a wait for it shows that it was heard.
     announce(position, caughtUp) {
-      announced = announced.then(async () => {
+      const before = announced;
+      announced = (async () => {
+        await before;
         if (caughtUp) await store.complete();
         await readModels.waitUntilPassed(position, LISTENING_MS);
-      });
+      })();
     },
     async reopen() {
       await closeBoth();

@@ -1,85 +1,95 @@
 /**
- * The copies of the read models, each in a schema of its own: `turnlog_v<version>` is the live one, which every query names, so
- * that whichever replica asks, it is answered from the copy that is live when its statement begins; `…_building` is what a
- * rebuild fills; `…_retired` is what was live before, until it is dropped.
+ * The copies of the read models, each in a schema of its own. Every query names `turnlog_v<version>`, the live one, so that
+ * whichever replica asks, it is answered from the copy that is live when its statement begins, and refused where none is.
+ * `…_first` is what the projector fills until it has caught up for the first time, `…_building` what a rebuild fills,
+ * `…_retired` what was live before, until it is dropped. Copies change places by being renamed.
  */
 import { readFileSync } from 'node:fs';
 import type { Client } from 'pg';
 import { transaction } from '../connection.ts';
-import { readersLock, SCHEMA_LOCK, writerLock } from '../locks.ts';
+import { SCHEMA_LOCK } from '../locks.ts';
 
 /** Of tables.sql: a release with other tables has another number, and fills its own beside those that the release before still uses. */
 export const VERSION = 1;
 
+/** `live` is the projector's, whether it is complete or not; `building` a rebuild's. */
 export type Slot = 'live' | 'building';
 
-const liveOf = (version: number): string => `turnlog_v${version}`;
-const copiesOf = (version: number): string[] => [liveOf(version), `${liveOf(version)}_building`, `${liveOf(version)}_retired`];
-const RETIRED = `${liveOf(VERSION)}_retired`;
-export const schemaOf = (slot: Slot): string => (slot === 'live' ? liveOf(VERSION) : `${liveOf(VERSION)}_building`);
+const schemasOf = (version: number) => {
+  const live = `turnlog_v${version}`;
+  return { live, first: `${live}_first`, building: `${live}_building`, retired: `${live}_retired` };
+};
+const SCHEMAS = schemasOf(VERSION);
 
-/** Told of every checkpoint of the live copy, with its position; and with nothing when something else about it has changed. */
-export const CHANNEL = liveOf(VERSION);
+/** The schema that queries name. */
+export const LIVE = SCHEMAS.live;
+/** Told the position of every checkpoint of the live copy, and nothing when it was replaced. */
+export const CHANNEL = LIVE;
 
-const TABLES = readFileSync(new URL('tables.sql', import.meta.url), 'utf8');
-/** The row of a copy; to be given $1 = VERSION and $2 = the slot. */
-export const ROW = 'turnlog.projections WHERE version = $1 AND slot = $2';
+/** All schemas that a version may have. */
+export const allSchemasOf = (version: number): string[] => Object.values(schemasOf(version));
 
-async function isThere(client: Client, slot: Slot): Promise<boolean> {
-  const { rows } = await client.query<{ there: boolean }>(`SELECT to_regnamespace($3) IS NOT NULL AND EXISTS (SELECT FROM ${ROW}) AS there`, [VERSION, slot, schemaOf(slot)]);
-  return rows[0]?.there === true;
+/** The schema that is written. `complete` is of the slot's row: only the projector's first copy is not live. */
+export function writtenSchema(slot: Slot, complete: boolean): string {
+  if (slot === 'building') return SCHEMAS.building;
+  return complete ? SCHEMAS.live : SCHEMAS.first;
 }
 
-/** Makes the copy, empty, unless it is there. Errors: what pg throws. */
+const TABLES = readFileSync(new URL('tables.sql', import.meta.url), 'utf8');
+/** The row of a slot; to be given $1 = VERSION and $2 = the slot. */
+export const ROW = 'turnlog.projections WHERE version = $1 AND slot = $2';
+
+const tell = (client: Client) => client.query(`SELECT pg_notify('${CHANNEL}', '')`);
+
+async function isThere(client: Client, slot: Slot): Promise<boolean> {
+  const { rows } = await client.query<{ complete: boolean }>(`SELECT complete FROM ${ROW}`, [VERSION, slot]);
+  if (!rows[0]) return false;
+  const found = await client.query<{ there: boolean }>('SELECT to_regnamespace($1) IS NOT NULL AS there', [writtenSchema(slot, rows[0].complete)]);
+  return found.rows[0]?.there === true;
+}
+
+/** Makes the slot's copy, empty, unless it is there: nobody has yet, or it was deleted by hand. Errors: what pg throws. */
 export async function ensureCopy(client: Client, slot: Slot): Promise<void> {
   if (await isThere(client, slot)) return;
   await transaction(client, async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
     if (await isThere(client, slot)) return;
-    await client.query(`DROP SCHEMA IF EXISTS ${schemaOf(slot)} CASCADE; CREATE SCHEMA ${schemaOf(slot)}; SET LOCAL search_path TO ${schemaOf(slot)}; ${TABLES}`);
+    const schema = writtenSchema(slot, false);
+    await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}; ${TABLES}`);
     await client.query(
       `INSERT INTO turnlog.projections (version, slot, generation) VALUES ($1, $2, 1)
        ON CONFLICT (version, slot) DO UPDATE SET generation = projections.generation + 1, position = NULL, complete = false`,
       [VERSION, slot],
     );
-    await client.query(`SELECT pg_notify('${CHANNEL}', '')`);
+    await tell(client);
   });
 }
 
-/** Says that the live copy has caught up once, so that queries may be answered from it. Errors: what pg throws. */
-export async function markComplete(client: Client): Promise<void> {
-  const { rowCount } = await client.query(`UPDATE turnlog.projections SET complete = true WHERE version = $1 AND slot = $2 AND NOT complete`, [VERSION, 'live']);
-  if (rowCount === 0) return;
-  await client.query(`SELECT pg_notify('${CHANNEL}', '')`);
+/** Makes the projector's first copy the live one, unless it is. Errors: what pg throws. */
+export async function completeFirstCopy(client: Client): Promise<void> {
+  await transaction(client, async () => {
+    const { rowCount } = await client.query(`UPDATE turnlog.projections SET complete = true WHERE version = $1 AND slot = $2 AND NOT complete`, [VERSION, 'live']);
+    if (rowCount === 0) return;
+    await client.query(`ALTER SCHEMA ${SCHEMAS.first} RENAME TO ${SCHEMAS.live}`);
+    await tell(client);
+  });
 }
 
-/** Makes the copy that was built the live one; inside a transaction that holds the lock on the live copy's row. Errors: what pg throws. */
+/** Makes the copy that was built the live one; inside a transaction that holds the lock on the row of the slot `live`. Errors: what pg throws. */
 export async function switchCopies(client: Client): Promise<void> {
-  await client.query(`DROP SCHEMA IF EXISTS ${RETIRED} CASCADE`);
-  await client.query(`ALTER SCHEMA ${schemaOf('live')} RENAME TO ${RETIRED}; ALTER SCHEMA ${schemaOf('building')} RENAME TO ${schemaOf('live')}`);
+  await client.query(`DROP SCHEMA IF EXISTS ${SCHEMAS.retired} CASCADE; DROP SCHEMA IF EXISTS ${SCHEMAS.first} CASCADE`);
+  const { rows } = await client.query<{ complete: boolean }>(`SELECT complete FROM ${ROW}`, [VERSION, 'live']);
+  if (rows[0]?.complete) await client.query(`ALTER SCHEMA ${SCHEMAS.live} RENAME TO ${SCHEMAS.retired}`);
+  await client.query(`ALTER SCHEMA ${SCHEMAS.building} RENAME TO ${SCHEMAS.live}`);
   await client.query(
     `WITH built AS (DELETE FROM ${ROW} RETURNING position)
      UPDATE turnlog.projections SET generation = generation + 1, position = built.position, complete = true FROM built WHERE version = $1 AND slot = 'live'`,
     [VERSION, 'building'],
   );
-  await client.query(`SELECT pg_notify('${CHANNEL}', '')`);
+  await tell(client);
 }
 
 /** Drops what the live copy has replaced. Errors: what pg throws. */
 export async function dropRetired(client: Client): Promise<void> {
-  await client.query(`DROP SCHEMA IF EXISTS ${RETIRED} CASCADE`);
-}
-
-/** Drops the copies of older versions that no process writes or reads any more. Errors: what pg throws. */
-export async function dropOlderVersions(client: Client): Promise<void> {
-  const { rows } = await client.query<{ version: number }>('SELECT DISTINCT version FROM turnlog.projections WHERE version < $1', [VERSION]);
-  for (const { version } of rows) {
-    await transaction(client, async () => {
-      const locks = [writerLock(version, 'live'), writerLock(version, 'building'), readersLock(version)];
-      const held = await client.query<{ unused: boolean }>(`SELECT ${locks.map((lock) => `pg_try_advisory_xact_lock(${lock})`).join(' AND ')} AS unused`);
-      if (!held.rows[0]?.unused) return;
-      for (const schema of copiesOf(version)) await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-      await client.query('DELETE FROM turnlog.projections WHERE version = $1', [version]);
-    });
-  }
+  await client.query(`DROP SCHEMA IF EXISTS ${SCHEMAS.retired} CASCADE`);
 }

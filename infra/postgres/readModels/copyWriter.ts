@@ -6,8 +6,8 @@ import { planBatch } from '../../../shared/projections/plan.ts';
 import { transaction } from '../connection.ts';
 import { guarded, isRowFailure } from '../failures.ts';
 import type { WriterSession } from '../writerSession.ts';
-import { CHANNEL, ROW, schemaOf, VERSION, type Slot } from './copies.ts';
-import { createRowStore } from './rowStore.ts';
+import { CHANNEL, ROW, VERSION, writtenSchema, type Slot } from './copies.ts';
+import { createRowStore, type RowStore } from './rowStore.ts';
 
 /** Makes this writer the latest one of the copy. Waits for the transaction of a writer before it, which the server ends if that one is silent. */
 async function nextEpoch(client: Client, slot: Slot): Promise<number> {
@@ -23,10 +23,11 @@ async function nextEpoch(client: Client, slot: Slot): Promise<number> {
 export async function openCopyWriter(session: WriterSession, slot: Slot): Promise<ProjectionStore> {
   const epoch = await session.run((client) => nextEpoch(client, slot));
 
-  /** The row's lock also keeps a rebuild from switching copies before the transaction has ended: from here on names mean one copy. */
-  async function lockCopy(client: Client): Promise<void> {
-    const { rows } = await client.query<{ epoch: number }>(`SELECT epoch FROM ${ROW} FOR UPDATE`, [VERSION, slot]);
+  /** Resolves with the schema to write. The row's lock also keeps copies from changing places before the transaction has ended. */
+  async function lockCopy(client: Client): Promise<string> {
+    const { rows } = await client.query<{ epoch: number; complete: boolean }>(`SELECT epoch, complete FROM ${ROW} FOR UPDATE`, [VERSION, slot]);
     if (rows[0]?.epoch !== epoch) throw new TurnlogError('store_unavailable', 'Another projector has taken over.', { retriable: true });
+    return writtenSchema(slot, rows[0].complete);
   }
 
   /** The checkpoint never moves back: a rebuild may have put a copy here that is ahead of this projector. */
@@ -35,10 +36,9 @@ export async function openCopyWriter(session: WriterSession, slot: Slot): Promis
     await client.query(`UPDATE turnlog.projections SET position = greatest(position, $3) WHERE version = $1 AND slot = $2 ${notify}`, [VERSION, slot, checkpoint]);
   }
 
-  const applyWith = (client: Client, checkpoint: Position, work: () => Promise<ParkedStream[]>): Promise<ParkedStream[]> =>
+  const applyWith = (client: Client, checkpoint: Position, work: (rows: RowStore) => Promise<ParkedStream[]>): Promise<ParkedStream[]> =>
     transaction(client, async () => {
-      await lockCopy(client);
-      const parked = await work();
+      const parked = await work(createRowStore(client, await lockCopy(client)));
       await moveCheckpoint(client, checkpoint);
       return parked;
     });
@@ -55,12 +55,11 @@ export async function openCopyWriter(session: WriterSession, slot: Slot): Promis
       guarded(() =>
         session.run(async (client) => {
           const plan = planBatch(events);
-          const rows = createRowStore(client, schemaOf(slot));
           try {
-            return await applyWith(client, checkpoint, () => rows.applyTogether(plan));
+            return await applyWith(client, checkpoint, (rows) => rows.applyTogether(plan));
           } catch (error) {
             if (!isRowFailure(error)) throw error;
-            return applyWith(client, checkpoint, () => rows.applyOneByOne(plan));
+            return applyWith(client, checkpoint, (rows) => rows.applyOneByOne(plan));
           }
         }),
       ),

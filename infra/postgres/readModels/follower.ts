@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { connect } from '../connection.ts';
-import { sqlState } from '../failures.ts';
+import { isMissing } from '../failures.ts';
 import { readersLock } from '../locks.ts';
 import { CHANNEL, ROW, VERSION } from './copies.ts';
 
@@ -13,20 +13,11 @@ const HEARTBEAT_MS = 2000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2000;
 
-export interface CopyState {
-  generation: number;
-  position: Position | undefined;
-  complete: boolean;
-}
-
-/** SQLSTATEs of what is missing before the first projector has started: a schema, a table. */
-const isMissing = (error: unknown): boolean => ['3F000', '42P01'].includes(sqlState(error) ?? '');
-
-/** What the live copy's row says; undefined before there is one. Errors: what pg throws. */
-export async function readState(query: Client['query']): Promise<CopyState | undefined> {
+/** The checkpoint of the live slot; undefined before there is one. Errors: what pg throws. */
+async function readPosition(client: Client): Promise<Position | undefined> {
   try {
-    const { rows } = await query<{ generation: number; position: Position | null; complete: boolean }>(`SELECT generation, position, complete FROM ${ROW}`, [VERSION, 'live']);
-    return rows[0] && { ...rows[0], position: rows[0].position ?? undefined };
+    const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW}`, [VERSION, 'live']);
+    return rows[0]?.position ?? undefined;
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
@@ -40,13 +31,6 @@ export async function readState(query: Client['query']): Promise<CopyState | und
 export function createFollower(databaseUrl: string) {
   const closing = new AbortController();
   const waiters = createPositionWaiters();
-  let state: CopyState | undefined;
-
-  function know(news: CopyState | undefined): void {
-    state = news;
-    if (news?.position === undefined) waiters.reset();
-    else waiters.pass(news.position);
-  }
 
   function hear(payload: string, client: Client): void {
     if (payload !== '') waiters.pass(payload as Position);
@@ -54,12 +38,14 @@ export function createFollower(databaseUrl: string) {
   }
 
   async function look(client: Client): Promise<void> {
-    know(await readState(client.query.bind(client) as Client['query']));
+    const position = await readPosition(client);
+    if (position === undefined) waiters.reset();
+    else waiters.pass(position);
   }
 
   /** One connection, until it breaks or the follower is closed. Errors: what pg throws. */
   async function follow(onConnected: () => void): Promise<void> {
-    const { client, ended, close } = await connect(databaseUrl, { statementMs: STATEMENT_MS });
+    const { client, ended, close } = await connect(databaseUrl, { name: 'turnlog listener', statementMs: STATEMENT_MS });
     try {
       client.on('notification', ({ payload = '' }) => hear(payload, client));
       await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION)})`);
@@ -89,9 +75,6 @@ export function createFollower(databaseUrl: string) {
   const following = followForEver();
 
   return {
-    /** What was last known of the live copy. */
-    state: () => state,
-    know,
     waitUntilPassed: (position: Position, timeoutMs: number): Promise<boolean> => (closing.signal.aborted ? Promise.resolve(false) : waiters.wait(position, timeoutMs)),
     async close(): Promise<void> {
       closing.abort();
@@ -100,5 +83,3 @@ export function createFollower(databaseUrl: string) {
     },
   };
 }
-
-export type Follower = ReturnType<typeof createFollower>;

@@ -2,8 +2,9 @@ import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts'
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { awaitWriterSession } from '../writerSession.ts';
-import { dropOlderVersions, dropRetired, ensureCopy, markComplete, VERSION } from './copies.ts';
+import { completeFirstCopy, dropRetired, ensureCopy, VERSION } from './copies.ts';
 import { openCopyWriter } from './copyWriter.ts';
+import { dropOlderVersions } from './olderVersions.ts';
 
 interface Options {
   databaseUrl: string;
@@ -18,7 +19,7 @@ interface Options {
  * Resolves undefined when the signal aborted first. Errors: `store_unavailable` when the server went away just then.
  */
 export async function openPostgresProjectionStore({ databaseUrl, signal, onFailure = () => undefined }: Options): Promise<ActiveProjectionStore | undefined> {
-  const session = await awaitWriterSession({ databaseUrl, lock: writerLock(VERSION, 'live'), signal, onFailure });
+  const session = await awaitWriterSession({ databaseUrl, name: 'turnlog projector', lock: writerLock(VERSION, 'live'), signal, onFailure });
   if (!session) return undefined;
   try {
     await guarded(() => session.run((client) => ensureCopy(client, 'live')));
@@ -29,7 +30,7 @@ export async function openPostgresProjectionStore({ databaseUrl, signal, onFailu
       complete: () =>
         guarded(() =>
           session.run(async (client) => {
-            await markComplete(client);
+            await completeFirstCopy(client);
             await dropRetired(client);
             await dropOlderVersions(client);
           }),

@@ -1,10 +1,8 @@
 import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
 import type { Rows, TableName } from '../../../shared/projections/rows.ts';
-import { schemaOf, VERSION } from './copies.ts';
+import { LIVE, VERSION } from './copies.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './tables.ts';
-
-const LIVE = schemaOf('live');
 
 type Reader = ReturnType<typeof createReader>;
 

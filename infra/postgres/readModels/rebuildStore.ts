@@ -6,8 +6,9 @@ import { connect, transaction } from '../connection.ts';
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { tryWriterSession } from '../writerSession.ts';
-import { dropOlderVersions, dropRetired, ensureCopy, ROW, switchCopies, VERSION } from './copies.ts';
+import { dropRetired, ensureCopy, ROW, switchCopies, VERSION } from './copies.ts';
 import { openCopyWriter } from './copyWriter.ts';
+import { dropOlderVersions } from './olderVersions.ts';
 
 /** How long the switch may hold up the projector while the new copy applies the last events. */
 const SWITCH_LIMIT_MS = 15_000;
@@ -24,7 +25,7 @@ async function holdLive(client: Client): Promise<Position | undefined> {
  * Errors: `data_folder_in_use` when another rebuild is at work, `store_unavailable`.
  */
 export async function openPostgresRebuildStore({ databaseUrl }: { databaseUrl: string }): Promise<RebuildStore> {
-  const session = await tryWriterSession({ databaseUrl, lock: writerLock(VERSION, 'building') });
+  const session = await tryWriterSession({ databaseUrl, name: 'turnlog rebuild', lock: writerLock(VERSION, 'building') });
   if (!session) throw new TurnlogError('data_folder_in_use', 'Another rebuild of the read models in this database is running.');
   try {
     // Nobody reads the copy before the switch, whose commit flushes all that was written before: these commits need not.
@@ -36,7 +37,7 @@ export async function openPostgresRebuildStore({ databaseUrl }: { databaseUrl: s
       lost: session.lost,
       publish: (reach) =>
         guarded(async () => {
-          const { client, close } = await connect(databaseUrl, { statementMs: SWITCH_LIMIT_MS });
+          const { client, close } = await connect(databaseUrl, { name: 'turnlog rebuild', statementMs: SWITCH_LIMIT_MS });
           try {
             await ensureCopy(client, 'live');
             await transaction(client, async () => {

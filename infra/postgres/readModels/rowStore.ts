@@ -29,8 +29,6 @@ function* jsonArrays(rows: Iterable<object>): Generator<string> {
 
 /** Applies planned events to the rows of one copy of the read models, inside the transaction that the caller has open. */
 export function createRowStore(client: Client, schema: string) {
-  const sql = Object.fromEntries(tableNames.map((table) => [table, tableSql(schema, table)])) as Record<TableName, ReturnType<typeof tableSql>>;
-
   async function parkedAmong(plan: readonly PlannedEvent[]): Promise<Set<string>> {
     const streams = [...new Set(plan.map(({ stored }) => stored.stream))];
     const { rows } = await client.query<{ stream: string }>(`SELECT stream FROM ${schema}.parked_streams WHERE stream = ANY($1)`, [streams]);
@@ -52,7 +50,7 @@ export function createRowStore(client: Client, schema: string) {
     for (const [table, keys] of wanted) {
       const names = keyOf(table);
       const json = JSON.stringify(keys.map(({ key }) => Object.fromEntries(names.map((name, index) => [name, key[index]]))));
-      const found = await client.query<Rows[TableName] & Record<string, unknown>>(sql[table].load, [json]);
+      const found = await client.query<Rows[TableName] & Record<string, unknown>>(tableSql(schema, table).load, [json]);
       for (const row of found.rows) (rows[table] as Map<string, Rows[TableName]>).set(rowId(names.map((name) => row[name]) as unknown as RowKey), row);
     }
     return rows;
@@ -63,7 +61,7 @@ export function createRowStore(client: Client, schema: string) {
     if (plan.length === 0) return [];
     const parkedBefore = await parkedAmong(plan);
     const { dirty, parked } = fold(plan, await load(plan), parkedBefore);
-    for (const table of tableNames) for (const json of jsonArrays(dirty[table].values())) await client.query(sql[table].save, [json]);
+    for (const table of tableNames) for (const json of jsonArrays(dirty[table].values())) await client.query(tableSql(schema, table).save, [json]);
     await park(parked);
     return parked;
   }
@@ -93,3 +91,5 @@ export function createRowStore(client: Client, schema: string) {
 
   return { applyTogether, applyOneByOne };
 }
+
+export type RowStore = ReturnType<typeof createRowStore>;

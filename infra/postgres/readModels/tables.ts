@@ -47,6 +47,8 @@ export const columnsOf = (table: TableName): string => Object.keys(TABLES[table]
 /** The names of a table's key columns, in the order of `RowKey`. */
 export const keyOf = (table: TableName): readonly string[] => TABLES[table].key;
 
+const typed = (entries: readonly [string, string][]): string => entries.map(([name, type]) => `${name} ${type}`).join(', ');
+
 /**
  * The SQL that loads and saves many rows of one table in one statement. Their one parameter is a JSON array: of objects with
  * the key's columns, and of rows. JSON, because both sides write and parse it natively, whatever the columns' types.
@@ -55,7 +57,6 @@ export function tableSql(schema: string, table: TableName): { load: string; save
   const { key, columns } = TABLES[table];
   const types = Object.entries(columns);
   const names = types.map(([name]) => name);
-  const typed = (entries: [string, string][]): string => entries.map(([name, type]) => `${name} ${type}`).join(', ');
   const isKey = (name: string): boolean => (key as readonly string[]).includes(name);
   return {
     load: `SELECT ${columnsOf(table)} FROM ${schema}.${table} JOIN json_to_recordset($1::json) AS wanted(${typed(types.filter(([name]) => isKey(name)))}) USING (${key.join(', ')})`,

@@ -1,0 +1,17 @@
+import { afterAll } from '@jest/globals';
+import { openPostgresInstances } from '../../infra/postgres/instances.ts';
+import { createTestDatabase } from '../support/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
+import { instancesContract } from './instances.ts';
+
+const server = await startPostgresServer();
+
+if (server) {
+  instancesContract('PostgreSQL', async () => {
+    const database = await createTestDatabase(server.url);
+    return { open: () => openPostgresInstances({ databaseUrl: database.url, beatMs: 50 }), dispose: database.drop };
+  });
+  afterAll(server.close);
+} else {
+  withoutPostgres('PostgreSQL instances');
+}

@@ -1,0 +1,90 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, expect, test } from '@jest/globals';
+import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import { createTestDatabase, cutConnections } from '../support/postgresDatabase.ts';
+import { appendSession, foundAndDue } from '../support/postgresFaults.ts';
+import { startPostgresProcess } from '../support/postgresProcess.ts';
+import { startPostgresProjector } from '../support/postgresProjector.ts';
+import { withoutPostgres } from '../support/postgresServer.ts';
+import { temporaryFolder } from '../support/sqliteEventStore.ts';
+
+const KILLS = 8;
+const CUTS = 20;
+const WRITERS = 8;
+const SOON = 30_000;
+const server = await startPostgresProcess();
+
+async function underLoad(disturb: (written: (count: number) => Promise<void>) => Promise<void>, databaseUrl: string): Promise<void> {
+  const folder = await temporaryFolder();
+  const log = await openSqliteEventStore({ folder });
+  const projector = startPostgresProjector({ log, databaseUrl });
+  const readModels = openPostgresReadModels({ databaseUrl });
+  const state = { over: false, sessions: 0, last: '' as Position, unexpected: [] as unknown[] };
+
+  /** Writes, and asks what is there: the answer is rows or that the store is unavailable, never anything else. */
+  async function write(): Promise<void> {
+    while (!state.over) {
+      state.last = await appendSession(log, (state.sessions += 1));
+      await readModels.findSession('session_000001').catch((error: unknown) => isTurnlogError(error, 'store_unavailable') || state.unexpected.push(error));
+    }
+  }
+  const written = async (count: number): Promise<void> => {
+    const goal = state.sessions + count;
+    while (state.sessions < goal) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  const writing = Array.from({ length: WRITERS }, write);
+  try {
+    await disturb(async (count) => {
+      await written(count);
+      expect(await readModels.waitUntilPassed(state.last, SOON)).toBe(true);
+      const { found, due } = await foundAndDue(databaseUrl, log);
+      expect(found).toEqual(due);
+      await written(Math.ceil(Math.random() * count));
+    });
+    state.over = true;
+    await Promise.all(writing);
+    expect(await readModels.waitUntilPassed((await log.head())!, SOON)).toBe(true);
+    const { found, due } = await foundAndDue(databaseUrl, log);
+    expect(found).toEqual(due);
+    expect(found.sessions).toHaveLength(state.sessions);
+    expect(state.unexpected).toEqual([]);
+  } finally {
+    state.over = true;
+    await Promise.all(writing);
+    await readModels.close();
+    await projector.stop();
+    await log.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+if (server) {
+  const database = async (): Promise<string> => (await createTestDatabase(server.url)).url;
+  afterAll(server.close);
+
+  test('rows and checkpoint fit each other whenever the server is killed under load, and all recover by themselves', async () => {
+    await underLoad(async (written) => {
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        await written(200);
+        await server.kill();
+        await server.start();
+      }
+    }, await database());
+  }, 180_000);
+
+  test('rows and checkpoint fit each other whenever connections are cut under load', async () => {
+    const databaseUrl = await database();
+    await underLoad(async (written) => {
+      for (let cut = 0; cut < CUTS; cut += 1) {
+        await written(40);
+        await cutConnections(databaseUrl, (['projector', 'listener', 'queries'] as const)[cut % 3]!);
+      }
+    }, databaseUrl);
+  }, 180_000);
+} else {
+  withoutPostgres('PostgreSQL restarts');
+}
