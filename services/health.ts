@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunContext } from '../shared/commands/run/context.ts';
+import type { EventStore } from '../shared/ports/eventStore.ts';
 import type { Health } from '../shared/queries/health.ts';
 import type { Availability } from './api/context.ts';
-import type { Turnlog } from './wire.ts';
+import type { Turnlog } from './turnlog.ts';
 
 const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   starting: 'The service is starting; its read models are being brought up to date.',
@@ -12,7 +12,7 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
 const STORE_LIMIT_MS = 1_000;
 
 /** Whether the event store answers in time. */
-async function storeAnswers({ store }: RunContext): Promise<boolean> {
+async function storeAnswers(store: EventStore): Promise<boolean> {
   const limit = new AbortController();
   const tooLate = sleep(STORE_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
   const answered = await Promise.race([store.head().then(() => true, () => false), tooLate]);
@@ -20,12 +20,11 @@ async function storeAnswers({ store }: RunContext): Promise<boolean> {
   return answered;
 }
 
-/** Asks the parts whether requests can be served. */
-export async function checkHealth({ context, projector, relay }: Turnlog, availability: Availability): Promise<Health> {
-  const caughtUp = projector.caughtUp();
-  const runs_in_flight = context.inFlight.count();
-  if (availability !== 'up') return { ready: false, reason: REASONS[availability], projection: { caught_up: caughtUp, parked_streams: [] }, runs_in_flight };
-  const projection = { caught_up: caughtUp, parked_streams: await context.readModels.listParkedStreams() };
-  if (!(await storeAnswers(context))) return { ready: false, reason: 'The event store does not answer.', projection, runs_in_flight };
-  return { ready: true, projection, runs_in_flight, ...(relay && { relay: await relay.health() }) };
+/** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
+export async function checkHealth({ store, api, projection, projector, relay }: Turnlog, availability: Availability): Promise<Health> {
+  const runs = api && { runs_in_flight: api.inFlight.count() };
+  if (availability !== 'up') return { ready: false, reason: REASONS[availability], ...runs };
+  const readModels = projection && { projection: await projection() };
+  if (!(await storeAnswers(store))) return { ready: false, reason: 'The event store does not answer.', ...readModels, ...runs };
+  return { ready: true, ...readModels, ...runs, ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { interruptIfOrphaned } from '../shared/commands/run/interruptTurn.ts';
+import { interruptOrphans } from '../shared/commands/run/interruptTurn.ts';
 import { issueKey, openAccount } from '../shared/commands/accounts.ts';
 import { untilVisible, type CommandContext } from '../shared/commands/context.ts';
 import type { RunContext } from '../shared/commands/run/context.ts';
@@ -10,14 +10,14 @@ import type { ProgressFeed } from '../shared/projections/progress.ts';
 
 const STORE_PAUSE_MS = 1_000;
 
-/** Does work of the start that needs the event store, again and again while that is away. Errors: the work's own, the signal's reason. */
+/** Does work of the start that needs a store, again and again while that is away. Errors: the work's own, the signal's reason. */
 export async function onceStoreAnswers<Result>(work: () => Promise<Result>, logger: Logger, signal: AbortSignal): Promise<Result> {
   for (;;) {
     try {
       return await work();
     } catch (error) {
       if (!isTurnlogError(error, 'store_unavailable') || !error.retriable) throw error;
-      logger.warn({ err: error }, 'the event store is away; the start goes on when it is back');
+      logger.warn({ err: error }, 'a store is away; the start goes on when it is back');
       await sleep(STORE_PAUSE_MS, undefined, { signal }).catch(() => {
         throw signal.reason;
       });
@@ -37,23 +37,38 @@ export function untilCaughtUp(progress: ProgressFeed, signal: AbortSignal): Prom
   });
 }
 
+/** The same for read models that another process may keep up to date. Errors: the signal's reason. */
+export async function untilShown({ store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>, signal: AbortSignal): Promise<void> {
+  const head = await onceStoreAnswers(() => store.head(), logger, signal);
+  if (head !== undefined) while (!(await readModels.waitUntilPassed(head, STORE_PAUSE_MS))) signal.throwIfAborted();
+  // Where the log is empty there is nothing to pass, but the first copy of the read models may still have to be made.
+  await onceStoreAnswers(() => readModels.listParkedStreams(), logger, signal);
+}
+
 /**
- * Closes the turns that a crash of this instance left open; every later query shows them so. A session that can't be read
- * is left alone and logged: it must not keep the service from starting. Errors: `store_unavailable`.
+ * Closes the turns that a crash of this instance left open; every later query shows them so. Errors: `store_unavailable`.
  */
 export async function recoverOpenTurns(context: RunContext): Promise<void> {
   const open = await context.readModels.listOpenTurns();
   if (open.length === 0) return;
-  for (const turn of open) {
-    await interruptIfOrphaned(context, turn).catch((error: unknown) => {
-      if (isTurnlogError(error)) throw error;
-      context.logger.error({ err: error, session_id: turn.session_id, turn: turn.turn }, 'an open turn could not be closed, because its session can not be read');
-    });
-  }
+  await interruptOrphans(context, open);
   const head = await context.store.head();
   if (head !== undefined) await untilVisible(context, head);
   context.logger.warn({ turns: open.length }, 'turns were open: those that a crash left behind are marked as interrupted');
 }
+
+/**
+ * The account of the first key. Every replica of a first start names the same one, so that they can't open one each: the
+ * first to append opens it, and the others find it open.
+ */
+const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
+
+/** Undefined where another replica came first. Errors: those of EventStore.append. */
+const unlessDone = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
+  work.catch((error: unknown) => {
+    if (isTurnlogError(error, 'invalid_request')) return undefined;
+    throw error;
+  });
 
 /**
  * Where no key was ever issued: opens the account `default` and issues it a key with every scope, the operator's own or a
@@ -61,9 +76,10 @@ export async function recoverOpenTurns(context: RunContext): Promise<void> {
  */
 export async function bootstrap(context: CommandContext, operatorsKey: string | undefined): Promise<string | undefined> {
   if (await context.readModels.hasApiKeys()) return undefined;
-  const actor = { account_id: context.ids.typeId('acct'), key_id: 'operator', request_id: 'bootstrap' };
-  await openAccount(context, actor, 'default');
-  const { api_key, position } = await issueKey(context, actor, { name: 'bootstrap', scopes: SCOPES, expiresAt: null, apiKey: operatorsKey });
-  if (position !== undefined) await untilVisible(context, position);
-  return api_key;
+  const actor = { account_id: FIRST_ACCOUNT, key_id: 'operator', request_id: 'bootstrap' };
+  await unlessDone(openAccount(context, actor, 'default'));
+  const issued = await unlessDone(issueKey(context, actor, { name: 'bootstrap', scopes: SCOPES, expiresAt: null, apiKey: operatorsKey }));
+  const written = issued?.position ?? (await context.store.head());
+  if (written !== undefined) await untilVisible(context, written);
+  return issued?.api_key;
 }

@@ -3,6 +3,7 @@ import { parseConfig } from '../shared/config.ts';
 import { createLogger } from '../shared/logger.ts';
 import { banner } from './banner.ts';
 import { reportFailure } from './reportFailure.ts';
+import { chooseServices } from './serviceNames.ts';
 import { startService } from './startService.ts';
 
 /** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once, as a person at a keyboard expects. */
@@ -14,7 +15,7 @@ function onStopSignal(): AbortSignal {
 
 async function serveUntil(stopped: AbortSignal): Promise<void> {
   const config = parseConfig(process.env);
-  const service = await startService(config, createLogger(config.LOG_LEVEL), stopped);
+  const service = await startService(config, createLogger(config.LOG_LEVEL), { services: chooseServices(process.argv.slice(2), config), signal: stopped });
   // Compiled code makes the next start faster and smaller, also when this process is killed; does nothing where no cache is on.
   flushCompileCache();
   process.stdout.write(banner(service, config.BOOTSTRAP_API_KEY !== undefined));

@@ -12,6 +12,7 @@ export const ConfigSchema = Type.Object({
   PORT: Type.Integer({ default: 3000, minimum: 0, maximum: 65535, description: 'Port to listen on; 0 takes a free one' }),
   DATA_DIR: Type.String({ default: './data', description: 'Folder of the embedded event store and read models' }),
   EVENTSTOREDB_URL: Type.Optional(Type.String({ pattern: '^esdb(\\+discover)?://', description: 'Connection string of an EventStoreDB or KurrentDB cluster that keeps the log instead of the embedded store' })),
+  DATABASE_URL: Type.Optional(Type.String({ pattern: '^postgres(ql)?://', description: 'Connection string of a PostgreSQL database that keeps the read models, so that any number of processes can share them; needs EVENTSTOREDB_URL' })),
   OPENAI_API_KEY: Type.Optional(Type.String({ description: 'Key of the provider `openai`; set alone, it offers a set of OpenAI models' })),
   OPENAI_BASE_URL: Type.Optional(Type.String({ pattern: '^https?://', description: 'Base URL of the provider `openai`, for any OpenAI-compatible server' })),
   MODELS_FILE: Type.Optional(Type.String({ description: 'JSON file with the providers and models to offer' })),
@@ -35,7 +36,7 @@ export const ConfigSchema = Type.Object({
   RUN_WAIT_MS: Type.Integer({ default: 30_000, minimum: 0, maximum: 3_600_000, description: 'How long a run waits for another run of its session before it answers 409 `session_busy`' }),
   VISIBILITY_WAIT_MS: Type.Integer({ default: 2_000, minimum: 0, maximum: 60_000, description: 'How long a write waits for the read models to show it before it is answered all the same' }),
   SHUTDOWN_GRACE_MS: Type.Integer({ default: 10_000, minimum: 0, maximum: 600_000, description: 'How long a shut-down lets runs in flight finish' }),
-});
+}, { dependentRequired: { DATABASE_URL: ['EVENTSTOREDB_URL'] } });
 export type Config = Static<typeof ConfigSchema>;
 
 const validate = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false }).compile<Config>(ConfigSchema);
@@ -49,7 +50,8 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   if (validate(given)) return given;
   const details: Record<string, ErrorDetail> = {};
   for (const { instancePath, message, params } of validate.errors ?? []) {
-    const name = instancePath.slice(1);
+    // An option that another one needs has no place of its own.
+    const name = instancePath.slice(1) || String(params['missingProperty']);
     const allowed = Array.isArray(params['allowedValues']) ? `: ${params['allowedValues'].join(', ')}` : '';
     details[name] = { message: `${message ?? 'is not valid'}${allowed}`, path: name };
   }

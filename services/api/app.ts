@@ -1,23 +1,43 @@
 import Koa from 'koa';
-import type { ApiContext } from './context.ts';
+import type { ApiContext, ProcessContext } from './context.ts';
+import { sendData } from './envelope.ts';
 import { accessLog } from './middleware/accessLog.ts';
 import { closeWhenStopping } from './middleware/closeWhenStopping.ts';
 import { answerErrors } from './middleware/errors.ts';
 import { requestId } from './middleware/requestId.ts';
 import { requireHost } from './middleware/requireHost.ts';
+import { presentHealth } from './presenters/health.ts';
 import { createRouter } from './router.ts';
 import { routes } from './routes/index.ts';
+import { LIVE } from './schemas/health.ts';
 
-/** The API as a Koa application: its middleware in order. It needs no port to be tested. */
-export function createApp(api: ApiContext): Koa {
+/** What every process answers requests with, in order: all but the answers themselves. */
+function createBareApp({ ids, logger, availability }: ProcessContext): Koa {
   const app = new Koa();
-  app.use(requestId(api.ids));
-  app.use(accessLog(api.logger));
-  app.use(closeWhenStopping(api.availability));
-  app.use(answerErrors(api.logger));
+  app.use(requestId(ids));
+  app.use(accessLog(logger));
+  app.use(closeWhenStopping(availability));
+  app.use(answerErrors(logger));
   app.use(requireHost);
-  for (const middleware of createRouter(api, routes)) app.use(middleware);
   // Only a client that went away while its answer was written ends here.
-  app.on('error', (error: Error) => api.logger.debug({ err: error }, 'an answer could not be delivered'));
+  app.on('error', (error: Error) => logger.debug({ err: error }, 'an answer could not be delivered'));
+  return app;
+}
+
+/** The API as a Koa application. It needs no port to be tested. */
+export function createApp(api: ApiContext): Koa {
+  const app = createBareApp(api);
+  for (const middleware of createRouter(api, routes)) app.use(middleware);
+  return app;
+}
+
+/** What a process answers that does not serve the API: whether it lives, and whether it can do its work. */
+export function createHealthApp(context: ProcessContext): Koa {
+  const app = createBareApp(context);
+  app.use(async (ctx) => {
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return;
+    if (ctx.path === '/health/live') sendData(ctx, LIVE);
+    if (ctx.path === '/health/ready') sendData(ctx, presentHealth(await context.health()));
+  });
   return app;
 }

@@ -7,13 +7,17 @@ import type { Config } from '../../shared/config.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
-import type { ReadModels } from '../../shared/ports/readModels.ts';
+import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
 import { createProgressSource } from '../../shared/projections/progress.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuildReadModels.ts';
 import { runProjection } from '../projector/runProjection.ts';
-import { openEventStore, readModelsFolder } from '../eventStore.ts';
+import { prepareDataFolder } from '../dataFolder.ts';
+import { openEventStore, readModelsFolder, type Place } from '../eventStore.ts';
+import { untilShown } from '../lifecycle.ts';
+import { startProjector } from '../projector/startProjector.ts';
 import { openReplayPublisher } from '../publisher.ts';
-import { prepareDataFolder, systemClock } from '../wire.ts';
+import { becomeActive, openReadModels, openRebuildStore } from '../postgres.ts';
+import { systemClock } from '../runContext.ts';
 
 /** A store by its name: a connection string, or the data folder of an embedded one. Errors: those of its adapter. */
 export const openNamedStore = (name: string, logger: Logger): Promise<EventStore> =>
@@ -30,13 +34,10 @@ export interface Operator extends AccountCommandContext {
   close: () => Promise<void>;
 }
 
-/** Opens the configured store for operator commands. Errors: `store_unavailable`, `invalid_request`. */
-export async function openOperator(config: Config, logger: Logger): Promise<Operator> {
-  const place = { dataFolder: prepareDataFolder(config.DATA_DIR), eventStoreDbUrl: config.EVENTSTOREDB_URL };
-  const folder = readModelsFolder(place);
-  const store = await openEventStore(place, logger);
-  let readModels: Promise<ReadModels> | undefined;
+type Storage = Pick<Operator, 'readModels'> & { openRebuildStore: () => Promise<RebuildStore> };
 
+/** Read models in the data folder. */
+function inFolder(store: EventStore, folder: string, logger: Logger): Storage {
   async function openUpToDate(): Promise<ReadModels> {
     const progress = createProgressSource();
     const caughtUp = new AbortController();
@@ -50,12 +51,35 @@ export async function openOperator(config: Config, logger: Logger): Promise<Oper
     return openSqliteReadModels({ folder, progress });
   }
 
+  return { readModels: openUpToDate, openRebuildStore: () => openSqliteRebuildStore({ folder }) };
+}
+
+/** Read models in PostgreSQL: this process stands by for the projector until they are up to date. */
+function inDatabase(store: EventStore, databaseUrl: string, logger: Logger): Storage {
+  async function openUpToDate(): Promise<ReadModels> {
+    const readModels = await openReadModels(databaseUrl);
+    const projector = startProjector({ log: store, becomeActive: becomeActive(databaseUrl, logger), clock: systemClock, logger });
+    await untilShown({ store, readModels, logger }, new AbortController().signal);
+    await projector.close();
+    return readModels;
+  }
+
+  return { readModels: openUpToDate, openRebuildStore: () => openRebuildStore(databaseUrl) };
+}
+
+/** Opens the configured store for operator commands. Errors: `store_unavailable`, `invalid_request`. */
+export async function openOperator(config: Config, logger: Logger): Promise<Operator> {
+  const { DATABASE_URL, EVENTSTOREDB_URL } = config;
+  const place: Place = { dataFolder: DATABASE_URL === undefined ? prepareDataFolder(config.DATA_DIR) : '', eventStoreDbUrl: EVENTSTOREDB_URL };
+  const store = await openEventStore(place, logger);
+  const storage = DATABASE_URL === undefined ? inFolder(store, readModelsFolder(place), logger) : inDatabase(store, DATABASE_URL, logger);
+  let readModels: Promise<ReadModels> | undefined;
   return {
     store,
     clock: systemClock,
     ids: typeIds,
-    readModels: () => (readModels ??= openUpToDate()),
-    rebuild: async (signal, onProgress) => rebuildReadModels({ log: store, store: await openSqliteRebuildStore({ folder }), signal, onProgress, logger }),
+    readModels: () => (readModels ??= storage.readModels()),
+    rebuild: async (signal, onProgress) => rebuildReadModels({ log: store, store: await storage.openRebuildStore(), signal, onProgress, logger }),
     replayPublisher: (topic) => openReplayPublisher(config, logger, topic),
     close: async () => {
       await (await readModels)?.close();

@@ -1,13 +1,13 @@
 import type { Worker } from 'node:worker_threads';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createProgressSource, type ProgressFeed, type ProjectionProgress } from '../../shared/projections/progress.ts';
+import { createProgressSource, type ProgressFeed } from '../../shared/projections/progress.ts';
 import { CLOSE, type ProjectorMessage } from './messages.ts';
+import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './runProjection.ts';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
 const CLOSE_LIMIT_MS = 5000;
-const PROGRESS_LINE_MS = 1000;
 
 /**
  * For the worker's `resourceLimits`. V8 collects the more eagerly the smaller its limits are: after catching up with a long
@@ -30,20 +30,6 @@ interface ThreadOptions {
   /** Starts thread.ts: `() => new Worker(new URL('./projector/thread.ts', import.meta.url), { workerData: place, resourceLimits: THREAD_LIMITS })`. */
   spawn: () => Worker;
   logger: ProjectorLogger;
-}
-
-/** Logs how catching up goes on, at most a line each second, and its end. */
-function progressLines(logger: ProjectorLogger): (progress: ProjectionProgress) => void {
-  let lastLine = performance.now();
-  let begun = false;
-  return ({ caughtUp, percent, generation }) => {
-    if (caughtUp && begun) logger.info({ generation }, 'The read models are complete');
-    if (caughtUp) begun = false;
-    if (caughtUp || performance.now() - lastLine < PROGRESS_LINE_MS) return;
-    lastLine = performance.now();
-    begun = true;
-    logger.info({ generation, percent: Math.floor(percent) }, `The read models are being rebuilt: ${Math.floor(percent)} %`);
-  };
 }
 
 /** The end of a worker, with its error if it had one. */
@@ -77,7 +63,7 @@ export async function startProjectorThread({ spawn, logger }: ThreadOptions): Pr
     }
     pause = FIRST_PAUSE_MS;
     behindSince = message.progress.caughtUp ? undefined : (behindSince ?? performance.now());
-    for (const parked of message.parked) logger.error(parked, `The stream ${parked.stream} was parked: an event can't be applied to the read models`);
+    logParked(logger, message.parked);
     logProgress(message.progress);
     source.publish(message.progress);
   }

@@ -24,6 +24,9 @@ export interface OpenTurn {
   session_id: string;
   account_id: string;
   turn: number;
+  /** The instance that runs it, and when it gives up at the latest. */
+  owner: string;
+  deadline: string;
 }
 
 /** All queries reject with `store_unavailable` when the read models can't be reached, or are not caught up for the first time yet. */

@@ -43,8 +43,8 @@ export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChang
   const change = (found: TurnRow | undefined): TurnRow => {
     if (event.type === 'session.turn_started.v1') {
       absent(found, 'turn');
-      const { input, model } = event.data;
-      return { session_id, turn, status: 'running', input, output: null, model, tool_used: '', tool_calls: [], tokens: null, error: null, started_at: at, ended_at: null, revision };
+      const { input, model, owner, deadline } = event.data;
+      return { session_id, turn, status: 'running', input, output: null, model, tool_used: '', tool_calls: [], tokens: null, error: null, started_at: at, ended_at: null, owner, deadline, revision };
     }
     const row = present(found, 'turn');
     if (row.status !== 'running') throw new Error(`turn ${turn} has ended already`);

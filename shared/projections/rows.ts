@@ -67,6 +67,9 @@ export interface TurnRow extends Applied {
   error: { code: string; message: string } | null;
   started_at: string;
   ended_at: string | null;
+  /** The instance that runs it, and when it gives up at the latest. */
+  owner: string;
+  deadline: string;
 }
 
 export interface Rows {

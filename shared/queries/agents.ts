@@ -4,7 +4,7 @@ import type { AgentRow } from '../projections/rows.ts';
 import { pageOf, type PageOf } from './page.ts';
 
 /** The account's agent of that id. Errors: `agent_not_found`, the same for an unknown id and for another account's agent. */
-export async function findOwnAgent(readModels: ReadModels, accountId: string, agentId: string): Promise<AgentRow> {
+export async function findOwnAgent(readModels: Pick<ReadModels, 'findAgent'>, accountId: string, agentId: string): Promise<AgentRow> {
   const agent = await readModels.findAgent(agentId);
   if (!agent || agent.account_id !== accountId) throw new TurnlogError('agent_not_found', 'There is no such agent.');
   return agent;

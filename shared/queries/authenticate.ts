@@ -15,7 +15,7 @@ const NO_HASH = hashApiKey('');
 const isExpired = (expiresAt: string | null, now: number): boolean => expiresAt !== null && Date.parse(expiresAt) <= now;
 
 /** Who presents this key. Errors: `unauthorized` for a missing, unknown, wrong, revoked or expired one, without telling which. */
-export async function authenticate(readModels: ReadModels, apiKey: string | undefined, now: number): Promise<Principal> {
+export async function authenticate(readModels: Pick<ReadModels, 'findApiKey'>, apiKey: string | undefined, now: number): Promise<Principal> {
   const presented = apiKey ?? '';
   const key = await readModels.findApiKey(claimedKeyId(presented));
   const matches = sameHash(key?.hash ?? NO_HASH, hashApiKey(presented));

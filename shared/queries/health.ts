@@ -11,18 +11,32 @@ export interface RelayHealth {
   lag_ms: number | null;
 }
 
-/** Whether the service can answer, and what it would tell an operator. */
+/** What a projector that takes turns with others tells an operator. */
+export interface ProjectorHealth {
+  /** `standing_by` while another projector is the active one, or none can be. */
+  state: 'standing_by' | 'active';
+  /** The events that it has still to apply, counted up to 10,000, and the age of the oldest; null where it doesn't know. */
+  lag_events: number | null;
+  lag_ms: number | null;
+}
+
+/** How the read models are. */
+export interface ProjectionHealth {
+  /** True once the read models have shown everything there was. */
+  caught_up: boolean;
+  /** Streams that a projection could not follow; everything else goes on. */
+  parked_streams: ParkedStream[];
+}
+
+/** Whether a process can do its work, and what it would tell an operator. What is not its own is absent. */
 export interface Health {
   ready: boolean;
   /** One sentence on why it is not ready. */
   reason?: string;
-  projection: {
-    /** True once the read models have shown everything there was. */
-    caught_up: boolean;
-    /** Streams that a projection could not follow; everything else goes on. */
-    parked_streams: ParkedStream[];
-  };
-  runs_in_flight: number;
+  projection?: ProjectionHealth;
+  runs_in_flight?: number;
+  /** Where it projects, in turn with others. */
+  projector?: ProjectorHealth;
   /** Where events are relayed. */
   relay?: RelayHealth;
 }

@@ -139,7 +139,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(turns[0]).toEqual({
         session_id: 'session_1', turn: 1, status: 'completed', input: 'question 1', output: 'answer 1', model: 'gpt-4o-2026', tool_used: 'calculator',
         tool_calls: [{ round: 1, call_id: 'call_1', tool: 'calculator', arguments: '{"expression":"12*34"}', result: '408', is_error: false, duration_ms: 3 }],
-        tokens: { prompt: 9, completion: 3, total: 12 }, error: null, started_at: at(1), ended_at: at(3), revision: 3,
+        tokens: { prompt: 9, completion: 3, total: 12 }, error: null, started_at: at(1), ended_at: at(3), owner: 'instance-1', deadline: at(600), revision: 3,
       });
       expect(turns[1]?.error).toEqual({ code: 'model_error', message: 'No.' });
       expect(await fixture.readModels.listTurns('session_1', { limit: 1, after: 1 })).toEqual([turns[1]]);
@@ -149,8 +149,8 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     test('lists the turns whose end is not recorded', async () => {
       await apply(startSession('session_1'), record('session-session_1', turnStarted(1)), startSession('session_2', 'agent_1', 'acct_2'), record('session-session_2', turnStarted(1), 'acct_2'));
       expect(await fixture.readModels.listOpenTurns()).toEqual([
-        { session_id: 'session_1', account_id: 'acct_1', turn: 1 },
-        { session_id: 'session_2', account_id: 'acct_2', turn: 1 },
+        { session_id: 'session_1', account_id: 'acct_1', turn: 1, owner: 'instance-1', deadline: at(600) },
+        { session_id: 'session_2', account_id: 'acct_2', turn: 1, owner: 'instance-1', deadline: at(600) },
       ]);
       await apply(record('session-session_1', turnCompleted(1)));
       expect((await fixture.readModels.listOpenTurns()).map((row) => row.session_id)).toEqual(['session_2']);

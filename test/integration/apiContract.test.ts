@@ -174,7 +174,7 @@ describe('any answer', () => {
   test('that tells about the service itself needs no key', async () => {
     const stranger = apiClient(service.url, undefined);
     expect((await stranger.get('/health/live')).body).toEqual({ success: true, data: { status: 'live' }, status: 200 });
-    expect((await stranger.get('/health/ready')).body).toEqual({ success: true, data: { status: 'ready', projection: { caught_up: true, parked_streams: [] }, runs_in_flight: 0 }, status: 200 });
+    expect((await stranger.get('/health/ready')).body).toMatchObject({ success: true, data: { status: 'ready', projection: { caught_up: true, parked_streams: [] }, runs_in_flight: 0 }, status: 200 });
     expect((await stranger.get('/openapi.json')).body).toMatchObject({ openapi: '3.1.0' });
   });
 });

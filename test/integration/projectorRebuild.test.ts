@@ -45,8 +45,8 @@ function agentRows(file: string): unknown[] {
 test('a rebuild shows its progress and leaves one file, complete and without companions', async () => {
   const seen: RebuildProgress[] = [];
   expect(await rebuild((progress) => seen.push(progress))).toBe(true);
-  expect(files()).toEqual(['v1.1.db']);
-  expect(agentRows('v1.1.db')).toHaveLength(EVENTS / 3);
+  expect(files()).toEqual(['v2.1.db']);
+  expect(agentRows('v2.1.db')).toHaveLength(EVENTS / 3);
   expect(seen.length).toBeGreaterThan(2);
   expect(seen.map(({ percent }) => percent)).toEqual(seen.map(({ percent }) => percent).toSorted((a, b) => a - b));
   expect(seen.at(-1)).toMatchObject({ events: EVENTS, percent: 100, parked: 0 });
@@ -63,17 +63,17 @@ test('an interrupted rebuild is not published, and the next one goes on where it
     }, stop.signal),
   ).toBe(false);
   expect(before).toBeLessThan(EVENTS);
-  expect(files()).toEqual(['v1.1.building.db']);
+  expect(files()).toEqual(['v2.1.building.db']);
   let after = 0;
   expect(await rebuild(({ events }) => (after = events))).toBe(true);
   expect(before + after).toBe(EVENTS);
-  expect(files()).toEqual(['v1.1.db']);
-  expect(agentRows('v1.1.db')).toHaveLength(EVENTS / 3);
+  expect(files()).toEqual(['v2.1.db']);
+  expect(agentRows('v2.1.db')).toHaveLength(EVENTS / 3);
 });
 
 test('a rebuild killed at any moment leaves rows and checkpoint that fit each other, and the next one completes them', async () => {
   await rebuild(() => undefined);
-  const complete = agentRows('v1.1.db');
+  const complete = agentRows('v2.1.db');
   let interrupted = 0;
   for (const batches of [1, 2, 3, 4]) {
     const child = spawn('node', [fileURLToPath(new URL('../support/rebuildingProcess.ts', import.meta.url)), folder], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -91,8 +91,8 @@ test('a rebuild killed at any moment leaves rows and checkpoint that fit each ot
   }
   expect(interrupted).toBeGreaterThan(0);
   expect(await rebuild(() => undefined)).toBe(true);
-  const newest = files().filter((name) => /^v1\.\d+\.db$/.test(name)).at(-1) as string;
-  expect(newest).not.toBe('v1.1.db');
+  const newest = files().filter((name) => /^v2\.\d+\.db$/.test(name)).at(-1) as string;
+  expect(newest).not.toBe('v2.1.db');
   expect(agentRows(newest)).toEqual(complete);
 });
 
@@ -131,16 +131,16 @@ test('the next start takes the rebuilt copy and deletes what it replaces, files 
   await rebuild(() => undefined);
   await rebuild(() => undefined);
   await writeFile(join(folder, 'read-models', 'v0.7.db'), '');
-  expect(files()).toEqual(['v0.7.db', 'v1.1.db', 'v1.2.db']);
+  expect(files()).toEqual(['v0.7.db', 'v2.1.db', 'v2.2.db']);
   const projector = await startProjector(folder);
   try {
     expect(await projector.readModels.waitUntilPassed((await store.head())!, 20_000)).toBe(true);
     expect(await projector.readModels.agentListVersion('acct_1')).toMatch(/^2\./);
     await projector.readModels.waitUntilPassed(await appendAgents(store, EVENTS, EVENTS + 1), 20_000);
-    expect(existsSync(join(folder, 'read-models', 'v1.1.db'))).toBe(false);
+    expect(existsSync(join(folder, 'read-models', 'v2.1.db'))).toBe(false);
     expect(existsSync(join(folder, 'read-models', 'v0.7.db'))).toBe(false);
   } finally {
     await projector.close();
   }
-  expect(files()).toEqual(['v1.2.db']);
+  expect(files()).toEqual(['v2.2.db']);
 });

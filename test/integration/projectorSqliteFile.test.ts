@@ -23,14 +23,14 @@ const created = (id: string) => recordHistory().record({ stream: `agent-${id}` }
 test('only the owner may read the files', async () => {
   const store = await openSqliteProjectionStore({ folder });
   await store.apply([created('agent_1')], positionOf(1));
-  expect(['v1.1.db', 'v1.1.db-wal', 'v1.1.db-shm'].map((name) => statSync(fileOf(name)).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
+  expect(['v2.1.db', 'v2.1.db-wal', 'v2.1.db-shm'].map((name) => statSync(fileOf(name)).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
   expect(statSync(fileOf('')).mode & 0o777).toBe(0o700);
   await store.close();
 });
 
 test('a database that is locked for too long is store_unavailable: nothing changes, nothing is parked, and it works again later', async () => {
   const store = await openSqliteProjectionStore({ folder });
-  const other = new DatabaseSync(fileOf('v1.1.db'));
+  const other = new DatabaseSync(fileOf('v2.1.db'));
   other.exec('BEGIN IMMEDIATE');
   await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({ code: 'store_unavailable', retriable: true });
   other.exec('ROLLBACK');
@@ -43,7 +43,7 @@ test('a database that is locked for too long is store_unavailable: nothing chang
 
 test('rows and checkpoint change together or not at all', async () => {
   const store = await openSqliteProjectionStore({ folder });
-  const other = new DatabaseSync(fileOf('v1.1.db'));
+  const other = new DatabaseSync(fileOf('v2.1.db'));
   other.exec("CREATE TRIGGER refuse BEFORE INSERT ON checkpoint BEGIN SELECT RAISE(ABORT, 'refused'); END");
   await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({ code: 'store_unavailable' });
   const agents = other.prepare('SELECT count(*) AS agents FROM agents');
@@ -75,7 +75,7 @@ test('a damaged file is replaced by an empty one, because the log has everything
   const store = await openSqliteProjectionStore({ folder });
   await store.apply([created('agent_1')], positionOf(1));
   await store.close();
-  await writeFile(fileOf('v1.1.db'), 'this is not a database '.repeat(1000));
+  await writeFile(fileOf('v2.1.db'), 'this is not a database '.repeat(1000));
   const again = await openSqliteProjectionStore({ folder });
   expect(await again.checkpoint()).toBeUndefined();
   await again.close();
@@ -84,11 +84,11 @@ test('a damaged file is replaced by an empty one, because the log has everything
 test('a file of another schema version is left alone and not read', async () => {
   const older = await openSqliteProjectionStore({ folder });
   await older.close();
-  await writeFile(fileOf('v2.5.db'), 'of a newer version');
+  await writeFile(fileOf('v3.5.db'), 'of a newer version');
   const store = await openSqliteProjectionStore({ folder });
   expect(store.generation).toBe(1);
   await store.close();
-  expect(existsSync(fileOf('v2.5.db'))).toBe(true);
+  expect(existsSync(fileOf('v3.5.db'))).toBe(true);
 });
 
 test('queries say how far a first build is until it is complete', async () => {

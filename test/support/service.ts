@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openOperator } from '../../services/cli/wire.ts';
+import { enabledServices } from '../../services/serviceNames.ts';
 import { startService, type RunningService } from '../../services/startService.ts';
 import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { parseConfig, type Config } from '../../shared/config.ts';
@@ -85,7 +86,7 @@ export async function startTestService(script: Script = { text: 'Hello.' }, env:
     parseConfig({ PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: modelsFile, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'silent', ...testStoreEnv(), ...more });
   const start = (more: Record<string, string>): Promise<RunningService> => {
     const config = configOf(more);
-    return startService(config, createLogger(config.LOG_LEVEL), new AbortController().signal);
+    return startService(config, createLogger(config.LOG_LEVEL), { services: enabledServices(config), signal: new AbortController().signal });
   };
   let service = await start(env);
   const key = service.firstKey ?? (await issueTestKey(configOf(env)));

@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { banner } from '../../services/banner.ts';
+import type { RunningService } from '../../services/startService.ts';
 
-const service = (firstKey: string | undefined) => ({ url: 'http://127.0.0.1:3000', dataFolder: '/var/lib/turnlog', firstKey, models: ['offline-echo', 'other'], stop: () => Promise.resolve() });
+const service = (firstKey: string | undefined): RunningService => ({ url: 'http://127.0.0.1:3000', services: ['api', 'projector'], dataFolder: '/var/lib/turnlog', firstKey, models: ['offline-echo', 'other'], stop: () => Promise.resolve() });
 const KEY = `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(64)}`;
 
 describe('the banner', () => {
@@ -22,6 +23,12 @@ describe('the banner', () => {
     expect(shown).not.toContain(KEY);
     expect(shown).toContain('$TURNLOG_API_KEY');
     expect(shown).toContain('keys issue');
+  });
+
+  test('of a process without the API tells its services and where its state is, and nothing to try', () => {
+    expect(banner({ ...service(undefined), services: ['projector', 'relay'], dataFolder: undefined }, false).split('\n')).toEqual([
+      'Turnlog listens on http://127.0.0.1:3000', 'Services: projector, relay', 'Its state: http://127.0.0.1:3000/health/ready', '',
+    ]);
   });
 
   test('holds a curl line that creates an agent when a shell is given it as it is', async () => {

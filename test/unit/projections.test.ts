@@ -93,7 +93,7 @@ describe('sessions and turns', () => {
     expect(rows.sessions.get('session_1')).toMatchObject({ status: 'running', turns: 1, updated_at: at(1), revision: 1 });
     expect(rows.turns.get('session_1/1')).toEqual({
       session_id: 'session_1', turn: 1, status: 'running', input: 'question 1', output: null, model: 'gpt-4o', tool_used: '', tool_calls: [],
-      tokens: null, error: null, started_at: at(1), ended_at: null, revision: 1,
+      tokens: null, error: null, started_at: at(1), ended_at: null, owner: 'instance-1', deadline: at(600), revision: 1,
     });
   });
 

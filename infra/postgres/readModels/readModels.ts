@@ -61,7 +61,7 @@ export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options):
     listTurns: (sessionId, { limit, after = 0 }) => turns.list('WHERE session_id = $1 AND turn > $2 ORDER BY turn LIMIT $3', sessionId, after, limit),
     listOpenTurns: () =>
       reader.rows<OpenTurn>(
-        `SELECT turns.session_id, account_id, turn FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,
+        `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,
       ),
     listParkedStreams: () => reader.rows<ParkedStream>(`SELECT stream, revision, event_type, error FROM ${LIVE}.parked_streams ORDER BY stream`),
     waitUntilPassed: reader.waitUntilPassed,

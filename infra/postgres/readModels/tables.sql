@@ -34,6 +34,6 @@ CREATE INDEX ON sessions (account_id, agent_id, session_id);
 CREATE TABLE turns (
   session_id text COLLATE "C" NOT NULL, turn bigint NOT NULL, status text NOT NULL, input text NOT NULL, output text,
   model text NOT NULL, tool_used text NOT NULL, tool_calls json NOT NULL, tokens json, error json, started_at text NOT NULL,
-  ended_at text, revision bigint NOT NULL, PRIMARY KEY (session_id, turn)
+  ended_at text, owner text NOT NULL, deadline text NOT NULL, revision bigint NOT NULL, PRIMARY KEY (session_id, turn)
 ) WITH (fillfactor = 80);
 CREATE INDEX ON turns (session_id, turn) WHERE status = 'running';

@@ -34,7 +34,8 @@ const TABLES: { readonly [Name in TableName]: Table<Rows[Name]> } = {
     key: ['session_id', 'turn'],
     columns: {
       session_id: 'text', turn: 'bigint', status: 'text', input: 'text', output: 'text', model: 'text', tool_used: 'text',
-      tool_calls: 'json', tokens: 'json', error: 'json', started_at: 'text', ended_at: 'text', revision: 'bigint',
+      tool_calls: 'json', tokens: 'json', error: 'json', started_at: 'text', ended_at: 'text',
+      owner: 'text', deadline: 'text', revision: 'bigint',
     },
   },
 };

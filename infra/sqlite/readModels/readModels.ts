@@ -57,7 +57,7 @@ export function openSqliteReadModels({ folder, progress }: { folder: string; pro
     listTurns: async (sessionId, { limit, after = 0 }) => turns.list('WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ?', sessionId, after, limit),
     listOpenTurns: async () =>
       reader.all(
-        "SELECT turns.session_id, account_id, turn FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
+        "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
       ) as unknown as OpenTurn[],
     listParkedStreams: async () => reader.all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
     waitUntilPassed: reader.waitUntilPassed,

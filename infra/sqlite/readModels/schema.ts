@@ -2,7 +2,7 @@
  * The shape of the read models' file. Another shape gets another version, thus another file, which is rebuilt from the log:
  * nothing is ever migrated. `agents` and `turns` may hold long texts, which rowid tables carry better.
  */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 export const SCHEMA = `
 CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL) STRICT;
@@ -38,7 +38,7 @@ CREATE INDEX IF NOT EXISTS sessions_of_agent ON sessions (account_id, agent_id, 
 CREATE TABLE IF NOT EXISTS turns (
   session_id TEXT NOT NULL, turn INTEGER NOT NULL, status TEXT NOT NULL, input TEXT NOT NULL, output TEXT, model TEXT NOT NULL,
   tool_used TEXT NOT NULL, tool_calls TEXT NOT NULL, tokens TEXT, error TEXT, started_at TEXT NOT NULL, ended_at TEXT,
-  revision INTEGER NOT NULL, PRIMARY KEY (session_id, turn)
+  owner TEXT NOT NULL, deadline TEXT NOT NULL, revision INTEGER NOT NULL, PRIMARY KEY (session_id, turn)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS open_turns ON turns (session_id, turn) WHERE status = 'running';
 `;

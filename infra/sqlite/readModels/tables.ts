@@ -36,7 +36,8 @@ export const TABLES: { readonly [Name in TableName]: Table<Rows[Name]> } = {
     key: ['session_id', 'turn'],
     columns: {
       session_id: 'plain', turn: 'plain', status: 'plain', input: 'plain', output: 'plain', model: 'plain', tool_used: 'plain',
-      tool_calls: 'json', tokens: 'json', error: 'json', started_at: 'plain', ended_at: 'plain', revision: 'plain',
+      tool_calls: 'json', tokens: 'json', error: 'json', started_at: 'plain', ended_at: 'plain', owner: 'plain',
+      deadline: 'plain', revision: 'plain',
     },
   },
 };

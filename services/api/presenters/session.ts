@@ -12,7 +12,7 @@ export const presentSession = ({ session_id, agent_id, status, turns, created_at
   updated_at,
 });
 
-const presentTurn = ({ session_id: _session, revision: _revision, ...turn }: TurnRow): Static<typeof Transcript>['turns'][number] => ({
+const presentTurn = ({ session_id: _session, revision: _revision, owner: _owner, deadline: _deadline, ...turn }: TurnRow): Static<typeof Transcript>['turns'][number] => ({
   ...turn,
   tool_calls: turn.tool_calls.map(({ content: _content, ...call }) => call),
 });

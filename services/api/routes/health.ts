@@ -1,8 +1,7 @@
-import { storeUnavailable } from '../../../shared/errors.ts';
-import type { RelayHealth } from '../../../shared/queries/health.ts';
+import { presentHealth } from '../presenters/health.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
-import { Live, Ready } from '../schemas/health.ts';
+import { LIVE, Live, Ready } from '../schemas/health.ts';
 
 const liveRoute = defineRoute({
   method: 'get',
@@ -13,10 +12,8 @@ const liveRoute = defineRoute({
   query: CommonQuery,
   data: Live,
   errors: [],
-  handle: () => Promise.resolve({ data: { status: 'live' as const } }),
+  handle: () => Promise.resolve({ data: LIVE }),
 });
-
-const presentRelay = ({ state, position, lag_ms }: RelayHealth) => ({ state, ...(position !== undefined && { position }), lag_ms });
 
 const readyRoute = defineRoute({
   method: 'get',
@@ -27,14 +24,7 @@ const readyRoute = defineRoute({
   query: CommonQuery,
   data: Ready,
   errors: ['store_unavailable'],
-  handle: async ({ health }) => {
-    const { ready, reason, projection, runs_in_flight, relay } = await health();
-    if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
-    // Why a stream was parked may quote its content, so that stays in the log.
-    const parked_streams = projection.parked_streams.map(({ stream, revision, event_type }) => ({ stream, revision, event_type }));
-    const status = parked_streams.length > 0 || relay?.state === 'retrying' ? ('degraded' as const) : ('ready' as const);
-    return { data: { status, projection: { caught_up: projection.caught_up, parked_streams }, runs_in_flight, ...(relay && { relay: presentRelay(relay) }) } };
-  },
+  handle: async ({ health }) => ({ data: presentHealth(await health()) }),
 });
 
 export const healthRoutes = [liveRoute, readyRoute];

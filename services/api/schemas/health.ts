@@ -1,14 +1,30 @@
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 
 export const Live = Type.Object({ status: Type.Literal('live') });
+export const LIVE: Static<typeof Live> = { status: 'live' };
 
 export const Ready = Type.Object({
   status: Type.Enum(['ready', 'degraded'], { description: '`degraded` while a stream is parked or the relay can’t publish; everything else is served' }),
-  projection: Type.Object({
-    caught_up: Type.Boolean(),
-    parked_streams: Type.Array(Type.Object({ stream: Type.String(), revision: Type.Integer(), event_type: Type.String()  })),
-  }),
-  runs_in_flight: Type.Integer({ minimum: 0 }),
+  projection: Type.Optional(
+    Type.Object(
+      {
+        caught_up: Type.Boolean(),
+        parked_streams: Type.Array(Type.Object({ stream: Type.String(), revision: Type.Integer(), event_type: Type.String() })),
+      },
+      { description: 'The read models, where the process works with them' },
+    ),
+  ),
+  runs_in_flight: Type.Optional(Type.Integer({ minimum: 0, description: 'Where the process serves the API' })),
+  projector: Type.Optional(
+    Type.Object(
+      {
+        state: Type.Enum(['standing_by', 'active'], { description: '`standing_by` while another projector is the active one' }),
+        lag_events: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'The events that it has still to apply, counted up to 10,000; null while another projector is active, which knows it' }),
+        lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'The age of the oldest of them' }),
+      },
+      { description: 'Projecting into PostgreSQL, where the process does' },
+    ),
+  ),
   relay: Type.Optional(
     Type.Object(
       {

@@ -11,7 +11,7 @@ export async function closeLeftOpen(context: RunContext, signal: AbortSignal): P
     try {
       const leave = await context.queue.enter(session_id, 0, signal);
       try {
-        await interruptIfOrphaned(context, { session_id });
+        await interruptIfOrphaned(context, session_id);
         context.leftOpen.delete(session_id);
       } finally {
         leave();

@@ -2,6 +2,7 @@ import type { ChatSettings } from '../../domain/session/chat.ts';
 import type { SessionState } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
 import type { Actor, CommandContext } from '../context.ts';
 import type { AgentCatalogue } from '../createAgent.ts';
 import type { TokenBudget } from './contextWindow.ts';
@@ -16,14 +17,18 @@ export interface RunLimits {
 }
 
 export interface RunContext extends CommandContext, AgentCatalogue {
+  /** What a run reads before it begins: where the read models are elsewhere, it outlasts their being away. */
+  known: Pick<ReadModels, 'findApiKey' | 'findAgent'>;
   queue: SessionQueue;
   inFlight: RunsInFlight;
   budget: TokenBudget;
   limits: RunLimits;
   /** Sessions with a turn that may be open in the store although nobody runs it: the store was away when it began or ended. */
   leftOpen: Set<string>;
-  /** Names this instance as the owner of its turns; the same after a restart on the same data folder. */
+  /** Names this instance as the owner of its turns. */
   instanceId: string;
+  /** True when nobody runs the turns of that owner any more, given that this process does not: its own, and those of the dead. */
+  isGone: (owner: string) => boolean;
 }
 
 /** A turn that has begun: what the rest of the run works on. */

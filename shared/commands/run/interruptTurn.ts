@@ -9,19 +9,19 @@ import { record } from './record.ts';
 /** Clocks of instances differ, and an owner may still be writing the end. */
 const DEADLINE_GRACE_MS = 15_000;
 
-export type OrphanContext = Pick<RunContext, 'store' | 'ids' | 'clock' | 'instanceId'>;
+export type OrphanContext = Pick<RunContext, 'store' | 'ids' | 'clock' | 'isGone'>;
 
-/**
- * Why an open turn is nobody's any more, given that this instance doesn't run it: it is the instance's own, from before a
- * crash, or its owner has let the deadline pass. Undefined while it may still be running elsewhere.
- */
-function orphanedBy({ clock, instanceId }: OrphanContext, { owner, deadline }: Extract<SessionState, { status: 'running' }>): InterruptionReason | undefined {
-  if (owner === instanceId) return 'crash';
-  return clock.now() > Date.parse(deadline) + DEADLINE_GRACE_MS ? 'deadline' : undefined;
+/** True when a turn has gone on for so long that its owner has given it up, whoever that is. */
+export const isOverdue = ({ clock }: Pick<RunContext, 'clock'>, deadline: string): boolean => clock.now() > Date.parse(deadline) + DEADLINE_GRACE_MS;
+
+/** Why an open turn is nobody's any more. Undefined while it may still be running. */
+function orphanedBy(context: OrphanContext, { owner, deadline }: Extract<SessionState, { status: 'running' }>): InterruptionReason | undefined {
+  if (context.isGone(owner)) return 'crash';
+  return isOverdue(context, deadline) ? 'deadline' : undefined;
 }
 
 /**
- * Closes a session's open turn if nobody runs it any more; the caller knows that this instance doesn't. Resolves false when
+ * Closes a session's open turn if nobody runs it any more. Resolves false when
  * the turn may still be running elsewhere, true when it is closed now, whoever was first. Errors: `store_unavailable`.
  */
 export async function closeOrphan(context: OrphanContext, session_id: string, { state, head, lastEventId, account_id }: LoadedSession): Promise<boolean> {
@@ -37,7 +37,20 @@ export async function closeOrphan(context: OrphanContext, session_id: string, { 
   return true;
 }
 
-/** Closes the turn that a read model shows as open, if nobody runs it any more. Errors: `store_unavailable`. */
-export async function interruptIfOrphaned(context: OrphanContext, { session_id }: Pick<OpenTurn, 'session_id'>): Promise<void> {
+/** Closes a session's open turn, whatever the read models show, if nobody runs it any more. Errors: `store_unavailable`. */
+export async function interruptIfOrphaned(context: OrphanContext, session_id: string): Promise<void> {
   await closeOrphan(context, session_id, await loadSession(context.store, session_id, () => Promise.resolve([])));
+}
+
+/**
+ * Closes those of the turns that nobody runs any more. A session that can't be read is left alone and logged: it must not
+ * keep the others back. Errors: `store_unavailable`.
+ */
+export async function interruptOrphans(context: OrphanContext & Pick<RunContext, 'logger'>, turns: readonly OpenTurn[]): Promise<void> {
+  for (const { session_id, turn } of turns) {
+    await interruptIfOrphaned(context, session_id).catch((error: unknown) => {
+      if (isTurnlogError(error)) throw error;
+      context.logger.error({ err: error, session_id, turn }, 'an open turn could not be closed, because its session can not be read');
+    });
+  }
 }

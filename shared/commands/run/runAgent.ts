@@ -33,7 +33,7 @@ const SESSION_ID = /^session_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
  * recorded as failed (or interrupted, in a shut-down) and the session goes on with the next run.
  */
 export async function runAgent(context: RunContext, actor: Actor, input: RunInput): Promise<RunResult> {
-  const agent = await findOwnAgent(context.readModels, actor.account_id, input.agent_id);
+  const agent = await findOwnAgent(context.known, actor.account_id, input.agent_id);
   requireSupported(context, agent.model, agent.tool ?? undefined);
   if (input.session_id !== undefined && !SESSION_ID.test(input.session_id)) throw sessionNotFound();
   const session_id = input.session_id ?? context.ids.typeId('session');

@@ -1,0 +1,26 @@
+import type { ParkedStream } from '../../shared/ports/readModels.ts';
+import type { ProjectionProgress } from '../../shared/projections/progress.ts';
+import type { ProjectorLogger } from './runProjection.ts';
+
+const PROGRESS_LINE_MS = 1000;
+
+type Progress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> & Partial<Pick<ProjectionProgress, 'generation'>>;
+
+/** Logs how catching up goes on, at most a line each second, and its end. */
+export function progressLines(logger: ProjectorLogger): (progress: Progress) => void {
+  let lastLine = performance.now();
+  let begun = false;
+  return ({ caughtUp, percent, generation }) => {
+    if (caughtUp && begun) logger.info({ generation }, 'The read models are complete');
+    if (caughtUp) begun = false;
+    if (caughtUp || performance.now() - lastLine < PROGRESS_LINE_MS) return;
+    lastLine = performance.now();
+    begun = true;
+    logger.info({ generation, percent: Math.floor(percent) }, `The read models are being rebuilt: ${Math.floor(percent)} %`);
+  };
+}
+
+/** Logs the streams that a batch has parked. */
+export function logParked(logger: ProjectorLogger, streams: readonly ParkedStream[]): void {
+  for (const parked of streams) logger.error(parked, `The stream ${parked.stream} was parked: an event can't be applied to the read models`);
+}

@@ -1,0 +1,35 @@
+import { isTurnlogError } from '../shared/errors.ts';
+import type { Logger } from '../shared/logger.ts';
+
+/** How often turns are looked after that were left open. */
+const SWEEP_MS = 2_000;
+
+export interface Sweeper {
+  /** Lets the sweep at work end. */
+  stop(): Promise<void>;
+}
+
+/** Sweeps every few seconds, one sweep at a time. A store that is away is waited for. */
+export function startSweeper(sweep: (signal: AbortSignal) => Promise<void>, logger: Logger): Sweeper {
+  const stopping = new AbortController();
+  let sweeping: Promise<void> | undefined;
+
+  async function sweepOnce(): Promise<void> {
+    try {
+      await sweep(stopping.signal);
+    } catch (error) {
+      if (isTurnlogError(error, 'store_unavailable')) logger.debug({ err: error }, 'open turns could not be looked after yet');
+      else logger.error({ err: error }, 'open turns could not be looked after');
+    }
+    sweeping = undefined;
+  }
+
+  const timer = setInterval(() => void (sweeping ??= sweepOnce()), SWEEP_MS).unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      stopping.abort();
+      await sweeping;
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import type { Clock } from '../../ports/clock.ts';
+import { DEAD_AFTER_MS, type Instances } from '../../ports/instances.ts';
+
+/**
+ * How long an instance must be seen with the same last beat. When the list of instances was away, everybody's last beat is old
+ * as it comes back: this is the time to beat again, a beat and a half.
+ */
+const CONFIRM_MS = 8_000;
+/** After a longer pause between two looks, what was seen before proves nothing. */
+const LONGEST_PAUSE_MS = 6_000;
+
+/** Tells who is dead, from looks at the list of instances at short intervals. */
+export interface DeathWatch {
+  /** Errors: `store_unavailable`; nobody is taken for dead then until it was seen anew. */
+  look(): Promise<void>;
+  /** True for an instance that has not beaten for DEAD_AFTER_MS, the last part of it before these eyes. */
+  isDead(instanceId: string): boolean;
+}
+
+export function createDeathWatch(instances: Pick<Instances, 'listDeadInstances'>, clock: Clock): DeathWatch {
+  /** Since when an instance was seen with its last beat, by both. */
+  let seenSince = new Map<string, number>();
+  let dead = new Set<string>();
+  let lookedAt = 0;
+
+  function forget(): void {
+    seenSince = new Map();
+    dead = new Set();
+  }
+
+  return {
+    async look() {
+      if (clock.now() - lookedAt > LONGEST_PAUSE_MS) forget();
+      try {
+        const silent = await instances.listDeadInstances(DEAD_AFTER_MS - CONFIRM_MS);
+        lookedAt = clock.now();
+        const seen = silent.map(({ instance_id, last_beat_at }) => ({ instance_id, beat: `${instance_id} ${last_beat_at}` }));
+        seenSince = new Map(seen.map(({ beat }) => [beat, seenSince.get(beat) ?? lookedAt]));
+        dead = new Set(seen.filter(({ beat }) => lookedAt - seenSince.get(beat)! >= CONFIRM_MS).map(({ instance_id }) => instance_id));
+      } catch (error) {
+        forget();
+        throw error;
+      }
+    },
+    isDead: (instanceId) => dead.has(instanceId),
+  };
+}

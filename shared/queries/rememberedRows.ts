@@ -1,0 +1,51 @@
+import { LRUCache } from 'lru-cache';
+import { isTurnlogError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+
+/** A key that was revoked on another replica stops working here after this and the projector's delay: within a second together. */
+const KEY_FRESH_MS = 500;
+/** How long rows that were read before serve runs while the read models are away. A key may have been revoked meanwhile. */
+const AWAY_MS = 120_000;
+const MAX_ROWS = 10_000;
+/** Agents may have long instructions: UTF-16 units of them, together. */
+const MAX_LENGTH = 32 * 1_048_576;
+
+interface Memory<Row> {
+  find: (id: string) => Promise<Row | undefined>;
+  /** For how long a row is used without asking again. */
+  freshMs: number;
+  lengthOf: (row: Row) => number;
+  clock: Clock;
+}
+
+/** What is not there is never remembered: it may be there at the next moment. */
+function remembering<Row extends object>({ find, freshMs, lengthOf, clock }: Memory<Row>): (id: string) => Promise<Row | undefined> {
+  const rows = new LRUCache<string, { row: Row; askedAt: number }>({ max: MAX_ROWS, maxSize: MAX_LENGTH, sizeCalculation: ({ row }) => lengthOf(row) + 1 });
+  return async (id) => {
+    const askedAt = clock.now();
+    const known = rows.get(id);
+    const age = known ? askedAt - known.askedAt : Infinity;
+    if (known && age < freshMs) return known.row;
+    try {
+      const row = await find(id);
+      if (row) rows.set(id, { row, askedAt });
+      else rows.delete(id);
+      return row;
+    } catch (error) {
+      if (known && age < AWAY_MS && isTurnlogError(error, 'store_unavailable')) return known.row;
+      throw error;
+    }
+  };
+}
+
+/**
+ * What a run reads, remembered for read models that are in another process and may be away: API keys, used for half a second
+ * without asking again, and agents, asked for each time, because every acknowledged change must be seen by every later run.
+ */
+export function rememberedRows(readModels: Pick<ReadModels, 'findApiKey' | 'findAgent'>, clock: Clock): Pick<ReadModels, 'findApiKey' | 'findAgent'> {
+  return {
+    findApiKey: remembering({ find: readModels.findApiKey, freshMs: KEY_FRESH_MS, lengthOf: ({ hash, name }) => hash.length + name.length, clock }),
+    findAgent: remembering({ find: readModels.findAgent, freshMs: 0, lengthOf: ({ instruction, name }) => instruction.length + name.length, clock }),
+  };
+}
