@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from 'pg';
+import type { Client, QueryConfig } from 'pg';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { connect, type Connection } from './connection.ts';
 import { databaseUnavailable, guarded, sqlState } from './failures.ts';
@@ -45,7 +45,9 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
     return result;
   }
 
-  const heartbeat = setInterval(() => void run((own) => own.query('SELECT')).catch(() => undefined), HEARTBEAT_MS).unref();
+  // Not heard either within that time, the server has ended the session, whether or not the network says so.
+  const beat: QueryConfig & { query_timeout: number } = { text: 'SELECT', query_timeout: SILENCE_LIMIT_MS };
+  const heartbeat = setInterval(() => void run((own) => own.query(beat)).catch(() => undefined), HEARTBEAT_MS).unref();
   ended.addEventListener('abort', () => clearInterval(heartbeat));
   return {
     lost: ended,

@@ -6,6 +6,7 @@ import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
+import { silenceableNetwork } from '../support/silenceableNetwork.ts';
 import { openActive, startPostgresProjector } from '../support/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
 import { appendAgents, recordingLogger } from '../support/projector.ts';
@@ -95,6 +96,21 @@ function suite(serverUrl: string): void {
     await active.apply([], positionOf(1));
     await silent.close();
     await active.close();
+  });
+
+  test('a projector whose network falls silent loses its place to another, and finds out by itself', async () => {
+    const network = await silenceableNetwork(database.url);
+    const silent = await openActive(network.url);
+    const lost = once(silent.lost, 'abort');
+    const next = openActive(database.url);
+    network.silence();
+    const active = await next;
+    await active.apply([], positionOf(1));
+    await lost;
+    await expect(silent.apply([], positionOf(2))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await silent.close();
+    await active.close();
+    await network.close();
   });
 
   test('an idle projector keeps its place', async () => {

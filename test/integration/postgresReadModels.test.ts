@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { ActiveProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
 import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
+import { silenceableNetwork } from '../support/silenceableNetwork.ts';
 import { openActive } from '../support/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
 import { agentData, positionOf, recordHistory } from '../support/recordedHistory.ts';
@@ -101,6 +102,18 @@ function suite(serverUrl: string): void {
     expect(await cutConnections(database.url, 'listener')).toBe(1);
     await store.apply([created('agent_2')], positionOf(2));
     expect(await wait).toBe(true);
+  });
+
+  test('a wait ends although the network of the connection that listens has fallen silent', async () => {
+    const store = await openStore();
+    await store.complete();
+    const network = closeLater(await silenceableNetwork(database.url));
+    const replica = closeLater(openPostgresReadModels({ databaseUrl: network.url }));
+    await store.apply([created('agent_1')], positionOf(1));
+    expect(await replica.waitUntilPassed(positionOf(1), SOON)).toBe(true);
+    network.silence();
+    await store.apply([created('agent_2')], positionOf(2));
+    expect(await replica.waitUntilPassed(positionOf(2), SOON)).toBe(true);
   });
 
   test('cut connections of the pool are replaced, and only the queries in hand fail', async () => {
