@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -24,13 +24,13 @@ if (server) {
     const log = await openSqliteEventStore({ folder });
     const readModels = openPostgresReadModels({ databaseUrl: database.url });
     const projectors = new Set<ChildProcess>();
-    let active: ChildProcess | undefined;
+    const states = new EventEmitter<{ active: [ChildProcess] }>();
 
     function start(): void {
       const projector = spawn(process.execPath, [MAIN, folder, database.url], { stdio: ['ignore', 'pipe', 'inherit'] });
       projectors.add(projector);
       createInterface({ input: projector.stdout }).on('line', (line) => {
-        if (line === 'active') active = projector;
+        if (line === 'active') states.emit('active', projector);
       });
     }
     const end = async (projector: ChildProcess): Promise<void> => {
@@ -47,18 +47,23 @@ if (server) {
     const writing = (async () => {
       while (!state.over) await write();
     })();
-    const passes = async (timeoutMs: number): Promise<boolean> => readModels.waitUntilPassed((await log.head())!, timeoutMs);
+    /** Whether what is written from now on is applied in time. */
+    const passes = async (timeoutMs: number): Promise<boolean> => readModels.waitUntilPassed(await appendSession(log, (state.sessions += 1)), timeoutMs);
 
     try {
+      const first = once(states, 'active');
       start();
       start();
       expect(await passes(30_000)).toBe(true);
+      let [active] = (await first) as [ChildProcess];
       for (let round = 0; round < ROUNDS; round += 1) {
-        const before = active!;
+        const before = active;
+        const next = once(states, 'active');
         if (round % 2 === 0) await end(before);
         else before.kill('SIGSTOP');
         expect(await passes(TAKE_OVER_MS)).toBe(true);
-        expect(active).not.toBe(before);
+        [active] = (await next) as [ChildProcess];
+        expect(active === before).toBe(false);
         // It goes on in the middle of what it was doing, and must find that it is no longer its turn.
         before.kill('SIGCONT');
         if (round % 2 === 0) start();
