@@ -16,9 +16,9 @@ export interface ServerProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** The server as a real process, on a free port. */
-export function startServerProcess(env: Record<string, string>): ServerProcess {
-  const child = spawn(process.execPath, ['services/main.ts'], {
+/** The server as a real process, on a free port, with the arguments of its command. */
+export function startServerProcess(env: Record<string, string>, args: readonly string[] = []): ServerProcess {
+  const child = spawn(process.execPath, ['services/main.ts', ...args], {
     cwd: root,
     env: { ...process.env, NODE_OPTIONS: '', NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

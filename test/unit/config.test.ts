@@ -31,6 +31,13 @@ describe('the configuration', () => {
     for (const name of ['EVENTSTOREDB_URL', 'KAFKA_BROKERS', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'MODELS_FILE', 'BOOTSTRAP_API_KEY']) expect(config).not.toHaveProperty(name);
   });
 
+  test('of read models in PostgreSQL needs a log that other processes can reach', () => {
+    const { message, details } = problemsOf({ DATABASE_URL: 'postgres://127.0.0.1/turnlog' });
+    expect(message).toMatch(/EVENTSTOREDB_URL .*DATABASE_URL/);
+    expect(Object.keys(details ?? {})).toEqual(['EVENTSTOREDB_URL']);
+    expect(parseConfig({ DATABASE_URL: 'postgres://127.0.0.1/turnlog', EVENTSTOREDB_URL: 'esdb://127.0.0.1:2113' })).toHaveProperty('DATABASE_URL');
+  });
+
   test('takes numbers as numbers, an empty variable as absent, and leaves other variables alone', () => {
     const env = { PORT: '0', RUN_WAIT_MS: '5', HOST: '', MODELS_FILE: '', PATH: '/bin', port: '1' };
     const config = parseConfig(env);
