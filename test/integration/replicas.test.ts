@@ -37,7 +37,7 @@ function suite(serverUrl: string): void {
   let projector: RunningService;
 
   async function start(...services: ServiceName[]): Promise<RunningService> {
-    const service = await startService(parseConfig(env), createLogger('silent'), { services, signal: new AbortController().signal });
+    const service = await startService(parseConfig(services.includes('relay') ? { ...env, KAFKA_BROKERS: '127.0.0.1:1' } : env), createLogger('silent'), { services, signal: new AbortController().signal });
     running.push(service);
     return service;
   }
@@ -136,6 +136,12 @@ function suite(serverUrl: string): void {
     expectFailure(await stranger.get('/v1/agents'), 'not_found');
     const standby = await start('projector');
     expect((await apiClient(standby.url, undefined).get('/health/ready')).body.data.projector).toEqual({ state: 'standing_by', lag_events: null, lag_ms: null });
+  });
+
+  test('have a relay that tells its state, also while no broker can be reached', async () => {
+    const { url } = await start('relay');
+    const { body } = await eventually(() => apiClient(url, undefined).get('/health/ready'), (reply) => reply.body.data?.relay?.state === 'retrying');
+    expect(body.data).toEqual({ status: 'degraded', relay: { state: 'retrying', lag_ms: expect.any(Number) } });
   });
 
   test('answer from read models that were rebuilt beside them', async () => {
