@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunContext } from '../shared/commands/run/context.ts';
 import type { Health } from '../shared/queries/health.ts';
 import type { Availability } from './api/context.ts';
+import { settlesWithin } from './settlesWithin.ts';
 import type { Turnlog } from './wire.ts';
 
 const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
@@ -12,13 +12,7 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
 const STORE_LIMIT_MS = 1_000;
 
 /** Whether the event store answers in time. */
-async function storeAnswers({ store }: RunContext): Promise<boolean> {
-  const limit = new AbortController();
-  const tooLate = sleep(STORE_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
-  const answered = await Promise.race([store.head().then(() => true, () => false), tooLate]);
-  limit.abort();
-  return answered;
-}
+const storeAnswers = ({ store }: RunContext): Promise<boolean> => settlesWithin(store.head(), STORE_LIMIT_MS).catch(() => false);
 
 /** Asks the parts whether requests can be served. */
 export async function checkHealth({ context, projector, relay }: Turnlog, availability: Availability): Promise<Health> {
