@@ -2,5 +2,3 @@
 process.env['TURNLOG_KILLS'] = '6';
 
 await import('../faults/killsOnEventStoreDb.test.ts');
-
-export {};
