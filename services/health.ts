@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore } from '../shared/ports/eventStore.ts';
 import type { Health } from '../shared/queries/health.ts';
 import type { Availability } from './api/context.ts';
+import { settlesWithin } from './settlesWithin.ts';
 import type { Turnlog } from './turnlog.ts';
 
 const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
@@ -12,13 +12,7 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
 const STORE_LIMIT_MS = 1_000;
 
 /** Whether the event store answers in time. */
-async function storeAnswers(store: EventStore): Promise<boolean> {
-  const limit = new AbortController();
-  const tooLate = sleep(STORE_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
-  const answered = await Promise.race([store.head().then(() => true, () => false), tooLate]);
-  limit.abort();
-  return answered;
-}
+const storeAnswers = (store: EventStore): Promise<boolean> => settlesWithin(store.head(), STORE_LIMIT_MS).catch(() => false);
 
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
 export async function checkHealth({ store, api, projection, projector, relay }: Turnlog, availability: Availability): Promise<Health> {

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunsInFlight } from '../shared/commands/run/runsInFlight.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { ApiServer } from './api/server.ts';
+import { settlesWithin } from './settlesWithin.ts';
 
 /** How long the answers to interrupted runs may take to be written, and slow readers to take theirs. */
 const LAST_WORDS_MS = 2_000;
@@ -11,15 +11,6 @@ interface Stopping {
   inFlight: RunsInFlight;
   logger: Logger;
   graceMs: number;
-}
-
-/** True when `work` settles within the time. */
-async function settlesWithin(work: Promise<void>, milliseconds: number): Promise<boolean> {
-  const limit = new AbortController();
-  const timeout = sleep(milliseconds, false, { signal: limit.signal }).catch(() => false);
-  const settled = await Promise.race([work.then(() => true), timeout]);
-  limit.abort();
-  return settled;
 }
 
 /**

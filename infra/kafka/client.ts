@@ -11,7 +11,6 @@ export interface KafkaLogger {
  */
 const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5 };
 const REQUEST_TIMEOUT_MS = 15_000;
-const CONNECTION_TIMEOUT_MS = 3_000;
 
 /** A client of the cluster. It connects only when a producer, consumer or admin made from it does. */
 export const createKafka = ({ brokers, clientId, logger }: { brokers: readonly string[]; clientId: string; logger: KafkaLogger }): Kafka =>
@@ -20,7 +19,6 @@ export const createKafka = ({ brokers, clientId, logger }: { brokers: readonly s
     clientId,
     retry: RETRY,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionTimeout: CONNECTION_TIMEOUT_MS,
     logLevel: logLevel.WARN,
     // At `error` the library reports what its callers handle, such as a transaction that has to wait a few milliseconds.
     logCreator: () => ({ namespace, log }) => logger.debug({ kafka: log }, `${namespace}: ${log.message}`),

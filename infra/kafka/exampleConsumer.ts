@@ -25,8 +25,10 @@ const LINES: Readonly<Record<string, (data: Data) => string>> = {
 
 const asText = (headers: IHeaders = {}): Record<string, string> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
-const consumer = new Kafka({ brokers, clientId: 'turnlog-example', logLevel: logLevel.ERROR }).consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void consumer.disconnect());
+// Patient, because the topics may not exist before the relay has started.
+const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 600 };
+const consumer = new Kafka({ brokers, clientId: 'turnlog-example', logLevel: logLevel.NOTHING, retry }).consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void consumer.disconnect().finally(() => process.exit()));
 
 await consumer.connect();
 await consumer.subscribe({ topics, fromBeginning: true });

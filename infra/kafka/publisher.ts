@@ -8,7 +8,7 @@ import { toMessage } from './message.ts';
 import { readCheckpoint } from './readCheckpoint.ts';
 import { intoSends } from './sends.ts';
 import { endOf, ensureTopics } from './topics.ts';
-import { openTransactionalProducer } from './transactions.ts';
+import { openTransactionalProducer, type TransactionalProducer } from './transactions.ts';
 
 export interface KafkaPublisherOptions {
   brokers: readonly string[];
@@ -28,30 +28,24 @@ export interface KafkaPublisherOptions {
 const takenOverKey = (transactionalId: string): string => `${transactionalId}.taken-over`;
 const aliveKey = (transactionalId: string): string => `${transactionalId}.alive`;
 
-async function takeOver(kafka: Kafka, { topics, checkpointTopic, transactionalId, source }: KafkaPublisherOptions): Promise<Publication> {
-  const producer = await openTransactionalProducer(kafka, transactionalId);
+async function takeOver(kafka: Kafka, producer: TransactionalProducer, { topics, checkpointTopic, transactionalId, source }: KafkaPublisherOptions): Promise<Publication> {
   const note = (key: string, value: string) => ({ topic: checkpointTopic, message: { key, value } });
   const alive = note(aliveKey(transactionalId), '');
-  try {
-    // Whatever was committed before this message was committed for good: the predecessor is fenced from here on.
-    const token = { key: takenOverKey(transactionalId), value: randomUUID() };
-    await producer.commit(note(token.key, token.value), []);
-    const checkpoint = await kafkaCall(() => readCheckpoint(kafka, { topic: checkpointTopic, key: transactionalId, until: token }));
-    return {
-      checkpoint,
-      publish(events, reached) {
-        const messages = events.map((event) => ({ topic: topics[event.channel], message: toMessage(event, source) }));
-        const { topic, message } = note(transactionalId, JSON.stringify(reached));
-        // The checkpoint last: should a broker ever break its promise and show half of a transaction, events come twice, but none is left out.
-        return producer.commit(alive, [...intoSends(messages), [{ topic, messages: [message] }]]);
-      },
-      beat: () => producer.commit(alive, []),
-      close: producer.close,
-    };
-  } catch (error) {
-    await producer.close();
-    throw error;
-  }
+  // Whatever was committed before this message was committed for good: the predecessor is fenced from here on.
+  const token = { key: takenOverKey(transactionalId), value: randomUUID() };
+  await producer.commit(note(token.key, token.value), []);
+  const checkpoint = await kafkaCall(() => readCheckpoint(kafka, { topic: checkpointTopic, key: transactionalId, until: token }));
+  return {
+    checkpoint,
+    publish(events, reached) {
+      const messages = events.map((event) => ({ topic: topics[event.channel], message: toMessage(event, source) }));
+      const { topic, message } = note(transactionalId, JSON.stringify(reached));
+      // The checkpoint last: should a broker ever break its promise and show half of a transaction, events come twice, but none is left out.
+      return producer.commit(alive, [...intoSends(messages), [{ topic, messages: [message] }]]);
+    },
+    beat: () => producer.commit(alive, []),
+    close: producer.close,
+  };
 }
 
 /**
@@ -62,7 +56,7 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
   const { brokers, transactionalId, topics, checkpointTopic, partitions, logger } = options;
   const kafka = createKafka({ brokers, clientId: transactionalId, logger });
   const published = [...new Set(Object.values(topics))];
-  const open = new Set<Publication>();
+  const open = new Set<TransactionalProducer>();
   let prepared = false;
 
   async function prepare(): Promise<void> {
@@ -73,15 +67,21 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
   return {
     async takeOver() {
       await kafkaCall(prepare);
-      const publication = await takeOver(kafka, options);
-      open.add(publication);
-      return {
-        ...publication,
+      const connected = await openTransactionalProducer(kafka, transactionalId);
+      const producer: TransactionalProducer = {
+        commit: connected.commit,
         async close() {
-          open.delete(publication);
-          await publication.close();
+          open.delete(producer);
+          await connected.close();
         },
       };
+      open.add(producer);
+      try {
+        return await takeOver(kafka, producer, options);
+      } catch (error) {
+        await producer.close();
+        throw error;
+      }
     },
     activity: () => kafkaCall(() => withAdmin(kafka, async (admin) => String(await endOf(admin, checkpointTopic)))),
     isEmpty: () =>
@@ -92,7 +92,7 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
         }),
       ),
     async close() {
-      await Promise.all([...open].map((publication) => publication.close()));
+      await Promise.all([...open].map((producer) => producer.close()));
     },
   };
 }

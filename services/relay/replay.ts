@@ -1,4 +1,5 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
@@ -7,6 +8,9 @@ import { logIdOf, resumeAfter } from './logIdentity.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
+/** In a row, without a batch published between them. */
+const MAX_FAILURES = 5;
+const PAUSE_MS = 500;
 
 export interface ReplayProgress {
   /** Messages published by this call. */
@@ -29,34 +33,54 @@ export interface Replay {
   onProgress: (progress: ReplayProgress) => void;
 }
 
-/**
- * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has come to the end, false when the signal aborted first;
- * the next call with the same publisher goes on from there.
- * Errors: `invalid_request` (the topic holds something else already), `publisher_fenced` (another replay does the same),
- * `publisher_unavailable`, `store_unavailable`.
- */
-export async function replay({ log, publisher, after, only, signal, onProgress }: Replay): Promise<boolean> {
-  const fresh = await publisher.isEmpty();
+interface Course {
+  /** The topic held nothing when the replay began. */
+  fresh: boolean;
+  published: number;
+  failures: number;
+}
+
+/** One publication, until the end, the signal, or a failure. Resolves true at the end. */
+async function publishOn({ log, publisher, after, only, signal, onProgress }: Replay, course: Course): Promise<boolean> {
   const publication = await publisher.takeOver();
   try {
-    if (!fresh && !publication.checkpoint) throw new TurnlogError('invalid_request', 'The topic holds messages already; name one that does not exist.');
+    if (!course.fresh && !publication.checkpoint) throw new TurnlogError('invalid_request', 'The topic holds messages already; name one that does not exist.');
     const logId = await logIdOf(log);
     const head = await log.head();
     let position = resumeAfter(publication.checkpoint, logId, after);
-    let published = 0;
     if (logId === undefined || head === undefined || (position !== undefined && position >= head)) return true;
     for await (const batch of log.subscribe({ after: position, batchSize: BATCH_SIZE, signal })) {
       if (batch.position !== undefined && batch.position !== position) {
         const events = toPublicEvents(batch.events).filter(({ channel }) => only === undefined || channel === only);
         await publication.publish(events, { position: batch.position, log_id: logId });
         position = batch.position;
-        published += events.length;
-        onProgress({ published, position, percent: percentOf(position, head) });
+        course.published += events.length;
+        course.failures = 0;
+        onProgress({ published: course.published, position, percent: percentOf(position, head) });
       }
       if (batch.caughtUp || (position !== undefined && position >= head)) return true;
     }
     return false;
   } finally {
     await publication.close();
+  }
+}
+
+/**
+ * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has come to the end, false when
+ * the signal aborted first; the next call with the same publisher goes on from there. What can pass is tried again a few times.
+ * Errors: `invalid_request` (the topic holds something else already), `publisher_fenced` (another replay does the same),
+ * `publisher_unavailable`, `store_unavailable`.
+ */
+export async function replay(parts: Replay): Promise<boolean> {
+  const course: Course = { fresh: await parts.publisher.isEmpty(), published: 0, failures: 0 };
+  for (;;) {
+    try {
+      return await publishOn(parts, course);
+    } catch (error) {
+      course.failures += 1;
+      if (!isTurnlogError(error) || !error.retriable || course.failures > MAX_FAILURES || parts.signal.aborted) throw error;
+      await sleep(PAUSE_MS * course.failures, undefined, { signal: parts.signal }).catch(() => undefined);
+    }
   }
 }

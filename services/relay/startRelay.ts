@@ -14,6 +14,13 @@ export interface RunningRelay {
   close(): Promise<void>;
 }
 
+/** Waits for the end of the work, but not for longer. */
+async function endsWithin(work: Promise<void>, milliseconds: number): Promise<void> {
+  const limit = new AbortController();
+  await Promise.race([work, sleep(milliseconds, undefined, { signal: limit.signal }).catch(() => undefined)]);
+  limit.abort();
+}
+
 /** Starts relaying in the background. It needs nobody's care: failures are logged, shown by `health`, and tried again for ever. */
 export function startRelay({ clock, ...parts }: Omit<Relay, 'lag' | 'signal' | 'onState'> & { clock: Clock }): RunningRelay {
   const closing = new AbortController();
@@ -27,12 +34,10 @@ export function startRelay({ clock, ...parts }: Omit<Relay, 'lag' | 'signal' | '
     },
     async close() {
       closing.abort();
-      const limit = new AbortController();
-      await Promise.race([run, sleep(CLOSE_LIMIT_MS, undefined, { signal: limit.signal }).catch(() => undefined)]);
-      limit.abort();
-      // Cuts the connections of a transaction that has not ended; the broker aborts it.
+      await endsWithin(run, CLOSE_LIMIT_MS);
+      // Cuts the connection of a transaction that has not ended; the broker aborts it.
       await parts.publisher.close();
-      await run;
+      await endsWithin(run, CLOSE_LIMIT_MS);
     },
   };
 }

@@ -69,7 +69,8 @@ export interface EventStore {
   /**
    * Writes the events to the end of the stream, all or none, durable when it resolves.
    * Sending the same ids again at the same place resolves with the first outcome.
-   * Errors: `stream_conflict` (the stream is at another revision), `event_id_reused` (an id exists elsewhere),
+   * Errors: `stream_conflict` (the stream is at another revision), `event_id_reused` (an id exists elsewhere; a server that
+   * keeps no index of ids has its adapter notice it among the events of late and near the place),
    * `event_invalid` (an empty append, or an event or append over the store's size limit), `store_unavailable` (retriable with the same ids).
    */
   append(stream: string, expected: ExpectedRevision, events: readonly EncodedEvent[]): Promise<AppendResult>;

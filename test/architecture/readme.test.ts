@@ -7,8 +7,8 @@ const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
 test('the README lists every option with its default and what it does', () => {
   const rows = Object.entries(ConfigSchema.properties).map(([name, schema]) => {
-    const { default: preset, description } = schema as unknown as { default?: unknown; description: string };
-    return `| \`${name}\` | ${preset === undefined ? '–' : `\`${String(preset)}\``} | ${description} |`;
+    const { default: preset, description } = schema as unknown as { default?: string | number; description: string };
+    return `| \`${name}\` | ${preset === undefined ? '–' : `\`${preset}\``} | ${description} |`;
   });
   expect(rows.filter((row) => !readme.includes(row))).toEqual([]);
 });

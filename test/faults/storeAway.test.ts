@@ -40,10 +40,10 @@ test(
   async () => {
     const agent = await service.createAgent();
     const calls: Call[] = [];
-    let over = false;
+    const load = { over: false };
     const converse = async (name: number): Promise<void> => {
       let session_id: string | undefined;
-      for (let turn = 0; !over; turn += 1) {
+      for (let turn = 0; !load.over; turn += 1) {
         const input = `${name}-${turn}`;
         const began = performance.now();
         const { status, headers, body } = await service.post(`/v1/agents/${agent}/run`, { input, ...(session_id === undefined ? {} : { session_id }) });
@@ -54,7 +54,7 @@ test(
         if (status !== 200) await sleep(200);
       }
     };
-    const load = Promise.all(Array.from({ length: CLIENTS }, (_, name) => converse(name)));
+    const clients = Promise.all(Array.from({ length: CLIENTS }, (_, name) => converse(name)));
     await sleep(1_000);
 
     await server.kill();
@@ -69,8 +69,8 @@ test(
     const recovered = await service.get('/health/ready');
     expect([recovered.status, recovered.body.data?.projection.caught_up]).toEqual([200, true]);
     await sleep(2_000);
-    over = true;
-    await load;
+    load.over = true;
+    await clients;
 
     const unavailable = calls.filter(({ status }) => status !== 200);
     expect(unavailable.length).toBeGreaterThan(0);

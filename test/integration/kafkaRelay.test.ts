@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { replay, type ReplayProgress } from '../../services/relay/replay.ts';
@@ -11,6 +11,8 @@ import { agentId, appendAgents, appendTo } from '../support/projector.ts';
 import { agentData, keyData, sessionStarted, toolCalled, turnCompleted, turnStarted } from '../support/recordedHistory.ts';
 import { publisherOptions, relayToKafka, topicsOf, uniquePrefix, type TestRelay } from '../support/relay.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
+
+jest.setTimeout(30_000);
 
 const kafka = await startKafkaServer();
 const onKafka = kafka ? describe : describe.skip;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { createLag } from '../../services/relay/lag.ts';
 import { orIdle } from '../../services/relay/orIdle.ts';
+import { replay } from '../../services/relay/replay.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { EventBatch, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Checkpoint, Publication, Publisher } from '../../shared/ports/publisher.ts';
@@ -31,6 +32,8 @@ function fixedLog(events: StoredEvent[] = EVENTS): Pick<EventStore, 'subscribe' 
 
 type Failure = 'publisher_fenced' | 'publisher_unavailable';
 
+const failed = (code: Failure): TurnlogError => new TurnlogError(code, 'failed', { retriable: code === 'publisher_unavailable' });
+
 /** A publisher in memory: transactions, take-over, and failures before or after a commit on demand. */
 function memoryPublisher() {
   const state = { published: [] as string[], checkpoint: undefined as Checkpoint | undefined, owner: 0, beats: 0, takeOvers: 0, activity: 0, failures: [] as Array<{ code: Failure; afterCommit: boolean }> };
@@ -46,11 +49,11 @@ function memoryPublisher() {
         async publish(events, checkpoint) {
           requireOwner();
           const failure = state.failures.shift();
-          if (failure && !failure.afterCommit) throw new TurnlogError(failure.code, 'failed');
+          if (failure && !failure.afterCommit) throw failed(failure.code);
           state.published.push(...events.map(({ id }) => id));
           state.checkpoint = checkpoint;
           state.activity += 1;
-          if (failure) throw new TurnlogError(failure.code, 'failed');
+          if (failure) throw failed(failure.code);
         },
         async beat() {
           requireOwner();
@@ -124,6 +127,23 @@ describe('the relay', () => {
     expect(relay.lines.at(-1)?.fields['err']).toMatchObject({ message: expect.stringContaining(`the event ${broken.id}`) });
     expect(await relay.health()).toMatchObject({ state: 'retrying' });
     await relay.close();
+  });
+});
+
+describe('a replay', () => {
+  const everything = { log: fixedLog(), after: undefined, only: undefined, signal: new AbortController().signal, onProgress: () => undefined };
+
+  test('that fails goes on from its checkpoint, and publishes once what was committed all the same', async () => {
+    const { state, publisher } = memoryPublisher();
+    state.failures = [{ code: 'publisher_unavailable', afterCommit: false }, { code: 'publisher_unavailable', afterCommit: true }];
+    expect(await replay({ ...everything, publisher })).toBe(true);
+    expect(state.published).toEqual(PUBLIC_IDS);
+  });
+
+  test('gives up when another replay has taken over', async () => {
+    const { state, publisher } = memoryPublisher();
+    state.failures = [{ code: 'publisher_fenced', afterCommit: false }];
+    await expect(replay({ ...everything, publisher })).rejects.toMatchObject({ code: 'publisher_fenced' });
   });
 });
 

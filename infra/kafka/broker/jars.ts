@@ -4,7 +4,7 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { TurnlogError } from '../../../shared/errors.ts';
 
-/** The version that is run; those from 4.2 on lose transactions when they are killed (infra/kafka/README.md). */
+/** The version that is run; 4.3 loses transactions when it is killed (infra/kafka/README.md). */
 export const KAFKA_VERSION = process.env['KAFKA_VERSION'] ?? '4.1.2';
 
 const POM = fileURLToPath(new URL('pom.xml', import.meta.url));
