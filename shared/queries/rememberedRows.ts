@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { isTurnlogError } from '../errors.ts';
+import { isTurnlogError, storeUnavailable } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
@@ -7,6 +8,8 @@ import type { ReadModels } from '../ports/readModels.ts';
 const KEY_FRESH_MS = 500;
 /** How long rows that were read before serve runs while the read models are away. A key may have been revoked meanwhile. */
 const AWAY_MS = 120_000;
+/** Read models that take longer count as away where the row is known: a host that vanished refuses nothing. */
+const ANSWER_LIMIT_MS = 1_000;
 const MAX_ROWS = 10_000;
 /** Agents may have long instructions: UTF-16 units of them, together. */
 const MAX_LENGTH = 32 * 1_048_576;
@@ -19,6 +22,18 @@ interface Memory<Row> {
   clock: Clock;
 }
 
+async function answerInTime<Answer>(asked: Promise<Answer>): Promise<Answer> {
+  const answered = new AbortController();
+  const tooLate = sleep(ANSWER_LIMIT_MS, undefined, { signal: answered.signal }).then((): never => {
+    throw storeUnavailable('The read models do not answer in time.');
+  });
+  try {
+    return await Promise.race([asked, tooLate]);
+  } finally {
+    answered.abort();
+  }
+}
+
 /** What is not there is never remembered: it may be there at the next moment. */
 function remembering<Row extends object>({ find, freshMs, lengthOf, clock }: Memory<Row>): (id: string) => Promise<Row | undefined> {
   const rows = new LRUCache<string, { row: Row; askedAt: number }>({ max: MAX_ROWS, maxSize: MAX_LENGTH, sizeCalculation: ({ row }) => lengthOf(row) + 1 });
@@ -28,7 +43,7 @@ function remembering<Row extends object>({ find, freshMs, lengthOf, clock }: Mem
     const age = known ? askedAt - known.askedAt : Infinity;
     if (known && age < freshMs) return known.row;
     try {
-      const row = await find(id);
+      const row = await (known ? answerInTime(find(id)) : find(id));
       if (row) rows.set(id, { row, askedAt });
       else rows.delete(id);
       return row;

@@ -6,6 +6,7 @@ import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { rebuildReadModels, type RebuildProgress } from '../../services/projector/rebuildReadModels.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
+import { eventually } from '../support/operator.ts';
 import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
 import { openActive, startPostgresProjector } from '../support/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
@@ -32,6 +33,8 @@ function suite(serverUrl: string): void {
     replicas = [open(), open()];
     const last = await appendAgents(log, 0, AGENTS, 2);
     for (const replica of replicas) expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
+    // The checkpoint has passed it a moment before the first copy is the live one.
+    await eventually(() => replicas[0].listAccounts().then(() => true, () => false), Boolean);
   });
   afterEach(async () => {
     for (const replica of replicas) await replica.close();

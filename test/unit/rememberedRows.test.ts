@@ -72,6 +72,14 @@ describe('while the read models are away', () => {
     await expect(rows.findApiKey('key_1')).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
+  test('read models that do not answer at all are away as well', async () => {
+    let answers = true;
+    const silent = rememberedRows({ findApiKey: () => Promise.resolve(key), findAgent: () => (answers ? Promise.resolve(agent) : new Promise(() => undefined)) }, { now: () => now });
+    await silent.findAgent('agent_1');
+    answers = false;
+    expect(await silent.findAgent('agent_1')).toBe(agent);
+  });
+
   test('a defect is not taken for it', async () => {
     await rows.findAgent('agent_1');
     const broken = rememberedRows({ findApiKey: () => Promise.reject(new Error('defect')), findAgent: () => Promise.reject(new Error('defect')) }, { now: () => now });
