@@ -49,9 +49,13 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   const given = Object.fromEntries(Object.keys(ConfigSchema.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
   if (validate(given)) return given;
   const details: Record<string, ErrorDetail> = {};
-  for (const { instancePath, message, params } of validate.errors ?? []) {
-    // An option that another one needs has no place of its own.
-    const name = instancePath.slice(1) || String(params['missingProperty']);
+  for (const { instancePath, keyword, message, params } of validate.errors ?? []) {
+    if (keyword === 'dependentRequired') {
+      const { property, missingProperty } = params as { property: string; missingProperty: string };
+      details[missingProperty] = { message: `must be set where ${property} is`, path: missingProperty };
+      continue;
+    }
+    const name = instancePath.slice(1);
     const allowed = Array.isArray(params['allowedValues']) ? `: ${params['allowedValues'].join(', ')}` : '';
     details[name] = { message: `${message ?? 'is not valid'}${allowed}`, path: name };
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -117,6 +118,10 @@ function suite(serverUrl: string): void {
     expect([status, body.data?.output]).toEqual([200, 're: on']);
     const types = ((await one.get(`/v1/sessions/${session_id}/events`)).body.data as { type: string }[]).map(({ type }) => type);
     expect(types.filter((type) => type === 'session.turn_interrupted.v1')).toHaveLength(1);
+  });
+
+  test('keep nothing in a data folder', () => {
+    expect(existsSync(env['DATA_DIR']!)).toBe(false);
   });
 
   test('leave the list of instances when they stop in order', async () => {

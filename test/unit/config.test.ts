@@ -33,7 +33,7 @@ describe('the configuration', () => {
 
   test('of read models in PostgreSQL needs a log that other processes can reach', () => {
     const { message, details } = problemsOf({ DATABASE_URL: 'postgres://127.0.0.1/turnlog' });
-    expect(message).toMatch(/EVENTSTOREDB_URL .*DATABASE_URL/);
+    expect(message).toContain('EVENTSTOREDB_URL must be set where DATABASE_URL is');
     expect(Object.keys(details ?? {})).toEqual(['EVENTSTOREDB_URL']);
     expect(parseConfig({ DATABASE_URL: 'postgres://127.0.0.1/turnlog', EVENTSTOREDB_URL: 'esdb://127.0.0.1:2113' })).toHaveProperty('DATABASE_URL');
   });
