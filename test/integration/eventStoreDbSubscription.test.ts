@@ -86,8 +86,10 @@ describe('a subscription over a log of 100,000 events', () => {
     expect([delivered, revisions.size, misplaced, drops.length]).toEqual([EVENTS, STREAMS, 0, 0]);
     // Two drops may meet one connection, but not many do.
     expect(breaks).toBeGreaterThan(DROPS / 2);
-    // The log itself is more than 50 MB.
-    expect(Math.max(...memory) - Math.min(...memory)).toBeLessThan(15);
+    // The log itself is more than 50 MB. What is on its way at the moment of a look varies by some; what stays must not grow.
+    const [early, late] = [memory.slice(0, 4), memory.slice(-4)].map((looks) => Math.min(...looks)) as [number, number];
+    expect(late - early).toBeLessThan(10);
+    expect(Math.max(...memory) - early).toBeLessThan(40);
   }, 120_000);
 
   test('leaves what is not asked for with the server', async () => {
@@ -97,7 +99,8 @@ describe('a subscription over a log of 100,000 events', () => {
     await batches.next();
     // The server has all the time it needs to send more, on the same connection.
     for (let count = 0; count < 100; count += 1) await store.head();
-    expect(memoryInUse() - before).toBeLessThan(10);
+    // All of it would be more than 50 MB.
+    expect(memoryInUse() - before).toBeLessThan(25);
     controller.abort();
     await batches.return?.();
   });
