@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export DOCKER_BUILDKIT=1
 
-debootstrap --variant=minbase bookworm "$work/debian" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
+debootstrap --variant=minbase bookworm "$work/debian" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
 rm -rf "$work"/debian/var/cache/apt/archives/*.deb
 tar -C "$work/debian" -c . | docker import - turnlog-local/debian:bookworm
 
