@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -11,6 +10,8 @@ import { kafkaJars, KAFKA_VERSION, run } from './jars.ts';
 
 const START_LIMIT_MS = 60_000;
 const LOOK_MS = 100;
+/** A fixed one: a folder that is used again must be formatted under its first id, and a random one may look like an option (`-…`). */
+const CLUSTER_ID = 'TurnlogLocalBroker0001';
 const HEAP = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn'];
 
 export interface LocalBroker {
@@ -66,7 +67,7 @@ export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERS
   const java = [...HEAP, '-cp', `${jars}/*`];
   await mkdir(folder, { recursive: true });
   await writeFile(config, properties(folder, listening, await freePort()));
-  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', randomBytes(16).toString('base64url'), '-c', config]);
+  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', CLUSTER_ID, '-c', config]);
   const brokers = `127.0.0.1:${listening}`;
   const kafka = createKafka({ brokers: [brokers], clientId: 'local-broker', logger: { debug: () => undefined } });
   let process: ChildProcess | undefined;

@@ -1,0 +1,27 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, expect, test } from '@jest/globals';
+import { createLocalBroker } from '../../infra/kafka/broker/localBroker.ts';
+import { orSkip } from '../support/kafkaServer.ts';
+import { administer } from '../support/kafkaTopics.ts';
+import { temporaryFolder } from '../support/sqliteEventStore.ts';
+
+const folder = await temporaryFolder();
+const first = await orSkip(() => createLocalBroker({ folder }));
+const onKafka = first ? test : test.skip;
+
+afterAll(async () => rm(folder, { recursive: true }));
+
+// As `npm run kafka` does, whose data folder stays.
+onKafka('a broker that is made in the folder of an earlier one has its topics', async () => {
+  await first?.start();
+  await administer(first?.brokers ?? '', (admin) => admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 1 }], waitForLeaders: false }));
+  await first?.stop();
+
+  const second = await createLocalBroker({ folder });
+  await second.start();
+  try {
+    expect(await administer(second.brokers, (admin) => admin.listTopics())).toContain('kept');
+  } finally {
+    await second.stop();
+  }
+}, 120_000);
