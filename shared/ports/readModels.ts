@@ -29,6 +29,11 @@ export interface OpenTurn {
   deadline: string;
 }
 
+export interface TranscriptRows {
+  session: SessionRow;
+  turns: TurnRow[];
+}
+
 /** All queries reject with `store_unavailable` when the read models can't be reached, or are not caught up for the first time yet. */
 export interface ReadModels {
   findAccount(accountId: string): Promise<AccountRow | undefined>;
@@ -47,8 +52,8 @@ export interface ReadModels {
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first. */
   listSessions(accountId: string, page: Page & { limit: number; agent_id?: string }): Promise<SessionRow[]>;
-  /** Oldest first, after turn number `after`. */
-  listTurns(sessionId: string, page: { limit: number; after?: number }): Promise<TurnRow[]>;
+  /** The session and its turns of one moment, oldest first, after turn number `after`. */
+  findTranscript(sessionId: string, page: { limit: number; after?: number }): Promise<TranscriptRows | undefined>;
   /** Turns whose end is not recorded. */
   listOpenTurns(): Promise<OpenTurn[]>;
   listParkedStreams(): Promise<ParkedStream[]>;

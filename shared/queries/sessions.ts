@@ -5,13 +5,11 @@ import { sessionStream } from '../eventlog/streams.ts';
 import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../projections/rows.ts';
-import { pageOf, type PageOf } from './page.ts';
+import { cutPage, oneMoreThan, pageOf, type PageOf } from './page.ts';
 
-/** The account's session of that id. Errors: `session_not_found`, the same for an unknown id and for another account's session. */
-async function findOwnSession(readModels: ReadModels, accountId: string, sessionId: string): Promise<SessionRow> {
-  const session = await readModels.findSession(sessionId);
-  if (!session || session.account_id !== accountId) throw new TurnlogError('session_not_found', 'There is no such session.');
-  return session;
+/** Errors: `session_not_found`, the same where there is none and where it is another account's. */
+function requireOwn(session: SessionRow | undefined, accountId: string): asserts session is SessionRow {
+  if (session?.account_id !== accountId) throw new TurnlogError('session_not_found', 'There is no such session.');
 }
 
 export interface SessionFilter {
@@ -31,8 +29,9 @@ interface NumberedPage {
 
 /** A session and a page of its turns, oldest first, after turn number `after`. Errors: `session_not_found`. */
 export async function readTranscript(readModels: ReadModels, accountId: string, sessionId: string, page: NumberedPage): Promise<{ session: SessionRow; turns: PageOf<TurnRow> }> {
-  const session = await findOwnSession(readModels, accountId, sessionId);
-  return { session, turns: await pageOf(page.limit, (row) => String(row.turn), (limit) => readModels.listTurns(sessionId, { ...page, limit })) };
+  const found = await readModels.findTranscript(sessionId, { ...page, limit: oneMoreThan(page.limit) });
+  requireOwn(found?.session, accountId);
+  return { session: found.session, turns: cutPage(page.limit, (row) => String(row.turn), found.turns) };
 }
 
 /** A page of a session's events as they were recorded, oldest first, after revision `after`. Errors: `session_not_found`. */
@@ -42,7 +41,7 @@ export async function readSessionEvents(
   sessionId: string,
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
-  await findOwnSession(readModels, accountId, sessionId);
+  requireOwn(await readModels.findSession(sessionId), accountId);
   const from = page.after === undefined ? 0 : page.after + 1;
   const events = await pageOf(page.limit, (event: StoredEvent) => String(event.revision), (limit) => store.readStream(sessionStream(sessionId), { direction: 'forwards', from, limit }));
   return { rows: events.rows.map(decodeEvent), next: events.next };

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { isTurnlogError } from '../../shared/errors.ts';
@@ -134,7 +135,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       const failed = { type: 'session.turn_failed.v1' as const, data: { turn: 2, code: 'model_error', message: 'No.', calls: [] } };
       const events = [turnStarted(1), toolCalled(1), turnCompleted(1, { tool_used: 'calculator' }), turnStarted(2), failed, turnStarted(3)];
       await apply(startSession('session_1'), ...events.map((event) => record('session-session_1', event)));
-      const turns = await fixture.readModels.listTurns('session_1', { limit: 10 });
+      const { turns } = (await fixture.readModels.findTranscript('session_1', { limit: 10 }))!;
       expect(turns.map(({ turn, status }) => [turn, status])).toEqual([[1, 'completed'], [2, 'failed'], [3, 'running']]);
       expect(turns[0]).toEqual({
         session_id: 'session_1', turn: 1, status: 'completed', input: 'question 1', output: 'answer 1', model: 'gpt-4o-2026', tool_used: 'calculator',
@@ -142,8 +143,30 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         tokens: { prompt: 9, completion: 3, total: 12 }, error: null, started_at: at(1), ended_at: at(3), owner: 'instance-1', deadline: at(600), revision: 3,
       });
       expect(turns[1]?.error).toEqual({ code: 'model_error', message: 'No.' });
-      expect(await fixture.readModels.listTurns('session_1', { limit: 1, after: 1 })).toEqual([turns[1]]);
-      expect(await fixture.readModels.listTurns('session_9', { limit: 10 })).toEqual([]);
+      const session = await fixture.readModels.findSession('session_1');
+      expect(await fixture.readModels.findTranscript('session_1', { limit: 1, after: 1 })).toEqual({ session, turns: [turns[1]] });
+      expect(await fixture.readModels.findTranscript('session_1', { limit: 10, after: 3 })).toEqual({ session, turns: [] });
+      expect(await fixture.readModels.findTranscript('session_9', { limit: 10 })).toBeUndefined();
+    });
+
+    test('never shows a session of one moment with turns of another', async () => {
+      const last = 60;
+      await apply(startSession('session_1'));
+      async function write(): Promise<void> {
+        for (let turn = 1; turn <= last; turn += 1) {
+          await apply(record('session-session_1', turnStarted(turn)));
+          await apply(record('session-session_1', turnCompleted(turn)));
+        }
+      }
+      async function read(): Promise<void> {
+        for (;;) {
+          const { session, turns } = (await fixture.readModels.findTranscript('session_1', { limit: 100 }))!;
+          expect([session.turns, session.status]).toEqual([turns.length, turns.at(-1)?.status === 'running' ? 'running' : 'idle']);
+          if (session.turns === last && session.status === 'idle') return;
+          await setImmediate();
+        }
+      }
+      await Promise.all([write(), read(), read()]);
     });
 
     test('lists the turns whose end is not recorded', async () => {
@@ -173,9 +196,9 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       const first = [startSession('session_1'), record('session-session_1', turnStarted(1)), record('session-session_1', toolCalled(1))];
       await apply(...first);
       await apply(record('session-session_1', turnCompleted(1)));
-      const before = [await fixture.readModels.findSession('session_1'), await fixture.readModels.listTurns('session_1', { limit: 9 })];
+      const before = await fixture.readModels.findTranscript('session_1', { limit: 9 });
       expect(await apply(...first)).toEqual([]);
-      expect([await fixture.readModels.findSession('session_1'), await fixture.readModels.listTurns('session_1', { limit: 9 })]).toEqual(before);
+      expect(await fixture.readModels.findTranscript('session_1', { limit: 9 })).toEqual(before);
       expect(await fixture.store.checkpoint()).toBe(positionOf(4));
     });
 
@@ -218,8 +241,8 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
           expect(await readModels.listAgents(account, {})).toEqual(byId(once.agents).filter(({ deleted }) => !deleted));
           const sessions = await readModels.listSessions(account, { limit: 10 });
           expect(sessions.toReversed()).toEqual(byId(once.sessions));
-          const turns = await Promise.all(sessions.toReversed().map(({ session_id }) => readModels.listTurns(session_id, { limit: 10 })));
-          expect(turns.flat()).toEqual(byId(once.turns));
+          const transcripts = await Promise.all(sessions.toReversed().map(({ session_id }) => readModels.findTranscript(session_id, { limit: 10 })));
+          expect(transcripts.flatMap((transcript) => transcript!.turns)).toEqual(byId(once.turns));
         }),
         { numRuns: 25, endOnFailure: true },
       );

@@ -1,4 +1,4 @@
-import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
+import type { OpenTurn, Page, ParkedStream, ReadModels, TranscriptRows } from '../../../shared/ports/readModels.ts';
 import type { Rows, TableName } from '../../../shared/projections/rows.ts';
 import { LIVE, VERSION } from './copies.ts';
 import { createReader } from './reader.ts';
@@ -36,7 +36,6 @@ export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options):
   const apiKeys = rowReader(reader, 'api_keys');
   const agents = rowReader(reader, 'agents');
   const sessions = rowReader(reader, 'sessions');
-  const turns = rowReader(reader, 'turns');
 
   return {
     findAccount: (accountId) => accounts.find('WHERE account_id = $1', accountId),
@@ -58,7 +57,17 @@ export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options):
     },
     findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
     listSessions: (accountId, page) => sessions.list(...sessionsClauses(accountId, page)),
-    listTurns: (sessionId, { limit, after = 0 }) => turns.list('WHERE session_id = $1 AND turn > $2 ORDER BY turn LIMIT $3', sessionId, after, limit),
+    // In one statement, which sees one moment. The columns have no type that JSON would change.
+    findTranscript: async (sessionId, { limit, after = 0 }) => {
+      const [found] = await reader.rows<TranscriptRows>(
+        `SELECT to_json(session) AS session, (SELECT coalesce(json_agg(page), '[]') FROM (
+           SELECT ${columnsOf('turns')} FROM ${LIVE}.turns WHERE session_id = $1 AND turn > $2 ORDER BY turn LIMIT $3
+         ) AS page) AS turns
+         FROM (SELECT ${columnsOf('sessions')} FROM ${LIVE}.sessions WHERE session_id = $1) AS session`,
+        [sessionId, after, limit],
+      );
+      return found;
+    },
     listOpenTurns: () =>
       reader.rows<OpenTurn>(
         `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,

@@ -54,7 +54,11 @@ export function openSqliteReadModels({ folder, progress }: { folder: string; pro
     },
     findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
     listSessions: async (accountId, page) => sessions.list(...sessionsClauses(accountId, page)),
-    listTurns: async (sessionId, { limit, after = 0 }) => turns.list('WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ?', sessionId, after, limit),
+    findTranscript: async (sessionId, { limit, after = 0 }) =>
+      reader.snapshot(() => {
+        const session = sessions.find('WHERE session_id = ?', sessionId);
+        return session && { session, turns: turns.list('WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ?', sessionId, after, limit) };
+      }),
     listOpenTurns: async () =>
       reader.all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",

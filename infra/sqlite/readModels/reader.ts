@@ -86,6 +86,15 @@ export function createReader(folder: string, progress: ProgressFeed) {
   return {
     all: (sql: string, ...parameters: SQLInputValue[]): Found[] => query(sql, (prepared) => prepared.all(...parameters)),
     get: (sql: string, ...parameters: SQLInputValue[]): Found | undefined => query(sql, (prepared) => prepared.get(...parameters)),
+    /** Runs queries that all see the same moment. */
+    snapshot<Result>(work: () => Result): Result {
+      query('BEGIN', (begin) => begin.run());
+      try {
+        return work();
+      } finally {
+        query('COMMIT', (commit) => commit.run());
+      }
+    },
     generation: (): number => ready().generation,
     waitUntilPassed: (position: Position, timeoutMs: number): Promise<boolean> => waiters.wait(position, timeoutMs),
     close(): void {
