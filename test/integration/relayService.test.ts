@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -14,14 +15,18 @@ const onKafka = kafka ? describe : describe.skip;
 const root = fileURLToPath(new URL('../../', import.meta.url));
 afterAll(async () => kafka?.close());
 
-/** Waits for lines of a process's output that match, in this order. */
-async function untilLines(lines: AsyncIterable<string>, wanted: RegExp[]): Promise<void> {
-  const missing = [...wanted];
-  for await (const line of lines) {
-    if (missing[0]?.test(line)) missing.shift();
-    if (missing.length === 0) return;
+const PRINTED_WITHIN_MS = 40_000;
+
+/** Reads lines until all of `wanted` have been among them; resolves with the numbers of those lines. Rejects with what there was. */
+async function untilLines(input: Readable, wanted: RegExp[]): Promise<number[]> {
+  const lines: string[] = [];
+  const found = (): number[] => wanted.map((pattern) => lines.findIndex((line) => pattern.test(line)));
+  const reading = createInterface({ input, signal: AbortSignal.timeout(PRINTED_WITHIN_MS) });
+  for await (const line of reading) {
+    lines.push(line);
+    if (!found().includes(-1)) return found();
   }
-  throw new Error(`the process ended without ${String(missing[0])}`);
+  throw new Error(`only these lines came: ${lines.join('\n')}`);
 }
 
 onKafka('a service with KAFKA_BROKERS', () => {
@@ -41,9 +46,11 @@ onKafka('a service with KAFKA_BROKERS', () => {
     const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...process.env, ...env, NODE_OPTIONS: '' }, stdio: ['ignore', 'pipe', 'inherit'] });
     try {
       const agent = await service.createAgent({ name: 'Greeter' });
-      const printed = untilLines(createInterface({ input: example.stdout }), [/agent_\w+ {2}agent "Greeter" was created/, /session_\w+ {2}1 > Hello there/, /session_\w+ {2}1 < Hello back\./]);
+      const printed = untilLines(example.stdout, [/session_\w+ {2}1 > Hello there/, /session_\w+ {2}1 < Hello back\./, /agent_\w+ {2}agent "Greeter" was created/]);
       expect((await service.post(`/v1/agents/${agent}/run`, { input: 'Hello there' })).status).toBe(200);
-      await printed;
+      // Each key has its order; two topics have none between them.
+      const [input, output] = await printed;
+      expect(input).toBeLessThan(output!);
 
       let ready = await service.get('/health/ready');
       while (ready.body.data.relay.lag_ms !== 0) ready = await service.get('/health/ready');
