@@ -4,6 +4,8 @@ import { TurnlogError, type ErrorDetail } from './errors.ts';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
+const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
+
 const TOPIC = '^[\\w.-]{1,230}$';
 
 /** Every option: one environment variable each. An empty variable counts as absent. */
@@ -21,6 +23,10 @@ export const ConfigSchema = Type.Object({
     Type.String({ minLength: 16, maxLength: 256, pattern: '^[!-~]+$', description: 'Issued to the account `default` when no key exists yet, 16 to 256 visible ASCII characters; without it one is generated and printed once' }),
   ),
   KAFKA_BROKERS: Type.Optional(Type.String({ pattern: '^[^\\s,:]+:\\d+(,[^\\s,:]+:\\d+)*$', description: 'Brokers to relay events to, `host:port` separated by commas; without it nothing is relayed' })),
+  KAFKA_TLS: Type.Boolean({ default: false, description: 'Speak TLS with the brokers; `NODE_EXTRA_CA_CERTS` names a file with certificates to trust besides the public ones' }),
+  KAFKA_USERNAME: Type.Optional(Type.String({ description: 'Name to authenticate with (SASL); needs KAFKA_PASSWORD' })),
+  KAFKA_PASSWORD: Type.Optional(Type.String({ description: 'Its password; needs KAFKA_USERNAME' })),
+  KAFKA_SASL_MECHANISM: Type.Enum(SASL_MECHANISMS, { default: 'scram-sha-512', description: `One of ${SASL_MECHANISMS.join(', ')}` }),
   KAFKA_AGENTS_TOPIC: Type.String({ default: 'turnlog.agents.v1', pattern: TOPIC, description: 'Topic of agent events' }),
   KAFKA_SESSIONS_TOPIC: Type.String({ default: 'turnlog.sessions.v1', pattern: TOPIC, description: 'Topic of session events' }),
   KAFKA_CHECKPOINT_TOPIC: Type.String({ default: 'turnlog.relay.checkpoint', pattern: TOPIC, description: 'Compacted topic in which the relay notes how far it is; for one log alone' }),
@@ -36,7 +42,7 @@ export const ConfigSchema = Type.Object({
   RUN_WAIT_MS: Type.Integer({ default: 30_000, minimum: 0, maximum: 3_600_000, description: 'How long a run waits for another run of its session before it answers 409 `session_busy`' }),
   VISIBILITY_WAIT_MS: Type.Integer({ default: 2_000, minimum: 0, maximum: 60_000, description: 'How long a write waits for the read models to show it before it is answered all the same' }),
   SHUTDOWN_GRACE_MS: Type.Integer({ default: 10_000, minimum: 0, maximum: 600_000, description: 'How long a shut-down lets runs in flight finish' }),
-}, { dependentRequired: { DATABASE_URL: ['EVENTSTOREDB_URL'] } });
+}, { dependentRequired: { DATABASE_URL: ['EVENTSTOREDB_URL'], KAFKA_USERNAME: ['KAFKA_PASSWORD'], KAFKA_PASSWORD: ['KAFKA_USERNAME'] } });
 export type Config = Static<typeof ConfigSchema>;
 
 const validate = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false }).compile<Config>(ConfigSchema);

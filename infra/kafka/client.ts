@@ -1,8 +1,21 @@
-import { Kafka, logLevel, type Admin } from 'kafkajs';
+import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
 
 /** What the Kafka client says of its own doings; only for somebody who looks for a fault. */
 export interface KafkaLogger {
   debug: (fields: object, message: string) => void;
+}
+
+/** How the brokers are spoken to: over TLS, which trusts what Node.js trusts, and as whom (SASL). In the clear and as nobody by default. */
+export interface KafkaSecurity {
+  tls: boolean;
+  user?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
+}
+
+export interface KafkaClientOptions {
+  brokers: readonly string[];
+  security?: KafkaSecurity | undefined;
+  clientId: string;
+  logger: KafkaLogger;
 }
 
 /**
@@ -13,9 +26,11 @@ const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5 };
 const REQUEST_TIMEOUT_MS = 15_000;
 
 /** A client of the cluster. It connects only when a producer, consumer or admin made from it does. */
-export const createKafka = ({ brokers, clientId, logger }: { brokers: readonly string[]; clientId: string; logger: KafkaLogger }): Kafka =>
+export const createKafka = ({ brokers, security, clientId, logger }: KafkaClientOptions): Kafka =>
   new Kafka({
     brokers: [...brokers],
+    ssl: security?.tls ?? false,
+    ...(security?.user && { sasl: security.user as SASLOptions }),
     clientId,
     retry: RETRY,
     requestTimeout: REQUEST_TIMEOUT_MS,

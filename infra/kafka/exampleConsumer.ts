@@ -2,13 +2,19 @@
  * An example consumer: `KAFKA_BROKERS=127.0.0.1:9092 npm run example:consumer` prints conversations as they happen, from the
  * beginning of the topics. Begin your own from it: committed messages only, CloudEvents parsed by the SDK, and whatever is not known ignored.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CloudEvent, Kafka as KafkaBinding, type KafkaMessage } from 'cloudevents';
-import { Kafka, logLevel, type IHeaders } from 'kafkajs';
+import { Kafka, logLevel, type IHeaders, type SASLOptions } from 'kafkajs';
 
 type Data = Record<string, unknown>;
 
 const topics = [process.env['KAFKA_AGENTS_TOPIC'] ?? 'turnlog.agents.v1', process.env['KAFKA_SESSIONS_TOPIC'] ?? 'turnlog.sessions.v1'];
 const brokers = (process.env['KAFKA_BROKERS'] ?? '127.0.0.1:9092').split(',');
+const { KAFKA_USERNAME: username, KAFKA_PASSWORD: password = '' } = process.env;
+const security = {
+  ssl: process.env['KAFKA_TLS'] === 'true',
+  ...(username && { sasl: { mechanism: process.env['KAFKA_SASL_MECHANISM'] ?? 'scram-sha-512', username, password } as SASLOptions }),
+};
 // A group of its own for every run shows everything each time. A service keeps one name, and goes on where it was.
 const groupId = process.env['KAFKA_GROUP'] ?? `turnlog-example-${process.pid}-${Date.now()}`;
 
@@ -25,13 +31,25 @@ const LINES: Readonly<Record<string, (data: Data) => string>> = {
 
 const asText = (headers: IHeaders = {}): Record<string, string> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
-// Patient, because the topics may not exist before the relay has started.
 const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 600 };
-const consumer = new Kafka({ brokers, clientId: 'turnlog-example', logLevel: logLevel.NOTHING, retry }).consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
+const consumer = new Kafka({ brokers, ...security, clientId: 'turnlog-example', logLevel: logLevel.NOTHING, retry }).consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void consumer.disconnect().finally(() => process.exit()));
 
+/** Waits for topics that do not exist before the relay has started; the library does not. */
+async function subscribe(): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await consumer.subscribe({ topics, fromBeginning: true });
+    } catch (error) {
+      if ((error as { type?: string }).type !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
+      if (attempt === 1) process.stderr.write(`waiting for the topics ${topics.join(' and ')}\n`);
+      await sleep(500);
+    }
+  }
+}
+
 await consumer.connect();
-await consumer.subscribe({ topics, fromBeginning: true });
+await subscribe();
 await consumer.run({
   eachMessage: async ({ message }) => {
     const parts: KafkaMessage<string> = { key: String(message.key), value: String(message.value), headers: asText(message.headers), body: '' };

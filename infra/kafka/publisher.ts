@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Publication, Publisher } from '../../shared/ports/publisher.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
-import { createKafka, withAdmin, type KafkaLogger } from './client.ts';
+import { createKafka, withAdmin, type KafkaLogger, type KafkaSecurity } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { toMessage } from './message.ts';
 import { readCheckpoint } from './readCheckpoint.ts';
@@ -12,6 +12,7 @@ import { openTransactionalProducer, type TransactionalProducer } from './transac
 
 export interface KafkaPublisherOptions {
   brokers: readonly string[];
+  security?: KafkaSecurity | undefined;
   /** Where the events of each channel go; a channel may share its topic with another. */
   topics: Readonly<Record<Channel, string>>;
   /** For this publisher alone: one partition, compacted. */
@@ -53,8 +54,8 @@ async function takeOver(kafka: Kafka, producer: TransactionalProducer, { topics,
  * Needs brokers from Kafka 2.4 on; see infra/kafka/README.md for what was run.
  */
 export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
-  const { brokers, transactionalId, topics, checkpointTopic, partitions, logger } = options;
-  const kafka = createKafka({ brokers, clientId: transactionalId, logger });
+  const { brokers, security, transactionalId, topics, checkpointTopic, partitions, logger } = options;
+  const kafka = createKafka({ brokers, security, clientId: transactionalId, logger });
   const published = [...new Set(Object.values(topics))];
   const open = new Set<TransactionalProducer>();
   let prepared = false;

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { collectFrom } from '../support/kafkaConsumer.ts';
 import { startKafkaServer } from '../support/kafkaServer.ts';
 import { topicsOf, uniquePrefix } from '../support/relay.ts';
-import { startTestService } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 
 const kafka = await startKafkaServer();
 const onKafka = kafka ? describe : describe.skip;
@@ -42,9 +42,11 @@ onKafka('a service with KAFKA_BROKERS', () => {
   };
 
   test('relays conversations, which the example consumer prints as they happen; says how far it is; and can replay them', async () => {
-    const service = await startTestService({ text: 'Hello back.' }, env);
-    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...process.env, ...env, NODE_OPTIONS: '' }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...process.env, ...env, NODE_OPTIONS: '' }, stdio: ['ignore', 'pipe', 'pipe'] });
+    let service: TestService | undefined;
     try {
+      await untilLines(example.stderr, [/waiting for the topics/]);
+      service = await startTestService({ text: 'Hello back.' }, env);
       const agent = await service.createAgent({ name: 'Greeter' });
       const printed = untilLines(example.stdout, [/session_\w+ {2}1 > Hello there/, /session_\w+ {2}1 < Hello back\./, /agent_\w+ {2}agent "Greeter" was created/]);
       expect((await service.post(`/v1/agents/${agent}/run`, { input: 'Hello there' })).status).toBe(200);
@@ -71,7 +73,7 @@ onKafka('a service with KAFKA_BROKERS', () => {
       const exited = once(example, 'exit');
       example.kill('SIGTERM');
       await exited;
-      await service.close();
+      await service?.close();
     }
   }, 60_000);
 

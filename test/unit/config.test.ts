@@ -38,6 +38,13 @@ describe('the configuration', () => {
     expect(parseConfig({ DATABASE_URL: 'postgres://127.0.0.1/turnlog', EVENTSTOREDB_URL: 'esdb://127.0.0.1:2113' })).toHaveProperty('DATABASE_URL');
   });
 
+  test('of a user of Kafka has a name and a password', () => {
+    expect(problemsOf({ KAFKA_USERNAME: 'relay' }).message).toContain('KAFKA_PASSWORD must be set where KAFKA_USERNAME is');
+    expect(problemsOf({ KAFKA_PASSWORD: 'secret' }).message).toContain('KAFKA_USERNAME must be set where KAFKA_PASSWORD is');
+    expect(problemsOf({ KAFKA_TLS: 'perhaps' }).message).toContain('KAFKA_TLS must be boolean');
+    expect(parseConfig({ KAFKA_TLS: 'true', KAFKA_USERNAME: 'relay', KAFKA_PASSWORD: 'secret' })).toMatchObject({ KAFKA_TLS: true, KAFKA_SASL_MECHANISM: 'scram-sha-512' });
+  });
+
   test('takes numbers as numbers, an empty variable as absent, and leaves other variables alone', () => {
     const env = { PORT: '0', RUN_WAIT_MS: '5', HOST: '', MODELS_FILE: '', PATH: '/bin', port: '1' };
     const config = parseConfig(env);

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { createKafka, withAdmin } from '../client.ts';
 import { kafkaJars, KAFKA_VERSION, run } from './jars.ts';
+import { scramArguments, secureProperties, type SecureListener } from './secureListener.ts';
 
 const START_LIMIT_MS = 60_000;
 const LOOK_MS = 100;
@@ -17,6 +18,8 @@ const HEAP = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLog
 export interface LocalBroker {
   /** `host:port`, for KAFKA_BROKERS. The same after every start. */
   brokers: string;
+  /** The same of the secure listener; empty without one. */
+  secureBrokers: string;
   version: string;
   /** Starts it; resolves when it answers. */
   start(): Promise<void>;
@@ -36,39 +39,47 @@ async function freePort(): Promise<number> {
 }
 
 /** One node that is broker and controller, for loopback only, with the internal topics in one small copy. */
-const properties = (folder: string, port: number, controllerPort: number): string =>
-  [
-    'process.roles=broker,controller',
-    'node.id=1',
-    `controller.quorum.voters=1@127.0.0.1:${controllerPort}`,
-    `listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    `advertised.listeners=PLAINTEXT://127.0.0.1:${port}`,
-    'controller.listener.names=CONTROLLER',
-    'listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
-    `log.dirs=${join(folder, 'log')}`,
-    'offsets.topic.replication.factor=1',
-    'offsets.topic.num.partitions=1',
-    'transaction.state.log.replication.factor=1',
-    'transaction.state.log.min.isr=1',
-    'transaction.state.log.num.partitions=1',
-    'group.initial.rebalance.delay.ms=0',
-    'auto.create.topics.enable=false',
-    '',
-  ].join('\n');
+const properties = (folder: string, listeners: string[], controllerPort: number): string[] => [
+  'process.roles=broker,controller',
+  'node.id=1',
+  `controller.quorum.voters=1@127.0.0.1:${controllerPort}`,
+  `listeners=${[...listeners, `CONTROLLER://127.0.0.1:${controllerPort}`].join(',')}`,
+  `advertised.listeners=${listeners.join(',')}`,
+  'controller.listener.names=CONTROLLER',
+  'listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT',
+  `log.dirs=${join(folder, 'log')}`,
+  'offsets.topic.replication.factor=1',
+  'offsets.topic.num.partitions=1',
+  'transaction.state.log.replication.factor=1',
+  'transaction.state.log.min.isr=1',
+  'transaction.state.log.num.partitions=1',
+  'group.initial.rebalance.delay.ms=0',
+  'auto.create.topics.enable=false',
+];
+
+interface Options {
+  folder: string;
+  /** 0, the default, takes a free one. */
+  port?: number;
+  version?: string;
+  secure?: SecureListener;
+}
 
 /**
- * A Kafka broker of this machine with its data in `folder`, not started yet. `port` 0 takes a free one.
+ * A Kafka broker of this machine with its data in `folder`, not started yet.
  * Errors: `invalid_request` where Java, Maven or Maven Central can't be had.
  */
-export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERSION }: { folder: string; port?: number; version?: string }): Promise<LocalBroker> {
+export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERSION, secure }: Options): Promise<LocalBroker> {
   const jars = await kafkaJars(version);
-  const listening = port || (await freePort());
   const config = join(folder, 'server.properties');
   const java = [...HEAP, '-cp', `${jars}/*`];
   await mkdir(folder, { recursive: true });
-  await writeFile(config, properties(folder, listening, await freePort()));
-  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', CLUSTER_ID, '-c', config]);
-  const brokers = `127.0.0.1:${listening}`;
+  const brokers = `127.0.0.1:${port || (await freePort())}`;
+  const secureBrokers = secure ? `127.0.0.1:${await freePort()}` : '';
+  const listeners = [`PLAINTEXT://${brokers}`, ...(secure ? [`SECURE://${secureBrokers}`] : [])];
+  const lines = [...properties(folder, listeners, await freePort()), ...(secure ? secureProperties(secure) : [])];
+  await writeFile(config, `${lines.join('\n')}\n`);
+  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', CLUSTER_ID, '-c', config, ...(secure ? scramArguments(secure) : [])]);
   const kafka = createKafka({ brokers: [brokers], clientId: 'local-broker', logger: { debug: () => undefined } });
   let process: ChildProcess | undefined;
 
@@ -83,6 +94,7 @@ export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERS
 
   return {
     brokers,
+    secureBrokers,
     version,
     async start() {
       const output = await open(join(folder, 'broker.log'), 'a');

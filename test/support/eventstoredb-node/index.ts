@@ -1,5 +1,6 @@
 import type { Faults } from './faults.ts';
-import { CERTIFICATE_FILE, createListener } from './listener.ts';
+import { CERTIFICATE_FILE } from '../tls/files.ts';
+import { createListener } from './listener.ts';
 import { openLog, type NodeLog } from './log.ts';
 import { createNode, type Member } from './node.ts';
 import { addServices } from './services.ts';

@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
-import { fileURLToPath } from 'node:url';
 import grpc from '@grpc/grpc-js';
+import { CERTIFICATE_FILE, KEY_FILE } from '../tls/files.ts';
 import type { Endpoint } from './node.ts';
-
-/** Self-signed, for 127.0.0.1, made for these tests; it protects nothing. */
-export const CERTIFICATE_FILE = fileURLToPath(new URL('./tls/certificate.pem', import.meta.url));
-const KEY_FILE = fileURLToPath(new URL('./tls/key.pem', import.meta.url));
 
 const serverCredentials = (tls: boolean): grpc.ServerCredentials =>
   tls
