@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EventBatch, EventLog, SubscribeOptions } from '../../shared/ports/eventStore.ts';
 import { eventLogFile } from './eventStoreDatabase.ts';
-import { hearOfAppends } from './eventStoreNews.ts';
+import { hearOfAppends, type News } from './eventStoreNews.ts';
 import { openReader } from './eventStoreReader.ts';
 
 /**
@@ -11,9 +11,11 @@ import { openReader } from './eventStoreReader.ts';
 export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
   const file = eventLogFile(folder);
   const reader = openReader(file);
-  const news = hearOfAppends(file);
+  /** From the first subscription on: a thread that only asks is not woken by every append. */
+  let news: News | undefined;
 
   async function* subscribe({ after, batchSize, signal }: SubscribeOptions): AsyncGenerator<EventBatch> {
+    news ??= hearOfAppends(file);
     let position = after;
     let caughtUp = false;
     while (!signal.aborted) {
@@ -36,7 +38,7 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
     head: async () => reader.head(),
     async close() {
       reader.close();
-      news.close();
+      news?.close();
     },
   };
 }
