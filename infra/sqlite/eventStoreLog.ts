@@ -15,11 +15,11 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
   let news: News | undefined;
 
   async function* subscribe({ after, batchSize, signal }: SubscribeOptions): AsyncGenerator<EventBatch> {
-    news ??= hearOfAppends(file);
     let position = after;
     let caughtUp = false;
     while (!signal.aborted) {
       const events = reader.readAfter(position, batchSize);
+      news ??= hearOfAppends(file);
       if (events.length === 0 && caughtUp) {
         await news.wait(signal);
         continue;
