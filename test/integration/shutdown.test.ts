@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { openAccount } from '../../shared/commands/accounts.ts';
 import { expectFailure } from '../support/failures.ts';
@@ -13,9 +13,6 @@ import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel
 import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
-
-/** Each test starts up to three processes, on a machine that may be busy. */
-jest.setTimeout(20_000);
 
 let folder: string;
 let data: string;
@@ -200,7 +197,8 @@ describe('a server that can not start ends with exit code 1 and one clear messag
 
 test('a server whose log takes no event for now goes on starting until it does', async () => {
   await (await openSqliteEventStore({ folder: data })).close();
-  const log = new DatabaseSync(join(data, 'events.db'));
+  // The server may hold the log's lock at the moment: it tries again and again.
+  const log = new DatabaseSync(join(data, 'events.db'), { timeout: 5_000 });
   log.exec("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(FAIL, 'refused by a test'); END");
   const server = spawnServer();
   await eventually(() => Promise.resolve(server.errors()), (errors) => errors.includes('"level":"warn"'));
