@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
@@ -160,6 +160,23 @@ describe('SIGKILL in the middle of a run', () => {
     expect(model.requests.at(-1)!.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
     expect((await turnsOf(again.client, session_id)).map(({ status }) => status)).toEqual(['completed', 'interrupted', 'completed']);
   });
+});
+
+test('a log that is all that is left of a data folder has its open turns interrupted too', async () => {
+  const { server, client } = await start();
+  const agent = await newAgent(client);
+  const { session_id } = (await run(client, agent, 'first')).body.data;
+  model.use({ fault: 'never_answer' });
+  const lost = run(client, agent, 'second', session_id).catch(() => 'cut off');
+  await model.received(2);
+  server.kill('SIGKILL');
+  expect([await server.exited, await lost]).toEqual([null, 'cut off']);
+
+  for (const name of await readdir(data)) if (!name.startsWith('events.db')) await rm(join(data, name), { recursive: true });
+  model.use({ text: 'third' });
+  const again = await start();
+  expect((await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error])).toEqual([['completed', null], ['interrupted', { code: 'crash', message: expect.any(String) }]]);
+  expect((await run(again.client, agent, 'third', session_id)).status).toBe(200);
 });
 
 describe('a server that can not start ends with exit code 1 and one clear message', () => {
