@@ -42,7 +42,9 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
     const readModels = openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress });
     closeLater(readModels.close);
     const instanceId = instanceIdOf(dataFolder);
-    const context = await openRunContext(config, { store, readModels, known: readModels, instanceId, isGone: (owner) => owner === instanceId, logger }, closeLater);
+    // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A cluster may have other servers.
+    const isGone = (owner: string): boolean => config.EVENTSTOREDB_URL === undefined || owner === instanceId;
+    const context = await openRunContext(config, { store, readModels, known: readModels, instanceId, isGone, logger }, closeLater);
     const relay = relays ? await openRelay(config, logger, store) : undefined;
     closeLater(() => relay?.close());
     return {

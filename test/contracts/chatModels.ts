@@ -35,7 +35,7 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
   beforeAll(async () => {
     server = await startScriptedModel({ text: 'Hi' });
     patient = create(server.baseUrl, { attemptTimeoutMs: 30_000, maxRetries: MAX_RETRIES });
-    hasty = create(server.baseUrl, { attemptTimeoutMs: 150, maxRetries: MAX_RETRIES });
+    hasty = create(server.baseUrl, { attemptTimeoutMs: 1_000, maxRetries: MAX_RETRIES });
   });
   afterAll(async () => {
     await Promise.all([patient.close(), hasty.close()]);

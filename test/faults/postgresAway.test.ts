@@ -29,7 +29,7 @@ function suite(server: PostgresProcess): void {
         const input = request.messages.at(-1)!.content!;
         return { text: `re: ${input}`, delay_ms: input === 'slow' ? SLOW_MS : 5 };
       },
-      { EVENTSTOREDB_URL: eventStore.connectionString, DATABASE_URL: server.url },
+      { EVENTSTOREDB_URL: eventStore.connectionString, DATABASE_URL: server.url, VISIBILITY_WAIT_MS: '2000' },
     );
   });
   afterAll(async () => {

@@ -17,7 +17,7 @@ let service: TestService;
 beforeAll(async () => {
   folder = await temporaryFolder();
   server = await startEventStoreDbProcess({ folder });
-  service = await startTestService((request) => ({ text: `re: ${request.messages.at(-1)!.content}`, delay_ms: 5 }), { EVENTSTOREDB_URL: server.connectionString });
+  service = await startTestService((request) => ({ text: `re: ${request.messages.at(-1)!.content}`, delay_ms: 5 }), { EVENTSTOREDB_URL: server.connectionString, VISIBILITY_WAIT_MS: '2000' });
 });
 afterAll(async () => {
   await service.close();

@@ -1,12 +1,10 @@
 import { rm } from 'node:fs/promises';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { eventually } from '../support/operator.ts';
 import { startScriptedModel } from '../support/scriptedModel.ts';
 import { startServerProcess } from '../support/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
-
-jest.setTimeout(20_000);
 
 test('the log names each request by its id, at the level debug, and holds no key, no query and no text of a conversation at any', async () => {
   const folder = await temporaryFolder();

@@ -137,4 +137,4 @@ test(`${REQUESTS} generated requests are each answered with the envelope and a c
   await store.close();
   expect(misfit).toBeUndefined();
   expect(verified).toBeGreaterThan(100);
-}, 60_000);
+}, 180_000);

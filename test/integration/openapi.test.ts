@@ -29,7 +29,7 @@ let agent: string;
 let session: string;
 
 beforeAll(async () => {
-  service = await startTestService({ text: 'Hello.' }, { MODEL_MAX_RETRIES: '0', MODEL_ATTEMPT_TIMEOUT_MS: '400' });
+  service = await startTestService({ text: 'Hello.' }, { MODEL_MAX_RETRIES: '0', MODEL_ATTEMPT_TIMEOUT_MS: '2000' });
   document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Document;
   // The references in the document are to itself.
   ajv = new Ajv2020({ strict: false, allErrors: true, schemas: [{ $id: 'https://turnlog.test/openapi', ...document }] });

@@ -75,8 +75,10 @@ test('a rebuild killed at any moment leaves rows and checkpoint that fit each ot
   await rebuild(() => undefined);
   const complete = agentRows('v2.1.db');
   let interrupted = 0;
-  for (const batches of [1, 2, 3, 4]) {
-    const child = spawn('node', [fileURLToPath(new URL('../support/rebuildingProcess.ts', import.meta.url)), folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+  // Where this process is too slow, the rebuild is over before it is killed: then once more.
+  for (let attempt = 0; attempt < 4 || interrupted === 0; attempt += 1) {
+    const batches = (attempt % 4) + 1;
+    const child = spawn(process.execPath, [fileURLToPath(new URL('../support/rebuildingProcess.ts', import.meta.url)), folder], { stdio: ['ignore', 'pipe', 'inherit'] });
     const exit = once(child, 'exit');
     let lines = 0;
     for await (const chunk of child.stdout) {
@@ -89,7 +91,6 @@ test('a rebuild killed at any moment leaves rows and checkpoint that fit each ot
     interrupted += 1;
     expect(inconsistencies(building)).toEqual([]);
   }
-  expect(interrupted).toBeGreaterThan(0);
   expect(await rebuild(() => undefined)).toBe(true);
   const newest = files().filter((name) => /^v2\.\d+\.db$/.test(name)).at(-1) as string;
   expect(newest).not.toBe('v2.1.db');

@@ -161,13 +161,16 @@ describe('sessions', () => {
 
 describe('a session that is held for too long', () => {
   test('answers 409 session_busy, and the run that holds it is not disturbed', async () => {
-    const impatient = await startTestService({ text: 'slow', delay_ms: 400 }, { RUN_WAIT_MS: '50' });
+    const impatient = await startTestService({ text: 'quick' }, { RUN_WAIT_MS: '50' });
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     try {
       const agent = await impatient.createAgent();
       const { session_id } = (await impatient.post(`/v1/agents/${agent}/run`, { input: 'a' })).body.data;
+      impatient.model.use(() => gate.then(() => ({ text: 'slow' })));
       const holding = impatient.post(`/v1/agents/${agent}/run`, { input: 'b', session_id });
       await impatient.model.received(2);
       const waiter = await impatient.post(`/v1/agents/${agent}/run`, { input: 'c', session_id });
+      open();
       const holder = await holding;
       expect([holder.status, waiter.status, waiter.body.code]).toEqual([200, 409, 'session_busy']);
       expect((await impatient.get(`/v1/sessions/${session_id}`)).body.data.turn_count).toBe(2);

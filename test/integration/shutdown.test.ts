@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { openAccount } from '../../shared/commands/accounts.ts';
 import { expectFailure } from '../support/failures.ts';
@@ -13,9 +13,6 @@ import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel
 import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
-
-/** Each test starts up to three processes, on a machine that may be busy. */
-jest.setTimeout(20_000);
 
 let folder: string;
 let data: string;
@@ -165,6 +162,23 @@ describe('SIGKILL in the middle of a run', () => {
   });
 });
 
+test('a log that is all that is left of a data folder has its open turns interrupted too', async () => {
+  const { server, client } = await start();
+  const agent = await newAgent(client);
+  const { session_id } = (await run(client, agent, 'first')).body.data;
+  model.use({ fault: 'never_answer' });
+  const lost = run(client, agent, 'second', session_id).catch(() => 'cut off');
+  await model.received(2);
+  server.kill('SIGKILL');
+  expect([await server.exited, await lost]).toEqual([null, 'cut off']);
+
+  for (const name of await readdir(data)) if (!name.startsWith('events.db')) await rm(join(data, name), { recursive: true });
+  model.use({ text: 'third' });
+  const again = await start();
+  expect((await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error])).toEqual([['completed', null], ['interrupted', { code: 'crash', message: expect.any(String) }]]);
+  expect((await run(again.client, agent, 'third', session_id)).status).toBe(200);
+});
+
 describe('a server that can not start ends with exit code 1 and one clear message', () => {
   test('when another one runs on the data folder, which goes on', async () => {
     const { client } = await start();
@@ -200,7 +214,8 @@ describe('a server that can not start ends with exit code 1 and one clear messag
 
 test('a server whose log takes no event for now goes on starting until it does', async () => {
   await (await openSqliteEventStore({ folder: data })).close();
-  const log = new DatabaseSync(join(data, 'events.db'));
+  // The server may hold the log's lock at the moment: it tries again and again.
+  const log = new DatabaseSync(join(data, 'events.db'), { timeout: 5_000 });
   log.exec("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(FAIL, 'refused by a test'); END");
   const server = spawnServer();
   await eventually(() => Promise.resolve(server.errors()), (errors) => errors.includes('"level":"warn"'));

@@ -84,7 +84,7 @@ describe('writing to the SQLite event store', () => {
     const statuses = (await Promise.allSettled(appends)).map((outcome) => outcome.status);
     expect(statuses.filter((status) => status === 'fulfilled')).toHaveLength(67);
     await expect(store.append(newStream(), 'no_stream', newEvents(1))).resolves.toMatchObject({ revision: 0 });
-  }, 20_000);
+  });
 
   test('fails the appends of a writing thread that has died, and starts another one for the next', async () => {
     const folder = join(fixture.folder, 'not-there-yet');

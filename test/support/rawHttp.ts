@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Reply } from './service.ts';
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 30_000;
 
 /** Takes the first whole response off the front; undefined when it is not complete. */
 function takeReply(bytes: Buffer, bodiless: boolean): { reply: Reply; rest: Buffer } | undefined {

@@ -5,6 +5,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
+/** By default a write that the read models are late with is answered after 2 s, which a busy machine may take: tests read what was answered. */
+export const PATIENT = { VISIBILITY_WAIT_MS: '20000' };
+
 export interface ServerProcess {
   pid: number;
   /** Resolves with its address once it has printed it; rejects when it ended before. */
@@ -20,7 +23,7 @@ export interface ServerProcess {
 export function startServerProcess(env: Record<string, string>, args: readonly string[] = []): ServerProcess {
   const child = spawn(process.execPath, ['services/main.ts', ...args], {
     cwd: root,
-    env: { ...process.env, NODE_OPTIONS: '', NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog', PORT: '0', ...env },
+    env: { ...process.env, NODE_OPTIONS: '', NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog', PORT: '0', ...PATIENT, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';

@@ -8,6 +8,7 @@ import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { parseConfig, type Config } from '../../shared/config.ts';
 import { SCOPES } from '../../shared/domain/account/events.ts';
 import { createLogger } from '../../shared/logger.ts';
+import { PATIENT } from './serverProcess.ts';
 import { startScriptedModel, type Script, type ScriptedModel } from './scriptedModel.ts';
 import { testStoreEnv } from './testStore.ts';
 
@@ -83,7 +84,7 @@ export async function startTestService(script: Script = { text: 'Hello.' }, env:
   const model = await startScriptedModel(script);
   const modelsFile = await writeModelsFile(folder, model.baseUrl);
   const configOf = (more: Record<string, string>) =>
-    parseConfig({ PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: modelsFile, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'silent', ...testStoreEnv(), ...more });
+    parseConfig({ PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: modelsFile, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'silent', ...PATIENT, ...testStoreEnv(), ...more });
   const start = (more: Record<string, string>): Promise<RunningService> => {
     const config = configOf(more);
     return startService(config, createLogger(config.LOG_LEVEL), { services: enabledServices(config), signal: new AbortController().signal });
