@@ -1,7 +1,7 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { chown, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { chown, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -54,6 +54,17 @@ async function binaryFolders(): Promise<string[]> {
   return folders;
 }
 
+/**
+ * The binaries' folder, or that of a copy where the user that the server runs as can't reach it: a project in a folder that is
+ * closed to others, such as the home of root.
+ */
+async function withinReach(bin: string, options: { cwd: string }): Promise<string> {
+  if (await run(join(bin, 'postgres'), ['--version'], options).then(() => true, () => false)) return bin;
+  const copy = join(options.cwd, 'server');
+  await cp(dirname(bin), copy, { recursive: true, verbatimSymlinks: true });
+  return join(copy, 'bin');
+}
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -73,22 +84,23 @@ async function accepting(child: ChildProcess): Promise<boolean> {
   return false;
 }
 
-async function startIn(bin: string, options: { fsync: boolean }): Promise<PostgresProcess> {
+async function startIn(folder: string, binaries: string, options: { fsync: boolean }): Promise<PostgresProcess> {
   const user = unprivileged();
-  const folder = await mkdtemp(join(tmpdir(), 'turnlog-postgres-'));
   if (user.uid !== undefined && user.gid !== undefined) await chown(folder, user.uid, user.gid);
   const data = join(folder, 'data');
   const processOptions = { cwd: folder, ...user };
+  const bin = await withinReach(binaries, processOptions);
   // A collation other than C shows whether the order of rows depends on the database's.
   await run(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale-provider=icu', '--icu-locale=en-US', '--locale=C.UTF-8'], processOptions);
-  const port = await freePort();
   const settings = [`fsync=${options.fsync ? 'on' : 'off'}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`, 'shared_buffers=64MB', 'max_connections=60'];
   let child: ChildProcess | undefined;
 
-  async function start(): Promise<void> {
+  /** Resolves with the port: the given one, else a free one, and another if that is taken before the server has it. */
+  async function start(given?: number): Promise<number> {
     for (let attempt = 0; attempt < STARTS; attempt += 1) {
+      const port = given ?? (await freePort());
       child = spawn(join(bin, 'postgres'), ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])], { ...processOptions, stdio: ['ignore', 'ignore', 'pipe'] });
-      if (await accepting(child)) return;
+      if (await accepting(child)) return port;
       // After a kill, the server's own children hold its memory for a moment.
       await sleep(50);
     }
@@ -102,12 +114,12 @@ async function startIn(bin: string, options: { fsync: boolean }): Promise<Postgr
     await exited;
   }
 
-  await start();
+  const port = await start();
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     port,
     kill: () => end('SIGKILL'),
-    start,
+    start: async () => void (await start(port)),
     async close() {
       await end('SIGINT');
       await rm(folder, { recursive: true, force: true });
@@ -118,10 +130,12 @@ async function startIn(bin: string, options: { fsync: boolean }): Promise<Postgr
 /** Starts a server of its own from local binaries; undefined where none are found that work. */
 export async function startPostgresProcess(options = { fsync: false }): Promise<PostgresProcess | undefined> {
   for (const bin of await binaryFolders()) {
+    const folder = await mkdtemp(join(tmpdir(), 'turnlog-postgres-'));
     try {
-      return await startIn(bin, options);
+      return await startIn(folder, bin, options);
     } catch {
-      // The next ones may work: these may be for another machine, or out of the unprivileged user's reach.
+      // The next ones may work: these may be for another machine.
+      await rm(folder, { recursive: true, force: true });
     }
   }
   return undefined;
