@@ -26,6 +26,8 @@ export async function createTestDatabase(serverUrl: string): Promise<TestDatabas
   return { url: url.href, drop: async () => void (await execute(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)) };
 }
 
-/** Cuts the connections of one kind to the database, as the server would; resolves with how many there were. */
+const CUT_WITHIN_MS = 10_000;
+
+/** Cuts the connections of one kind to the database, as the server would; resolves, once they are gone, with how many there were. */
 export const cutConnections = async (databaseUrl: string, name: 'projector' | 'rebuild' | 'listener' | 'queries' | 'instances'): Promise<number> =>
-  (await execute(databaseUrl, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'turnlog ${name}'`)).length;
+  (await execute(databaseUrl, `SELECT pg_terminate_backend(pid, ${CUT_WITHIN_MS}) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'turnlog ${name}'`)).length;
