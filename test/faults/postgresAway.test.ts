@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startEventStoreDbProcess, type EventStoreDbProcess } from '../support/eventStoreDbProcess.ts';
 import { expectFailure } from '../support/failures.ts';
 import { startPostgresProcess, type PostgresProcess } from '../support/postgresProcess.ts';
+import { eventually } from '../support/operator.ts';
 import { withoutPostgres } from '../support/postgresServer.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { startTestService, type Reply, type TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 
 const AWAY_MS = 30_000;
-const RECOVERY_MS = 10_000;
 const CLIENTS = 4;
 /** Longer than it takes to judge the dead after the return, so that a turn of the living is open meanwhile. */
 const SLOW_MS = 20_000;
@@ -60,7 +60,7 @@ function suite(server: PostgresProcess): void {
         }
       };
       const load = Promise.all(Array.from({ length: CLIENTS }, (_, name) => converse(name)));
-      await sleep(1_000);
+      await eventually(async () => turns.length, (count) => count >= 10 * CLIENTS);
 
       await server.kill();
       const back = sleep(AWAY_MS);
@@ -82,12 +82,13 @@ function suite(server: PostgresProcess): void {
       await back;
       state.away = false;
       await server.start();
-      const recovered = performance.now() + RECOVERY_MS;
-      while ((await service.get('/health/ready')).status !== 200 && performance.now() < recovered) await sleep(100);
-      expect((await service.get('/health/ready')).body.data?.status).toBe('ready');
+      const ready = (): Promise<Reply> => service.get('/health/ready');
+      await eventually(ready, ({ body }) => body.data?.status === 'ready');
       await slow;
       state.over = true;
       await load;
+      // An answer does not wait for a projector longer than VISIBILITY_WAIT_MS.
+      await eventually(ready, ({ body }) => body.data?.projector.lag_events === 0);
 
       expect(state.ranWhileAway).toBeGreaterThan(CLIENTS);
       for (const [session_id, own] of Map.groupBy(turns, (turn) => turn.session_id)) {
