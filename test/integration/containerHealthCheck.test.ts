@@ -36,7 +36,7 @@ describe('the health check of the container', () => {
 
   test('fails when the process takes the connection and never answers', async () => {
     await expect(exitCode(await servicePort(() => undefined))).resolves.toBe(1);
-  }, 15_000);
+  });
 
   test('fails when nothing listens', async () => {
     const port = await servicePort(() => undefined);
