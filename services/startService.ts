@@ -45,8 +45,10 @@ export async function startService(config: Config, logger: Logger, { services, s
     const sweeper = startSweeper(turnlog.sweep, logger);
     const stop = async (): Promise<void> => {
       availability = 'stopping';
-      await sweeper.stop();
+      // A sweep that waits for a store which is away must not hold up the rest.
+      const swept = sweeper.stop();
       await stopInOrder({ server, inFlight: api?.inFlight ?? createRunsInFlight(), logger, graceMs: config.SHUTDOWN_GRACE_MS });
+      await swept;
       await turnlog.close();
     };
     try {

@@ -15,16 +15,25 @@ interface Stopping {
 
 /**
  * Stops accepting, lets runs in flight finish within the grace time, interrupts and records the rest, and lets the last
- * answers go out.
+ * answers go out. When it resolves no run is in flight, and none begins any more.
  */
 export async function stopInOrder({ server, inFlight, logger, graceMs }: Stopping): Promise<void> {
   logger.info({ runs_in_flight: inFlight.count() }, 'shutting down: no new requests are accepted');
+  const graceEnds = performance.now() + graceMs;
   const closed = server.close();
-  if (!(await settlesWithin(inFlight.idle(), graceMs))) {
-    logger.warn({ runs_in_flight: inFlight.count() }, 'the grace time is over: the runs in flight are interrupted');
-    inFlight.interruptAll();
-    await inFlight.idle();
+  let answered = false;
+  while (await settlesWithin(inFlight.idle(), Math.max(0, graceEnds - performance.now()))) {
+    answered = await settlesWithin(closed, LAST_WORDS_MS);
+    // A request that was accepted before may have begun its run only now.
+    if (answered || inFlight.count() === 0) break;
   }
-  if (!(await settlesWithin(closed, LAST_WORDS_MS))) server.cut();
+  const left = inFlight.count();
+  inFlight.interruptAll();
+  if (left > 0) {
+    logger.warn({ runs_in_flight: left }, 'the grace time is over: the runs in flight are interrupted');
+    await inFlight.idle();
+    answered = await settlesWithin(closed, LAST_WORDS_MS);
+  }
+  if (!answered) server.cut();
   logger.info('shut down');
 }
