@@ -77,7 +77,8 @@ async function attempt({ databaseUrl, name, lock }: Wanted, goOn: () => Promise<
   const connection = await connect(databaseUrl, { name, statementMs: STATEMENT_MS });
   const { client } = connection;
   try {
-    await client.query(`SET idle_session_timeout = ${SILENCE_LIMIT_MS}; SET idle_in_transaction_session_timeout = ${SILENCE_LIMIT_MS}`);
+    // The third limit is for a session that is being answered, which is not idle for as long as nobody takes the answer.
+    await client.query(['idle_session_timeout', 'idle_in_transaction_session_timeout', 'tcp_user_timeout'].map((limit) => `SET ${limit} = ${SILENCE_LIMIT_MS}`).join('; '));
     await migrate(client);
     do if (await ask(client, lock)) return sessionOver(connection);
     while (await goOn());

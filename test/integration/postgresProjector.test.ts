@@ -2,9 +2,13 @@ import { EventEmitter, once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
+import { writerLock } from '../../infra/postgres/locks.ts';
+import { VERSION } from '../../infra/postgres/readModels/copies.ts';
+import { awaitWriterSession } from '../../infra/postgres/writerSession.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
+import { eventually } from '../support/operator.ts';
 import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
 import { silenceableNetwork } from '../support/silenceableNetwork.ts';
 import { openActive, startPostgresProjector } from '../support/postgresProjector.ts';
@@ -111,6 +115,21 @@ function suite(serverUrl: string): void {
     await silent.close();
     await active.close();
     await network.close();
+  });
+
+  test('a projector whose network falls silent while it is sent a long answer loses its place to another', async () => {
+    const network = await silenceableNetwork(database.url);
+    const open = (databaseUrl: string) => awaitWriterSession({ databaseUrl, name: 'turnlog projector', lock: writerLock(VERSION, 'live'), signal: new AbortController().signal, onFailure: () => undefined });
+    const silent = (await open(network.url))!;
+    const answer = silent.run((client) => client.query("SELECT pg_sleep(1), repeat('x', 50000000)"));
+    const cut = expect(answer).rejects.toThrow();
+    await eventually(() => execute(database.url, "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"), (asked) => asked.length > 0);
+    network.silence();
+    const next = (await open(database.url))!;
+    await network.close();
+    await cut;
+    await silent.close();
+    await next.close();
   });
 
   test('an idle projector keeps its place', async () => {
