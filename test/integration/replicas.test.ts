@@ -51,7 +51,7 @@ function suite(serverUrl: string): void {
     database = await createTestDatabase(serverUrl);
     eventStore = await startEventStoreDbServer();
     model = await startScriptedModel((request) => ({ text: `re: ${request.messages.at(-1)!.content}` }));
-    env = { PORT: '0', DATA_DIR: `${folder}/none`, EVENTSTOREDB_URL: eventStore.connectionString, DATABASE_URL: database.url, MODELS_FILE: await writeModelsFile(folder, model.baseUrl), BOOTSTRAP_API_KEY: `${TEST_KEY}-${randomUUID()}` };
+    env = { PORT: '0', DATA_DIR: `${folder}/none`, EVENTSTOREDB_URL: eventStore.connectionString, DATABASE_URL: database.url, MODELS_FILE: await writeModelsFile(folder, model.baseUrl), BOOTSTRAP_API_KEY: `${TEST_KEY}-${randomUUID()}`, VISIBILITY_WAIT_MS: String(SOON) };
     const [first, second, third] = await Promise.all([start('api'), start('api'), start('projector')]);
     projector = third;
     operator = await openOperator(parseConfig(env), createLogger('silent'));

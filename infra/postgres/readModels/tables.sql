@@ -1,5 +1,5 @@
 -- One copy of the read models, made in the schema that the search path names. Another shape is another version of the schema
--- (schemas.ts), rebuilt from the log: nothing here is ever migrated. Ids compare as text byte by byte, so that pages have one
+-- (copies.ts), rebuilt from the log: nothing here is ever migrated. Ids compare as text byte by byte, so that pages have one
 -- order everywhere; json, not jsonb, because it gives back what it was given.
 CREATE TABLE parked_streams (
   stream text COLLATE "C" PRIMARY KEY, revision bigint NOT NULL, event_type text NOT NULL, error text NOT NULL
