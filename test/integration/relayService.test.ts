@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { collectFrom } from '../support/kafkaConsumer.ts';
 import { startKafkaServer } from '../support/kafkaServer.ts';
+import { plainEnvironment } from '../support/plainEnvironment.ts';
 import { topicsOf, uniquePrefix } from '../support/relay.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -42,7 +43,7 @@ onKafka('a service with KAFKA_BROKERS', () => {
   };
 
   test('relays conversations, which the example consumer prints as they happen; says how far it is; and can replay them', async () => {
-    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...process.env, ...env, NODE_OPTIONS: '' }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...plainEnvironment(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     let service: TestService | undefined;
     try {
       await untilLines(example.stderr, [/waiting for the topics/]);
@@ -60,7 +61,7 @@ onKafka('a service with KAFKA_BROKERS', () => {
 
       const cli = promisify(execFile)(process.execPath, ['services/cli/main.ts', 'relay', 'replay', '--topic', `${prefix}.again`, '--only', 'sessions'], {
         cwd: root,
-        env: { ...process.env, ...env, DATA_DIR: service.folder, LOG_LEVEL: 'silent', NODE_OPTIONS: '' },
+        env: { ...plainEnvironment(), ...env, DATA_DIR: service.folder, LOG_LEVEL: 'silent' },
       });
       const { stdout, stderr } = await cli;
       expect(stdout).toBe(`The events up to now are in ${prefix}.again.\n`);

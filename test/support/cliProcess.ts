@@ -2,6 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { plainEnvironment } from './plainEnvironment.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -34,7 +35,7 @@ async function until(stream: Readable, text: () => string, satisfies: (text: str
 export function startCli(folder: string, ...args: string[]): CliProcess {
   const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, ['services/cli/main.ts', ...args], {
     cwd: root,
-    env: { ...process.env, NODE_OPTIONS: '', DATA_DIR: folder, LOG_LEVEL: 'warn' },
+    env: { ...plainEnvironment(), DATA_DIR: folder, LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [out, err] = ['', ''];

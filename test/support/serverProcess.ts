@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { plainEnvironment } from './plainEnvironment.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -23,7 +24,7 @@ export interface ServerProcess {
 export function startServerProcess(env: Record<string, string>, args: readonly string[] = []): ServerProcess {
   const child = spawn(process.execPath, ['services/main.ts', ...args], {
     cwd: root,
-    env: { ...process.env, NODE_OPTIONS: '', NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog', PORT: '0', ...PATIENT, ...env },
+    env: { ...plainEnvironment(), NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog', PORT: '0', ...PATIENT, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';
