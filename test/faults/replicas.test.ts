@@ -82,7 +82,7 @@ function suite(serverUrl: string): void {
     };
     replicas = startReplicas(env, ['api', 'api', 'api', 'projector', 'projector']);
     await replicas.ready();
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await replicas.stop();
     await model.close();
@@ -200,7 +200,7 @@ function suite(serverUrl: string): void {
       await store.close();
       expect(misfit).toBeUndefined();
     },
-    LOAD_MS + 120_000,
+    LOAD_MS + 240_000,
   );
 }
 
