@@ -22,11 +22,12 @@ async function underLoad(disturb: (written: (count: number) => Promise<void>) =>
   const log = await openSqliteEventStore({ folder });
   const projector = startPostgresProjector({ log, databaseUrl });
   const readModels = openPostgresReadModels({ databaseUrl });
-  const state = { over: false, sessions: 0, last: '' as Position, unexpected: [] as unknown[] };
+  const state = { over: false, sessions: 0, last: '' as Position, unexpected: [] as unknown[], goOn: Promise.resolve() };
 
   /** Writes, and asks what is there: the answer is rows or that the store is unavailable, never anything else. */
   async function write(): Promise<void> {
     while (!state.over) {
+      await state.goOn;
       state.last = await appendSession(log, (state.sessions += 1));
       await readModels.findSession('session_000001').catch((error: unknown) => isTurnlogError(error, 'store_unavailable') || state.unexpected.push(error));
     }
@@ -36,13 +37,20 @@ async function underLoad(disturb: (written: (count: number) => Promise<void>) =>
     while (state.sessions < goal) await new Promise((resolve) => setImmediate(resolve));
   };
 
+  /** Nothing is written meanwhile: a log that grew while it is looked at whole would take longer each time. */
+  async function look(): Promise<void> {
+    const looked = Promise.withResolvers<void>();
+    state.goOn = looked.promise;
+    const { found, due } = await foundAndDue(databaseUrl, log).finally(looked.resolve);
+    expect(found).toEqual(due);
+  }
+
   const writing = Array.from({ length: WRITERS }, write);
   try {
     await disturb(async (count) => {
       await written(count);
       expect(await readModels.waitUntilPassed(state.last, SOON)).toBe(true);
-      const { found, due } = await foundAndDue(databaseUrl, log);
-      expect(found).toEqual(due);
+      await look();
       await written(Math.ceil(Math.random() * count));
     });
     state.over = true;
