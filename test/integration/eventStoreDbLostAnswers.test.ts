@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { isTurnlogError } from '../../shared/errors.ts';
 import type { AppendResult, EncodedEvent, EventStore, ExpectedRevision, StoredEvent } from '../../shared/ports/eventStore.ts';
-import { idsOf, newEvents, newStream, readAll } from '../contracts/eventStore/support.ts';
+import { idsOf, newEvents, newStream, readAll, untilAnswered } from '../contracts/eventStore/support.ts';
 import { APPEND_FAULTS, type AppendFault } from '../support/eventstoredb-node/faults.ts';
 import { openOnNode, type NodeAndStore } from '../support/eventStoreDbFixture.ts';
 
@@ -33,20 +33,6 @@ const schedules = fc.record<Schedule>({
   writers: fc.array(fc.array(size, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
   race: fc.record({ first: size, second: size }),
 });
-
-/** More often than the faults of a schedule and a busy machine can make a call fail. */
-const TRIES = 60;
-
-/** Repeats a call while the store says that it is unavailable, as every caller of the port may. */
-async function untilAnswered<Result>(call: () => Promise<Result>): Promise<Result> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!isTurnlogError(error, 'store_unavailable') || tries === TRIES) throw error;
-    }
-  }
-}
 
 /** Sends an append until its outcome is known. */
 async function untilKnown(store: EventStore, stream: string, expected: ExpectedRevision, events: readonly EncodedEvent[]): Promise<AppendResult | 'stream_conflict'> {
