@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, expect, test } from '@jest/globals';
 import { createLocalBroker } from '../../infra/kafka/broker/localBroker.ts';
 import { orSkip } from '../support/kafkaServer.ts';
@@ -25,3 +27,11 @@ onKafka('a broker that is made in the folder of an earlier one has its topics', 
     await second.stop();
   }
 }, 120_000);
+
+// Otherwise whoever listens there already would be taken for it.
+onKafka('a broker is not made on a port that is taken', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  await expect(createLocalBroker({ folder, port: (other.address() as AddressInfo).port })).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('EADDRINUSE') });
+  other.close();
+});

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, open, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TurnlogError } from '../../../shared/errors.ts';
@@ -26,13 +26,16 @@ export interface LocalBroker {
   stop(): Promise<void>;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
+/** Ports to listen on, 0 standing for one that is free. Errors: `invalid_request` when one is taken. */
+async function freePorts(wanted: readonly number[]): Promise<number[]> {
+  const servers = wanted.map((port) => createServer().listen(port, '127.0.0.1'));
+  // All are held until the last one is known: no two can be the same.
+  const outcomes = await Promise.allSettled(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo | null)?.port ?? 0);
+  await Promise.all(servers.filter((server) => server.listening).map((server) => once(server.close(), 'close')));
+  const refused = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (refused) throw new TurnlogError('invalid_request', `No broker can listen there: ${String(refused.reason)}.`, { cause: refused.reason });
+  return ports;
 }
 
 /** One node that is broker and controller, for loopback only, with the internal topics in one small copy. */
@@ -58,15 +61,15 @@ const properties = (folder: string, port: number, controllerPort: number): strin
 
 /**
  * A Kafka broker of this machine with its data in `folder`, not started yet. `port` 0 takes a free one.
- * Errors: `invalid_request` where Java, Maven or Maven Central can't be had.
+ * Errors: `invalid_request` where Java, Maven or Maven Central can't be had, or the port is taken.
  */
 export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERSION }: { folder: string; port?: number; version?: string }): Promise<LocalBroker> {
   const jars = await kafkaJars(version);
-  const listening = port || (await freePort());
+  const [listening = 0, controller = 0] = await freePorts([port, 0]);
   const config = join(folder, 'server.properties');
   const java = [...HEAP, '-cp', `${jars}/*`];
   await mkdir(folder, { recursive: true });
-  await writeFile(config, properties(folder, listening, await freePort()));
+  await writeFile(config, properties(folder, listening, controller));
   await run('java', [...java, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', CLUSTER_ID, '-c', config]);
   const brokers = `127.0.0.1:${listening}`;
   const kafka = createKafka({ brokers: [brokers], clientId: 'local-broker', logger: { debug: () => undefined } });
