@@ -66,7 +66,7 @@ onKafka('a service with KAFKA_BROKERS', () => {
       await exited;
       await service.close();
     }
-  }, 60_000);
+  }, 120_000);
 
   test('is degraded, but ready, while the brokers are away', async () => {
     const service = await startTestService(undefined, { ...env, KAFKA_BROKERS: '127.0.0.1:9' });
@@ -78,5 +78,5 @@ onKafka('a service with KAFKA_BROKERS', () => {
     } finally {
       await service.close();
     }
-  }, 30_000);
+  }, 60_000);
 });
