@@ -11,7 +11,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 
 /** Each command is a process of its own, on a machine that may be busy. */
-jest.setTimeout(20_000);
+jest.setTimeout(60_000);
 
 interface PrintedEvent {
   id: string;
