@@ -14,9 +14,10 @@ const onKafka = first ? test : test.skip;
 afterAll(async () => rm(folder, { recursive: true }));
 
 // As `npm run kafka` does, whose data folder stays.
-onKafka('a broker that is made in the folder of an earlier one has its topics', async () => {
+onKafka('a broker that is made in the folder of an earlier one has its topics, and none is made while that one runs', async () => {
   await first?.start();
   await administer(first?.brokers ?? '', (admin) => admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 1 }], waitForLeaders: false }));
+  await expect(createLocalBroker({ folder })).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('EADDRINUSE') });
   await first?.stop();
 
   const second = await createLocalBroker({ folder });

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, open, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,6 +38,12 @@ async function freePorts(wanted: readonly number[]): Promise<number[]> {
   return ports;
 }
 
+/** Two brokers in one folder write to one metadata log before the second one notices. Errors: `invalid_request` when one runs there. */
+async function requireUnused(config: string): Promise<void> {
+  const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(await readFile(config, 'utf8').catch(() => ''))?.[1];
+  if (used !== undefined) await freePorts([Number(used)]);
+}
+
 /** One node that is broker and controller, for loopback only, with the internal topics in one small copy. */
 const properties = (folder: string, port: number, controllerPort: number): string =>
   [
@@ -61,12 +67,14 @@ const properties = (folder: string, port: number, controllerPort: number): strin
 
 /**
  * A Kafka broker of this machine with its data in `folder`, not started yet. `port` 0 takes a free one.
- * Errors: `invalid_request` where Java, Maven or Maven Central can't be had, or the port is taken.
+ * Errors: `invalid_request` where Java, Maven or Maven Central can't be had, or the port is taken, or a
+ * broker runs in the folder.
  */
 export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERSION }: { folder: string; port?: number; version?: string }): Promise<LocalBroker> {
   const jars = await kafkaJars(version);
-  const [listening = 0, controller = 0] = await freePorts([port, 0]);
   const config = join(folder, 'server.properties');
+  await requireUnused(config);
+  const [listening = 0, controller = 0] = await freePorts([port, 0]);
   const java = [...HEAP, '-cp', `${jars}/*`];
   await mkdir(folder, { recursive: true });
   await writeFile(config, properties(folder, listening, controller));
