@@ -15,6 +15,7 @@ import { testStoreEnv } from '../support/testStore.ts';
 const KILLS = Number(process.env['TURNLOG_KILLS'] ?? 200);
 const CLIENTS = 8;
 const SESSION_TURNS = 12;
+const HOLD_MS = 5_000;
 
 interface Acknowledged {
   session_id: string;
@@ -26,6 +27,8 @@ let folder: string;
 let model: ScriptedModel;
 let env: Record<string, string>;
 const oddRequests: ChatRequest[] = [];
+/** While it is on, the model keeps its callers waiting. */
+const hold = { on: false, held: 0 };
 
 /** After the instruction, user and assistant take turns, and the user has the last word. */
 const alternates = ({ messages }: ChatRequest): boolean =>
@@ -35,7 +38,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turnlog-kills-'));
   model = await startScriptedModel((request) => {
     if (!alternates(request)) oddRequests.push(request);
-    return { text: `re: ${request.messages.at(-1)!.content}`, delay_ms: Math.random() * 30 };
+    if (hold.on) hold.held += 1;
+    return { text: `re: ${request.messages.at(-1)!.content}`, delay_ms: hold.on ? HOLD_MS : Math.random() * 30 };
   });
   env = { DATA_DIR: join(folder, 'data'), MODELS_FILE: await writeModelsFile(folder, model.baseUrl), BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'error', ...testStoreEnv() };
 });
@@ -90,6 +94,17 @@ async function killAtRandom(server: ServerProcess): Promise<void> {
   await server.exited;
 }
 
+/** Kills in the middle of a turn, which a few kills at random moments may all miss. */
+async function killInTurn(server: ServerProcess): Promise<void> {
+  load.url = await server.ready;
+  hold.on = true;
+  while (hold.held === 0) await sleep(5);
+  server.kill('SIGKILL');
+  load.url = undefined;
+  await server.exited;
+  hold.on = false;
+}
+
 /** Every session there is, page by page; also those of which no client ever heard. */
 async function allSessions(url: string): Promise<Array<{ session_id: string; agent_id: string }>> {
   const sessions = [];
@@ -105,7 +120,8 @@ test(
   `${KILLS} kills at random moments under load lose nothing that was acknowledged`,
   async () => {
     const clients = Array.from({ length: CLIENTS }, (_, name) => converse(name));
-    for (let kill = 0; kill < KILLS; kill += 1) await killAtRandom(startServerProcess(env));
+    await killInTurn(startServerProcess(env));
+    for (let kill = 1; kill < KILLS; kill += 1) await killAtRandom(startServerProcess(env));
     const server = startServerProcess(env);
     load.url = await server.ready;
     const acknowledgedSoFar = load.turns.length;
