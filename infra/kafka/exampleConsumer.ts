@@ -2,6 +2,7 @@
  * An example consumer: `KAFKA_BROKERS=127.0.0.1:9092 npm run example:consumer` prints conversations as they happen, from the
  * beginning of the topics. Begin your own from it: committed messages only, CloudEvents parsed by the SDK, and whatever is not known ignored.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CloudEvent, Kafka as KafkaBinding, type KafkaMessage } from 'cloudevents';
 import { Kafka, logLevel, type IHeaders } from 'kafkajs';
 
@@ -25,13 +26,26 @@ const LINES: Readonly<Record<string, (data: Data) => string>> = {
 
 const asText = (headers: IHeaders = {}): Record<string, string> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
-// Patient, because the topics may not exist before the relay has started.
+// Patient with brokers that are away for a while.
 const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 600 };
 const consumer = new Kafka({ brokers, clientId: 'turnlog-example', logLevel: logLevel.NOTHING, retry }).consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void consumer.disconnect().finally(() => process.exit()));
 
+/** Waits for the topics, which do not exist before a relay has started for the first time: kafkajs does not. */
+async function subscribe(): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await consumer.subscribe({ topics, fromBeginning: true });
+    } catch (error) {
+      if ((error as { type?: unknown }).type !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
+      if (tries === 0) process.stderr.write(`Waiting for the topics ${topics.join(' and ')}, which the relay makes.\n`);
+      await sleep(500);
+    }
+  }
+}
+
 await consumer.connect();
-await consumer.subscribe({ topics, fromBeginning: true });
+await subscribe();
 await consumer.run({
   eachMessage: async ({ message }) => {
     const parts: KafkaMessage<string> = { key: String(message.key), value: String(message.value), headers: asText(message.headers), body: '' };

@@ -36,10 +36,11 @@ onKafka('a service with KAFKA_BROKERS', () => {
     KAFKA_TAKEOVER_MS: '500',
   };
 
-  test('relays conversations, which the example consumer prints as they happen; says how far it is; and can replay them', async () => {
-    const service = await startTestService({ text: 'Hello back.' }, env);
-    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...process.env, ...env, NODE_OPTIONS: '' }, stdio: ['ignore', 'pipe', 'inherit'] });
+  test('relays conversations, which the example consumer prints as they happen once the topics exist; says how far it is; and can replay them', async () => {
+    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...process.env, ...env, NODE_OPTIONS: '' }, stdio: ['ignore', 'pipe', 'pipe'] });
     const exited = once(example, 'exit');
+    await untilLines(createInterface({ input: example.stderr }), [/Waiting for the topics/]);
+    const service = await startTestService({ text: 'Hello back.' }, env);
     try {
       const agent = await service.createAgent({ name: 'Greeter' });
       const [question, answer] = [/session_\w+ {2}1 > Hello there/, /session_\w+ {2}1 < Hello back\./];
