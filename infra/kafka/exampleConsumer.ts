@@ -31,18 +31,19 @@ const LINES: Readonly<Record<string, (data: Data) => string>> = {
 
 const asText = (headers: IHeaders = {}): Record<string, string> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
+// Patient with brokers that are away for a while.
 const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 600 };
 const consumer = new Kafka({ brokers, ...security, clientId: 'turnlog-example', logLevel: logLevel.NOTHING, retry }).consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void consumer.disconnect().finally(() => process.exit()));
 
-/** Waits for topics that do not exist before the relay has started; the library does not. */
+/** Waits for the topics, which do not exist before a relay has started for the first time: kafkajs does not. */
 async function subscribe(): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
+  for (let tries = 0; ; tries += 1) {
     try {
       return await consumer.subscribe({ topics, fromBeginning: true });
     } catch (error) {
-      if ((error as { type?: string }).type !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
-      if (attempt === 1) process.stderr.write(`waiting for the topics ${topics.join(' and ')}\n`);
+      if ((error as { type?: unknown }).type !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
+      if (tries === 0) process.stderr.write(`Waiting for the topics ${topics.join(' and ')}, which the relay makes.\n`);
       await sleep(500);
     }
   }

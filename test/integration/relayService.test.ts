@@ -42,11 +42,12 @@ onKafka('a service with KAFKA_BROKERS', () => {
     KAFKA_TAKEOVER_MS: '500',
   };
 
-  test('relays conversations, which the example consumer prints as they happen; says how far it is; and can replay them', async () => {
+  test('relays conversations, which the example consumer prints as they happen once the topics exist; says how far it is; and can replay them', async () => {
     const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...plainEnvironment(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const exited = once(example, 'exit');
     let service: TestService | undefined;
     try {
-      await untilLines(example.stderr, [/waiting for the topics/]);
+      await untilLines(example.stderr, [/Waiting for the topics/]);
       service = await startTestService({ text: 'Hello back.' }, env);
       const agent = await service.createAgent({ name: 'Greeter' });
       const printed = untilLines(example.stdout, [/session_\w+ {2}1 > Hello there/, /session_\w+ {2}1 < Hello back\./, /agent_\w+ {2}agent "Greeter" was created/]);
@@ -71,12 +72,11 @@ onKafka('a service with KAFKA_BROKERS', () => {
       expect(received.map(({ headers }) => headers['ce_type'])).toEqual(['turnlog.session.started.v1', 'turnlog.session.turn_started.v1', 'turnlog.session.turn_completed.v1']);
       await again.close();
     } finally {
-      const exited = once(example, 'exit');
       example.kill('SIGTERM');
       await exited;
       await service?.close();
     }
-  }, 60_000);
+  }, 120_000);
 
   test('is degraded, but ready, while the brokers are away', async () => {
     const service = await startTestService(undefined, { ...env, KAFKA_BROKERS: '127.0.0.1:9' });
@@ -88,5 +88,5 @@ onKafka('a service with KAFKA_BROKERS', () => {
     } finally {
       await service.close();
     }
-  }, 30_000);
+  }, 60_000);
 });

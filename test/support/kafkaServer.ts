@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { createLocalBroker } from '../../infra/kafka/broker/localBroker.ts';
+import { freePort } from './freePort.ts';
 import { temporaryFolder } from './sqliteEventStore.ts';
 
 export interface KafkaServer {
@@ -14,14 +13,6 @@ export interface KafkaServer {
 
 const IMAGE = 'apache/kafka:4.1.2';
 const PORT = 9092;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  return typeof address === 'object' && address ? address.port : 0;
-}
 
 /** A broker in a container; throws where there is no engine, or no image and no registry to fetch it from. */
 async function startContainer(): Promise<KafkaServer> {
@@ -55,7 +46,8 @@ async function startLocal(): Promise<KafkaServer> {
     brokers: broker.brokers,
     name: `local Kafka ${broker.version}`,
     async close() {
-      await broker.stop();
+      // Nothing of it is kept, and an orderly end takes its time.
+      await broker.kill();
       await rm(folder, { recursive: true });
     },
   };

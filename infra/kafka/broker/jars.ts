@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { TurnlogError } from '../../../shared/errors.ts';
 
@@ -10,11 +11,15 @@ export const KAFKA_VERSION = process.env['KAFKA_VERSION'] ?? '4.1.2';
 const POM = fileURLToPath(new URL('pom.xml', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/turnlog/', import.meta.url));
 const OUTPUT_SHOWN = 2_000;
+const FETCHES = 3;
+/** Maven waits half an hour for a server that has fallen silent; what it has is kept for the next time. */
+const FETCH_LIMIT_MS = 300_000;
+const PAUSE_MS = 2_000;
 
-/** Runs a program to its end. Resolves with what it wrote. Errors: `invalid_request` when it can't be run or fails. */
-export function run(command: string, args: readonly string[]): Promise<string> {
+/** Runs a program to its end, or for at most so many milliseconds. Resolves with what it wrote. Errors: `invalid_request` when it can't be run or fails. */
+export function run(command: string, args: readonly string[], timeout?: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const fail = (why: string): void => reject(new TurnlogError('invalid_request', `${command} ${why}: ${output.slice(-OUTPUT_SHOWN)}`));
@@ -23,22 +28,39 @@ export function run(command: string, args: readonly string[]): Promise<string> {
   });
 }
 
+/** Fetches the jars into a folder; renamed when complete, so a folder that exists is whole. */
+async function fetchJars(version: string, folder: string): Promise<void> {
+  const partial = `${folder}.${process.pid}`;
+  await mkdir(partial, { recursive: true });
+  try {
+    // -U, because Maven remembers for a day what it could not find.
+    await run('mvn', ['-B', '-q', '-U', '-f', POM, `-Dkafka.version=${version}`, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${partial}`], FETCH_LIMIT_MS);
+    await rename(partial, folder).catch((error: unknown) => {
+      // Another process, which has fetched at the same time, may have been first.
+      if (!existsSync(folder)) throw error;
+    });
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+}
+
 /**
- * The folder with the jars of a Kafka broker, fetched from Maven Central by `mvn` the first time, into node_modules/.cache.
+ * The folder with the jars of a Kafka broker, fetched from Maven Central by `mvn` the first time, into node_modules/.cache. A
+ * fetch that fails is repeated: the network may have, or another process that writes to Maven's own cache at the same time.
  * Errors: `invalid_request` where there is no Java, no Maven or no way to Maven Central.
  */
 export async function kafkaJars(version = KAFKA_VERSION): Promise<string> {
   await run('java', ['-version']);
   const folder = `${CACHE}kafka-${version}`;
   if (existsSync(folder)) return folder;
-  // Renamed when complete: a folder that exists is whole, also when two fetch at once.
-  const partial = `${folder}.${process.pid}`;
-  await mkdir(partial, { recursive: true });
-  try {
-    await run('mvn', ['-B', '-q', '-f', POM, `-Dkafka.version=${version}`, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${partial}`]);
-    if (!existsSync(folder)) await rename(partial, folder);
-  } finally {
-    await rm(partial, { recursive: true, force: true });
+  await run('mvn', ['-version']);
+  for (let fetches = 1; !existsSync(folder); fetches += 1) {
+    try {
+      await fetchJars(version, folder);
+    } catch (error) {
+      if (fetches === FETCHES) throw error;
+      await sleep(PAUSE_MS);
+    }
   }
   return folder;
 }

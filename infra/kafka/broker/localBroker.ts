@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, open, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TurnlogError } from '../../../shared/errors.ts';
@@ -29,13 +30,36 @@ export interface LocalBroker {
   stop(): Promise<void>;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
+/** Below the ports that the system gives to whoever asks for any (from 32768 on Linux): nobody is given one before the broker is up. */
+const FREE_PORTS = [20_000, 32_768] as const;
+
+async function hold(port: number): Promise<Server> {
+  const server = createServer().listen(port || randomInt(...FREE_PORTS), '127.0.0.1');
+  try {
+    await once(server, 'listening');
+    return server;
+  } catch (error) {
+    if (port === 0) return hold(0);
+    throw new TurnlogError('invalid_request', `No broker can listen there: ${String(error)}.`, { cause: error });
+  }
+}
+
+/** Ports to listen on, 0 standing for one that is free. Errors: `invalid_request` when one is taken. */
+async function freePorts(wanted: readonly number[]): Promise<number[]> {
+  const held: Server[] = [];
+  try {
+    // All are held until the last one is known: no two can be the same.
+    for (const port of wanted) held.push(await hold(port));
+    return held.map((server) => (server.address() as AddressInfo).port);
+  } finally {
+    await Promise.all(held.map((server) => once(server.close(), 'close')));
+  }
+}
+
+/** Two brokers in one folder write to one metadata log before the second one notices. Errors: `invalid_request` when one runs there. */
+async function requireUnused(config: string): Promise<void> {
+  const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(await readFile(config, 'utf8').catch(() => ''))?.[1];
+  if (used !== undefined) await freePorts([Number(used)]);
 }
 
 /** One node that is broker and controller, for loopback only, with the internal topics in one small copy. */
@@ -67,17 +91,20 @@ interface Options {
 
 /**
  * A Kafka broker of this machine with its data in `folder`, not started yet.
- * Errors: `invalid_request` where Java, Maven or Maven Central can't be had.
+ * Errors: `invalid_request` where Java, Maven or Maven Central can't be had, or the port is taken, or a
+ * broker runs in the folder.
  */
 export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERSION, secure }: Options): Promise<LocalBroker> {
   const jars = await kafkaJars(version);
   const config = join(folder, 'server.properties');
+  await requireUnused(config);
+  const [listening = 0, controller = 0, securely = 0] = await freePorts([port, 0, 0]);
   const java = [...HEAP, '-cp', `${jars}/*`];
   await mkdir(folder, { recursive: true });
-  const brokers = `127.0.0.1:${port || (await freePort())}`;
-  const secureBrokers = secure ? `127.0.0.1:${await freePort()}` : '';
+  const brokers = `127.0.0.1:${listening}`;
+  const secureBrokers = secure ? `127.0.0.1:${securely}` : '';
   const listeners = [`PLAINTEXT://${brokers}`, ...(secure ? [`SECURE://${secureBrokers}`] : [])];
-  const lines = [...properties(folder, listeners, await freePort()), ...(secure ? secureProperties(secure) : [])];
+  const lines = [...properties(folder, listeners, controller), ...(secure ? secureProperties(secure) : [])];
   await writeFile(config, `${lines.join('\n')}\n`);
   await run('java', [...java, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', CLUSTER_ID, '-c', config, ...(secure ? scramArguments(secure) : [])]);
   const kafka = createKafka({ brokers: [brokers], clientId: 'local-broker', logger: { debug: () => undefined } });

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { ErrorCode } from '../../../shared/errors.ts';
+import { isTurnlogError, type ErrorCode } from '../../../shared/errors.ts';
 import type { AppendResult, EncodedEvent, EventBatch, EventStore, ExpectedRevision, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 
 /** What a suite needs of an adapter. The log may hold events of others; the suite's streams have names of their own. */
@@ -33,6 +33,20 @@ export const idsOf = (events: readonly EncodedEvent[]): string[] => events.map((
 export const refusedWith = async (code: ErrorCode, attempt: Promise<unknown>): Promise<void> => {
   await expect(attempt).rejects.toMatchObject({ name: 'TurnlogError', code, retriable: code === 'store_unavailable' });
 };
+
+/** More often than faults and a busy machine can make a call fail. */
+const TRIES = 60;
+
+/** Repeats a call while the store says that it is unavailable, as every caller of the port may. */
+export async function untilAnswered<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isTurnlogError(error, 'store_unavailable') || tries === TRIES) throw error;
+    }
+  }
+}
 
 /** Appends events one by one, so that each has an append of its own. */
 export async function appendEach(store: EventStore, stream: string, events: readonly EncodedEvent[]): Promise<AppendResult[]> {
