@@ -17,7 +17,7 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
   switch (event.type) {
     case 'session.tool_called.v1': {
       const { turn: _, ...call } = event.data;
-      return { tool_used: call.tool, tool_calls: [...row.tool_calls, call] };
+      return { tool_used: row.tool_used || call.tool, tool_calls: [...row.tool_calls, call] };
     }
     case 'session.turn_completed.v1': {
       const { output, model, tool_used, tokens } = event.data;

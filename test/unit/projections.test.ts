@@ -100,7 +100,7 @@ describe('sessions and turns', () => {
   test('session.tool_called adds the call to the open turn, in order', () => {
     const { rows } = given(SESSION, sessionStarted('agent_1'), turnStarted(1), toolCalled(1), toolCalled(1, { call_id: 'call_2', round: 2, tool: 'clock' }));
     const turn = rows.turns.get('session_1/1');
-    expect(turn).toMatchObject({ status: 'running', tool_used: 'clock', ended_at: null, revision: 3 });
+    expect(turn).toMatchObject({ status: 'running', tool_used: 'calculator', ended_at: null, revision: 3 });
     expect(turn?.tool_calls.map(({ call_id, round }) => [call_id, round])).toEqual([['call_1', 1], ['call_2', 2]]);
     expect(turn?.tool_calls[0]).not.toHaveProperty('turn');
     expect(rows.sessions.get('session_1')).toMatchObject({ status: 'running', updated_at: at(3), revision: 3 });
