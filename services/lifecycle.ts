@@ -46,12 +46,14 @@ export async function untilShown({ store, readModels, logger }: Pick<CommandCont
 }
 
 /**
- * Closes the turns that a crash of this instance left open; every later query shows them so. Errors: `store_unavailable`.
+ * Closes the turns that a crash of this instance left open; every later query shows them so.
+ * Errors: `store_unavailable`, the signal's reason.
  */
-export async function recoverOpenTurns(context: RunContext): Promise<void> {
+export async function recoverOpenTurns(context: RunContext, signal: AbortSignal): Promise<void> {
   const open = await context.readModels.listOpenTurns();
   if (open.length === 0) return;
-  await interruptOrphans(context, open);
+  await interruptOrphans(context, open, signal);
+  signal.throwIfAborted();
   const head = await context.store.head();
   if (head !== undefined) await untilVisible(context, head);
   context.logger.warn({ turns: open.length }, 'turns were open: those that a crash left behind are marked as interrupted');

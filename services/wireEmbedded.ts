@@ -56,7 +56,7 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
       projection: async () => ({ caught_up: projector.caughtUp(), parked_streams: await readModels.listParkedStreams() }),
       async prepare(signal) {
         await untilCaughtUp(projector.progress, signal);
-        await onceStoreAnswers(() => recoverOpenTurns(context), logger, signal);
+        await onceStoreAnswers(() => recoverOpenTurns(context, signal), logger, signal);
       },
       sweep: (signal) => closeLeftOpen(context, signal),
     };

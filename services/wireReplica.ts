@@ -63,7 +63,7 @@ export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: L
       },
       async sweep(signal) {
         if (api) await closeLeftOpen(api.context, signal);
-        await closeTurnsOfTheDead(sweeping);
+        await closeTurnsOfTheDead(sweeping, signal);
       },
     };
   });

@@ -37,11 +37,11 @@ const instances: Instances = {
   close: () => Promise.resolve(),
 };
 
-const sweep = (): Promise<void> =>
+const sweep = (signal = new AbortController().signal): Promise<void> =>
   closeTurnsOfTheDead({
     store: fixture.store(), ids: { uuid: randomUUID, typeId: (prefix) => prefix }, clock: { now: () => NOW }, logger: createLogger('silent'), instances,
     readModels: { listOpenTurns: async () => open }, watch: { look: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
-  });
+  }, signal);
 
 async function endsOf(session_id: string): Promise<unknown[]> {
   const events = await fixture.store().readStream(sessionStream(session_id), { direction: 'forwards', from: 2, limit: 10 });
@@ -53,6 +53,12 @@ test('a turn of a dead instance is closed once, whoever comes first and however 
   await Promise.all([sweep(), sweep(), sweep()]);
   await sweep();
   expect(await endsOf('session_1')).toEqual([['session.turn_interrupted.v1', 'crash']]);
+});
+
+test('a sweep that is told to stop leaves the rest to the next one', async () => {
+  await openTurn('session_1', 'dead');
+  await sweep(AbortSignal.abort());
+  expect(await endsOf('session_1')).toEqual([]);
 });
 
 test('a turn of an instance that lives, or that nobody knows, is left alone until it is past its deadline', async () => {

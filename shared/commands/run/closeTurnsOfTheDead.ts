@@ -15,13 +15,14 @@ export interface SweepContext extends Pick<RunContext, 'store' | 'ids' | 'clock'
 
 /**
  * Closes the turns that dead instances have left open, and those that are past their deadline. Meant to be called every few
- * seconds, by any number of processes: the first one to append closes a turn, the others find it closed.
+ * seconds, by any number of processes: the first one to append closes a turn, the others find it closed. An abort of the signal
+ * leaves the rest to the next call.
  * Errors: `store_unavailable`.
  */
-export async function closeTurnsOfTheDead({ readModels, instances, watch, ...parts }: SweepContext): Promise<void> {
+export async function closeTurnsOfTheDead({ readModels, instances, watch, ...parts }: SweepContext, signal: AbortSignal): Promise<void> {
   await watch.look();
   const open = await readModels.listOpenTurns();
   const orphans = open.filter(({ owner, deadline }) => watch.isDead(owner) || isOverdue(parts, deadline));
-  await interruptOrphans({ ...parts, isGone: watch.isDead }, orphans);
+  await interruptOrphans({ ...parts, isGone: watch.isDead }, orphans, signal);
   for (const instance of await instances.listDeadInstances(FORGET_AFTER_MS)) await instances.forget(instance);
 }

@@ -43,11 +43,12 @@ export async function interruptIfOrphaned(context: OrphanContext, session_id: st
 }
 
 /**
- * Closes those of the turns that nobody runs any more. A session that can't be read is left alone and logged: it must not
+ * Closes those of the turns that nobody runs any more, until the signal aborts. A session that can't be read is left alone and logged: it must not
  * keep the others back. Errors: `store_unavailable`.
  */
-export async function interruptOrphans(context: OrphanContext & Pick<RunContext, 'logger'>, turns: readonly OpenTurn[]): Promise<void> {
+export async function interruptOrphans(context: OrphanContext & Pick<RunContext, 'logger'>, turns: readonly OpenTurn[], signal: AbortSignal): Promise<void> {
   for (const { session_id, turn } of turns) {
+    if (signal.aborted) return;
     await interruptIfOrphaned(context, session_id).catch((error: unknown) => {
       if (isTurnlogError(error)) throw error;
       context.logger.error({ err: error, session_id, turn }, 'an open turn could not be closed, because its session can not be read');
