@@ -6,6 +6,7 @@ import { loadRegistry } from '../infra/openai/registry.ts';
 import { createTokenCounter } from '../infra/tokenizer/tokenCounter.ts';
 import { createToolbox } from '../infra/tools/toolbox.ts';
 import type { RunContext } from '../shared/commands/run/context.ts';
+import { charsOf } from '../shared/commands/run/recallSession.ts';
 import { createRunsInFlight } from '../shared/commands/run/runsInFlight.ts';
 import { createSessionQueue } from '../shared/commands/run/sessionQueue.ts';
 import type { Config } from '../shared/config.ts';
@@ -15,6 +16,8 @@ import type { CloseLater } from './opening.ts';
 
 /** Turns whose token count is remembered: some megabytes at the most. */
 const REMEMBERED_TURNS = 20_000;
+/** Of sessions that went on lately: some ten megabytes. */
+const REMEMBERED_CHARS = 8 * 1024 * 1024;
 
 export const systemClock: Clock = { now: () => Date.now() };
 export const systemIds: Ids = typeIds;
@@ -50,6 +53,7 @@ export async function openRunContext(config: Config, storage: RunStorage, closeL
     queue: createSessionQueue(),
     inFlight: createRunsInFlight(),
     budget: { counter: createTokenCounter(), turnTokens: new LRUCache({ max: REMEMBERED_TURNS }) },
+    memory: new LRUCache({ maxSize: REMEMBERED_CHARS, sizeCalculation: charsOf }),
     limits: { timeoutMs: config.RUN_TIMEOUT_MS, waitMs: config.RUN_WAIT_MS },
     leftOpen: new Set(),
   };

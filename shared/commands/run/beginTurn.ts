@@ -8,7 +8,8 @@ import type { Actor } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { historyBudget, newestThatFit } from './contextWindow.ts';
 import { closeOrphan } from './interruptTurn.ts';
-import { loadSession, NEW_SESSION } from './loadSession.ts';
+import { NEW_SESSION } from './loadSession.ts';
+import { recallSession } from './recallSession.ts';
 import { record } from './record.ts';
 import { sessionBusy } from './sessionQueue.ts';
 
@@ -57,7 +58,7 @@ export async function beginTurn(context: RunContext, request: TurnRequest, signa
 /** One pass of the loop; undefined when the session is another run's for now. */
 async function attempt(context: RunContext, request: TurnRequest, prompt: { settings: ChatSettings; tokens: number }): Promise<OpenRun | undefined> {
   const { actor, agent, session_id, input } = request;
-  const loaded = request.new_session ? NEW_SESSION : await loadSession(context.store, session_id, (turns) => newestThatFit(context.budget, prompt.tokens, session_id, turns));
+  const loaded = request.new_session ? NEW_SESSION : await recallSession(context, session_id, (turns) => newestThatFit(context.budget, prompt.tokens, session_id, turns));
   if (loaded.account_id !== undefined && loaded.account_id !== actor.account_id) throw sessionNotFound();
   if (loaded.state.status === 'running' && loaded.state.agent_id === agent.agent_id) {
     // This run holds the session's place in the queue, so nothing in this process runs that turn.

@@ -6,6 +6,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 import type { Actor, CommandContext } from '../context.ts';
 import type { AgentCatalogue } from '../createAgent.ts';
 import type { TokenBudget } from './contextWindow.ts';
+import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
 
@@ -22,6 +23,7 @@ export interface RunContext extends CommandContext, AgentCatalogue {
   queue: SessionQueue;
   inFlight: RunsInFlight;
   budget: TokenBudget;
+  memory: SessionMemory;
   limits: RunLimits;
   /** Sessions with a turn that may be open in the store although nobody runs it: the store was away when it began or ended. */
   leftOpen: Set<string>;

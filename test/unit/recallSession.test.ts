@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { LRUCache } from 'lru-cache';
+import { loadSession, type LoadedSession } from '../../shared/commands/run/loadSession.ts';
+import { recallSession, type SessionMemory } from '../../shared/commands/run/recallSession.ts';
+import type { SessionEvent } from '../../shared/domain/session/events.ts';
+import type { Turn } from '../../shared/domain/session/prompt.ts';
+import { appendEvents, NO_STREAM, type StreamHead } from '../../shared/eventlog/append.ts';
+import { sessionStream } from '../../shared/eventlog/streams.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
+import { sessionStarted, toolCalled, turnCompleted, turnFailed, turnInterrupted, turnStarted } from '../support/sessionEvents.ts';
+import { sqliteEventStoreFixture } from '../support/sqliteEventStore.ts';
+
+const SESSION = 'session_1';
+let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let memory: SessionMemory;
+let eventsRead: number;
+let store: EventStore;
+
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+  memory = new LRUCache({ max: 10 });
+  eventsRead = 0;
+  store = {
+    ...fixture.store(),
+    async readStream(stream, options) {
+      const events = await fixture.store().readStream(stream, options);
+      eventsRead += events.length;
+      return events;
+    },
+  };
+});
+afterEach(() => fixture.dispose());
+
+/** A session that grows; each call appends one more turn's events. */
+function growingSession(sessionId = SESSION) {
+  let head: StreamHead = NO_STREAM;
+  let turn = 0;
+  const authorship = { account_id: 'acct_1', key_id: 'key_1', request_id: 'r', causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' };
+  return async (ending: (turn: number) => SessionEvent[]): Promise<void> => {
+    turn += 1;
+    const events = [...(turn === 1 ? [sessionStarted] : []), turnStarted(turn), ...ending(turn)];
+    ({ head } = await appendEvents(store, { stream: sessionStream(sessionId), head }, events.map((event) => ({ id: randomUUID(), ...event })), authorship));
+  };
+}
+
+const newest = (count: number) => (turns: Turn[]) => Promise.resolve(turns.slice(Math.max(0, turns.length - count)));
+const shown = ({ state, head, lastEventId, account_id, history }: LoadedSession) => ({ state, head, lastEventId, account_id, history });
+const recall = (count: number) => recallSession({ store, memory }, SESSION, newest(count));
+
+const completed = (turn: number): SessionEvent[] => [turnCompleted(turn)];
+const ENDINGS = [
+  completed,
+  (turn: number) => [toolCalled(turn, 1, 'call_1'), toolCalled(turn, 2, 'call_2'), turnCompleted(turn)],
+  (turn: number) => [turnFailed(turn)],
+  (turn: number) => [toolCalled(turn, 1, 'call_1'), turnInterrupted(turn)],
+];
+
+test('a session that is remembered is what reading it would give, however it went on and however much of it is wanted', async () => {
+  let run = 0;
+  const steps = fc.array(fc.record({ turns: fc.array(fc.constantFrom(...ENDINGS), { maxLength: 8 }), wanted: fc.nat(12) }), { minLength: 1, maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(steps, async (taken) => {
+      run += 1;
+      const sessionId = `session_p${run}`;
+      const grow = growingSession(sessionId);
+      await grow(completed);
+      for (const { turns, wanted } of taken) {
+        for (const ending of turns) await grow(ending);
+        const recalled = await recallSession({ store, memory }, sessionId, newest(wanted));
+        expect(shown(recalled)).toEqual(shown(await loadSession(store, sessionId, newest(wanted))));
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a run of a session that is remembered reads no more than what a run or two may have added', async () => {
+  const grow = growingSession();
+  for (let turn = 0; turn < 100; turn += 1) await grow(completed);
+  await recall(20);
+  await grow(completed);
+  eventsRead = 0;
+  expect((await recall(20)).history.map(({ turn }) => turn)).toEqual(Array.from({ length: 20 }, (_, index) => index + 82));
+  expect(eventsRead).toBeLessThanOrEqual(12);
+});
+
+test('a turn that is open is not remembered: how it ended is read', async () => {
+  const grow = growingSession();
+  await grow(completed);
+  await grow(() => []);
+  expect((await recall(5)).state.status).toBe('running');
+  expect(memory.size).toBe(0);
+});
+
+test('what is remembered is let go where the stream does not hold it', async () => {
+  const grow = growingSession();
+  await grow(completed);
+  memory.set(SESSION, { ...(await recall(5)), lastEventId: randomUUID(), turns: [] });
+  expect((await recall(5)).history.map(({ turn }) => turn)).toEqual([1]);
+});
