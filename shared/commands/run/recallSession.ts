@@ -49,8 +49,9 @@ function worthKeeping(loaded: LoadedSession): LoadedSession {
   return { ...loaded, history: [], turns, whole: loaded.whole && turns.length === loaded.turns.length };
 }
 
-const OBJECTS = 500;
+/** For what is around the texts of a turn or a session. */
+const OVERHEAD_CHARS = 500;
 
 /** About how many characters a remembered session takes. */
 export const charsOf = ({ turns }: LoadedSession): number =>
-  turns.reduce((sum, turn) => sum + turn.input.length + (turn.output?.length ?? 0) + (turn.tool_calls.length > 0 ? JSON.stringify(turn.tool_calls).length : 0) + OBJECTS, OBJECTS);
+  turns.reduce((sum, turn) => sum + turn.input.length + (turn.output?.length ?? 0) + (turn.tool_calls.length > 0 ? JSON.stringify(turn.tool_calls).length : 0) + OVERHEAD_CHARS, OVERHEAD_CHARS);
