@@ -44,6 +44,7 @@ export async function openEventStoreDb({ connectionString, logger, deadlineMs = 
     readStream,
     subscribe: createSubscribe({ connections, known, deadlineMs, logger }),
     head,
+    trouble: () => undefined,
     close: () => (closing ??= close()),
   };
 }

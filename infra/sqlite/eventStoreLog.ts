@@ -36,6 +36,8 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
     readStream: async (stream, options) => reader.readStream(stream, options),
     subscribe,
     head: async () => reader.head(),
+    // A file does not go away by itself: what is wrong with it is told by the call that meets it.
+    trouble: () => undefined,
     async close() {
       reader.close();
       news?.close();

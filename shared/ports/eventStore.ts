@@ -75,18 +75,29 @@ export interface EventStore {
    */
   append(stream: string, expected: ExpectedRevision, events: readonly EncodedEvent[]): Promise<AppendResult>;
 
-  /** Events of one stream in the asked direction; empty when there is none in that range. Errors: `store_unavailable`. */
+  /**
+   * Events of one stream in the asked direction; empty when there is none in that range.
+   * Errors: `stream_damaged` when the store can tell that events of the stream were deleted or are hidden, `store_unavailable`.
+   */
   readStream(stream: string, options: ReadOptions): Promise<StoredEvent[]>;
 
   /**
    * All events of all streams after a position: first what is there, then live, for ever. The next batch is read only when
    * the consumer asks for it. Yields an empty batch when it has nothing (more) to deliver and has just caught up.
-   * Errors: `store_unavailable` (the caller resumes from its last position).
+   * Errors: `position_invalid` when `after` is no position of this log, or lies beyond its end; `store_unavailable` (the caller
+   * resumes from its last position).
    */
   subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
 
-  /** The position of the last event, undefined in an empty log. Errors: `store_unavailable`. */
+  /**
+   * The end of the log: no event lies beyond it; undefined in an empty log. Where others write to the log too it may be the
+   * place of an event of theirs, which a subscription that has caught up reaches within about a second all the same.
+   * Errors: `store_unavailable`.
+   */
   head(): Promise<Position | undefined>;
+
+  /** One sentence on why the store can't be used now, with the cause; undefined while it can. Known at once, without a call. */
+  trouble(): string | undefined;
 
   /** Finishes the appends that were accepted, then lets go of every resource. */
   close(): Promise<void>;
