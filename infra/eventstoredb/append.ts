@@ -1,7 +1,7 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import type { AppendResult, EventStore } from '../../shared/ports/eventStore.ts';
-import { createAppendStream, type Answer, type Append } from './appendStream.ts';
-import type { Connection, Connections } from './connection.ts';
+import { createAppendStream, type Append, type AppendTo } from './appendStream.ts';
+import type { Connection, Connections } from './connections.ts';
 import type { KnownEvents } from './knownEvents.ts';
 import { requireWritable } from './limits.ts';
 import { eventPosition } from './positions.ts';
@@ -21,9 +21,9 @@ const reused = (): TurnlogError => new TurnlogError('event_id_reused', 'An event
 
 /** Appends as the port has it, over a server that may have written what it never answered. */
 export function createAppend({ connections, retrying, known, readStream }: Dependencies): EventStore['append'] {
-  const streams = new WeakMap<Connection, (append: Append) => Promise<Answer>>();
+  const streams = new WeakMap<Connection, AppendTo>();
 
-  function appendStream(connection: Connection): (append: Append) => Promise<Answer> {
+  function appendStream(connection: Connection): AppendTo {
     const stream = streams.get(connection) ?? createAppendStream(connection, connections.requiresLeader);
     streams.set(connection, stream);
     return stream;
@@ -53,7 +53,7 @@ export function createAppend({ connections, retrying, known, readStream }: Depen
     const first = expected === 'no_stream' ? 0 : expected + 1;
     if (known.standElsewhere(stream, first, events)) throw reused();
     const append = { stream, expected, events };
-    const answer = await retrying(({ connection }) => appendStream(connection)(append));
+    const answer = await retrying(({ connection, signal }) => appendStream(connection)(append, signal));
     if (answer.kind === 'conflict') return afterConflict(append, first);
     if (answer.kind === 'refused') throw new TurnlogError('event_invalid', `EventStoreDB refuses the events: ${answer.reason}.`);
     known.note(events.map(({ id }, index) => ({ id, stream, revision: first + index })));

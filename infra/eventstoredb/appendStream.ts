@@ -1,9 +1,9 @@
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EncodedEvent, ExpectedRevision } from '../../shared/ports/eventStore.ts';
-import { openAppendCall, type AppendCall } from './clientInternals.ts';
-import type { Connection } from './connection.ts';
-import { AccessDenied } from './serverErrors.ts';
+import type { AppendCall } from './clientInternals.ts';
+import type { Connection } from './connections.ts';
+import { AccessDenied, NotReady } from './serverErrors.ts';
 
 export interface Append {
   stream: string;
@@ -24,6 +24,7 @@ const KNOWN_OUTCOMES: Readonly<Record<string, Answer['kind']>> = {
   'event_store.client.WrongExpectedVersion': 'conflict',
   'event_store.client.StreamDeleted': 'conflict',
   'event_store.client.MaximumAppendSizeExceeded': 'refused',
+  'event_store.client.MaximumAppendEventSizeExceeded': 'refused',
   'event_store.client.BadRequest': 'refused',
 };
 
@@ -57,30 +58,48 @@ function answer(response: streamsPb.BatchAppendResp): Answer {
   const kind = KNOWN_OUTCOMES[name];
   if (kind === 'conflict') return { kind };
   if (kind === 'refused') return { kind, reason: error?.getMessage() ?? '' };
+  if (/Server Is Not Ready/i.test(error?.getMessage() ?? '')) throw new NotReady('the server is not ready');
   throw new Error(`the outcome of the append is unknown: ${name} ${error?.getMessage() ?? ''}`);
 }
+
+/** Sends an append and waits for its answer, until the signal aborts. */
+export type AppendTo = (append: Append, signal: AbortSignal) => Promise<Answer>;
+
+/**
+ * An append that a living server has not answered for so long is sent once more beside the first, which goes on waiting:
+ * the answer may have been lost. Not earlier, because a server answers an append that is sent again while it is at work on it
+ * with a Timeout, after 2 to 3 s or at once.
+ */
+const AGAIN_MS = 4_000;
 
 interface Pending {
   resolve: (answer: Answer) => void;
   reject: (error: unknown) => void;
+  /** How many copies of it wait for an answer. */
+  copies: number;
+}
+
+interface OpenCall {
+  call: Promise<AppendCall>;
+  /** By correlation id; every copy of an append has one of its own. */
+  pending: Map<string, Pending>;
 }
 
 /**
  * The appends of one connection: pipelined on one call, each answered on its own. Once an error ends the call the outcome of
  * all that were waiting is unknown: they reject, and the next append opens another call.
  */
-export function createAppendStream({ client, lost, heard }: Connection, requiresLeader: boolean): (append: Append) => Promise<Answer> {
-  let open: { call: Promise<AppendCall>; pending: Map<string, Pending> } | undefined;
+export function createAppendStream({ client, lost, heard }: Connection, requiresLeader: boolean): AppendTo {
+  let open: OpenCall | undefined;
 
-  function openCall(): NonNullable<typeof open> {
-    const pending = new Map<string, Pending>();
-    const stream = { call: openAppendCall({ client, requiresLeader, signal: lost }), pending };
+  function openCall(): OpenCall {
+    const stream: OpenCall = { call: client.append(requiresLeader), pending: new Map() };
 
     function end(error: unknown): void {
       lost.removeEventListener('abort', abandon);
       if (open === stream) open = undefined;
-      for (const { reject } of pending.values()) reject(error);
-      pending.clear();
+      for (const { reject } of stream.pending.values()) reject(error);
+      stream.pending.clear();
     }
     function abandon(): void {
       end(lost.reason);
@@ -91,27 +110,47 @@ export function createAppendStream({ client, lost, heard }: Connection, requires
     }
     function settle(response: streamsPb.BatchAppendResp): void {
       heard();
-      const id = response.getCorrelationId()?.getString() ?? '';
-      const waiting = pending.get(id);
-      pending.delete(id);
+      const waiting = stream.pending.get(response.getCorrelationId()?.getString() ?? '');
+      if (!waiting) return;
+      waiting.copies -= 1;
       try {
-        waiting?.resolve(answer(response));
+        waiting.resolve(answer(response));
       } catch (error) {
-        waiting?.reject(error);
+        // Another copy may still be answered with what happened.
+        if (waiting.copies === 0) waiting.reject(error);
       }
     }
 
-    lost.addEventListener('abort', abandon, { once: true });
+    if (lost.aborted) abandon();
+    else lost.addEventListener('abort', abandon, { once: true });
     stream.call.then((call) => call.on('data', settle).on('error', end).on('end', () => end(new Error('the server ended the call'))), end);
     return stream;
   }
 
-  return (append) =>
-    new Promise((resolve, reject) => {
-      const { call, pending } = (open ??= openCall());
+  return async (append, signal) => {
+    const stream = (open ??= openCall());
+    const { call, pending } = stream;
+    const sent: string[] = [];
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const waiting: Pending = { resolve, reject, copies: 0 };
+    const send = (): void => {
       const correlationId = crypto.randomUUID();
-      pending.set(correlationId, { resolve, reject });
+      sent.push(correlationId);
+      pending.set(correlationId, waiting);
+      waiting.copies += 1;
       // A failure to open the call has rejected everything that was pending already.
       call.then((writable) => pending.has(correlationId) && writable.write(request(append, correlationId)), () => undefined);
-    });
+    };
+    const late = (): void => reject(signal.reason);
+    const again = setInterval(send, AGAIN_MS);
+    signal.addEventListener('abort', late, { once: true });
+    try {
+      send();
+      return await promise;
+    } finally {
+      clearInterval(again);
+      signal.removeEventListener('abort', late);
+      for (const correlationId of sent) pending.delete(correlationId);
+    }
+  };
 }
