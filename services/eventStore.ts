@@ -14,7 +14,7 @@ export interface Place {
 }
 
 /** The client of EventStoreDB is large: it is loaded only where one is configured. */
-async function openCluster(connectionString: string, logger: Pick<ProjectorLogger, 'info' | 'warn'>): Promise<EventStore> {
+async function openCluster(connectionString: string, logger: Pick<ProjectorLogger, 'warn'>): Promise<EventStore> {
   const { openEventStoreDb } = await import('../infra/eventstoredb/eventStore.ts');
   return openEventStoreDb({ connectionString, logger });
 }

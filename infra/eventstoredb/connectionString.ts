@@ -16,13 +16,15 @@ export interface Target {
   cluster: boolean;
   preference: 'leader' | 'follower' | 'random' | 'readonlyreplica';
   /** The connection string of one host, with everything else that the configured one says. */
-  of(host: Host, keepAliveMs: number): string;
+  of(host: Host, keepAliveMs?: number): string;
   /** The file with the certificates to trust; the system's own when undefined. */
   caFile: string | undefined;
 }
 
 const FORM = /^esdb(?<discover>\+discover)?:\/\/(?<user>[^@/?]*@)?(?<hosts>[^/?@]+)\/?(?<query>\?.*)?$/;
 const DEFAULT_PORT = 2113;
+/** The client's own default; it warns of anything shorter. */
+export const KEEP_ALIVE_MS = 10_000;
 
 const invalid = (message: string): TurnlogError => new TurnlogError('invalid_request', message);
 
@@ -70,7 +72,7 @@ export function parseConnectionString(text: string): Target {
     seeds,
     cluster: discover !== undefined || seeds.length > 1,
     preference: preferenceOf(options),
-    of: (host, keepAliveMs) => `esdb://${user}${hostName(host)}?${[...kept, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
+    of: (host, keepAliveMs = KEEP_ALIVE_MS) => `esdb://${user}${hostName(host)}?${[...kept, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
     caFile: options.get('tls') === 'false' ? undefined : options.get('tlscafile'),
   };
 }

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { StoreLogger } from './logger.ts';
-import type { HostClient } from './clientInternals.ts';
+import { openHostClient, type HostClient } from './clientInternals.ts';
 import { parseConnectionString, type Host } from './connectionString.ts';
 import { createDiscovery, type Found } from './discovery.ts';
 import { endOfLog, within } from './endOfLog.ts';
 import { isAccessDenied, isUnauthenticated, leaderNamedBy, makesDoubtful } from './serverErrors.ts';
+import { createRights } from './rights.ts';
 import { createTroubleNotes } from './troubleNotes.ts';
 import { Silence, troubleWith } from './trouble.ts';
 
@@ -43,6 +44,10 @@ export interface Connections {
   current(signal: AbortSignal): Promise<Connection>;
   /** Reports a call that failed: where that makes the node doubtful it is looked at, and given up when it can't serve. */
   failed(connection: Connection, error: unknown): void;
+  /** Notes that the user lacks a right, and puts it into words. */
+  denied(right: string, error: unknown): Error;
+  /** Notes that the user was allowed to do what it asked for. */
+  allowed(): void;
   /** One sentence on why the store can't be used now; undefined while it can. */
   trouble(): string | undefined;
   /** Aborted when the store is closed. */
@@ -87,10 +92,13 @@ function toLive({ host, client }: Found): Live {
  */
 export function createConnections(connectionString: string, logger: StoreLogger | undefined): Connections {
   const target = parseConnectionString(connectionString);
+  // Options that the client does not take are told now, not at the first connection.
+  for (const seed of target.seeds) openHostClient(target.of(seed)).close();
   const requiresLeader = target.preference === 'leader';
   const closed = new AbortController();
   const discovery = createDiscovery({ target, requiresLeader, closed: closed.signal });
   const notes = createTroubleNotes(logger);
+  const rights = createRights(logger);
   let live: Live | undefined;
   let seeking: Promise<void> | undefined;
   let connected = Promise.withResolvers<void>();
@@ -113,7 +121,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
 
   async function seekOn(): Promise<void> {
     while (!closed.signal.aborted && (!live || live.silent)) {
-      const found = await discovery.look();
+      const found = await discovery.look().catch(() => undefined);
       if (found && (closed.signal.aborted || (live && !live.silent))) return found.client.close();
       if (found) return use(found);
       if (!live) notes.set(discovery.trouble());
@@ -186,7 +194,9 @@ export function createConnections(connectionString: string, logger: StoreLogger 
       if (leaderNamedBy(error)) leave(live, error);
       else void look(live);
     },
-    trouble: notes.get,
+    denied: rights.denied,
+    allowed: rights.allowed,
+    trouble: () => notes.get() ?? rights.trouble(),
     closed: closed.signal,
     requiresLeader,
     close() {

@@ -1,5 +1,5 @@
 import { openHostClient, type HostClient } from './clientInternals.ts';
-import { hostName, type Host, type Target } from './connectionString.ts';
+import { hostName, KEEP_ALIVE_MS, type Host, type Target } from './connectionString.ts';
 import { endOfLog, within } from './endOfLog.ts';
 import { createHosts } from './hosts.ts';
 import { chooseMember, membersOf, troubleOf, type Member } from './members.ts';
@@ -9,9 +9,6 @@ import { troubleWith } from './trouble.ts';
 /** How long a node may take to connect and to answer. */
 const VISIT_LIMIT_MS = 2_000;
 const GOSSIP_LIMIT_MS = 1_000;
-
-/** As long as the client takes by default. The next connection's differs, see `open`. */
-const KEEP_ALIVE_MS = 10_000;
 
 /** A node that can be used, connected. */
 export interface Found {

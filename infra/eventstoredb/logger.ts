@@ -1,2 +1,2 @@
 /** What the adapter needs of a logger; pino's fits. */
-export type StoreLogger = Record<'info' | 'warn', (fields: object, message: string) => void>;
+export type StoreLogger = Record<'warn', (fields: object, message: string) => void>;

@@ -23,7 +23,7 @@ export function createReads({ connections, retrying, known }: Dependencies): Pic
   const { requiresLeader } = connections;
 
   const page = (stream: string, options: ReadOptions): Promise<Collected> =>
-    retrying(({ connection: { client, heard }, signal }) =>
+    retrying(`read ${stream} ($r)`, ({ connection: { client, heard }, signal }) =>
       collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }).catch((error: unknown) => {
         throw isStreamDeleted(error) ? streamEnded(stream) : error;
       }),
@@ -46,7 +46,7 @@ export function createReads({ connections, retrying, known }: Dependencies): Pic
   }
 
   const head = (): Promise<Position | undefined> =>
-    retrying(({ connection: { client, heard }, signal }) => endOfLog(client, { requiresLeader, signal, heard }));
+    retrying('read $all ($r)', ({ connection: { client, heard }, signal }) => endOfLog(client, { requiresLeader, signal, heard }));
 
   return { readStream, head };
 }

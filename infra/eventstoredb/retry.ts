@@ -15,7 +15,8 @@ export interface Attempt {
   signal: AbortSignal;
 }
 
-export type Retrying = <T>(attempt: (context: Attempt) => Promise<T>) => Promise<T>;
+/** `right` names what the user must be allowed to do, for who has to grant it: `append to session-1 ($w)`. */
+export type Retrying = <T>(right: string, attempt: (context: Attempt) => Promise<T>) => Promise<T>;
 
 /**
  * Repeats what may be repeated until it succeeds or the deadline has passed. How long one attempt may take is not limited:
@@ -44,17 +45,20 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
 
   const unavailable = (cause: unknown) => storeUnavailable('The event store does not answer.', new Error(connections.trouble() ?? 'No answer came in time.', { cause }));
 
-  return async (attempt) => {
+  return async (right, attempt) => {
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(new Error(`no success within ${deadlineMs} ms`)), deadlineMs);
     let last: unknown;
     try {
       for (let tries = 0; ; tries += 1) {
         try {
-          return await once(attempt, over.signal);
+          const result = await once(attempt, over.signal);
+          connections.allowed();
+          return result;
         } catch (error) {
           if (isTurnlogError(error) && !error.retriable) throw error;
-          if (isUnauthenticated(error) || isAccessDenied(error)) throw storeUnavailable('The event store refuses the credentials.', error);
+          if (isAccessDenied(error)) throw storeUnavailable('The event store refuses the credentials.', connections.denied(right, error));
+          if (isUnauthenticated(error)) throw storeUnavailable('The event store refuses the credentials.', error);
           if (connections.closed.aborted) throw storeUnavailable('The event store is closed.', error);
           if (over.signal.aborted) throw unavailable(last ?? error);
           last = error;

@@ -16,7 +16,7 @@ export function troubleWith(host: Host, target: Target, error: unknown): string 
   const said = rootCauseOf(saidBy(error));
   if (error instanceof Silence) return `The event store at ${name} takes connections, but does not answer.`;
   if (isUnauthenticated(error)) return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL.`;
-  if (isAccessDenied(error)) return `The event store at ${name} lets this user not read $all, which takes the right $r in the metadata of $all.`;
+  if (isAccessDenied(error)) return `The event store at ${name} does not let this user read $all, which takes the right $r in the metadata of $all.`;
   if (error instanceof NotReady || /Server Is Not Ready/i.test(said)) return `The event store at ${name} is not ready: it is starting, or its cluster has no leader.`;
   if (/ECONNREFUSED/.test(said)) return `The event store at ${name} refuses connections.`;
   if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(said)) return `The host of the event store ${name} is not found.`;

@@ -13,7 +13,8 @@ export function createTroubleNotes(logger: StoreLogger | undefined) {
     set(next: string | undefined): void {
       trouble = next;
       if (next === undefined && logged) {
-        logger?.info({}, 'the event store can be used again');
+        // At the level of the line that it ends: who reads the one wants to read the other.
+        logger?.warn({}, 'the event store can be used again');
         logged = undefined;
       } else if (next !== undefined && (!logged || (logged.trouble !== next && performance.now() - logged.at > LINE_MS))) {
         logger?.warn({}, next);
