@@ -11,6 +11,8 @@ import type { Retrying } from './retry.ts';
 const NEIGHBOURHOOD = 16;
 
 interface Dependencies {
+  /** How long an append is tried, in milliseconds. */
+  deadlineMs: number;
   connections: Connections;
   retrying: Retrying;
   known: KnownEvents;
@@ -20,11 +22,11 @@ interface Dependencies {
 const reused = (): TurnlogError => new TurnlogError('event_id_reused', 'An event with the same id is in the log at another place.');
 
 /** Appends as the port has it, over a server that may have written what it never answered. */
-export function createAppend({ connections, retrying, known, readStream }: Dependencies): EventStore['append'] {
+export function createAppend({ deadlineMs, connections, retrying, known, readStream }: Dependencies): EventStore['append'] {
   const streams = new WeakMap<Connection, AppendTo>();
 
   function appendStream(connection: Connection): AppendTo {
-    const stream = streams.get(connection) ?? createAppendStream(connection, connections.requiresLeader);
+    const stream = streams.get(connection) ?? createAppendStream(connection, { requiresLeader: connections.requiresLeader, deadlineMs });
     streams.set(connection, stream);
     return stream;
   }

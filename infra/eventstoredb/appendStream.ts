@@ -68,9 +68,10 @@ export type AppendTo = (append: Append, signal: AbortSignal) => Promise<Answer>;
 /**
  * An append that a living server has not answered for so long is sent once more beside the first, which goes on waiting:
  * the answer may have been lost. Not earlier, because a server answers an append that is sent again while it is at work on it
- * with a Timeout, after 2 to 3 s or at once.
+ * with a Timeout, after 2 to 3 s or at once. In milliseconds; less where the deadline leaves no time for that.
  */
 const AGAIN_MS = 4_000;
+const AGAIN_PER_DEADLINE = 0.4;
 
 interface Pending {
   resolve: (answer: Answer) => void;
@@ -83,17 +84,26 @@ interface OpenCall {
   call: Promise<AppendCall>;
   /** By correlation id; every copy of an append has one of its own. */
   pending: Map<string, Pending>;
+  /** When something came on it last, or it was last at rest, by `performance.now`. */
+  heardAt: number;
+}
+
+interface Options {
+  requiresLeader: boolean;
+  deadlineMs: number;
 }
 
 /**
  * The appends of one connection: pipelined on one call, each answered on its own. Once an error ends the call the outcome of
- * all that were waiting is unknown: they reject, and the next append opens another call.
+ * all that were waiting is unknown: they reject, and the next append opens another call. So it does where a call has fallen
+ * silent although its node lives, as one that was open while the node had no quorum; what waits on that call goes on waiting.
  */
-export function createAppendStream({ client, lost, heard }: Connection, requiresLeader: boolean): AppendTo {
+export function createAppendStream({ client, lost, heard }: Connection, { requiresLeader, deadlineMs }: Options): AppendTo {
+  const againMs = Math.min(AGAIN_MS, deadlineMs * AGAIN_PER_DEADLINE);
   let open: OpenCall | undefined;
 
   function openCall(): OpenCall {
-    const stream: OpenCall = { call: client.append(requiresLeader), pending: new Map() };
+    const stream: OpenCall = { call: client.append(requiresLeader), pending: new Map(), heardAt: performance.now() };
 
     function end(error: unknown): void {
       lost.removeEventListener('abort', abandon);
@@ -103,13 +113,11 @@ export function createAppendStream({ client, lost, heard }: Connection, requires
     }
     function abandon(): void {
       end(lost.reason);
-      stream.call.then(
-        (call) => call.cancel(),
-        () => undefined,
-      );
+      cancel(stream);
     }
     function settle(response: streamsPb.BatchAppendResp): void {
       heard();
+      stream.heardAt = performance.now();
       const waiting = stream.pending.get(response.getCorrelationId()?.getString() ?? '');
       if (!waiting) return;
       waiting.copies -= 1;
@@ -127,30 +135,41 @@ export function createAppendStream({ client, lost, heard }: Connection, requires
     return stream;
   }
 
-  return async (append, signal) => {
+  function send(append: Append, waiting: Pending): () => void {
+    if (open && open.pending.size > 0 && performance.now() - open.heardAt >= againMs) open = undefined;
     const stream = (open ??= openCall());
-    const { call, pending } = stream;
-    const sent: string[] = [];
+    const correlationId = crypto.randomUUID();
+    if (stream.pending.size === 0) stream.heardAt = performance.now();
+    stream.pending.set(correlationId, waiting);
+    waiting.copies += 1;
+    // A failure to open the call has rejected everything that was pending already.
+    stream.call.then((call) => stream.pending.has(correlationId) && call.write(request(append, correlationId)), () => undefined);
+    return () => {
+      stream.pending.delete(correlationId);
+      if (stream !== open && stream.pending.size === 0) cancel(stream);
+    };
+  }
+
+  return async (append, signal) => {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const waiting: Pending = { resolve, reject, copies: 0 };
-    const send = (): void => {
-      const correlationId = crypto.randomUUID();
-      sent.push(correlationId);
-      pending.set(correlationId, waiting);
-      waiting.copies += 1;
-      // A failure to open the call has rejected everything that was pending already.
-      call.then((writable) => pending.has(correlationId) && writable.write(request(append, correlationId)), () => undefined);
-    };
     const late = (): void => reject(signal.reason);
-    const again = setInterval(send, AGAIN_MS);
+    const forget = [send(append, waiting)];
+    const again = setInterval(() => forget.push(send(append, waiting)), againMs);
     signal.addEventListener('abort', late, { once: true });
     try {
-      send();
       return await promise;
     } finally {
       clearInterval(again);
       signal.removeEventListener('abort', late);
-      for (const correlationId of sent) pending.delete(correlationId);
+      for (const forgetCopy of forget) forgetCopy();
     }
   };
+}
+
+function cancel({ call }: OpenCall): void {
+  call.then(
+    (opened) => opened.cancel(),
+    () => undefined,
+  );
 }

@@ -23,8 +23,8 @@ export async function openEventStoreDb({ connectionString, logger, deadlineMs = 
   const connections = createConnections(connectionString, logger);
   const retrying = createRetrying(connections, deadlineMs);
   const known = createKnownEvents();
-  const { readStream, head } = createReads({ connections, retrying, known });
-  const append = createAppend({ connections, retrying, known, readStream });
+  const { readStream, head } = createReads({ deadlineMs, connections, retrying, known });
+  const append = createAppend({ deadlineMs, connections, retrying, known, readStream });
   const accepted = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 

@@ -1,15 +1,19 @@
 import type { EventStore, Position, ReadOptions, StoredEvent } from '../../shared/ports/eventStore.ts';
 import { collect, type Collected } from './collect.ts';
 import type { Connections } from './connections.ts';
-import { endOfLog } from './endOfLog.ts';
+import { endOfLog, within } from './endOfLog.ts';
 import type { KnownEvents } from './knownEvents.ts';
 import { readStreamRequest } from './readRequests.ts';
-import type { Retrying } from './retry.ts';
+import type { Attempt, Retrying } from './retry.ts';
 import { isStreamDeleted } from './serverErrors.ts';
 import { toStoredEvent } from './storedEvent.ts';
 import { streamEnded, streamHidden, truncationOf } from './streamLoss.ts';
 
+/** The part of the deadline after which a read is begun anew, once: its call may have fallen silent, though the node lives. */
+const FIRST_TRY = 0.4;
+
 interface Dependencies {
+  deadlineMs: number;
   connections: Connections;
   retrying: Retrying;
   known: KnownEvents;
@@ -19,15 +23,21 @@ interface Dependencies {
 const beginsAtAnEnd = ({ direction, from }: ReadOptions): boolean => (direction === 'backwards' ? from === undefined : (from ?? 0) === 0);
 
 /** Reads of one stream, and the end of the log. */
-export function createReads({ connections, retrying, known }: Dependencies): Pick<EventStore, 'readStream' | 'head'> {
+export function createReads({ deadlineMs, connections, retrying, known }: Dependencies): Pick<EventStore, 'readStream' | 'head'> {
   const { requiresLeader } = connections;
 
+  const inTime = <Result>({ first, signal }: Attempt, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
+    first ? within(deadlineMs * FIRST_TRY, signal, call) : call(signal);
+
   const page = (stream: string, options: ReadOptions): Promise<Collected> =>
-    retrying(`read ${stream} ($r)`, ({ connection: { client, heard }, signal }) =>
-      collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }).catch((error: unknown) => {
+    retrying(`read ${stream} ($r)`, async (attempt) => {
+      const { client, heard } = attempt.connection;
+      try {
+        return await inTime(attempt, (signal) => collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }));
+      } catch (error) {
         throw isStreamDeleted(error) ? streamEnded(stream) : error;
-      }),
-    );
+      }
+    });
 
   /** Nothing was found. Throws where that can't be: others have deleted the stream, or hidden all of it. */
   async function requireAbsent(stream: string, options: ReadOptions, { notFound }: Collected): Promise<void> {
@@ -46,7 +56,10 @@ export function createReads({ connections, retrying, known }: Dependencies): Pic
   }
 
   const head = (): Promise<Position | undefined> =>
-    retrying('read $all ($r)', ({ connection: { client, heard }, signal }) => endOfLog(client, { requiresLeader, signal, heard }));
+    retrying('read $all ($r)', (attempt) => {
+      const { client, heard } = attempt.connection;
+      return inTime(attempt, (signal) => endOfLog(client, { requiresLeader, signal, heard }));
+    });
 
   return { readStream, head };
 }

@@ -13,6 +13,8 @@ export interface Attempt {
   connection: Connection;
   /** Aborts when the connection is given up, and at the deadline: the attempt ends then. */
   signal: AbortSignal;
+  /** True for the first attempt of a call. */
+  first: boolean;
 }
 
 /** `right` names what the user must be allowed to do, for who has to grant it: `append to session-1 ($w)`. */
@@ -24,7 +26,7 @@ export type Retrying = <T>(right: string, attempt: (context: Attempt) => Promise
  * Errors: TurnlogErrors of an attempt that are final, as they are; `store_unavailable` for all others.
  */
 export function createRetrying(connections: Connections, deadlineMs: number): Retrying {
-  async function once<T>(attempt: (context: Attempt) => Promise<T>, deadline: AbortSignal): Promise<T> {
+  async function once<T>(attempt: (context: Attempt) => Promise<T>, deadline: AbortSignal, first: boolean): Promise<T> {
     const connection = await connections.current(deadline);
     const ended = new AbortController();
     const lost = (): void => ended.abort(connection.lost.reason);
@@ -33,7 +35,7 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
     deadline.addEventListener('abort', late, { once: true });
     try {
       if (connection.lost.aborted) lost();
-      return await attempt({ connection, signal: ended.signal });
+      return await attempt({ connection, signal: ended.signal, first });
     } catch (error) {
       connections.failed(connection, error);
       throw error;
@@ -52,7 +54,7 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
     try {
       for (let tries = 0; ; tries += 1) {
         try {
-          const result = await once(attempt, over.signal);
+          const result = await once(attempt, over.signal, tries === 0);
           connections.allowed();
           return result;
         } catch (error) {
