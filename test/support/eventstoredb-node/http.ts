@@ -1,0 +1,37 @@
+import type http from 'node:http';
+import { text } from 'node:stream/consumers';
+import { isAdmin, type Access } from './access.ts';
+import type { NewUser } from './users.ts';
+
+const RESET = /^\/users\/([^/]+)\/command\/reset-password$/;
+
+/** The status of an answer to an administrator. */
+function administer({ users }: Access, path: string, body: string): number {
+  if (!users) return 404;
+  if (path === '/users/' || path === '/users') return users.create(JSON.parse(body) as NewUser) ? 201 : 409;
+  const name = RESET.exec(path)?.[1];
+  if (name === undefined) return 404;
+  return users.resetPassword(decodeURIComponent(name), (JSON.parse(body) as { newPassword: string }).newPassword) ? 200 : 404;
+}
+
+/** HTTP/1.1 on the port of gRPC: that the node lives, and what an administrator does with users. */
+export const handleHttp =
+  (access: Access) =>
+  (request: http.IncomingMessage, response: http.ServerResponse): void => {
+    const { pathname } = new URL(request.url ?? '/', 'http://node');
+    const answer = (status: number): void => void response.writeHead(status).end();
+    if (pathname === '/health/live') return answer(204);
+    const caller = access.caller(request.headers.authorization);
+    if (request.method !== 'POST') return answer(404);
+    if (caller === undefined || !isAdmin(caller)) return answer(401);
+    text(request).then(
+      (body) => {
+        try {
+          answer(administer(access, pathname, body));
+        } catch {
+          answer(400);
+        }
+      },
+      () => response.destroy(),
+    );
+  };
