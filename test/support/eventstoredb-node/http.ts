@@ -14,24 +14,21 @@ function administer({ users }: Access, path: string, body: string): number {
   return users.resetPassword(decodeURIComponent(name), (JSON.parse(body) as { newPassword: string }).newPassword) ? 200 : 404;
 }
 
+async function statusOf(access: Access, request: http.IncomingMessage): Promise<number> {
+  const { pathname } = new URL(request.url ?? '/', 'http://node');
+  if (pathname === '/health/live') return 204;
+  if (request.method !== 'POST') return 404;
+  const caller = access.caller(request.headers.authorization);
+  if (caller === undefined || !isAdmin(caller)) return 401;
+  return administer(access, pathname, await text(request));
+}
+
 /** HTTP/1.1 on the port of gRPC: that the node lives, and what an administrator does with users. */
 export const handleHttp =
-  (access: Access) =>
-  (request: http.IncomingMessage, response: http.ServerResponse): void => {
-    const { pathname } = new URL(request.url ?? '/', 'http://node');
-    const answer = (status: number): void => void response.writeHead(status).end();
-    if (pathname === '/health/live') return answer(204);
-    const caller = access.caller(request.headers.authorization);
-    if (request.method !== 'POST') return answer(404);
-    if (caller === undefined || !isAdmin(caller)) return answer(401);
-    text(request).then(
-      (body) => {
-        try {
-          answer(administer(access, pathname, body));
-        } catch {
-          answer(400);
-        }
-      },
-      () => response.destroy(),
+  (access: Access): http.RequestListener =>
+  (request, response) => {
+    statusOf(access, request).then(
+      (status) => response.writeHead(status).end(),
+      () => response.writeHead(400).end(),
     );
   };

@@ -1,7 +1,7 @@
 import type { AppendOutcome } from './types.ts';
 
 /** How long a server takes from writing an append to answering it. */
-const COMMIT_MS = 1;
+const COMMIT_MS = 2;
 
 /** A server looks every second for writes that it has not seen committed for two. */
 const TIMEOUT_MS = 2000;
@@ -35,7 +35,8 @@ export function createInFlight() {
       return;
     }
     if (outcome.again) return answer(outcome);
-    if (waiting.length === 0) setTimeout(answerAll, COMMIT_MS);
+    // What has arrived by then is still looked at before the answers go out.
+    if (waiting.length === 0) setTimeout(() => setImmediate(answerAll), COMMIT_MS);
     waiting.push(() => answer(outcome));
     oldest ??= outcome.position;
   };
