@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { checkCommit } from './commitCheck.ts';
 import { createStreamMetadata, type StreamMetadata } from './streamMetadata.ts';
 import { FIRST_EVENT_POSITION, systemEvents } from './systemEvents.ts';
-import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Proposed, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
+import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Proposed, type RecordHead, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
 
 const SCHEMA = `
   PRAGMA journal_mode = WAL;
@@ -58,6 +58,9 @@ export function openLog(folder: string) {
   const youngFrom = statement('SELECT revision FROM records WHERE stream = ? AND revision >= ? AND created >= ? ORDER BY revision LIMIT 1');
   const allForwards = statement('SELECT * FROM records WHERE position >= ? ORDER BY position LIMIT ?');
   const allBackwards = statement('SELECT * FROM records WHERE position < ? ORDER BY position DESC LIMIT ?');
+  const scanForwards = statement('SELECT position, next, stream, type FROM records WHERE position >= ? ORDER BY position LIMIT ?');
+  const scanBackwards = statement('SELECT position, next, stream, type FROM records WHERE position < ? ORDER BY position DESC LIMIT ?');
+  const selectByPosition = statement('SELECT * FROM records WHERE position = ?');
   const listeners = new Set<() => void>();
 
   const head = (stream: string): bigint => (selectHead.get(stream)?.['revision'] as bigint | null) ?? -1n;
@@ -179,16 +182,13 @@ export function openLog(folder: string) {
     /** Whether a record begins here, as far as the log goes; what lies beyond is no wrong position. */
     isPosition: (position: bigint): boolean => position <= 0n || position >= end() || selectPosition.get(position) !== undefined,
     /** Records at a position or later, oldest first. */
-    readAllForwards(from: TfPosition, limit: number): LogRecord[] {
-      const least = from.prepare > from.commit ? from.commit + 1n : from.commit;
-      return allForwards.all(least, limit).map(toRecord);
-    },
+    readAllForwards: (from: TfPosition, limit: number): LogRecord[] => allForwards.all(boundOf(from), limit).map(toRecord),
     /** Records before a position, newest first. */
-    readAllBackwards(before: TfPosition | 'end', limit: number): LogRecord[] {
-      if (before === 'end') return allBackwards.all(DELETED_STREAM, limit).map(toRecord);
-      const bound = before.prepare > before.commit ? before.commit + 1n : before.commit;
-      return allBackwards.all(bound, limit).map(toRecord);
-    },
+    readAllBackwards: (before: TfPosition | 'end', limit: number): LogRecord[] => allBackwards.all(boundOf(before), limit).map(toRecord),
+    /** What a filter looks at, of records in either direction: a scan leaves the rest where it is. */
+    scan: (direction: StreamRange['direction'], from: TfPosition | 'end', limit: number): RecordHead[] =>
+      (direction === 'forwards' ? scanForwards : scanBackwards).all(boundOf(from), limit) as unknown as RecordHead[],
+    recordAt: (position: bigint): LogRecord | undefined => optional(selectByPosition.get(position)),
     /** Calls back after every write of this process, until the function that it returns is called. */
     onWrite(listener: () => void): () => void {
       listeners.add(listener);
@@ -197,6 +197,9 @@ export function openLog(folder: string) {
     close: () => database.close(),
   };
 }
+
+/** The first position that is not before the given one: a commit position whose record lies before the prepare position is past. */
+const boundOf = (at: TfPosition | 'end'): bigint => (at === 'end' ? DELETED_STREAM : at.prepare > at.commit ? at.commit + 1n : at.commit);
 
 const optional = (row: Record<string, unknown> | undefined): LogRecord | undefined => (row === undefined ? undefined : toRecord(row));
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -7,7 +7,7 @@ import { PAGE, turn } from './page.ts';
 import { createResponder, type Responder } from './responder.ts';
 import { allSource, isAtRecord, toStart, type Start } from './sources.ts';
 import { subscribeToAll, subscribeToStream } from './subscribe.ts';
-import type { LogRecord, StreamRange, TfPosition } from './types.ts';
+import type { StreamRange } from './types.ts';
 import { accessDenied, streamDeleted, unexpectedResult } from './wireErrors.ts';
 
 const { FORWARDS } = streamsPb.ReadReq.Options.ReadDirection;
@@ -42,33 +42,35 @@ function invalidPosition({ version }: NodeContext, position: bigint, filtered: b
   return unexpectedResult(kind, 'InvalidPosition', version.givesReasons ? reason : undefined);
 }
 
-const asBound = ({ position }: LogRecord): TfPosition => ({ commit: position, prepare: position });
-const justAfter = ({ next }: LogRecord): TfPosition => ({ commit: next, prepare: 0n });
+/** Records that are scanned before everything else of the process has its turn. */
+const SCANNED_AT_ONCE = 512;
 
 /**
  * Sends what passes as it is found. The call ends when one more is found than was asked for, or the log ends: where nothing
- * more passes, it scans all the rest of the log after its last event.
+ * more passes, it scans all the rest of the log after its last event, about a second for a million records.
  */
 async function readAll(node: NodeContext, options: streamsPb.ReadReq.Options, { send, signal }: Responder): Promise<void> {
   const { log } = node;
   const from = options.getAll();
-  const forwards = options.getReadDirection() === FORWARDS;
+  const direction = options.getReadDirection() === FORWARDS ? 'forwards' : 'backwards';
   const { passes } = allSource(log, options);
   let remaining = Number(options.getCount());
   let start: Start = from?.hasPosition() ? toStart(toPosition(from.getPosition())) : from?.hasEnd() ? 'end' : { commit: 0n, prepare: 0n };
   if (start !== 'end' && !isAtRecord(log, start)) throw invalidPosition(node, start.commit, options.hasFilter());
   for (;;) {
     signal.throwIfAborted();
-    const records: LogRecord[] = forwards ? (start === 'end' ? [] : log.readAllForwards(start, PAGE)) : log.readAllBackwards(start, PAGE);
-    for (const record of records) {
-      if (!passes(record)) continue;
+    const limit = options.hasFilter() ? SCANNED_AT_ONCE : Math.min(SCANNED_AT_ONCE, remaining + 1);
+    const heads = log.scan(direction, start, limit);
+    for (const head of heads) {
+      if (!passes(head)) continue;
       if (remaining === 0) return;
       remaining -= 1;
-      await send(eventResponse(record));
+      const record = log.recordAt(head.position);
+      if (record) await send(eventResponse(record));
     }
-    const last = records.at(-1);
-    if (last === undefined || records.length < PAGE) return;
-    start = forwards ? justAfter(last) : asBound(last);
+    const last = heads.at(-1);
+    if (last === undefined || heads.length < limit) return;
+    start = direction === 'forwards' ? { commit: last.next, prepare: 0n } : { commit: last.position, prepare: last.position };
     await turn();
   }
 }

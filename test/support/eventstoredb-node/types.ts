@@ -27,6 +27,9 @@ export interface LogRecord extends Proposed {
   created: bigint;
 }
 
+/** What is looked at of a record before it is read. */
+export type RecordHead = Pick<LogRecord, 'position' | 'next' | 'stream' | 'type'>;
+
 export type Refusal = { kind: 'wrong_expected_version'; current: bigint } | { kind: 'deleted' };
 
 /** `again` marks what an earlier append has written. */
