@@ -24,9 +24,11 @@ interface Options {
 }
 
 /** Starts a node as a process of its own on the log in a folder. */
-export async function startEventStoreDbProcess({ folder, port = 0, version, secured = false }: Options): Promise<EventStoreDbProcess> {
-  const options = [...(version === undefined ? [] : ['--version', version]), ...(secured ? ['--tls', '--users'] : [])];
-  const child = spawn(process.execPath, [MAIN, '--folder', folder, '--port', String(port), ...options], { stdio: ['pipe', 'pipe', 'inherit'] });
+export async function startEventStoreDbProcess(options: Options): Promise<EventStoreDbProcess> {
+  const { folder, port = 0, version, secured = false } = options;
+  const place = ['--folder', folder, '--port', String(port)];
+  const kind = [...(version === undefined ? [] : ['--version', version]), ...(secured ? ['--tls', '--users'] : [])];
+  const child = spawn(process.execPath, [MAIN, ...place, ...kind], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const [connectionString] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   return {

@@ -4,7 +4,17 @@ import { DatabaseSync } from 'node:sqlite';
 import { checkCommit } from './commitCheck.ts';
 import { createStreamMetadata, type StreamMetadata } from './streamMetadata.ts';
 import { FIRST_EVENT_POSITION, systemEvents } from './systemEvents.ts';
-import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Proposed, type RecordHead, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
+import {
+  DELETED_STREAM,
+  type AppendOutcome,
+  type Expected,
+  type LogRecord,
+  type Proposed,
+  type RecordHead,
+  type StreamRange,
+  type StreamRead,
+  type TfPosition,
+} from './types.ts';
 
 const SCHEMA = `
   PRAGMA journal_mode = WAL;
@@ -46,7 +56,8 @@ export function openLog(folder: string) {
   };
   const insert = statement('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
   const selectEnd = statement('SELECT position, next FROM records ORDER BY position DESC LIMIT 1');
-  const selectPosition = statement('SELECT 1 FROM records WHERE position = ?1 UNION ALL SELECT 1 FROM empty_writes WHERE position = ?1');
+  const selectPosition = statement(`
+    SELECT 1 FROM records WHERE position = ?1 UNION ALL SELECT 1 FROM empty_writes WHERE position = ?1`);
   const insertEmptyWrite = statement('INSERT INTO empty_writes VALUES (?)');
   const lengthenLast = statement('UPDATE records SET next = ? WHERE position = ?');
   const selectHead = statement('SELECT max(revision) AS revision FROM records WHERE stream = ?');
@@ -55,11 +66,13 @@ export function openLog(folder: string) {
   const selectById = statement('SELECT * FROM records WHERE stream = ? AND id = ?');
   const forwards = statement('SELECT * FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?');
   const backwards = statement('SELECT * FROM records WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?');
-  const youngFrom = statement('SELECT revision FROM records WHERE stream = ? AND revision >= ? AND created >= ? ORDER BY revision LIMIT 1');
+  const youngFrom = statement(`
+    SELECT revision FROM records WHERE stream = ? AND revision >= ? AND created >= ? ORDER BY revision LIMIT 1`);
   const allForwards = statement('SELECT * FROM records WHERE position >= ? ORDER BY position LIMIT ?');
   const allBackwards = statement('SELECT * FROM records WHERE position < ? ORDER BY position DESC LIMIT ?');
-  const scanForwards = statement('SELECT position, next, stream, type FROM records WHERE position >= ? ORDER BY position LIMIT ?');
-  const scanBackwards = statement('SELECT position, next, stream, type FROM records WHERE position < ? ORDER BY position DESC LIMIT ?');
+  const heads = 'SELECT position, next, stream, type FROM records';
+  const scanForwards = statement(`${heads} WHERE position >= ? ORDER BY position LIMIT ?`);
+  const scanBackwards = statement(`${heads} WHERE position < ? ORDER BY position DESC LIMIT ?`);
   const selectByPosition = statement('SELECT * FROM records WHERE position = ?');
   const listeners = new Set<() => void>();
 
@@ -180,11 +193,14 @@ export function openLog(folder: string) {
     /** The position of the last event. */
     lastPosition: (): bigint => (selectEnd.get()?.['position'] as bigint | undefined) ?? -1n,
     /** Whether a record begins here, as far as the log goes; what lies beyond is no wrong position. */
-    isPosition: (position: bigint): boolean => position <= 0n || position >= end() || selectPosition.get(position) !== undefined,
+    isPosition: (position: bigint): boolean =>
+      position <= 0n || position >= end() || selectPosition.get(position) !== undefined,
     /** Records at a position or later, oldest first. */
-    readAllForwards: (from: TfPosition, limit: number): LogRecord[] => allForwards.all(boundOf(from), limit).map(toRecord),
+    readAllForwards: (from: TfPosition, limit: number): LogRecord[] =>
+      allForwards.all(boundOf(from), limit).map(toRecord),
     /** Records before a position, newest first. */
-    readAllBackwards: (before: TfPosition | 'end', limit: number): LogRecord[] => allBackwards.all(boundOf(before), limit).map(toRecord),
+    readAllBackwards: (before: TfPosition | 'end', limit: number): LogRecord[] =>
+      allBackwards.all(boundOf(before), limit).map(toRecord),
     /** What a filter looks at, of records in either direction: a scan leaves the rest where it is. */
     scan: (direction: StreamRange['direction'], from: TfPosition | 'end', limit: number): RecordHead[] =>
       (direction === 'forwards' ? scanForwards : scanBackwards).all(boundOf(from), limit) as unknown as RecordHead[],
@@ -198,8 +214,9 @@ export function openLog(folder: string) {
   };
 }
 
-/** The first position that is not before the given one: a commit position whose record lies before the prepare position is past. */
-const boundOf = (at: TfPosition | 'end'): bigint => (at === 'end' ? DELETED_STREAM : at.prepare > at.commit ? at.commit + 1n : at.commit);
+/** The least position that a record may have there: one at the commit position may lie before the prepare position. */
+const boundOf = (at: TfPosition | 'end'): bigint =>
+  at === 'end' ? DELETED_STREAM : at.prepare > at.commit ? at.commit + 1n : at.commit;
 
 const optional = (row: Record<string, unknown> | undefined): LogRecord | undefined => (row === undefined ? undefined : toRecord(row));
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);

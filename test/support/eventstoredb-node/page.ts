@@ -30,7 +30,8 @@ export const HEAD: TfPosition = { commit: -1n, prepare: -1n };
 
 export const FIRST: TfPosition = { commit: 0n, prepare: 0n };
 
-export const isBefore = (a: TfPosition, b: TfPosition): boolean => a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
+export const isBefore = (a: TfPosition, b: TfPosition): boolean =>
+  a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
 
 /** One page, read as a server's `AllReader` does: it ends with enough events, with its window, or with the log. */
 export function readPage(source: Source, from: TfPosition): Page {

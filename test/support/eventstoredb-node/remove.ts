@@ -7,11 +7,17 @@ import { accessDenied, streamDeleted, wrongExpectedVersion } from './wireErrors.
 
 type Options = streamsPb.DeleteReq.Options | streamsPb.TombstoneReq.Options;
 
+interface Call {
+  metadata: grpc.Metadata;
+  request: { getOptions(): Options | undefined };
+}
+
 /** Answers with the position of the deletion. Throws the error that fails the call. */
-function remove({ log, access }: NodeContext, call: { metadata: grpc.Metadata; request: { getOptions(): Options | undefined } }, hard: boolean): bigint {
+function remove({ log, access }: NodeContext, call: Call, hard: boolean): bigint {
   const options = call.request.getOptions();
   const stream = streamName(options?.getStreamIdentifier());
-  if (!access.allows(access.caller(authorizationOf(call.metadata)) ?? 'anonymous', 'delete', stream)) throw accessDenied();
+  const caller = access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
+  if (!access.allows(caller, 'delete', stream)) throw accessDenied();
   const expected = options === undefined ? 'any' : toExpected(options, options.getRevision());
   const outcome = log.remove(stream, expected, hard);
   if (outcome.kind === 'deleted') throw streamDeleted(stream);

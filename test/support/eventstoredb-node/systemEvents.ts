@@ -11,7 +11,7 @@ const event = (type: string, data: object): Proposed => ({
   metadata: new Uint8Array(),
 });
 
-/** What a server writes to a fresh log before it takes the first append of a client; readers of `$all` meet these events. */
+/** What a server writes to a fresh log before the first append of a client: readers of `$all` meet these events. */
 export const systemEvents = (): { stream: string; event: Proposed }[] => [
   { stream: '$epoch-information', event: event('$epoch-information', { epochNumber: 0, epochPosition: 0 }) },
   { stream: '$$$scavenges', event: event('$metadata', { $maxCount: 1, $maxAge: 30 * 24 * 3600 }) },
