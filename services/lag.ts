@@ -1,49 +1,83 @@
-import type { Clock } from '../../shared/ports/clock.ts';
-import type { EventBatch, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
-import { decodeEvent } from '../../shared/eventlog/codec.ts';
+import { decodeEvent } from '../shared/eventlog/codec.ts';
+import type { Clock } from '../shared/ports/clock.ts';
+import type { EventBatch, Position, StoredEvent } from '../shared/ports/eventStore.ts';
 
-const recordedAt = (event: StoredEvent): number => Date.parse(decodeEvent(event).metadata.recorded_at);
+/** An end of the log that is an event of others, or has just been written, is reached within about a second. */
+const REACHED_WITHIN_MS = 2_000;
 
+/** How far a follower of the log is behind it, by what it knows itself. */
 export interface Lag {
-  /** Events that were read and are not published yet. */
+  /** Events that were read and are not dealt with yet. */
   reading(batch: EventBatch): void;
-  /** They are published now. */
-  published(batch: EventBatch): void;
-  /** Everything up to here is published. */
+  /** The batch read last is dealt with now. */
+  done(): void;
+  /** Everything up to here is dealt with. */
   position(): Position | undefined;
   resumed(position: Position | undefined): void;
   /**
-   * The age of the oldest event that is not published, in milliseconds: 0 when the position is the head of the log. Where that event
-   * has not been read yet, the time since everything was published.
+   * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. Where that event has not been read, the
+   * time for which this end of the log, or an earlier one, has been out of reach. `events`: how many are read and not dealt
+   * with; null where there are some that were not read.
    */
-  milliseconds(head: Position | undefined): number;
+  behind(end: Position | undefined): { events: number | null; ms: number };
 }
 
-/** How far publishing is behind the log. */
+/** Undefined for an event that can't be understood. */
+function recordedAt(event: StoredEvent): number | undefined {
+  try {
+    return Date.parse(decodeEvent(event).metadata.recorded_at);
+  } catch {
+    return undefined;
+  }
+}
+
 export function createLag(clock: Clock): Lag {
   let position: Position | undefined;
-  let oldest: number | undefined;
-  let upToDateAt = clock.now();
+  let batch: EventBatch | undefined;
+  /** At least as old as the oldest event that is not dealt with. */
+  let oldest: StoredEvent | undefined;
+  let everUpToDate = false;
+  /** An end that was not reached, and since when that is known. */
+  let missing: { end: Position; since: number } | undefined;
+  const begun = clock.now();
+
+  const isReached = (end: Position | undefined): boolean => end === undefined || (position !== undefined && position >= end);
+
+  /** How long an end of the log has been out of reach, though nothing that was read is left. */
+  function outOfReach(end: Position | undefined): number {
+    if (end === undefined || isReached(end)) {
+      everUpToDate = true;
+      missing = undefined;
+      return 0;
+    }
+    if (!everUpToDate) return clock.now() - begun;
+    if (isReached(missing?.end)) missing = { end, since: clock.now() };
+    const since = missing?.since ?? clock.now();
+    return clock.now() - since >= REACHED_WITHIN_MS ? clock.now() - since : 0;
+  }
+
   return {
-    reading({ events: [first] }) {
-      oldest ??= first && recordedAt(first);
+    reading(next) {
+      batch = next;
+      oldest ??= next.events[0];
     },
-    published(batch) {
-      const last = batch.events.at(-1);
-      position = batch.position;
-      oldest = batch.caughtUp ? undefined : (last && recordedAt(last));
-      if (batch.caughtUp) upToDateAt = clock.now();
+    done() {
+      position = batch?.position ?? position;
+      oldest = batch?.caughtUp ? undefined : (batch?.events.at(-1) ?? oldest);
+      everUpToDate ||= batch?.caughtUp === true;
+      batch = undefined;
     },
     position: () => position,
     resumed(at) {
       position = at;
     },
-    milliseconds(head) {
-      if (head === undefined || (position !== undefined && position >= head)) {
-        upToDateAt = clock.now();
-        return 0;
+    behind(end) {
+      if (!oldest) {
+        const ms = outOfReach(end);
+        return { events: ms === 0 ? 0 : null, ms };
       }
-      return Math.max(0, clock.now() - (oldest ?? upToDateAt));
+      const ms = Math.max(0, clock.now() - (recordedAt(oldest) ?? begun));
+      return { events: batch?.caughtUp ? batch.events.length : null, ms };
     },
   };
 }

@@ -6,6 +6,7 @@ import type { RunContext } from '../shared/commands/run/context.ts';
 import { SCOPES } from '../shared/domain/account/events.ts';
 import { isTurnlogError } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
+import type { Position } from '../shared/ports/eventStore.ts';
 import type { ProgressFeed } from '../shared/projections/progress.ts';
 
 const STORE_PAUSE_MS = 1_000;
@@ -39,8 +40,14 @@ export function untilCaughtUp(progress: ProgressFeed, signal: AbortSignal): Prom
 
 /** The same for read models that another process may keep up to date. Errors: the signal's reason. */
 export async function untilShown({ store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>, signal: AbortSignal): Promise<void> {
-  const head = await onceStoreAnswers(() => store.head(), logger, signal);
-  if (head !== undefined) while (!(await readModels.waitUntilPassed(head, STORE_PAUSE_MS))) signal.throwIfAborted();
+  const endNow = (): Promise<Position | undefined> => onceStoreAnswers(() => store.head(), logger, signal);
+  let end = await endNow();
+  while (end !== undefined && !(await readModels.waitUntilPassed(end, STORE_PAUSE_MS))) {
+    signal.throwIfAborted();
+    // The end may have been that of a node which lost its place: what is no longer in the log is not waited for.
+    const now = await endNow();
+    if (now === undefined || now < end) end = now;
+  }
   // Where the log is empty there is nothing to pass, but the first copy of the read models may still have to be made.
   await onceStoreAnswers(() => readModels.listParkedStreams(), logger, signal);
 }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { createLag } from '../../services/relay/lag.ts';
+import { createLag } from '../../services/lag.ts';
 import { orIdle } from '../../services/relay/orIdle.ts';
 import { replay } from '../../services/relay/replay.ts';
 import { TurnlogError } from '../../shared/errors.ts';
-import type { EventBatch, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
+import type { EventBatch, EventStore, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Checkpoint, Publication, Publisher } from '../../shared/ports/publisher.ts';
 import { agentData, at, keyData, positionOf, recordHistory } from '../support/recordedHistory.ts';
 import { relayTo } from '../support/relay.ts';
@@ -149,32 +149,44 @@ describe('a replay', () => {
 
 describe('the lag', () => {
   const batch = (events: StoredEvent[], caughtUp: boolean): EventBatch => ({ events, position: events.at(-1)?.position, caughtUp });
-  const head = EVENTS.at(-1)?.position;
+  const end = EVENTS.at(-1)?.position;
 
   test('is the age of the oldest event that is not published', () => {
-    const now = { value: Date.parse(at(100)) };
-    const lag = createLag({ now: () => now.value });
+    const lag = createLag({ now: () => Date.parse(at(100)) });
     lag.resumed(undefined);
     lag.reading(batch(EVENTS.slice(0, 2), false));
-    expect(lag.milliseconds(head)).toBe(100_000);
-    lag.published(batch(EVENTS.slice(0, 2), false));
-    expect(lag.milliseconds(head)).toBe(99_000);
+    expect(lag.behind(end)).toEqual({ events: null, ms: 100_000 });
+    lag.done();
+    expect(lag.behind(end)).toEqual({ events: null, ms: 99_000 });
     lag.reading(batch(EVENTS.slice(2), true));
-    lag.published(batch(EVENTS.slice(2), true));
-    expect(lag.milliseconds(head)).toBe(0);
+    expect(lag.behind(end)).toEqual({ events: 2, ms: 99_000 });
+    lag.done();
+    expect(lag.behind(end)).toEqual({ events: 0, ms: 0 });
   });
 
-  test('grows from the moment when everything was published, while what came since has not been read', () => {
+  test('is nothing while a new end of the log may still be on its way, and the time since it was seen when it does not come', () => {
     const now = { value: 1_000 };
     const lag = createLag({ now: () => now.value });
     lag.resumed(positionOf(1));
-    expect(lag.milliseconds(positionOf(1))).toBe(0);
+    expect(lag.behind(positionOf(1))).toEqual({ events: 0, ms: 0 });
+    now.value = 60_000;
+    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    now.value = 63_000;
+    expect(lag.behind(positionOf(3))).toEqual({ events: null, ms: 3_000 });
+    lag.reading({ events: [], position: positionOf(2), caughtUp: true });
+    lag.done();
+    expect(lag.behind(positionOf(3)).ms).toBe(0);
+  });
+
+  test('is the time since the beginning while nothing was read yet of what there is', () => {
+    const now = { value: 1_000 };
+    const lag = createLag({ now: () => now.value });
     now.value = 6_000;
-    expect(lag.milliseconds(positionOf(2))).toBe(5_000);
+    expect(lag.behind(positionOf(2))).toEqual({ events: null, ms: 5_000 });
   });
 
   test('is nothing in an empty log', () => {
-    expect(createLag({ now: () => 5 }).milliseconds(undefined as Position | undefined)).toBe(0);
+    expect(createLag({ now: () => 5 }).behind(undefined)).toEqual({ events: 0, ms: 0 });
   });
 });
 
