@@ -4,9 +4,10 @@ import { createLag } from '../../services/lag.ts';
 import { orIdle } from '../../services/relay/orIdle.ts';
 import { replay } from '../../services/relay/replay.ts';
 import { TurnlogError } from '../../shared/errors.ts';
-import type { EventBatch, EventStore, StoredEvent } from '../../shared/ports/eventStore.ts';
+import type { EventBatch, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Checkpoint, Publication, Publisher } from '../../shared/ports/publisher.ts';
 import { agentData, at, keyData, positionOf, recordHistory } from '../support/recordedHistory.ts';
+import { fixedLog as refusingLog } from '../support/refusedCheckpoint.ts';
 import { relayTo } from '../support/relay.ts';
 
 const { record } = recordHistory();
@@ -126,6 +127,59 @@ describe('the relay', () => {
     expect(state.published).toEqual(PUBLIC_IDS);
     expect(relay.lines.at(-1)?.fields['err']).toMatchObject({ message: expect.stringContaining(`the event ${broken.id}`) });
     expect(await relay.health()).toMatchObject({ state: 'retrying' });
+    await relay.close();
+  });
+});
+
+describe('a relay that is to begin where the log never was', () => {
+  const BOGUS = '18446744073709551615/18446744073709551615' as Position;
+  const log = refusingLog(EVENTS);
+
+  test.each([
+    ['a checkpoint that no log can have', { position: BOGUS, log_id: EVENTS[0]!.id }, undefined, 'The checkpoint in Kafka'],
+    ['a checkpoint beyond the end', { position: positionOf(99), log_id: EVENTS[0]!.id }, undefined, 'The checkpoint in Kafka'],
+    ['KAFKA_START_AFTER beyond the end', undefined, positionOf(99), 'KAFKA_START_AFTER'],
+    ['KAFKA_START_AFTER that is no position', undefined, 'zzz' as Position, 'KAFKA_START_AFTER'],
+  ])('by %s publishes nothing, says so once and takes over no second time', async (_, checkpoint, startAfter, named) => {
+    const { state, publisher } = memoryPublisher();
+    state.checkpoint = checkpoint;
+    const relay = relayTo(publisher, log, { takeOverMs: 30, ...(startAfter !== undefined && { startAfter }) });
+    await until(async () => (await relay.health()).state === 'retrying');
+    await sleep(300);
+    const { reason } = await relay.health();
+    expect(reason).toContain(named);
+    expect(reason).toContain(checkpoint?.position ?? startAfter);
+    expect(relay.lines).toMatchObject([{ level: 'warn', fields: { err: { code: 'position_invalid', message: reason } } }]);
+    expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
+    await relay.close();
+  });
+
+  test.each([
+    ['a checkpoint', { position: BOGUS, log_id: EVENTS[0]!.id }, undefined],
+    ['--from', undefined, positionOf(99)],
+  ])('is refused to a replay as well, by %s', async (_, checkpoint, after) => {
+    const { state, publisher } = memoryPublisher();
+    state.checkpoint = checkpoint;
+    await expect(replay({ log, publisher, after, only: undefined, signal: new AbortController().signal, onProgress: () => undefined })).rejects.toMatchObject({ code: 'position_invalid' });
+    expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
+  });
+
+  test('is refused to a replay of an empty log too', async () => {
+    const { publisher } = memoryPublisher();
+    const parts = { log: refusingLog([]), publisher, only: undefined, signal: new AbortController().signal, onProgress: () => undefined };
+    await expect(replay({ ...parts, after: positionOf(1) })).rejects.toMatchObject({ code: 'position_invalid' });
+    expect(await replay({ ...parts, after: undefined })).toBe(true);
+  });
+});
+
+describe('a relay whose store does not say where its log ends', () => {
+  test('is asked for its health and answers all the same', async () => {
+    const { publisher } = memoryPublisher();
+    const relay = relayTo(publisher, { ...fixedLog(), head: () => new Promise<never>(() => undefined) });
+    await until(async () => (await relay.health()).state === 'relaying');
+    const began = performance.now();
+    expect(await relay.health()).toMatchObject({ state: 'relaying', lag_ms: 0 });
+    expect(performance.now() - began).toBeLessThan(500);
     await relay.close();
   });
 });

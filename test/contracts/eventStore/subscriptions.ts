@@ -220,7 +220,7 @@ export function startContract(open: () => Promise<EventStoreFixture>): void {
       if ((await fixture.store().head()) !== undefined) return;
       await isRefused('zzz');
       await isRefused('0000000000000001');
-      await isRefused('00000000000000000001/00000000000000000001');
+      await isRefused('00000000009000000000/00000000009000000000');
     });
 
     test('refuses what is not a position', async () => {
