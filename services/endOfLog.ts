@@ -6,12 +6,12 @@ const LIMIT_MS = 100;
 
 /** The end of the log for estimates: what a store that is slow or away said last is good enough for them. */
 export interface EndOfLog {
-  /** Asks, for 100 ms at the most; undefined while the log is empty, and until the store has answered once. */
+  /** Asks, for 100 ms at the most unless told otherwise; undefined while the log is empty, and until the store has answered once. */
   latest(): Promise<Position | undefined>;
 }
 
 /** At most one question is on its way at a time, however often it is asked for. */
-export function createEndOfLog(log: Pick<EventLog, 'head'>): EndOfLog {
+export function createEndOfLog(log: Pick<EventLog, 'head'>, limitMs = LIMIT_MS): EndOfLog {
   let known: Position | undefined;
   let asking: Promise<void> | undefined;
 
@@ -27,7 +27,7 @@ export function createEndOfLog(log: Pick<EventLog, 'head'>): EndOfLog {
 
   return {
     async latest() {
-      await settlesWithin((asking ??= ask()), LIMIT_MS);
+      await settlesWithin((asking ??= ask()), limitMs);
       return known;
     },
   };

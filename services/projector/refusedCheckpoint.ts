@@ -8,6 +8,8 @@ import type { Projection } from './runProjection.ts';
 /** A cluster whose leader has just changed may know less of the log for a moment: it is looked at so often, so far apart. */
 const LOOKS = 3;
 const LOOK_MS = 2_500;
+/** The end of the log is half of what an operator wants to know, is asked for once, and nothing can be built before its store answers. */
+const END_LIMIT_MS = 2_000;
 
 /** A stored checkpoint that is no place of the log, for good. What was projected up to it may be missing anything. */
 export interface RefusedCheckpoint {
@@ -18,10 +20,10 @@ export interface RefusedCheckpoint {
 
 /** The same as half a sentence. */
 export const describeRefusal = ({ checkpoint, end }: RefusedCheckpoint): string =>
-  `their checkpoint ${checkpoint} is no place of the log, which ends at ${end ?? 'its beginning'}`;
+  `their checkpoint ${checkpoint} is no place of the log${end === undefined ? '' : `, which ends at ${end}`}`;
 
 /** The same where only the checkpoint is known that was given up; undefined where none was. */
-export const healingOf = (refused: Position | undefined): string | undefined => refused && `their checkpoint ${refused} is no place of the log`;
+export const healingOf = (checkpoint: Position | undefined): string | undefined => checkpoint && describeRefusal({ checkpoint, end: undefined });
 
 /** The log does not begin a subscription at this checkpoint. */
 export class CheckpointRefusal extends Error {
@@ -39,7 +41,7 @@ export const asRefusal = (error: unknown, checkpoint: Position | undefined): unk
 
 /** Judges the refusals of one projection. */
 export function createRefusalJudge({ log, logger, signal }: Pick<Projection, 'log' | 'logger' | 'signal'>) {
-  const endOfLog = createEndOfLog(log);
+  const endOfLog = createEndOfLog(log, END_LIMIT_MS);
   let looks = 0;
 
   return {

@@ -45,7 +45,7 @@ export function createReader(folder: string, progress: ProgressFeed) {
     if (connection?.generation === generation) return true;
     if (heals) waiters.reset();
     const passed = waiters.passed();
-    if (complete && (passed === undefined ? !caughtUp : (position ?? '') < passed)) return false;
+    if (passed === undefined ? complete && !caughtUp : (position ?? '') < passed) return false;
     const next = connect(folder, generation);
     connection?.database.close();
     connection = next;
