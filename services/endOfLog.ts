@@ -6,7 +6,10 @@ const LIMIT_MS = 100;
 
 /** The end of the log for estimates: what a store that is slow or away said last is good enough for them. */
 export interface EndOfLog {
-  /** Asks, for 100 ms at the most unless told otherwise; undefined while the log is empty, and until the store has answered once. */
+  /**
+   * Asks, for 100 ms at the most unless told otherwise; undefined while the log is empty, and until the store has
+   * answered once.
+   */
   latest(): Promise<Position | undefined>;
 }
 

@@ -15,11 +15,29 @@ const STORE_LIMIT_MS = 1_000;
 const storeAnswers = (store: EventStore): Promise<boolean> => settlesWithin(store.head(), STORE_LIMIT_MS).catch(() => false);
 
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
-export async function checkHealth({ store, api, projection, healing, projector, relay }: Turnlog, availability: Availability): Promise<Health> {
+export async function checkHealth(
+  { store, api, projection, healing, projector, relay }: Turnlog,
+  availability: Availability,
+): Promise<Health> {
   const runs = api && { runs_in_flight: api.inFlight.count() };
   const broken = availability === 'starting' ? healing() : undefined;
-  if (availability !== 'up') return { ready: false, reason: broken === undefined ? REASONS[availability] : `The service is starting; its read models are being built anew: ${broken}.`, ...runs };
+  if (availability !== 'up')
+    return {
+      ready: false,
+      reason:
+        broken === undefined
+          ? REASONS[availability]
+          : `The service is starting; its read models are being built anew: ${broken}.`,
+      ...runs,
+    };
   const readModels = projection && { projection: await projection() };
-  if (!(await storeAnswers(store))) return { ready: false, reason: 'The event store does not answer.', ...readModels, ...runs };
-  return { ready: true, ...readModels, ...runs, ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
+  if (!(await storeAnswers(store)))
+    return { ready: false, reason: 'The event store does not answer.', ...readModels, ...runs };
+  return {
+    ready: true,
+    ...readModels,
+    ...runs,
+    ...(projector && { projector: await projector.health() }),
+    ...(relay && { relay: await relay.health() }),
+  };
 }

@@ -15,9 +15,9 @@ export interface Lag {
   position(): Position | undefined;
   resumed(position: Position | undefined): void;
   /**
-   * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. Where that event has not been read, the
-   * time for which this end of the log, or an earlier one, has been out of reach. `events`: how many are read and not dealt
-   * with; null where there are some that were not read.
+   * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. Where that event has not
+   * been read, the time for which this end of the log, or an earlier one, has been out of reach. `events`: how
+   * many are read and not dealt with; null where there are some that were not read.
    */
   behind(end: Position | undefined): { events: number | null; ms: number };
 }
@@ -41,7 +41,8 @@ export function createLag(clock: Clock): Lag {
   let missing: { end: Position; since: number } | undefined;
   const begun = clock.now();
 
-  const isReached = (end: Position | undefined): boolean => end === undefined || (position !== undefined && position >= end);
+  const isReached = (end: Position | undefined): boolean =>
+    end === undefined || (position !== undefined && position >= end);
 
   /** How long an end of the log has been out of reach, though nothing that was read is left. */
   function outOfReach(end: Position | undefined): number {

@@ -45,7 +45,9 @@ export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: L
     closeLater(instances.close);
     const sweeping = { store, readModels, instances, watch: createDeathWatch(instances, systemClock), clock: systemClock, ids: systemIds, logger };
     const api = services.includes('api') ? await openApi(config, sweeping, closeLater) : undefined;
-    const projector = services.includes('projector') ? startProjector({ log: store, ...projectorStores(config.DATABASE_URL, logger), clock: systemClock, logger }) : undefined;
+    const projector = services.includes('projector')
+      ? startProjector({ log: store, ...projectorStores(config.DATABASE_URL, logger), clock: systemClock, logger })
+      : undefined;
     closeLater(() => projector?.close());
     const relay = services.includes('relay') ? await openRelay(config, logger, store) : undefined;
     closeLater(() => relay?.close());
@@ -56,7 +58,11 @@ export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: L
       projector,
       relay,
       dataFolder: undefined,
-      projection: async () => ({ caught_up: prepared, healing: healingOf(await readModels.refusedCheckpoint()), parked_streams: await readModels.listParkedStreams() }),
+      projection: async () => ({
+        caught_up: prepared,
+        healing: healingOf(await readModels.refusedCheckpoint()),
+        parked_streams: await readModels.listParkedStreams(),
+      }),
       healing: () => projector?.healing(),
       async prepare(signal) {
         if (api) await onceStoreAnswers(api.register, logger, signal);

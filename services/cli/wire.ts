@@ -68,7 +68,12 @@ function inFolder(store: EventStore, folder: string, logger: Logger): Storage {
 function inDatabase(store: EventStore, databaseUrl: string, logger: Logger): Storage {
   async function openUpToDate(): Promise<ReadModels> {
     const readModels = await openReadModels(databaseUrl);
-    const projector = startProjector({ log: store, ...projectorStores(databaseUrl, logger), clock: systemClock, logger });
+    const projector = startProjector({
+      log: store,
+      ...projectorStores(databaseUrl, logger),
+      clock: systemClock,
+      logger,
+    });
     await untilShown({ store, readModels, logger }, new AbortController().signal);
     await projector.close();
     return readModels;

@@ -19,7 +19,10 @@ export interface Generations {
 interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading'> {
   generations: Generations;
   onProgress: (progress: ProjectionProgress & Pick<AppliedBatch, 'events' | 'parked'>) => void;
-  /** Told half a sentence on why a copy is built anew, because the one before can't be trusted. It is healed once it has caught up. */
+  /**
+   * Told half a sentence on why a copy is built anew, because the one before can't be trusted. It is healed once
+   * it has caught up.
+   */
   onHealing: (reason: string) => void;
 }
 
@@ -38,7 +41,11 @@ function completion({ generations, logger }: Following, { heals }: Course, gener
     // Only now: until this copy is complete, the one before it is what queries are answered from.
     complete = true;
     generations.retireBefore(generation);
-    if (heals) logger.info({ generation, refused: heals.checkpoint }, 'The read models are healed: they were built anew from the log');
+    if (heals)
+      logger.info(
+        { generation, refused: heals.checkpoint },
+        'The read models are healed: they were built anew from the log',
+      );
   };
 }
 
@@ -74,9 +81,10 @@ async function followOne(following: Following, course: Course): Promise<Course> 
 }
 
 /**
- * Runs the projection on the current copy of the read models, and goes over to the next one when a rebuild publishes it, and
- * begins a new one when the files were deleted or the log refuses the checkpoint in them. The next one is there from then on,
- * so that a process that dies meanwhile leaves nothing that trusts the old one. Ends when the signal aborts.
+ * Runs the projection on the current copy of the read models, and goes over to the next one when a rebuild
+ * publishes it, and begins a new one when the files were deleted or the log refuses the checkpoint in them. The
+ * next one is there from then on, so that a process that dies meanwhile leaves nothing that trusts the old one.
+ * Ends when the signal aborts.
  * Errors: those of `generations.open`.
  */
 export async function followGenerations(following: Following): Promise<void> {
@@ -87,7 +95,10 @@ export async function followGenerations(following: Following): Promise<void> {
     if (!course.heals) continue;
     const { checkpoint, end } = course.heals;
     const reason = describeRefusal(course.heals);
-    logger.warn({ checkpoint, end, generation: course.atLeast }, `The read models are built anew from the log: ${reason}`);
+    logger.warn(
+      { checkpoint, end, generation: course.atLeast },
+      `The read models are built anew from the log: ${reason}`,
+    );
     onHealing(reason);
   }
 }

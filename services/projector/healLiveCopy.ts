@@ -17,8 +17,9 @@ export interface Healing {
 }
 
 /**
- * Rebuilds the read models whose checkpoint was given up, until they can be trusted, by this rebuild or by an operator's, or
- * the signal aborts. An interrupted one goes on where it was. What keeps it from going on is logged once, and tried again.
+ * Rebuilds the read models whose checkpoint was given up, until they can be trusted, by this rebuild or by an
+ * operator's, or the signal aborts. An interrupted one goes on where it was. What keeps it from going on is
+ * logged once, and tried again.
  */
 export async function healLiveCopy(store: ActiveProjectionStore, { openRebuild, ...parts }: Healing): Promise<void> {
   const { signal, logger } = parts;
@@ -35,7 +36,8 @@ export async function healLiveCopy(store: ActiveProjectionStore, { openRebuild, 
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (told !== String(error)) logger.warn({ err: error }, 'The read models could not be built anew yet; it is tried again');
+      if (told !== String(error))
+        logger.warn({ err: error }, 'The read models could not be built anew yet; it is tried again');
       told = String(error);
     }
     await sleep(pause, undefined, { signal }).catch(() => undefined);

@@ -27,8 +27,17 @@ interface Rebuild {
   logger: ProjectorLogger;
 }
 
-/** Runs the projection until told of the last batch that is wanted, any number of times. Resolves false when it was stopped before. */
-function stepwise({ log, store, signal, onProgress, logger }: Rebuild): (watch: (batch: AppliedBatch, end: () => void) => void) => Promise<boolean> {
+/**
+ * Runs the projection until told of the last batch that is wanted, any number of times. Resolves false when it was
+ * stopped before.
+ */
+function stepwise({
+  log,
+  store,
+  signal,
+  onProgress,
+  logger,
+}: Rebuild): (watch: (batch: AppliedBatch, end: () => void) => void) => Promise<boolean> {
   const stopped = AbortSignal.any(store.lost ? [signal, store.lost] : [signal]);
   const begun = performance.now();
   let parked = 0;
@@ -46,7 +55,12 @@ function stepwise({ log, store, signal, onProgress, logger }: Rebuild): (watch: 
           parked += batch.parked.length;
           applied = batch.events;
           const events = before + applied;
-          onProgress({ events, percent: batch.percent, parked, events_per_second: Math.round((1000 * events) / Math.max(1, performance.now() - begun)) });
+          onProgress({
+            events,
+            percent: batch.percent,
+            parked,
+            events_per_second: Math.round((1000 * events) / Math.max(1, performance.now() - begun)),
+          });
           watch(batch, () => ended.abort());
         },
       });
@@ -60,8 +74,8 @@ function stepwise({ log, store, signal, onProgress, logger }: Rebuild): (watch: 
 }
 
 /**
- * Ends at the goal, which is the checkpoint of another copy and may be one that the log does not know: then the end of the
- * log, looked at for long enough, has to do.
+ * Ends at the goal, which is the checkpoint of another copy and may be one that the log does not know: then the
+ * end of the log, looked at for long enough, has to do.
  */
 function reaching(goal: Position, signal: AbortSignal): (batch: AppliedBatch, end: () => void) => void {
   let waiting = false;

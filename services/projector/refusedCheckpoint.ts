@@ -5,10 +5,16 @@ import type { Position } from '../../shared/ports/eventStore.ts';
 import { createEndOfLog } from '../endOfLog.ts';
 import type { Projection } from './runProjection.ts';
 
-/** A cluster whose leader has just changed may know less of the log for a moment: it is looked at so often, so far apart. */
+/**
+ * A cluster whose leader has just changed may know less of the log for a moment: it is looked at so often, so far
+ * apart.
+ */
 const LOOKS = 3;
 const LOOK_MS = 2_500;
-/** The end of the log is half of what an operator wants to know, is asked for once, and nothing can be built before its store answers. */
+/**
+ * The end of the log is half of what an operator wants to know, is asked for once, and nothing can be built before
+ * its store answers.
+ */
 const END_LIMIT_MS = 2_000;
 
 /** A stored checkpoint that is no place of the log, for good. What was projected up to it may be missing anything. */
@@ -23,7 +29,8 @@ export const describeRefusal = ({ checkpoint, end }: RefusedCheckpoint): string 
   `their checkpoint ${checkpoint} is no place of the log${end === undefined ? '' : `, which ends at ${end}`}`;
 
 /** The same where only the checkpoint is known that was given up; undefined where none was. */
-export const healingOf = (checkpoint: Position | undefined): string | undefined => checkpoint && describeRefusal({ checkpoint, end: undefined });
+export const healingOf = (checkpoint: Position | undefined): string | undefined =>
+  checkpoint && describeRefusal({ checkpoint, end: undefined });
 
 /** The log does not begin a subscription at this checkpoint. */
 export class CheckpointRefusal extends Error {
@@ -37,7 +44,9 @@ export class CheckpointRefusal extends Error {
 
 /** What the start of a subscription threw, as a refusal of the checkpoint if it is one. */
 export const asRefusal = (error: unknown, checkpoint: Position | undefined): unknown =>
-  checkpoint !== undefined && isTurnlogError(error, 'position_invalid') ? new CheckpointRefusal(checkpoint, error) : error;
+  checkpoint !== undefined && isTurnlogError(error, 'position_invalid')
+    ? new CheckpointRefusal(checkpoint, error)
+    : error;
 
 /** Judges the refusals of one projection. */
 export function createRefusalJudge({ log, logger, signal }: Pick<Projection, 'log' | 'logger' | 'signal'>) {

@@ -79,9 +79,10 @@ async function follow(projection: Projection, course: Course): Promise<void> {
 }
 
 /**
- * Applies every event of the log to the store, first what is there, then live, until the signal aborts. A failure is logged
- * and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the last checkpoint. It ends by itself in one case
- * only, and resolves with the reason then: the checkpoint is no place of the log, and what follows from it can't be known.
+ * Applies every event of the log to the store, first what is there, then live, until the signal aborts. A failure
+ * is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the last checkpoint. It
+ * ends by itself in one case only, and resolves with the reason then: the checkpoint is no place of the log, and
+ * what follows from it can't be known.
  */
 export async function runProjection(projection: Projection): Promise<RefusedCheckpoint | undefined> {
   const { signal, logger } = projection;

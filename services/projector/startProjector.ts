@@ -59,7 +59,8 @@ export function startProjector({ log, becomeActive, openRebuild, clock, logger }
   });
   return {
     async health() {
-      const behind = lag && told && healing === undefined ? lag.behind(await endOfLog.latest()) : { events: null, ms: null };
+      const behind =
+        lag && told && healing === undefined ? lag.behind(await endOfLog.latest()) : { events: null, ms: null };
       return { state, lag_events: behind.events, lag_ms: behind.ms };
     },
     healing: () => healing,

@@ -22,7 +22,10 @@ export interface ProjectorThread {
   caughtUp(): boolean;
   /** For how long it has not been caught up, in milliseconds; 0 while it is. */
   lag(): number;
-  /** Half a sentence on why the read models are being built anew; undefined where those that there are can be trusted. */
+  /**
+   * Half a sentence on why the read models are being built anew; undefined where those that there are can be
+   * trusted.
+   */
   healing(): string | undefined;
   /** Lets the batch at work finish, then ends the thread. */
   close(): Promise<void>;

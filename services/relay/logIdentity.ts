@@ -17,7 +17,8 @@ export async function logIdOf(log: Pick<EventLog, 'subscribe'>): Promise<string 
   }
 }
 
-const OTHER_NAMES = 'Set KAFKA_TRANSACTIONAL_ID, KAFKA_CHECKPOINT_TOPIC and the names of the topics to new ones for this log.';
+const OTHER_NAMES =
+  'Set KAFKA_TRANSACTIONAL_ID, KAFKA_CHECKPOINT_TOPIC and the names of the topics to new ones for this log.';
 
 /**
  * Where to go on: after the checkpoint, or after `start` when there is none. Errors: `invalid_request` when the checkpoint
@@ -39,16 +40,19 @@ interface Resumed {
 }
 
 /**
- * The batches after a position that somebody has kept. Errors: `position_invalid` when it is no place of the log, which says where
- * the position is from and what to do; going on would leave out events without a word.
+ * The batches after a position that somebody has kept. Errors: `position_invalid` when it is no place of the log,
+ * which says where the position is from and what to do; going on would leave out events without a word.
  */
-export async function* subscribeAfter({ log, checkpoint, after, batchSize, signal }: Resumed): AsyncGenerator<EventBatch> {
+export async function* subscribeAfter(resumed: Resumed): AsyncGenerator<EventBatch> {
+  const { log, checkpoint, after, batchSize, signal } = resumed;
   try {
     requirePosition(after);
     yield* log.subscribe({ after, batchSize, signal });
   } catch (error) {
     if (!isTurnlogError(error, 'position_invalid')) throw error;
-    const origin = checkpoint ? `The checkpoint in Kafka can't be gone on from. ${OTHER_NAMES}` : "The position to begin after (KAFKA_START_AFTER, --from) can't be begun after.";
+    const origin = checkpoint
+      ? `The checkpoint in Kafka can't be gone on from. ${OTHER_NAMES}`
+      : "The position to begin after (KAFKA_START_AFTER, --from) can't be begun after.";
     throw new TurnlogError('position_invalid', `${origin} ${error.message}`, { cause: error });
   }
 }

@@ -67,10 +67,11 @@ async function publishOn({ log, publisher, after, only, signal, onProgress }: Re
 }
 
 /**
- * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has come to the end, false when
- * the signal aborted first; the next call with the same publisher goes on from there. What can pass is tried again a few times.
- * Errors: `invalid_request` (the topic holds something else already), `position_invalid` (where it would begin), `publisher_fenced` (another replay does the same),
- * `publisher_unavailable`, `store_unavailable`.
+ * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has come to the
+ * end, false when the signal aborted first; the next call with the same publisher goes on from there. What can
+ * pass is tried again a few times.
+ * Errors: `invalid_request` (the topic holds something else already), `position_invalid` (where it would begin),
+ * `publisher_fenced` (another replay does the same), `publisher_unavailable`, `store_unavailable`.
  */
 export async function replay(parts: Replay): Promise<boolean> {
   const course: Course = { fresh: await parts.publisher.isEmpty(), published: 0, failures: 0 };

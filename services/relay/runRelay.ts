@@ -14,7 +14,10 @@ import { toPublicEvents } from './toPublicEvents.ts';
 const BATCH_SIZE = 1000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-/** Where only an operator can help. Each attempt takes over from another relay, which would do no better: they are to be few. */
+/**
+ * Where only an operator can help. Each attempt takes over from another relay, which would do no better: they are
+ * to be few.
+ */
 const FIRST_HELPLESS_PAUSE_MS = 5000;
 const LONGEST_HELPLESS_PAUSE_MS = 60_000;
 const LAG_LINE_MS = 10_000;
@@ -48,7 +51,10 @@ function lagLines({ lag, endOfLog, logger }: Relay): (batch: EventBatch) => Prom
     lastLine = performance.now();
     told = true;
     const end = await endOfLog.latest();
-    logger.info({ position, lag_ms: lag.behind(end).ms, percent: Math.floor(percentOf(position, end)) }, 'The relay is behind');
+    logger.info(
+      { position, lag_ms: lag.behind(end).ms, percent: Math.floor(percentOf(position, end)) },
+      'The relay is behind',
+    );
   };
 }
 
@@ -59,7 +65,13 @@ async function follow(relay: Relay, publication: Publication): Promise<void> {
   let position = resumeAfter(publication.checkpoint, logId, relay.startAfter);
   const logLag = lagLines(relay);
   const ended = new AbortController();
-  const from = { log, checkpoint: publication.checkpoint, after: position, batchSize: BATCH_SIZE, signal: AbortSignal.any([signal, ended.signal]) };
+  const from = {
+    log,
+    checkpoint: publication.checkpoint,
+    after: position,
+    batchSize: BATCH_SIZE,
+    signal: AbortSignal.any([signal, ended.signal]),
+  };
   let begun = false;
   try {
     for await (const batch of orIdle(subscribeAfter(from), takeOverMs / 3)) {
@@ -120,8 +132,12 @@ function createRetries({ signal, logger, lag }: Relay) {
     /** Says it, unless it is what only an operator can change and was said before. */
     async pauseAfter(failure: unknown, helpless: string | undefined): Promise<void> {
       if (helpless !== undefined) pause = Math.max(pause, FIRST_HELPLESS_PAUSE_MS);
-      const line = helpless === undefined ? 'The relay failed and goes on from its checkpoint' : 'The relay publishes nothing until this is changed';
-      if (helpless === undefined || helpless !== told) logger.warn({ err: failure, retry_in_ms: pause, position: lag.position() }, line);
+      const line =
+        helpless === undefined
+          ? 'The relay failed and goes on from its checkpoint'
+          : 'The relay publishes nothing until this is changed';
+      const fields = { err: failure, retry_in_ms: pause, position: lag.position() };
+      if (helpless === undefined || helpless !== told) logger.warn(fields, line);
       told = helpless;
       await sleep(pause, undefined, { signal }).catch(() => undefined);
       pause = Math.min(pause * 2, helpless === undefined ? LONGEST_PAUSE_MS : LONGEST_HELPLESS_PAUSE_MS);
@@ -134,9 +150,10 @@ const helplessness = (error: unknown): string | undefined =>
   isTurnlogError(error, 'position_invalid') || isTurnlogError(error, 'invalid_request') ? error.message : undefined;
 
 /**
- * Publishes every event of the log in order, first what is there, then live, until the signal aborts. A failure is logged
- * and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the checkpoint; nothing is left out. Where it can't
- * begin there the pauses are from 5 s to a minute. Fenced by another relay, it stands by until that one falls silent.
+ * Publishes every event of the log in order, first what is there, then live, until the signal aborts. A failure
+ * is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the checkpoint; nothing is
+ * left out. Where it can't begin there the pauses are from 5 s to a minute. Fenced by another relay, it stands by
+ * until that one falls silent.
  */
 export async function runRelay(relay: Relay): Promise<void> {
   const { signal, logger, lag, onState } = relay;

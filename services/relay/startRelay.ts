@@ -23,12 +23,16 @@ async function endsWithin(work: Promise<void>, milliseconds: number): Promise<vo
 }
 
 /** Starts relaying in the background. It needs nobody's care: failures are logged, shown by `health`, and tried again for ever. */
-export function startRelay({ clock, ...parts }: Omit<Relay, 'lag' | 'endOfLog' | 'signal' | 'onState'> & { clock: Clock }): RunningRelay {
+export function startRelay({
+  clock,
+  ...parts
+}: Omit<Relay, 'lag' | 'endOfLog' | 'signal' | 'onState'> & { clock: Clock }): RunningRelay {
   const closing = new AbortController();
   const lag = createLag(clock);
   const endOfLog = createEndOfLog(parts.log);
   let state: Pick<RelayHealth, 'state' | 'reason'> = { state: 'starting' };
-  const onState: Relay['onState'] = (next, reason) => void (state = { state: next, ...(reason !== undefined && { reason }) });
+  const onState: Relay['onState'] = (next, reason) =>
+    void (state = { state: next, ...(reason !== undefined && { reason }) });
   const run = runRelay({ ...parts, lag, endOfLog, signal: closing.signal, onState });
   return {
     async health() {

@@ -85,8 +85,8 @@ export interface ActiveProjectionStore extends ProjectionStore {
   /** The checkpoint that was given up; undefined where the read models can be trusted. Errors: `store_unavailable`. */
   refused(): Promise<Position | undefined>;
   /**
-   * Gives the checkpoint up, because the log does not know it, and notes so for whoever projects next: the read models answer
-   * on, and are to be rebuilt before anything is applied again. Errors: `store_unavailable`.
+   * Gives the checkpoint up, because the log does not know it, and notes so for whoever projects next: the read
+   * models answer on, and are to be rebuilt before anything is applied again. Errors: `store_unavailable`.
    */
   giveUp(checkpoint: Position): Promise<void>;
 }

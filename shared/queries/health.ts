@@ -26,7 +26,10 @@ export interface ProjectorHealth {
 export interface ProjectionHealth {
   /** True once the read models have shown everything there was. */
   caught_up: boolean;
-  /** Half a sentence on why they are being built anew, which those that answer meanwhile may be missing; undefined where they can be trusted. */
+  /**
+   * Half a sentence on why they are being built anew, which those that answer meanwhile may be missing; undefined
+   * where they can be trusted.
+   */
   healing: string | undefined;
   /** Streams that a projection could not follow; everything else goes on. */
   parked_streams: ParkedStream[];

@@ -194,7 +194,10 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
 
     test('refuses a checkpoint that no log can have, with all that comes with it', async () => {
       await apply(createAgent('agent_1'));
-      const refused = fixture.store.apply([createAgent('agent_2')], '18446744073709551615/18446744073709551615' as Position);
+      const refused = fixture.store.apply(
+        [createAgent('agent_2')],
+        '18446744073709551615/18446744073709551615' as Position,
+      );
       await expect(refused).rejects.toMatchObject({ code: 'position_invalid', retriable: false });
       expect(await fixture.store.checkpoint()).toBe(positionOf(1));
       expect(await ids('acct_1')).toEqual(['agent_1']);

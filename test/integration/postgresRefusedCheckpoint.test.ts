@@ -39,11 +39,21 @@ function suite(serverUrl: string): void {
     projector = undefined;
   };
   const listed = async (): Promise<number> => (await replica.listAgents('acct_1', {})).length;
-  const row = async () => (await execute(database.url, "SELECT generation, position, refused FROM turnlog.projections WHERE slot = 'live'"))[0];
-  const schemas = async () => (await execute(database.url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1")).map(({ nspname }) => nspname);
+  const row = async () =>
+    (
+      await execute(database.url, "SELECT generation, position, refused FROM turnlog.projections WHERE slot = 'live'")
+    )[0];
+  const schemas = async () =>
+    (await execute(database.url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1")).map(
+      ({ nspname }) => nspname,
+    );
   /** A database that lacks every other agent and has such a checkpoint: what an older version left behind. */
   const breakIt = (checkpoint = BOGUS) =>
-    execute(database.url, `DELETE FROM turnlog_v1.agents WHERE agent_id ~ '[13579]$'; UPDATE turnlog.projections SET position = '${checkpoint}' WHERE slot = 'live'`);
+    execute(
+      database.url,
+      `DELETE FROM turnlog_v1.agents WHERE agent_id ~ '[13579]$';
+       UPDATE turnlog.projections SET position = '${checkpoint}' WHERE slot = 'live'`,
+    );
 
   beforeEach(async () => {
     database = await createTestDatabase(serverUrl);
@@ -53,7 +63,14 @@ function suite(serverUrl: string): void {
     replica = openPostgresReadModels({ databaseUrl: database.url });
     projector = start();
     expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
-    await eventually(() => replica.listAccounts().then(() => true, () => false), Boolean);
+    await eventually(
+      () =>
+        replica.listAccounts().then(
+          () => true,
+          () => false,
+        ),
+      Boolean,
+    );
     await stop();
   });
   afterEach(async () => {
@@ -64,9 +81,13 @@ function suite(serverUrl: string): void {
     await database.drop();
   });
 
-  const healed = () => eventually(async () => (await row())?.['generation'], (generation) => generation === 2);
+  const healed = () =>
+    eventually(
+      async () => (await row())?.['generation'],
+      (generation) => generation === 2,
+    );
 
-  test('are built anew beside the live copy, which answers until the new one takes over; the next start is quiet', async () => {
+  test('are built anew beside the live copy, which answers until then; the next start is quiet', async () => {
     await breakIt();
     // The listener is told by a new connection of what was changed past it.
     await cutConnections(database.url, 'listener');
@@ -78,8 +99,14 @@ function suite(serverUrl: string): void {
     expect(await row()).toEqual({ generation: 2, position: last, refused: null });
     expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
     expect(await listed()).toBe(AGENTS + 1);
-    expect(projector.lines.filter(({ level, message }) => level !== 'info' || message.includes('healed'))).toMatchObject([
-      { level: 'warn', fields: { checkpoint: BOGUS, end: last }, message: expect.stringContaining('built anew from the log') },
+    expect(
+      projector.lines.filter(({ level, message }) => level !== 'info' || message.includes('healed')),
+    ).toMatchObject([
+      {
+        level: 'warn',
+        fields: { checkpoint: BOGUS, end: last },
+        message: expect.stringContaining('built anew from the log'),
+      },
       { level: 'info', message: expect.stringContaining('healed') },
     ]);
     await stop();
@@ -88,11 +115,15 @@ function suite(serverUrl: string): void {
     expect(projector.lines.map(({ message }) => message)).toEqual(['This projector is the active one']);
   });
 
-  test('are not trusted by the next projector either where the one that found it out has died, and every replica can tell', async () => {
+  test('are not trusted by the projector after one that has died, and every replica can tell', async () => {
     await breakIt();
     const active = await openActive(database.url);
     await active.giveUp(BOGUS as Position);
-    expect([await active.refused(), await active.checkpoint(), await replica.refusedCheckpoint()]).toEqual([BOGUS, undefined, BOGUS]);
+    expect([await active.refused(), await active.checkpoint(), await replica.refusedCheckpoint()]).toEqual([
+      BOGUS,
+      undefined,
+      BOGUS,
+    ]);
     expect(await listed()).toBe(AGENTS / 2);
     await cutConnections(database.url, 'projector');
     await active.close();
@@ -140,7 +171,11 @@ function suite(serverUrl: string): void {
   });
 
   test('in a first copy that never was complete are built anew, and queries are refused until then', async () => {
-    await execute(database.url, `ALTER SCHEMA turnlog_v1 RENAME TO turnlog_v1_first; UPDATE turnlog.projections SET complete = false, position = '${BOGUS}'`);
+    await execute(
+      database.url,
+      `ALTER SCHEMA turnlog_v1 RENAME TO turnlog_v1_first;
+       UPDATE turnlog.projections SET complete = false, position = '${BOGUS}'`,
+    );
     await expect(replica.listAccounts()).rejects.toMatchObject({ code: 'store_unavailable' });
     projector = start();
     await healed();
@@ -151,29 +186,49 @@ function suite(serverUrl: string): void {
 
   test('of any history become the rows of a fresh projection', async () => {
     const contents = async (): Promise<unknown[]> =>
-      Promise.all(tableNames.map((table) => execute(database.url, `SELECT json_agg(found ORDER BY found::text) AS rows FROM turnlog_v1.${table} AS found`)));
+      Promise.all(
+        tableNames.map((table) =>
+          execute(
+            database.url,
+            `SELECT json_agg(found ORDER BY found::text) AS rows FROM turnlog_v1.${table} AS found`,
+          ),
+        ),
+      );
     const projected = async (events: Parameters<typeof fixedLog>[0]): Promise<unknown[]> => {
       projector = start(fixedLog(events));
       const generation = (await row())?.['generation'];
-      await eventually(row, (found) => found?.['position'] === (events.at(-1)?.position) && found?.['refused'] === null);
-      await eventually(() => replica.listAccounts().then(() => true, () => false), Boolean);
+      await eventually(
+        row,
+        (found) => found?.['position'] === events.at(-1)?.position && found?.['refused'] === null,
+      );
+      await eventually(
+        () =>
+          replica.listAccounts().then(
+            () => true,
+            () => false,
+          ),
+        Boolean,
+      );
       expect(generation).toBeDefined();
       await stop();
       return contents();
     };
     await fc.assert(
-      fc.asyncProperty(randomHistory('').chain((events) => fc.tuple(fc.constant(events), fc.nat(events.length - 1))), async ([events, before]) => {
-        await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
-        const active = await openActive(database.url);
-        await active.apply(events.slice(0, before), events[before]!.position);
-        await active.complete();
-        await active.close();
-        await execute(database.url, `UPDATE turnlog.projections SET position = '${BOGUS}'`);
-        const healedRows = await projected(events);
-        await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
-        await (await openActive(database.url)).close();
-        expect(healedRows).toEqual(await projected(events));
-      }),
+      fc.asyncProperty(
+        randomHistory('').chain((events) => fc.tuple(fc.constant(events), fc.nat(events.length - 1))),
+        async ([events, before]) => {
+          await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
+          const active = await openActive(database.url);
+          await active.apply(events.slice(0, before), events[before]!.position);
+          await active.complete();
+          await active.close();
+          await execute(database.url, `UPDATE turnlog.projections SET position = '${BOGUS}'`);
+          const healedRows = await projected(events);
+          await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
+          await (await openActive(database.url)).close();
+          expect(healedRows).toEqual(await projected(events));
+        },
+      ),
       { numRuns: 6 },
     );
   });
@@ -182,11 +237,22 @@ function suite(serverUrl: string): void {
     const rebuild = async () => {
       const { lines, logger } = recordingLogger();
       const store = await openPostgresRebuildStore({ databaseUrl: database.url });
-      expect(await rebuildReadModels({ log, store, signal: new AbortController().signal, onProgress: () => undefined, logger })).toBe(true);
+      expect(
+        await rebuildReadModels({
+          log,
+          store,
+          signal: new AbortController().signal,
+          onProgress: () => undefined,
+          logger,
+        }),
+      ).toBe(true);
       return lines;
     };
 
-    test.each([['that no log can have', BOGUS], ['beyond the end of the log', positionOf(10 ** 9)]])('replaces a live copy with a checkpoint %s without waiting for it', async (_, checkpoint) => {
+    test.each([
+      ['that no log can have', BOGUS],
+      ['beyond the end of the log', positionOf(10 ** 9)],
+    ])('replaces a live copy with a checkpoint %s without waiting for it', async (_, checkpoint) => {
       await breakIt(checkpoint);
       const began = performance.now();
       expect(await rebuild()).toEqual([]);
@@ -200,7 +266,9 @@ function suite(serverUrl: string): void {
       await building.apply([], positionOf(1));
       await building.close();
       await execute(database.url, `UPDATE turnlog.projections SET position = '${BOGUS}' WHERE slot = 'building'`);
-      expect(await rebuild()).toMatchObject([{ level: 'warn', fields: { checkpoint: BOGUS }, message: expect.stringContaining('begins anew') }]);
+      expect(await rebuild()).toMatchObject([
+        { level: 'warn', fields: { checkpoint: BOGUS }, message: expect.stringContaining('begins anew') },
+      ]);
       expect(await listed()).toBe(AGENTS);
     });
   });

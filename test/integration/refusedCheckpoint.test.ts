@@ -56,13 +56,20 @@ async function project(events: readonly StoredEvent[], place: string): Promise<v
 
 const agents = (count: number): StoredEvent[] => {
   const { record } = recordHistory();
-  return Array.from({ length: count }, (_, index) => record({ stream: `agent-agent_${index}` }, { type: 'agent.created.v1', data: agentData() }));
+  return Array.from({ length: count }, (_, index) =>
+    record({ stream: `agent-agent_${index}` }, { type: 'agent.created.v1', data: agentData() }),
+  );
 };
 
 describe('a service on the data folder that an older version left with the checkpoint 2^64-1', () => {
-  test('shows and runs every agent of the log, tells what it found and did, and is quiet at the next start', async () => {
+  test('shows and runs every agent of the log, tells what it did, and is quiet at the next start', async () => {
     const { node, dataFolder, readModels } = await copyFixture(folder);
-    const start = (): ServerProcess => startServerProcess({ DATA_DIR: dataFolder, EVENTSTOREDB_URL: node.connectionString, BOOTSTRAP_API_KEY: TEST_KEY });
+    const start = (): ServerProcess =>
+      startServerProcess({
+        DATA_DIR: dataFolder,
+        EVENTSTOREDB_URL: node.connectionString,
+        BOOTSTRAP_API_KEY: TEST_KEY,
+      });
     const stop = async (server: ServerProcess): Promise<void> => {
       server.kill('SIGTERM');
       expect(await server.exited).toBe(0);
@@ -72,12 +79,25 @@ describe('a service on the data folder that an older version left with the check
       const client = apiClient(await first.ready, TEST_KEY);
       const { data } = (await client.get('/v1/agents')).body;
       expect(data).toMatchObject([{ name: 'First' }, { name: 'Second' }]);
-      for (const { agent_id } of data as { agent_id: string }[]) expect((await client.post(`/v1/agents/${agent_id}/run`, { input: 'Hello' })).status).toBe(200);
-      expect((await client.get('/health/ready')).body.data).toMatchObject({ status: 'ready', projection: { caught_up: true } });
+      for (const { agent_id } of data as { agent_id: string }[])
+        expect((await client.post(`/v1/agents/${agent_id}/run`, { input: 'Hello' })).status).toBe(200);
+      expect((await client.get('/health/ready')).body.data).toMatchObject({
+        status: 'ready',
+        projection: { caught_up: true },
+      });
       await stop(first);
-      const said = first.errors().split('\n').filter((line) => line.includes('read models')).map((line) => JSON.parse(line) as Record<string, unknown>);
+      const said = first
+        .errors()
+        .split('\n')
+        .filter((line) => line.includes('built anew'))
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(said).toMatchObject([
-        { level: 'warn', checkpoint: BOGUS, end: expect.stringMatching(/^\d{20}\/\d{20}$/), msg: expect.stringContaining('built anew from the log') },
+        {
+          level: 'warn',
+          checkpoint: BOGUS,
+          end: expect.stringMatching(/^\d{20}\/\d{20}$/),
+          msg: expect.stringContaining('built anew from the log'),
+        },
         { level: 'info', refused: BOGUS, msg: expect.stringContaining('healed') },
       ]);
       expect(await filesOf(readModels)).toEqual(['v2.2.db']);
@@ -85,7 +105,7 @@ describe('a service on the data folder that an older version left with the check
       const second = start();
       expect((await apiClient(await second.ready, TEST_KEY).get('/v1/agents')).body.data).toHaveLength(2);
       await stop(second);
-      expect(second.errors()).not.toMatch(/read models|warn/);
+      expect(second.errors()).not.toMatch(/built anew|refuses|"warn"/);
     } finally {
       await node.close();
     }
@@ -93,27 +113,34 @@ describe('a service on the data folder that an older version left with the check
 });
 
 describe('a projection in a data folder', () => {
-  test('builds the read models anew, for any history and any checkpoint that no log can have, into the rows of a fresh projection', async () => {
+  test('builds the rows of a fresh projection, for any history and any checkpoint that no log can have', async () => {
     const impossible = fc.bigInt({ min: 2n ** 63n, max: 2n ** 64n - 1n }).map(String);
-    const checkpoints = fc.oneof(fc.constant(BOGUS), impossible.map((number) => `${number.padStart(20, '0')}/${number.padStart(20, '0')}`), fc.string({ minLength: 1 }).filter((text) => !/^[\d/]+$/.test(text)));
+    const checkpoints = fc.oneof(
+      fc.constant(BOGUS),
+      impossible.map((number) => `${number.padStart(20, '0')}/${number.padStart(20, '0')}`),
+      fc.string({ minLength: 1 }).filter((text) => !/^[\d/]+$/.test(text)),
+    );
     let runs = 0;
     await fc.assert(
-      fc.asyncProperty(randomHistory('').chain((events) => fc.tuple(fc.constant(events), fc.nat(events.length), checkpoints)), async ([events, projected, checkpoint]) => {
-        const [broken, fresh] = [join(folder, `broken-${(runs += 1)}`), join(folder, `fresh-${runs}`)];
-        await project(events.slice(0, projected), broken);
-        if (projected === 0) await (await openSqliteProjectionStore({ folder: broken })).close();
-        storeCheckpoint(broken, checkpoint);
-        const { reasons } = await catchUp(fixedLog(events), broken);
-        expect(reasons).toEqual([expect.stringContaining(checkpoint)]);
-        await catchUp(fixedLog(events), fresh);
-        expect(contentsOf(broken)).toEqual(contentsOf(fresh));
-        expect(await filesOf(broken)).toEqual(['v2.2.db']);
-      }),
+      fc.asyncProperty(
+        randomHistory('').chain((events) => fc.tuple(fc.constant(events), fc.nat(events.length), checkpoints)),
+        async ([events, projected, checkpoint]) => {
+          const [broken, fresh] = [join(folder, `broken-${(runs += 1)}`), join(folder, `fresh-${runs}`)];
+          await project(events.slice(0, projected), broken);
+          if (projected === 0) await (await openSqliteProjectionStore({ folder: broken })).close();
+          storeCheckpoint(broken, checkpoint);
+          const { reasons } = await catchUp(fixedLog(events), broken);
+          expect(reasons).toEqual([expect.stringContaining(checkpoint)]);
+          await catchUp(fixedLog(events), fresh);
+          expect(contentsOf(broken)).toEqual(contentsOf(fresh));
+          expect(await filesOf(broken)).toEqual(['v2.2.db']);
+        },
+      ),
       { numRuns: 25 },
     );
   });
 
-  test('looks three times over five seconds at a checkpoint beyond the end before it builds anew, and says so in three lines', async () => {
+  test('looks three times over five seconds at a checkpoint beyond the end before it builds anew', async () => {
     const events = agents(3);
     await project(events.slice(0, 1), folder);
     storeCheckpoint(folder, positionOf(9));
@@ -122,7 +149,11 @@ describe('a projection in a data folder', () => {
     expect(performance.now() - began).toBeGreaterThan(4_900);
     expect(lines.map(({ level, message }) => [level, message])).toEqual([
       ['warn', 'The log refuses the checkpoint of the read models; it is looked at again'],
-      ['warn', `The read models are built anew from the log: their checkpoint ${positionOf(9)} is no place of the log, which ends at ${positionOf(3)}`],
+      [
+        'warn',
+        'The read models are built anew from the log: ' +
+          `their checkpoint ${positionOf(9)} is no place of the log, which ends at ${positionOf(3)}`,
+      ],
       ['info', 'The read models are healed: they were built anew from the log'],
     ]);
     expect(contentsOf(folder)['agents']).toHaveLength(3);
@@ -164,8 +195,15 @@ describe('a projection in a data folder', () => {
     });
     try {
       expect(await projector.readModels.waitUntilPassed((await store.head())!, 20_000)).toBe(true);
-      await eventually(async () => seen.at(-1)?.caughtUp, (caughtUp) => caughtUp === true);
-      expect(seen.slice(0, -1)).toContainEqual({ healing: expect.stringContaining(BOGUS), caughtUp: false, answered: false });
+      await eventually(
+        async () => seen.at(-1)?.caughtUp,
+        (caughtUp) => caughtUp === true,
+      );
+      expect(seen.slice(0, -1)).toContainEqual({
+        healing: expect.stringContaining(BOGUS),
+        caughtUp: false,
+        answered: false,
+      });
       expect(seen.every(({ caughtUp, answered }) => caughtUp === answered)).toBe(true);
       expect(projector.thread.healing()).toBeUndefined();
     } finally {
@@ -189,7 +227,10 @@ describe('a projection in a data folder', () => {
         storeCheckpoint(dataFolder, BOGUS);
       }
       const server = startServerProcess({ DATA_DIR: dataFolder, BOOTSTRAP_API_KEY: TEST_KEY });
-      await eventually(async () => currentGeneration(dataFolder), (generation) => generation === 2);
+      await eventually(
+        async () => currentGeneration(dataFolder),
+        (generation) => generation === 2,
+      );
       server.kill('SIGKILL');
       await server.exited;
       interrupted = /the service is up|healed/.test(server.errors()) ? 0 : interrupted + 1;
@@ -212,7 +253,15 @@ describe('a projection in a data folder', () => {
 describe('a rebuild in a data folder', () => {
   const rebuild = async (log: Pick<EventLog, 'head' | 'subscribe'>) => {
     const { lines, logger } = recordingLogger();
-    expect(await rebuildReadModels({ log, store: await openSqliteRebuildStore({ folder }), signal: new AbortController().signal, onProgress: () => undefined, logger })).toBe(true);
+    expect(
+      await rebuildReadModels({
+        log,
+        store: await openSqliteRebuildStore({ folder }),
+        signal: new AbortController().signal,
+        onProgress: () => undefined,
+        logger,
+      }),
+    ).toBe(true);
     return lines;
   };
 
@@ -222,7 +271,13 @@ describe('a rebuild in a data folder', () => {
     storeCheckpoint(folder, BOGUS);
     await copyFile(join(folder, 'read-models', 'v2.1.db'), join(folder, 'read-models', 'v2.2.building.db'));
     const lines = await rebuild(fixedLog(events));
-    expect(lines).toMatchObject([{ level: 'warn', fields: { checkpoint: BOGUS, end: positionOf(4) }, message: expect.stringContaining('begins anew') }]);
+    expect(lines).toMatchObject([
+      {
+        level: 'warn',
+        fields: { checkpoint: BOGUS, end: positionOf(4) },
+        message: expect.stringContaining('begins anew'),
+      },
+    ]);
     expect(await filesOf(folder)).toEqual(['v2.1.db', 'v2.2.db']);
     expect(contentsOf(folder)).toMatchObject({ checkpoint: [{ position: positionOf(4) }], agents: { length: 4 } });
     expect((await catchUp(fixedLog(events))).lines).toEqual([]);

@@ -15,7 +15,9 @@ const FIXTURE = fileURLToPath(new URL('../fixtures/refused-checkpoint/', import.
 export const BOGUS = '18446744073709551615/18446744073709551615';
 
 /** The fixture's log on a node of its own, and the fixture's data folder as the service looks for it there. */
-export async function copyFixture(folder: string): Promise<{ node: EventStoreDbNode; dataFolder: string; readModels: string }> {
+export async function copyFixture(
+  folder: string,
+): Promise<{ node: EventStoreDbNode; dataFolder: string; readModels: string }> {
   await cp(join(FIXTURE, 'node'), join(folder, 'node'), { recursive: true });
   const node = await startEventStoreDbNode({ folder: join(folder, 'node') });
   const dataFolder = join(folder, 'data');
@@ -38,17 +40,27 @@ export function onFile<Result>(file: string, work: (database: DatabaseSync) => R
 
 /** Stores a checkpoint in the current copy of a folder's read models, past the code that would refuse it. */
 export const storeCheckpoint = (folder: string, position: string): void =>
-  onFile(generationFile(folder, currentGeneration(folder)!), (database) =>
-    void database.prepare('INSERT INTO checkpoint VALUES (1, ?) ON CONFLICT DO UPDATE SET position = excluded.position').run(position),
+  onFile(
+    generationFile(folder, currentGeneration(folder)!),
+    (database) =>
+      void database
+        .prepare('INSERT INTO checkpoint VALUES (1, ?) ON CONFLICT DO UPDATE SET position = excluded.position')
+        .run(position),
   );
 
 /** Everything in the current copy, its checkpoint included. */
 export const contentsOf = (folder: string): Record<string, unknown[]> =>
   onFile(generationFile(folder, currentGeneration(folder)!), (database) =>
-    Object.fromEntries(['checkpoint', 'parked_streams', ...tableNames].map((table) => [table, database.prepare(`SELECT * FROM ${table} ORDER BY 1, 2`).all()])),
+    Object.fromEntries(
+      ['checkpoint', 'parked_streams', ...tableNames].map((table) => [
+        table,
+        database.prepare(`SELECT * FROM ${table} ORDER BY 1, 2`).all(),
+      ]),
+    ),
   );
 
-export const filesOf = async (folder: string): Promise<string[]> => (await readdir(join(folder, 'read-models'))).filter((name) => name.endsWith('.db')).toSorted();
+export const filesOf = async (folder: string): Promise<string[]> =>
+  (await readdir(join(folder, 'read-models'))).filter((name) => name.endsWith('.db')).toSorted();
 
 /** A log of fixed events that refuses what lies beyond them, and then stays silent. */
 export function fixedLog(events: readonly StoredEvent[]): Pick<EventLog, 'head' | 'subscribe'> {

@@ -136,23 +136,38 @@ describe('a relay that is to begin where the log never was', () => {
   const log = refusingLog(EVENTS);
 
   test.each([
-    ['a checkpoint that no log can have', { position: BOGUS, log_id: EVENTS[0]!.id }, undefined, 'The checkpoint in Kafka'],
-    ['a checkpoint beyond the end', { position: positionOf(99), log_id: EVENTS[0]!.id }, undefined, 'The checkpoint in Kafka'],
+    [
+      'a checkpoint that no log can have',
+      { position: BOGUS, log_id: EVENTS[0]!.id },
+      undefined,
+      'The checkpoint in Kafka',
+    ],
+    [
+      'a checkpoint beyond the end',
+      { position: positionOf(99), log_id: EVENTS[0]!.id },
+      undefined,
+      'The checkpoint in Kafka',
+    ],
     ['KAFKA_START_AFTER beyond the end', undefined, positionOf(99), 'KAFKA_START_AFTER'],
     ['KAFKA_START_AFTER that is no position', undefined, 'zzz' as Position, 'KAFKA_START_AFTER'],
-  ])('by %s publishes nothing, says so once and takes over no second time', async (_, checkpoint, startAfter, named) => {
-    const { state, publisher } = memoryPublisher();
-    state.checkpoint = checkpoint;
-    const relay = relayTo(publisher, log, { takeOverMs: 30, ...(startAfter !== undefined && { startAfter }) });
-    await until(async () => (await relay.health()).state === 'retrying');
-    await sleep(300);
-    const { reason } = await relay.health();
-    expect(reason).toContain(named);
-    expect(reason).toContain(checkpoint?.position ?? startAfter);
-    expect(relay.lines).toMatchObject([{ level: 'warn', fields: { err: { code: 'position_invalid', message: reason } } }]);
-    expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
-    await relay.close();
-  });
+  ])(
+    'by %s publishes nothing, says so once and takes over no second time',
+    async (_, checkpoint, startAfter, named) => {
+      const { state, publisher } = memoryPublisher();
+      state.checkpoint = checkpoint;
+      const relay = relayTo(publisher, log, { takeOverMs: 30, ...(startAfter !== undefined && { startAfter }) });
+      await until(async () => (await relay.health()).state === 'retrying');
+      await sleep(300);
+      const { reason } = await relay.health();
+      expect(reason).toContain(named);
+      expect(reason).toContain(checkpoint?.position ?? startAfter);
+      expect(relay.lines).toMatchObject([
+        { level: 'warn', fields: { err: { code: 'position_invalid', message: reason } } },
+      ]);
+      expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
+      await relay.close();
+    },
+  );
 
   test.each([
     ['a checkpoint', { position: BOGUS, log_id: EVENTS[0]!.id }, undefined],
@@ -160,13 +175,21 @@ describe('a relay that is to begin where the log never was', () => {
   ])('is refused to a replay as well, by %s', async (_, checkpoint, after) => {
     const { state, publisher } = memoryPublisher();
     state.checkpoint = checkpoint;
-    await expect(replay({ log, publisher, after, only: undefined, signal: new AbortController().signal, onProgress: () => undefined })).rejects.toMatchObject({ code: 'position_invalid' });
+    const { signal } = new AbortController();
+    const refused = replay({ log, publisher, after, only: undefined, signal, onProgress: () => undefined });
+    await expect(refused).rejects.toMatchObject({ code: 'position_invalid' });
     expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
   });
 
   test('is refused to a replay of an empty log too', async () => {
     const { publisher } = memoryPublisher();
-    const parts = { log: refusingLog([]), publisher, only: undefined, signal: new AbortController().signal, onProgress: () => undefined };
+    const parts = {
+      log: refusingLog([]),
+      publisher,
+      only: undefined,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    };
     await expect(replay({ ...parts, after: positionOf(1) })).rejects.toMatchObject({ code: 'position_invalid' });
     expect(await replay({ ...parts, after: undefined })).toBe(true);
   });
@@ -218,7 +241,7 @@ describe('the lag', () => {
     expect(lag.behind(end)).toEqual({ events: 0, ms: 0 });
   });
 
-  test('is nothing while a new end of the log may still be on its way, and the time since it was seen when it does not come', () => {
+  test('is nothing while a new end of the log may be on its way, and the time since it was seen after that', () => {
     const now = { value: 1_000 };
     const lag = createLag({ now: () => now.value });
     lag.resumed(positionOf(1));

@@ -52,10 +52,13 @@ async function isThere(client: Client, slot: Slot): Promise<boolean> {
 /** Makes the slot's copy, empty, in place of any there is; inside a transaction. */
 async function makeCopy(client: Client, slot: Slot): Promise<void> {
   const schema = writtenSchema(slot, false);
-  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}; ${TABLES}`);
+  await client.query(
+    `DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}; ${TABLES}`,
+  );
   await client.query(
     `INSERT INTO turnlog.projections (version, slot, generation) VALUES ($1, $2, 1)
-     ON CONFLICT (version, slot) DO UPDATE SET generation = projections.generation + 1, position = NULL, complete = false, refused = NULL`,
+     ON CONFLICT (version, slot) DO UPDATE SET
+       generation = projections.generation + 1, position = NULL, complete = false, refused = NULL`,
     [VERSION, slot],
   );
   await tell(client);
@@ -102,7 +105,8 @@ export async function switchCopies(client: Client): Promise<void> {
   await client.query(`ALTER SCHEMA ${SCHEMAS.building} RENAME TO ${SCHEMAS.live}`);
   await client.query(
     `WITH built AS (DELETE FROM ${ROW} RETURNING position)
-     UPDATE turnlog.projections SET generation = generation + 1, position = built.position, complete = true, refused = NULL FROM built WHERE version = $1 AND slot = 'live'`,
+     UPDATE turnlog.projections
+     SET generation = generation + 1, position = built.position, complete = true, refused = NULL FROM built WHERE version = $1 AND slot = 'live'`,
     [VERSION, 'building'],
   );
   await tell(client);

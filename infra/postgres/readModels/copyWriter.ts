@@ -76,7 +76,11 @@ export async function openCopyWriter(session: WriterSession, slot: Slot): Promis
         session.run((client) =>
           transaction(client, async () => {
             await lockCopy(client);
-            await client.query(`UPDATE turnlog.projections SET refused = position, position = NULL WHERE version = $1 AND slot = $2 AND position = $3`, [VERSION, slot, checkpoint]);
+            await client.query(
+              `UPDATE turnlog.projections SET refused = position, position = NULL
+               WHERE version = $1 AND slot = $2 AND position = $3`,
+              [VERSION, slot, checkpoint],
+            );
             // Whoever waits for a position is not to be answered from the one that was given up.
             await client.query(`SELECT pg_notify('${CHANNEL}', '')`);
           }),

@@ -28,7 +28,10 @@ interface Options {
 }
 
 export interface PostgresReadModels extends ReadModels {
-  /** The checkpoint for which the read models are being built anew; undefined where they can be trusted. Errors: `store_unavailable`. */
+  /**
+   * The checkpoint for which the read models are being built anew; undefined where they can be trusted. Errors:
+   * `store_unavailable`.
+   */
   refusedCheckpoint(): Promise<Position | undefined>;
 }
 

@@ -14,7 +14,10 @@ import { dropOlderVersions } from './olderVersions.ts';
 /** How long the switch may hold up the projector while the new copy applies the last events. */
 const SWITCH_LIMIT_MS = 15_000;
 
-/** Locks the live copy's row, so that it stands still, and returns where; undefined where it is nowhere that can be reached. */
+/**
+ * Locks the live copy's row, so that it stands still, and returns where; undefined where it is nowhere that can be
+ * reached.
+ */
 async function holdLive(client: Client): Promise<Position | undefined> {
   await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
   const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW} FOR UPDATE`, [VERSION, 'live']);

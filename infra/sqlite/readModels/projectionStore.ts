@@ -59,12 +59,19 @@ async function guarded<Result>(work: () => Result): Promise<Result> {
 const EMPTY = ['checkpoint', 'parked_streams', ...tableNames].map((table) => `DELETE FROM ${table}`).join('; ');
 
 /** The store over one open file. `close` leaves no -wal behind when nobody else has the file open. */
-export function projectionStoreAt(folder: string, file: string, exclusive: boolean): ProjectionStore & Pick<RebuildStore, 'startOver'> {
+export function projectionStoreAt(
+  folder: string,
+  file: string,
+  exclusive: boolean,
+): ProjectionStore & Pick<RebuildStore, 'startOver'> {
   const database = openDatabase(folder, file, exclusive);
   const rows = createRowStore(database);
   const selectCheckpoint = database.prepare('SELECT position FROM checkpoint');
   // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves back.
-  const moveCheckpoint = database.prepare('INSERT INTO checkpoint (only_row, position) VALUES (1, ?) ON CONFLICT DO UPDATE SET position = max(position, excluded.position)');
+  const moveCheckpoint = database.prepare(
+    `INSERT INTO checkpoint (only_row, position) VALUES (1, ?)
+     ON CONFLICT DO UPDATE SET position = max(position, excluded.position)`,
+  );
 
   function transaction<Result>(work: () => Result): Result {
     database.exec('BEGIN IMMEDIATE');

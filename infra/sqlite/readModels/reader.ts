@@ -38,8 +38,9 @@ export function createReader(folder: string, progress: ProgressFeed) {
   let complete = false;
 
   /**
-   * Goes over to the copy that the progress speaks of, unless that would show less than has been shown. What a copy that can't be trusted
-   * has shown does not count, but it still answers until the one that takes its place has caught up.
+   * Goes over to the copy that the progress speaks of, unless that would show less than has been shown. What a
+   * copy that can't be trusted has shown does not count, but it still answers until the one that takes its place
+   * has caught up.
    */
   function follow({ generation, position, caughtUp, heals }: ProjectionProgress): boolean {
     if (connection?.generation === generation) return true;

@@ -20,7 +20,8 @@ const presentProjection = ({ caught_up, healing, parked_streams }: ProjectionHea
 /** What a process that is ready tells about itself. Errors: `store_unavailable` for one that is not. */
 export function presentHealth({ ready, reason, projection, runs_in_flight, projector, relay }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
-  const degraded = (projection?.parked_streams.length ?? 0) > 0 || projection?.healing !== undefined || relay?.state === 'retrying';
+  const degraded =
+    (projection?.parked_streams.length ?? 0) > 0 || projection?.healing !== undefined || relay?.state === 'retrying';
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),

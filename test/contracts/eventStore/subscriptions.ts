@@ -1,7 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout } from 'node:timers/promises';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import { appendEach, expectStrictlyAscending, follow, holds, idsOf, newEvent, newEvents, newStream, onlyOf, readAll, refusedWith, type EventStoreFixture, type Opened } from './support.ts';
+import {
+  appendEach,
+  expectStrictlyAscending,
+  follow,
+  holds,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  onlyOf,
+  readAll,
+  refusedWith,
+  type EventStoreFixture,
+  type Opened,
+} from './support.ts';
 
 export function subscriptionContract(opened: Opened): void {
   describe('subscribe', () => {
@@ -225,7 +239,8 @@ export function startContract(open: () => Promise<EventStoreFixture>): void {
 
     test('refuses what is not a position', async () => {
       await fixture.store().append(newStream(), 'no_stream', newEvents(2));
-      for (const text of ['zzz', '', '-1', '1e3', '00000000000000000001/', '18446744073709551615/18446744073709551615']) await isRefused(text);
+      const others = ['zzz', '', '-1', '1e3', '00000000000000000001/', '18446744073709551615/18446744073709551615'];
+      for (const text of others) await isRefused(text);
     });
 
     test('refuses a position beyond the end by its name, and accepts the end itself', async () => {
@@ -233,7 +248,10 @@ export function startContract(open: () => Promise<EventStoreFixture>): void {
       const { position } = await store.append(newStream(), 'no_stream', newEvents(1));
       const beyond = movedOn(position, 1_000_000_000n);
       const refused = follow(store, beyond);
-      await expect(refused.next()).rejects.toMatchObject({ code: 'position_invalid', message: expect.stringContaining(beyond) });
+      await expect(refused.next()).rejects.toMatchObject({
+        code: 'position_invalid',
+        message: expect.stringContaining(beyond),
+      });
       const accepted = follow(store, position);
       expect((await accepted.next()).value).toMatchObject({ events: [], caughtUp: true });
       accepted.stop();
