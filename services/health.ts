@@ -1,7 +1,5 @@
-import type { EventStore } from '../shared/ports/eventStore.ts';
 import type { Health } from '../shared/queries/health.ts';
 import type { Availability } from './api/context.ts';
-import { settlesWithin } from './settlesWithin.ts';
 import type { Turnlog } from './turnlog.ts';
 
 const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
@@ -9,35 +7,23 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   stopping: 'The service is shutting down.',
 };
 
-const STORE_LIMIT_MS = 1_000;
-
-/** Whether the event store answers in time. */
-const storeAnswers = (store: EventStore): Promise<boolean> => settlesWithin(store.head(), STORE_LIMIT_MS).catch(() => false);
+/** Why a start takes its time, where more is known than that it does. */
+function startReason({ store, healing }: Turnlog): string | undefined {
+  const trouble = store.trouble();
+  if (trouble !== undefined) return `The service is starting and waits. ${trouble}`;
+  const broken = healing();
+  return broken && `The service is starting; its read models are being built anew: ${broken}.`;
+}
 
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
-export async function checkHealth(
-  { store, api, projection, healing, projector, relay }: Turnlog,
-  availability: Availability,
-): Promise<Health> {
+export async function checkHealth(turnlog: Turnlog, availability: Availability): Promise<Health> {
+  const { store, api, projection, projector, relay } = turnlog;
   const runs = api && { runs_in_flight: api.inFlight.count() };
-  const broken = availability === 'starting' ? healing() : undefined;
-  if (availability !== 'up')
-    return {
-      ready: false,
-      reason:
-        broken === undefined
-          ? REASONS[availability]
-          : `The service is starting; its read models are being built anew: ${broken}.`,
-      ...runs,
-    };
+  const reason = availability === 'starting' ? startReason(turnlog) : undefined;
+  if (availability !== 'up') return { ready: false, reason: reason ?? REASONS[availability], ...runs };
   const readModels = projection && { projection: await projection() };
-  if (!(await storeAnswers(store)))
-    return { ready: false, reason: 'The event store does not answer.', ...readModels, ...runs };
-  return {
-    ready: true,
-    ...readModels,
-    ...runs,
-    ...(projector && { projector: await projector.health() }),
-    ...(relay && { relay: await relay.health() }),
-  };
+  const trouble = store.trouble();
+  if (trouble !== undefined) return { ready: false, reason: trouble, ...readModels, ...runs };
+  const parts = { ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
+  return { ready: true, ...readModels, ...runs, ...parts };
 }
