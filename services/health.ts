@@ -7,13 +7,23 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   stopping: 'The service is shutting down.',
 };
 
-/** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
-export async function checkHealth({ store, api, projection, projector, relay }: Turnlog, availability: Availability): Promise<Health> {
-  const runs = api && { runs_in_flight: api.inFlight.count() };
+/** Why a start takes its time, where more is known than that it does. */
+function startReason({ store, healing }: Turnlog): string | undefined {
   const trouble = store.trouble();
-  if (availability === 'starting' && trouble !== undefined) return { ready: false, reason: `The service is starting and waits. ${trouble}`, ...runs };
-  if (availability !== 'up') return { ready: false, reason: REASONS[availability], ...runs };
+  if (trouble !== undefined) return `The service is starting and waits. ${trouble}`;
+  const broken = healing();
+  return broken && `The service is starting; its read models are being built anew: ${broken}.`;
+}
+
+/** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
+export async function checkHealth(turnlog: Turnlog, availability: Availability): Promise<Health> {
+  const { store, api, projection, projector, relay } = turnlog;
+  const runs = api && { runs_in_flight: api.inFlight.count() };
+  const reason = availability === 'starting' ? startReason(turnlog) : undefined;
+  if (availability !== 'up') return { ready: false, reason: reason ?? REASONS[availability], ...runs };
   const readModels = projection && { projection: await projection() };
+  const trouble = store.trouble();
   if (trouble !== undefined) return { ready: false, reason: trouble, ...readModels, ...runs };
-  return { ready: true, ...readModels, ...runs, ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
+  const parts = { ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
+  return { ready: true, ...readModels, ...runs, ...parts };
 }

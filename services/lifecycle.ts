@@ -6,7 +6,9 @@ import type { RunContext } from '../shared/commands/run/context.ts';
 import { SCOPES } from '../shared/domain/account/events.ts';
 import { isTurnlogError } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
+import type { EventStore, Position } from '../shared/ports/eventStore.ts';
 import type { ProgressFeed } from '../shared/projections/progress.ts';
+import { createEndOfLog } from './endOfLog.ts';
 
 const STORE_PAUSE_MS = 1_000;
 
@@ -39,10 +41,27 @@ export function untilCaughtUp(progress: ProgressFeed, signal: AbortSignal): Prom
 
 /** The same for read models that another process may keep up to date. Errors: the signal's reason. */
 export async function untilShown({ store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>, signal: AbortSignal): Promise<void> {
-  const head = await onceStoreAnswers(() => store.head(), logger, signal);
-  if (head !== undefined) while (!(await readModels.waitUntilPassed(head, STORE_PAUSE_MS))) signal.throwIfAborted();
+  const endNow = (): Promise<Position | undefined> => onceStoreAnswers(() => store.head(), logger, signal);
+  let end = await endNow();
+  while (end !== undefined && !(await readModels.waitUntilPassed(end, STORE_PAUSE_MS))) {
+    signal.throwIfAborted();
+    // The end may have been that of a node which lost its place: what is no longer in the log is not waited for.
+    const now = await endNow();
+    if (now === undefined || now < end) end = now;
+  }
   // Where the log is empty there is nothing to pass, but the first copy of the read models may still have to be made.
   await onceStoreAnswers(() => readModels.listParkedStreams(), logger, signal);
+}
+
+/** The same store, and the position of the last of the events that are written through it. */
+function notingPositions(store: EventStore): { store: EventStore; written: () => Position | undefined } {
+  let last: Position | undefined;
+  const append: EventStore['append'] = async (...given) => {
+    const result = await store.append(...given);
+    if (last === undefined || result.position > last) last = result.position;
+    return result;
+  };
+  return { store: { ...store, append }, written: () => last };
 }
 
 /**
@@ -52,10 +71,11 @@ export async function untilShown({ store, readModels, logger }: Pick<CommandCont
 export async function recoverOpenTurns(context: RunContext, signal: AbortSignal): Promise<void> {
   const open = await context.readModels.listOpenTurns();
   if (open.length === 0) return;
-  await interruptOrphans(context, open, signal);
+  const { store, written } = notingPositions(context.store);
+  await interruptOrphans({ ...context, store }, open, signal);
   signal.throwIfAborted();
-  const head = await context.store.head();
-  if (head !== undefined) await untilVisible(context, head);
+  const last = written();
+  if (last !== undefined) await untilVisible(context, last);
   context.logger.warn({ turns: open.length }, 'turns were open: those that a crash left behind are marked as interrupted');
 }
 
@@ -81,7 +101,8 @@ export async function bootstrap(context: CommandContext, operatorsKey: string | 
   const actor = { account_id: FIRST_ACCOUNT, key_id: 'operator', request_id: 'bootstrap' };
   await unlessDone(openAccount(context, actor, 'default'));
   const issued = await unlessDone(issueKey(context, actor, { name: 'bootstrap', scopes: SCOPES, expiresAt: null, apiKey: operatorsKey }));
-  const written = issued?.position ?? (await context.store.head());
+  // What another replica has written lies before the end.
+  const written = issued?.position ?? (await createEndOfLog(context.store).latest());
   if (written !== undefined) await untilVisible(context, written);
   return issued?.api_key;
 }

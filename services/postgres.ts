@@ -1,9 +1,10 @@
+import type { PostgresReadModels } from '../infra/postgres/readModels/readModels.ts';
 import type { Instances } from '../shared/ports/instances.ts';
-import type { ActiveProjectionStore, ReadModels, RebuildStore } from '../shared/ports/readModels.ts';
+import type { ActiveProjectionStore, RebuildStore } from '../shared/ports/readModels.ts';
 import type { ProjectorLogger } from './projector/runProjection.ts';
 
 /** The client of PostgreSQL is loaded only where a database is configured. Opens without waiting for the server. */
-export async function openReadModels(databaseUrl: string): Promise<ReadModels> {
+export async function openReadModels(databaseUrl: string): Promise<PostgresReadModels> {
   const { openPostgresReadModels } = await import('../infra/postgres/readModels/readModels.ts');
   return openPostgresReadModels({ databaseUrl });
 }
@@ -32,7 +33,7 @@ export function openInstances(databaseUrl: string): Instances {
 }
 
 /** Waits until this process is the active projector; undefined when the signal aborted first. Errors: `store_unavailable`. */
-export const becomeActive =
+const becomeActive =
   (databaseUrl: string, logger: ProjectorLogger) =>
   async (signal: AbortSignal): Promise<ActiveProjectionStore | undefined> => {
     const { openPostgresProjectionStore } = await import('../infra/postgres/readModels/projectionStore.ts');
@@ -48,3 +49,9 @@ export async function openRebuildStore(databaseUrl: string): Promise<RebuildStor
   const { openPostgresRebuildStore } = await import('../infra/postgres/readModels/rebuildStore.ts');
   return openPostgresRebuildStore({ databaseUrl });
 }
+
+/** What a projector works on. */
+export const projectorStores = (databaseUrl: string, logger: ProjectorLogger) => ({
+  becomeActive: becomeActive(databaseUrl, logger),
+  openRebuild: () => openRebuildStore(databaseUrl),
+});

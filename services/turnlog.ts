@@ -16,6 +16,11 @@ export interface Turnlog {
   dataFolder: string | undefined;
   /** How the read models are, where this process works with them. Errors: `store_unavailable`. */
   projection: (() => Promise<ProjectionHealth>) | undefined;
+  /**
+   * Half a sentence on why the read models are being built anew; undefined where they can be trusted. Known at
+   * once.
+   */
+  healing(): string | undefined;
   /** Waits until requests can be answered as if no process had ever ended. Errors: the signal's reason. */
   prepare(signal: AbortSignal): Promise<void>;
   /** Closes turns that nobody runs any more. Meant to be called every few seconds. Errors: `store_unavailable`. */

@@ -53,7 +53,12 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
       projector: undefined,
       relay,
       dataFolder,
-      projection: async () => ({ caught_up: projector.caughtUp(), parked_streams: await readModels.listParkedStreams() }),
+      projection: async () => ({
+        caught_up: projector.caughtUp(),
+        healing: projector.healing(),
+        parked_streams: await readModels.listParkedStreams(),
+      }),
+      healing: projector.healing,
       async prepare(signal) {
         await untilCaughtUp(projector.progress, signal);
         await onceStoreAnswers(() => recoverOpenTurns(context, signal), logger, signal);

@@ -19,6 +19,7 @@ export const wireRelay = (config: Config, logger: Logger): Promise<Turnlog> =>
       relay,
       dataFolder: undefined,
       projection: undefined,
+      healing: () => undefined,
       prepare: () => Promise.resolve(),
       sweep: () => Promise.resolve(),
     };

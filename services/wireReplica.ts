@@ -10,7 +10,8 @@ import { openEventStore } from './eventStore.ts';
 import { onceStoreAnswers, untilShown } from './lifecycle.ts';
 import { opening, type CloseLater } from './opening.ts';
 import { openRelay } from './openRelay.ts';
-import { becomeActive, openInstances, openReadModels } from './postgres.ts';
+import { openInstances, openReadModels, projectorStores } from './postgres.ts';
+import { healingOf } from './projector/refusedCheckpoint.ts';
 import { startProjector } from './projector/startProjector.ts';
 import { openRunContext, systemClock, systemIds } from './runContext.ts';
 import type { ServiceName } from './serviceNames.ts';
@@ -44,7 +45,9 @@ export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: L
     closeLater(instances.close);
     const sweeping = { store, readModels, instances, watch: createDeathWatch(instances, systemClock), clock: systemClock, ids: systemIds, logger };
     const api = services.includes('api') ? await openApi(config, sweeping, closeLater) : undefined;
-    const projector = services.includes('projector') ? startProjector({ log: store, becomeActive: becomeActive(config.DATABASE_URL, logger), clock: systemClock, logger }) : undefined;
+    const projector = services.includes('projector')
+      ? startProjector({ log: store, ...projectorStores(config.DATABASE_URL, logger), clock: systemClock, logger })
+      : undefined;
     closeLater(() => projector?.close());
     const relay = services.includes('relay') ? await openRelay(config, logger, store) : undefined;
     closeLater(() => relay?.close());
@@ -55,7 +58,12 @@ export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: L
       projector,
       relay,
       dataFolder: undefined,
-      projection: async () => ({ caught_up: prepared, parked_streams: await readModels.listParkedStreams() }),
+      projection: async () => ({
+        caught_up: prepared,
+        healing: healingOf(await readModels.refusedCheckpoint()),
+        parked_streams: await readModels.listParkedStreams(),
+      }),
+      healing: () => projector?.healing(),
       async prepare(signal) {
         if (api) await onceStoreAnswers(api.register, logger, signal);
         await untilShown(sweeping, signal);

@@ -1,8 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
-import type { EventBatch, EventLog, SubscribeOptions } from '../../shared/ports/eventStore.ts';
+import { beyondTheEnd, notAPosition } from '../../shared/eventlog/positions.ts';
+import type { EventBatch, EventLog, Position, SubscribeOptions } from '../../shared/ports/eventStore.ts';
 import { eventLogFile } from './eventStoreDatabase.ts';
 import { hearOfAppends, type News } from './eventStoreNews.ts';
-import { openReader } from './eventStoreReader.ts';
+import { isPosition, openReader, type Reader } from './eventStoreReader.ts';
+
+/** Errors: `position_invalid` for what is not a position, or lies where nothing was ever written. */
+function requireWithin(reader: Reader, after: Position): void {
+  const end = reader.head();
+  if (!isPosition(after)) throw notAPosition(after, end);
+  if (end === undefined || after > end) throw beyondTheEnd(after, end);
+}
 
 /**
  * The reading half of the event log in `<folder>/events.db`, for any thread or process; needs no writer beside it, only
@@ -15,6 +23,7 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
   let news: News | undefined;
 
   async function* subscribe({ after, batchSize, signal }: SubscribeOptions): AsyncGenerator<EventBatch> {
+    if (after !== undefined && !signal.aborted) requireWithin(reader, after);
     let position = after;
     let caughtUp = false;
     while (!signal.aborted) {

@@ -8,8 +8,13 @@ const MAX_BATCH_CHARS = 16 * 1024 * 1024;
 
 type Row = [number, string, number, string, string, string, string];
 
-/** Positions are zero-padded, so that they sort as text; 16 digits hold every safe integer. */
-export const toPosition = (position: number): Position => String(position).padStart(16, '0') as Position;
+/** Of every safe integer. */
+const DIGITS = 16;
+
+/** Positions are zero-padded, so that they sort as text. */
+export const toPosition = (position: number): Position => String(position).padStart(DIGITS, '0') as Position;
+
+export const isPosition = (text: string): boolean => text.length === DIGITS && /^\d+$/.test(text);
 
 function toEvents(rows: Iterable<unknown>, maxChars = Infinity): StoredEvent[] {
   const events: StoredEvent[] = [];

@@ -1,4 +1,5 @@
 import { typeIds } from '../../infra/ids/typeIds.ts';
+import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
@@ -9,14 +10,14 @@ import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
 import { createProgressSource } from '../../shared/projections/progress.ts';
+import { followGenerations } from '../projector/followGenerations.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuildReadModels.ts';
-import { runProjection } from '../projector/runProjection.ts';
 import { prepareDataFolder } from '../dataFolder.ts';
 import { openEventStore, readModelsFolder, type Place } from '../eventStore.ts';
 import { untilShown } from '../lifecycle.ts';
 import { startProjector } from '../projector/startProjector.ts';
 import { openReplayPublisher } from '../publisher.ts';
-import { becomeActive, openReadModels, openRebuildStore } from '../postgres.ts';
+import { openReadModels, openRebuildStore, projectorStores } from '../postgres.ts';
 import { systemClock } from '../runContext.ts';
 
 /** A store by its name: a connection string, or the data folder of an embedded one. Errors: those of its adapter. */
@@ -41,13 +42,22 @@ function inFolder(store: EventStore, folder: string, logger: Logger): Storage {
   async function openUpToDate(): Promise<ReadModels> {
     const progress = createProgressSource();
     const caughtUp = new AbortController();
-    const projection = await openSqliteProjectionStore({ folder });
-    const onProgress = (batch: Parameters<Parameters<typeof runProjection>[0]['onProgress']>[0]): void => {
-      progress.publish({ ...batch, generation: projection.generation });
-      if (batch.caughtUp) caughtUp.abort();
-    };
-    await runProjection({ log: store, store: projection, signal: caughtUp.signal, onProgress, logger });
-    await projection.close();
+    await followGenerations({
+      log: store,
+      logger,
+      signal: caughtUp.signal,
+      generations: {
+        open: (atLeast) => openSqliteProjectionStore({ folder, atLeast }),
+        current: () => currentGeneration(folder),
+        // A server that is still on an older one deletes it when it has gone over.
+        retireBefore: () => undefined,
+      },
+      onProgress(reached) {
+        progress.publish(reached);
+        if (reached.caughtUp) caughtUp.abort();
+      },
+      onHealing: () => undefined,
+    });
     return openSqliteReadModels({ folder, progress });
   }
 
@@ -58,7 +68,12 @@ function inFolder(store: EventStore, folder: string, logger: Logger): Storage {
 function inDatabase(store: EventStore, databaseUrl: string, logger: Logger): Storage {
   async function openUpToDate(): Promise<ReadModels> {
     const readModels = await openReadModels(databaseUrl);
-    const projector = startProjector({ log: store, becomeActive: becomeActive(databaseUrl, logger), clock: systemClock, logger });
+    const projector = startProjector({
+      log: store,
+      ...projectorStores(databaseUrl, logger),
+      clock: systemClock,
+      logger,
+    });
     await untilShown({ store, readModels, logger }, new AbortController().signal);
     await projector.close();
     return readModels;

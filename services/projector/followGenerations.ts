@@ -1,5 +1,6 @@
 import type { ProjectionStore } from '../../shared/ports/readModels.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
+import { describeRefusal, type RefusedCheckpoint } from './refusedCheckpoint.ts';
 import { runProjection, type AppliedBatch, type Projection } from './runProjection.ts';
 
 /** How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`. */
@@ -15,14 +16,43 @@ export interface Generations {
   retireBefore(generation: number): void;
 }
 
-interface Following extends Omit<Projection, 'store' | 'onProgress'> {
+interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading'> {
   generations: Generations;
   onProgress: (progress: ProjectionProgress & Pick<AppliedBatch, 'events' | 'parked'>) => void;
+  /**
+   * Told half a sentence on why a copy is built anew, because the one before can't be trusted. It is healed once
+   * it has caught up.
+   */
+  onHealing: (reason: string) => void;
 }
 
-/** Runs the projection on one copy until the signal aborts or the copy is no longer the current one. Returns its number. */
-async function followOne({ generations, onProgress, logger, log, signal }: Following, atLeast: number): Promise<number> {
-  const store = await generations.open(atLeast);
+/** What is known of a copy when it is opened. */
+interface Course {
+  atLeast: number;
+  /** Why it takes the place of the copy before. */
+  heals: RefusedCheckpoint | undefined;
+}
+
+/** What is to be done once, when the copy has caught up. */
+function completion({ generations, logger }: Following, { heals }: Course, generation: number): () => void {
+  let complete = false;
+  return () => {
+    if (complete) return;
+    // Only now: until this copy is complete, the one before it is what queries are answered from.
+    complete = true;
+    generations.retireBefore(generation);
+    if (heals)
+      logger.info(
+        { generation, refused: heals.checkpoint },
+        'The read models are healed: they were built anew from the log',
+      );
+  };
+}
+
+/** Runs the projection on one copy until the signal aborts, or the copy is not the current one or not to be trusted. */
+async function followOne(following: Following, course: Course): Promise<Course> {
+  const { generations, onProgress, logger, log, signal } = following;
+  const store = await generations.open(course.atLeast);
   const { generation } = store;
   const replaced = new AbortController();
   const look = setInterval(() => {
@@ -30,33 +60,45 @@ async function followOne({ generations, onProgress, logger, log, signal }: Follo
     logger.info({ generation }, 'The read models were replaced; the projector goes over to their new copy');
     replaced.abort();
   }, LOOK_MS);
-  let retired = false;
+  const complete = completion(following, course, generation);
+  const heals = course.heals !== undefined;
   try {
-    await runProjection({
+    const refused = await runProjection({
       log,
       store,
       logger,
       signal: AbortSignal.any([signal, replaced.signal]),
       onProgress(batch) {
-        onProgress({ ...batch, generation });
-        if (retired || !batch.caughtUp) return;
-        // Only now: until this copy is complete, the one before it is what queries are answered from.
-        retired = true;
-        generations.retireBefore(generation);
+        onProgress({ ...batch, generation, heals });
+        if (batch.caughtUp) complete();
       },
     });
+    return { atLeast: generation + 1, heals: refused };
   } finally {
     clearInterval(look);
     await store.close();
   }
-  return generation;
 }
 
 /**
- * Runs the projection on the current copy of the read models, and goes over to the next one when a rebuild publishes it, or
- * begins a new one when the files were deleted. Ends when the signal aborts. Errors: those of `generations.open`.
+ * Runs the projection on the current copy of the read models, and goes over to the next one when a rebuild
+ * publishes it, and begins a new one when the files were deleted or the log refuses the checkpoint in them. The
+ * next one is there from then on, so that a process that dies meanwhile leaves nothing that trusts the old one.
+ * Ends when the signal aborts.
+ * Errors: those of `generations.open`.
  */
 export async function followGenerations(following: Following): Promise<void> {
-  let atLeast = 1;
-  while (!following.signal.aborted) atLeast = (await followOne(following, atLeast)) + 1;
+  const { logger, onHealing, signal } = following;
+  let course: Course = { atLeast: 1, heals: undefined };
+  while (!signal.aborted) {
+    course = await followOne(following, course);
+    if (!course.heals) continue;
+    const { checkpoint, end } = course.heals;
+    const reason = describeRefusal(course.heals);
+    logger.warn(
+      { checkpoint, end, generation: course.atLeast },
+      `The read models are built anew from the log: ${reason}`,
+    );
+    onHealing(reason);
+  }
 }

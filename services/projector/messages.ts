@@ -7,6 +7,8 @@ export type ProjectorMessage =
   /** The read models are open; the event store may still be away. */
   | { type: 'opened' }
   | { type: 'progress'; progress: ProjectionProgress; parked: ParkedStream[] }
+  /** Why the read models are being built anew: those before can't be trusted. */
+  | { type: 'healing'; reason: string }
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
 /** The only thing that it is ever told: to close. */

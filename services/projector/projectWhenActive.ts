@@ -1,15 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
+import { healLiveCopy, type Healing } from './healLiveCopy.ts';
+import { describeRefusal, healingOf } from './refusedCheckpoint.ts';
 import { runProjection, type AppliedBatch, type Projection } from './runProjection.ts';
 
 const PAUSE_MS = 500;
 
 export type ProjectorState = 'standing_by' | 'active';
 
-interface Standing extends Omit<Projection, 'store'> {
+interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild'> {
   /** Waits until this process is the one that projects; undefined when the signal aborted first. */
   becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   onState: (state: ProjectorState) => void;
+  /** Told half a sentence on why the read models are built anew, which can't be trusted; undefined once they can. */
+  onHealing: (reason: string | undefined) => void;
+  /** How far that is. */
+  onHealingProgress: Healing['onProgress'];
 }
 
 /** Says, once, that the read models have caught up; tries again with the next batch where that failed. */
@@ -25,19 +31,43 @@ function completion(store: ActiveProjectionStore, logger: Projection['logger']):
   };
 }
 
-async function projectOn(store: ActiveProjectionStore, { onProgress, signal, logger, log }: Standing): Promise<void> {
+/** Builds the read models anew if their checkpoint was given up, by this projector or by one that has ended since. */
+async function healIfNeeded(store: ActiveProjectionStore, standing: Standing, signal: AbortSignal): Promise<void> {
+  const { log, logger, openRebuild, onHealing, onHealingProgress } = standing;
+  const refused = await store.refused();
+  if (refused === undefined) return;
+  onHealing(healingOf(refused));
+  await healLiveCopy(store, { log, logger, openRebuild, onProgress: onHealingProgress, signal });
+  if (!signal.aborted) onHealing(undefined);
+}
+
+/** Projects until the place of the active projector is lost, or the checkpoint turns out to be none and is given up. */
+async function projectOn(store: ActiveProjectionStore, standing: Standing, signal: AbortSignal): Promise<void> {
+  const { onProgress, onReading, logger, log } = standing;
   const complete = completion(store, logger);
+  const refused = await runProjection({
+    log,
+    store,
+    logger,
+    signal,
+    ...(onReading && { onReading }),
+    onProgress(batch) {
+      onProgress(batch);
+      complete(batch);
+    },
+  });
+  if (!refused) return;
+  logger.warn(refused, `The read models are built anew from the log: ${describeRefusal(refused)}`);
+  await store.giveUp(refused.checkpoint);
+}
+
+async function serveAsActive(store: ActiveProjectionStore, standing: Standing): Promise<void> {
+  const signal = AbortSignal.any([standing.signal, store.lost]);
   try {
-    await runProjection({
-      log,
-      store,
-      logger,
-      signal: AbortSignal.any([signal, store.lost]),
-      onProgress(batch) {
-        onProgress(batch);
-        complete(batch);
-      },
-    });
+    while (!signal.aborted) {
+      await healIfNeeded(store, standing, signal);
+      await projectOn(store, standing, signal);
+    }
   } finally {
     await store.close();
   }
@@ -56,7 +86,7 @@ export async function projectWhenActive(standing: Standing): Promise<void> {
       if (!store) return;
       onState('active');
       logger.info({}, 'This projector is the active one');
-      await projectOn(store, standing);
+      await serveAsActive(store, standing);
       if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
     } catch (error) {
       logger.warn({ err: error, retry_in_ms: PAUSE_MS }, 'This projector could not become active and tries again');

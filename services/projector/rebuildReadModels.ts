@@ -1,7 +1,12 @@
-import type { EventLog } from '../../shared/ports/eventStore.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { RebuildStore } from '../../shared/ports/readModels.ts';
+import { describeRefusal } from './refusedCheckpoint.ts';
 import { runProjection, type AppliedBatch, type ProjectorLogger } from './runProjection.ts';
+
+/** The place of the log's last event, ours or not, is reached within about a second of having caught up. */
+const REACHED_WITHIN_MS = 3_000;
 
 export interface RebuildProgress {
   /** Applied by this call; what an interrupted rebuild had done before is not counted. */
@@ -22,30 +27,64 @@ interface Rebuild {
   logger: ProjectorLogger;
 }
 
-/** Runs the projection until a batch is the last one that is wanted, any number of times. Resolves false when it was stopped before. */
-function stepwise({ log, store, signal, onProgress, logger }: Rebuild): (isLast: (batch: AppliedBatch) => boolean) => Promise<boolean> {
+/**
+ * Runs the projection until told of the last batch that is wanted, any number of times. Resolves false when it was
+ * stopped before.
+ */
+function stepwise({
+  log,
+  store,
+  signal,
+  onProgress,
+  logger,
+}: Rebuild): (watch: (batch: AppliedBatch, end: () => void) => void) => Promise<boolean> {
   const stopped = AbortSignal.any(store.lost ? [signal, store.lost] : [signal]);
   const begun = performance.now();
   let parked = 0;
   let before = 0;
-  return async (isLast) => {
-    const reached = new AbortController();
-    let applied = 0;
-    await runProjection({
-      log,
-      store,
-      logger,
-      signal: AbortSignal.any([stopped, reached.signal]),
-      onProgress(batch) {
-        parked += batch.parked.length;
-        applied = batch.events;
-        const events = before + applied;
-        onProgress({ events, percent: batch.percent, parked, events_per_second: Math.round((1000 * events) / Math.max(1, performance.now() - begun)) });
-        if (isLast(batch)) reached.abort();
-      },
-    });
-    before += applied;
-    return reached.signal.aborted;
+  return async (watch) => {
+    const ended = new AbortController();
+    while (!stopped.aborted && !ended.signal.aborted) {
+      let applied = 0;
+      const refused = await runProjection({
+        log,
+        store,
+        logger,
+        signal: AbortSignal.any([stopped, ended.signal]),
+        onProgress(batch) {
+          parked += batch.parked.length;
+          applied = batch.events;
+          const events = before + applied;
+          onProgress({
+            events,
+            percent: batch.percent,
+            parked,
+            events_per_second: Math.round((1000 * events) / Math.max(1, performance.now() - begun)),
+          });
+          watch(batch, () => ended.abort());
+        },
+      });
+      before += applied;
+      if (!refused) continue;
+      logger.warn(refused, `The interrupted rebuild of the read models begins anew: ${describeRefusal(refused)}`);
+      await store.startOver();
+    }
+    return ended.signal.aborted;
+  };
+}
+
+/**
+ * Ends at the goal, which is the checkpoint of another copy and may be one that the log does not know: then the
+ * end of the log, looked at for long enough, has to do.
+ */
+function reaching(goal: Position, signal: AbortSignal): (batch: AppliedBatch, end: () => void) => void {
+  let waiting = false;
+  return ({ position, caughtUp }, end) => {
+    if (position !== undefined && position >= goal) end();
+    else if (caughtUp && !waiting) {
+      waiting = true;
+      void sleep(REACHED_WITHIN_MS, undefined, { signal, ref: false }).then(end, () => undefined);
+    }
   };
 }
 
@@ -57,13 +96,13 @@ function stepwise({ log, store, signal, onProgress, logger }: Rebuild): (isLast:
 export async function rebuildReadModels(rebuild: Rebuild): Promise<boolean> {
   const { store, signal } = rebuild;
   const runUntil = stepwise(rebuild);
-  if (!(await runUntil(({ caughtUp }) => caughtUp))) {
+  if (!(await runUntil(({ caughtUp }, end) => caughtUp && end()))) {
     await store.close();
     return false;
   }
   try {
     await store.publish(async (goal) => {
-      if (!(await runUntil(({ position }) => position !== undefined && position >= goal))) throw storeUnavailable('The rebuild was interrupted.');
+      if (!(await runUntil(reaching(goal, signal)))) throw storeUnavailable('The rebuild was interrupted.');
     });
   } catch (error) {
     if (signal.aborted) return false;

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
+import { requirePosition } from '../../shared/eventlog/positions.ts';
+import type { EventBatch, EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { ParkedStream, ProjectionStore } from '../../shared/ports/readModels.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
+import { createEndOfLog } from '../endOfLog.ts';
+import { asRefusal, CheckpointRefusal, createRefusalJudge, type RefusedCheckpoint } from './refusedCheckpoint.ts';
 
 /** Large, because a batch costs one statement for each row that it changes and one commit: catching up is bound by that. */
 const BATCH_SIZE = 1000;
@@ -27,43 +30,81 @@ export interface Projection {
   store: ProjectionStore;
   signal: AbortSignal;
   onProgress: (batch: AppliedBatch) => void;
+  /** Told of every batch before it is applied. */
+  onReading?: (batch: EventBatch) => void;
   logger: ProjectorLogger;
 }
 
+/** The batches after the checkpoint. Errors: a CheckpointRefusal when the log does not know it. */
+async function* resume({ log, signal }: Projection, checkpoint: Position | undefined): AsyncGenerator<EventBatch> {
+  let begun = false;
+  try {
+    requirePosition(checkpoint);
+    for await (const batch of log.subscribe({ after: checkpoint, batchSize: BATCH_SIZE, signal })) {
+      begun = true;
+      yield batch;
+    }
+  } catch (error) {
+    throw begun ? error : asRefusal(error, checkpoint);
+  }
+}
+
+interface Course {
+  /** Events applied since the projection started. */
+  events: number;
+  /** Called when the log has accepted the checkpoint. */
+  accepted: () => void;
+}
+
 /** One subscription, from the checkpoint on, until it fails or the signal aborts. */
-async function follow({ log, store, signal, onProgress }: Projection, counted: { events: number }): Promise<void> {
+async function follow(projection: Projection, course: Course): Promise<void> {
+  const { log, store, signal, onProgress, onReading } = projection;
   let position = await store.checkpoint();
-  let head = await log.head();
-  for await (const batch of log.subscribe({ after: position, batchSize: BATCH_SIZE, signal })) {
+  const endOfLog = createEndOfLog(log);
+  let end: Position | undefined;
+  for await (const batch of resume(projection, position)) {
+    course.accepted();
+    onReading?.(batch);
     const moved = batch.position !== undefined && batch.position !== position;
     const parked = moved && batch.position !== undefined ? await store.apply(batch.events, batch.position) : [];
     position = batch.position ?? position;
-    counted.events += batch.events.length;
-    if (!batch.caughtUp && head !== undefined && position !== undefined && position >= head) head = await log.head();
-    onProgress({ position, caughtUp: batch.caughtUp, percent: batch.caughtUp ? 100 : percentOf(position, head), events: counted.events, parked });
+    course.events += batch.events.length;
+    if (!batch.caughtUp && (end === undefined || (position ?? '') >= end)) end = await endOfLog.latest();
+    // Where the store has not said where its log ends, nothing is known of how much is left.
+    const percent = batch.caughtUp ? 100 : end === undefined ? 0 : percentOf(position, end);
+    onProgress({ position, caughtUp: batch.caughtUp, percent, events: course.events, parked });
     if (signal.aborted) return;
   }
   if (!signal.aborted) throw new Error('the subscription ended');
 }
 
 /**
- * Applies every event of the log to the store, first what is there, then live, until the signal aborts. A failure is logged
- * and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the last checkpoint; it never ends by itself.
+ * Applies every event of the log to the store, first what is there, then live, until the signal aborts. A failure
+ * is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the last checkpoint. It
+ * ends by itself in one case only, and resolves with the reason then: the checkpoint is no place of the log, and
+ * what follows from it can't be known.
  */
-export async function runProjection(projection: Projection): Promise<void> {
+export async function runProjection(projection: Projection): Promise<RefusedCheckpoint | undefined> {
   const { signal, logger } = projection;
-  const counted = { events: 0 };
+  const refusals = createRefusalJudge(projection);
+  const course: Course = { events: 0, accepted: refusals.accepted };
   let pause = FIRST_PAUSE_MS;
   while (!signal.aborted) {
-    const before = counted.events;
+    const before = course.events;
     try {
-      await follow(projection, counted);
+      await follow(projection, course);
     } catch (error) {
-      if (signal.aborted) return;
-      if (counted.events > before) pause = FIRST_PAUSE_MS;
+      if (signal.aborted) return undefined;
+      if (error instanceof CheckpointRefusal) {
+        const refused = await refusals.judge(error);
+        if (refused && !signal.aborted) return refused;
+        continue;
+      }
+      if (course.events > before) pause = FIRST_PAUSE_MS;
       logger.warn({ err: error, retry_in_ms: pause }, 'The projection failed and goes on from its checkpoint');
       await sleep(pause, undefined, { signal }).catch(() => undefined);
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
     }
   }
+  return undefined;
 }

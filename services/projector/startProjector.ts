@@ -1,20 +1,24 @@
 import type { Clock } from '../../shared/ports/clock.ts';
-import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
+import type { EventLog } from '../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
 import type { ProjectorHealth } from '../../shared/queries/health.ts';
-import { measureLag } from './measureLag.ts';
+import { createEndOfLog } from '../endOfLog.ts';
+import { createLag, type Lag } from '../lag.ts';
+import type { Healing } from './healLiveCopy.ts';
 import { projectWhenActive, type ProjectorState } from './projectWhenActive.ts';
 import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './runProjection.ts';
 
 export interface RunningProjector {
-  /** Errors: `store_unavailable`. */
+  /** Answers within 100 ms from what is known, whatever the store does. */
   health(): Promise<ProjectorHealth>;
+  /** Half a sentence on why it builds the read models anew; undefined while it doesn't. */
+  healing(): string | undefined;
   /** Lets the batch at work finish, and lets another projector take over at once. */
   close(): Promise<void>;
 }
 
-interface Parts {
+interface Parts extends Pick<Healing, 'openRebuild'> {
   log: Pick<EventLog, 'head' | 'subscribe'>;
   becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   clock: Clock;
@@ -22,29 +26,44 @@ interface Parts {
 }
 
 /** Starts projecting, or standing by, in the background. It needs nobody's care: failures are logged and tried again for ever. */
-export function startProjector({ log, becomeActive, clock, logger }: Parts): RunningProjector {
+export function startProjector({ log, becomeActive, openRebuild, clock, logger }: Parts): RunningProjector {
   const closing = new AbortController();
   const logProgress = progressLines(logger);
+  const endOfLog = createEndOfLog(log);
   let state: ProjectorState = 'standing_by';
-  /** Undefined until the active projector has told where it is. */
-  let reached: { position: Position | undefined } | undefined;
+  let healing: string | undefined;
+  let lag: Lag | undefined;
+  /** False until the active projector has told where it is. */
+  let told = false;
   const run = projectWhenActive({
     log,
     logger,
     becomeActive,
+    openRebuild,
     signal: closing.signal,
     onState(next) {
       state = next;
-      reached = undefined;
+      healing = undefined;
+      lag = createLag(clock);
+      told = false;
     },
-    onProgress({ position, caughtUp, percent, parked }) {
-      reached = { position };
+    onReading: (batch) => lag?.reading(batch),
+    onProgress({ caughtUp, percent, parked }) {
+      lag?.done();
+      told = true;
       logParked(logger, parked);
       logProgress({ caughtUp, percent });
     },
+    onHealing: (reason) => void (healing = reason),
+    onHealingProgress: ({ percent }) => logProgress({ caughtUp: false, percent }),
   });
   return {
-    health: async () => ({ state, ...(reached ? await measureLag({ log, clock }, reached.position) : { lag_events: null, lag_ms: null }) }),
+    async health() {
+      const behind =
+        lag && told && healing === undefined ? lag.behind(await endOfLog.latest()) : { events: null, ms: null };
+      return { state, lag_events: behind.events, lag_ms: behind.ms };
+    },
+    healing: () => healing,
     async close() {
       closing.abort();
       await run;

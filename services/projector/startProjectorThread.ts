@@ -22,6 +22,11 @@ export interface ProjectorThread {
   caughtUp(): boolean;
   /** For how long it has not been caught up, in milliseconds; 0 while it is. */
   lag(): number;
+  /**
+   * Half a sentence on why the read models are being built anew; undefined where those that there are can be
+   * trusted.
+   */
+  healing(): string | undefined;
   /** Lets the batch at work finish, then ends the thread. */
   close(): Promise<void>;
 }
@@ -51,6 +56,7 @@ export async function startProjectorThread({ spawn, logger }: ThreadOptions): Pr
   const source = createProgressSource();
   const closing = new AbortController();
   const logProgress = progressLines(logger);
+  let healing: string | undefined;
   let behindSince: number | undefined = performance.now();
   let pause = FIRST_PAUSE_MS;
   let worker: Worker;
@@ -61,7 +67,12 @@ export async function startProjectorThread({ spawn, logger }: ThreadOptions): Pr
       logger[message.level](message.fields, message.message);
       return;
     }
+    if (message.type === 'healing') {
+      healing = message.reason;
+      return;
+    }
     pause = FIRST_PAUSE_MS;
+    if (message.progress.caughtUp) healing = undefined;
     behindSince = message.progress.caughtUp ? undefined : (behindSince ?? performance.now());
     logParked(logger, message.parked);
     logProgress(message.progress);
@@ -97,6 +108,7 @@ export async function startProjectorThread({ spawn, logger }: ThreadOptions): Pr
     progress: source,
     caughtUp: () => behindSince === undefined,
     lag: () => (behindSince === undefined ? 0 : performance.now() - behindSince),
+    healing: () => healing,
     async close() {
       closing.abort();
       worker.postMessage(CLOSE);

@@ -37,7 +37,9 @@ await followGenerations({
     current: () => currentGeneration(folder),
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
-  onProgress: ({ position, caughtUp, percent, generation, parked }) => tell({ type: 'progress', progress: { position, caughtUp, percent, generation }, parked }),
+  onProgress: ({ position, caughtUp, percent, generation, heals = false, parked }) =>
+    tell({ type: 'progress', progress: { position, caughtUp, percent, generation, heals }, parked }),
+  onHealing: (reason) => tell({ type: 'healing', reason }),
 });
 await log.close();
 port.close();

@@ -4,7 +4,7 @@ import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
-import { logIdOf, resumeAfter } from './logIdentity.ts';
+import { logIdOf, resumeAfter, subscribeAfter } from './logIdentity.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
@@ -46,19 +46,19 @@ async function publishOn({ log, publisher, after, only, signal, onProgress }: Re
   try {
     if (!course.fresh && !publication.checkpoint) throw new TurnlogError('invalid_request', 'The topic holds messages already; name one that does not exist.');
     const logId = await logIdOf(log);
-    const head = await log.head();
+    const end = await log.head();
     let position = resumeAfter(publication.checkpoint, logId, after);
-    if (logId === undefined || head === undefined || (position !== undefined && position >= head)) return true;
-    for await (const batch of log.subscribe({ after: position, batchSize: BATCH_SIZE, signal })) {
-      if (batch.position !== undefined && batch.position !== position) {
+    const from = { log, checkpoint: publication.checkpoint, after: position, batchSize: BATCH_SIZE, signal };
+    for await (const batch of subscribeAfter(from)) {
+      if (logId !== undefined && batch.position !== undefined && batch.position !== position) {
         const events = toPublicEvents(batch.events).filter(({ channel }) => only === undefined || channel === only);
         await publication.publish(events, { position: batch.position, log_id: logId });
         position = batch.position;
         course.published += events.length;
         course.failures = 0;
-        onProgress({ published: course.published, position, percent: percentOf(position, head) });
+        onProgress({ published: course.published, position, percent: percentOf(position, end) });
       }
-      if (batch.caughtUp || (position !== undefined && position >= head)) return true;
+      if (batch.caughtUp || (position !== undefined && end !== undefined && position >= end)) return true;
     }
     return false;
   } finally {
@@ -67,10 +67,11 @@ async function publishOn({ log, publisher, after, only, signal, onProgress }: Re
 }
 
 /**
- * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has come to the end, false when
- * the signal aborted first; the next call with the same publisher goes on from there. What can pass is tried again a few times.
- * Errors: `invalid_request` (the topic holds something else already), `publisher_fenced` (another replay does the same),
- * `publisher_unavailable`, `store_unavailable`.
+ * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has come to the
+ * end, false when the signal aborted first; the next call with the same publisher goes on from there. What can
+ * pass is tried again a few times.
+ * Errors: `invalid_request` (the topic holds something else already), `position_invalid` (where it would begin),
+ * `publisher_fenced` (another replay does the same), `publisher_unavailable`, `store_unavailable`.
  */
 export async function replay(parts: Replay): Promise<boolean> {
   const course: Course = { fresh: await parts.publisher.isEmpty(), published: 0, failures: 0 };

@@ -4,8 +4,9 @@ import type { EventBatch, EventLog, Position } from '../../shared/ports/eventSto
 import type { Publication, Publisher } from '../../shared/ports/publisher.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
-import type { Lag } from './lag.ts';
-import { logIdOf, resumeAfter } from './logIdentity.ts';
+import type { EndOfLog } from '../endOfLog.ts';
+import type { Lag } from '../lag.ts';
+import { logIdOf, resumeAfter, subscribeAfter } from './logIdentity.ts';
 import { orIdle } from './orIdle.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
 
@@ -13,6 +14,12 @@ import { toPublicEvents } from './toPublicEvents.ts';
 const BATCH_SIZE = 1000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
+/**
+ * Where only an operator can help. Each attempt takes over from another relay, which would do no better: they are
+ * to be few.
+ */
+const FIRST_HELPLESS_PAUSE_MS = 5000;
+const LONGEST_HELPLESS_PAUSE_MS = 60_000;
 const LAG_LINE_MS = 10_000;
 
 /** What the relay needs of a logger; pino's fits. */
@@ -26,13 +33,15 @@ export interface Relay {
   /** How long another relay must have been silent before this one takes over from it. */
   takeOverMs: number;
   lag: Lag;
+  endOfLog: EndOfLog;
   signal: AbortSignal;
-  onState: (state: RelayHealth['state']) => void;
+  /** With the reason of `retrying`, where only an operator can change it. */
+  onState: (state: RelayHealth['state'], reason?: string) => void;
   logger: RelayLogger;
 }
 
 /** Logs, at most a line each ten seconds, how far behind the relay is, and when it no longer is. */
-function lagLines({ log, lag, logger }: Relay): (batch: EventBatch) => Promise<void> {
+function lagLines({ lag, endOfLog, logger }: Relay): (batch: EventBatch) => Promise<void> {
   let lastLine = performance.now();
   let told = false;
   return async ({ caughtUp, position }) => {
@@ -41,8 +50,11 @@ function lagLines({ log, lag, logger }: Relay): (batch: EventBatch) => Promise<v
     if (caughtUp || performance.now() - lastLine < LAG_LINE_MS) return;
     lastLine = performance.now();
     told = true;
-    const head = await log.head();
-    logger.info({ position, lag_ms: lag.milliseconds(head), percent: Math.floor(percentOf(position, head)) }, 'The relay is behind');
+    const end = await endOfLog.latest();
+    logger.info(
+      { position, lag_ms: lag.behind(end).ms, percent: Math.floor(percentOf(position, end)) },
+      'The relay is behind',
+    );
   };
 }
 
@@ -51,13 +63,22 @@ async function follow(relay: Relay, publication: Publication): Promise<void> {
   const { log, lag, signal, takeOverMs } = relay;
   let logId = await logIdOf(log);
   let position = resumeAfter(publication.checkpoint, logId, relay.startAfter);
-  lag.resumed(position);
-  relay.onState('relaying');
   const logLag = lagLines(relay);
   const ended = new AbortController();
-  const batches = log.subscribe({ after: position, batchSize: BATCH_SIZE, signal: AbortSignal.any([signal, ended.signal]) });
+  const from = {
+    log,
+    checkpoint: publication.checkpoint,
+    after: position,
+    batchSize: BATCH_SIZE,
+    signal: AbortSignal.any([signal, ended.signal]),
+  };
+  let begun = false;
   try {
-    for await (const batch of orIdle(batches, takeOverMs / 3)) {
+    for await (const batch of orIdle(subscribeAfter(from), takeOverMs / 3)) {
+      // Only now: the log has accepted the position.
+      if (!begun) lag.resumed(position);
+      if (!begun) relay.onState('relaying');
+      begun = true;
       if (batch === 'idle') {
         await publication.beat();
         continue;
@@ -68,7 +89,7 @@ async function follow(relay: Relay, publication: Publication): Promise<void> {
         await publication.publish(toPublicEvents(batch.events), { position: batch.position, log_id: logId });
         position = batch.position;
       }
-      lag.published(batch);
+      lag.done();
       await logLag(batch);
       if (signal.aborted) return;
     }
@@ -97,14 +118,46 @@ async function publishUntilFenced(relay: Relay): Promise<void> {
   }
 }
 
+/** How failures are logged and how long they are followed by a pause. */
+function createRetries({ signal, logger, lag }: Relay) {
+  let pause = FIRST_PAUSE_MS;
+  let told: string | undefined;
+
+  return {
+    /** It got on in the meantime. */
+    moved(): void {
+      pause = FIRST_PAUSE_MS;
+      told = undefined;
+    },
+    /** Says it, unless it is what only an operator can change and was said before. */
+    async pauseAfter(failure: unknown, helpless: string | undefined): Promise<void> {
+      if (helpless !== undefined) pause = Math.max(pause, FIRST_HELPLESS_PAUSE_MS);
+      const line =
+        helpless === undefined
+          ? 'The relay failed and goes on from its checkpoint'
+          : 'The relay publishes nothing until this is changed';
+      const fields = { err: failure, retry_in_ms: pause, position: lag.position() };
+      if (helpless === undefined || helpless !== told) logger.warn(fields, line);
+      told = helpless;
+      await sleep(pause, undefined, { signal }).catch(() => undefined);
+      pause = Math.min(pause * 2, helpless === undefined ? LONGEST_PAUSE_MS : LONGEST_HELPLESS_PAUSE_MS);
+    },
+  };
+}
+
+/** What only an operator can change: where the relay is to begin. */
+const helplessness = (error: unknown): string | undefined =>
+  isTurnlogError(error, 'position_invalid') || isTurnlogError(error, 'invalid_request') ? error.message : undefined;
+
 /**
- * Publishes every event of the log in order, first what is there, then live, until the signal aborts. A failure is logged
- * and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the checkpoint; nothing is left out. Fenced by
- * another relay, it stands by until that one falls silent.
+ * Publishes every event of the log in order, first what is there, then live, until the signal aborts. A failure
+ * is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the checkpoint; nothing is
+ * left out. Where it can't begin there the pauses are from 5 s to a minute. Fenced by another relay, it stands by
+ * until that one falls silent.
  */
 export async function runRelay(relay: Relay): Promise<void> {
   const { signal, logger, lag, onState } = relay;
-  let pause = FIRST_PAUSE_MS;
+  const retries = createRetries(relay);
   let standingBy = false;
   while (!signal.aborted) {
     const before = lag.position();
@@ -120,11 +173,10 @@ export async function runRelay(relay: Relay): Promise<void> {
         logger.info({ position: lag.position() }, 'Another relay has taken over; this one stands by');
         continue;
       }
-      if (lag.position() !== before) pause = FIRST_PAUSE_MS;
-      onState(standingBy ? 'standing_by' : 'retrying');
-      logger.warn({ err: error, retry_in_ms: pause, position: lag.position() }, 'The relay failed and goes on from its checkpoint');
-      await sleep(pause, undefined, { signal }).catch(() => undefined);
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      if (lag.position() !== before) retries.moved();
+      const reason = helplessness(error);
+      onState(standingBy ? 'standing_by' : 'retrying', reason);
+      await retries.pauseAfter(error, reason);
     }
   }
 }

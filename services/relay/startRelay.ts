@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
-import { createLag } from './lag.ts';
+import { createEndOfLog } from '../endOfLog.ts';
+import { createLag } from '../lag.ts';
 import { runRelay, type Relay } from './runRelay.ts';
 
 /** How long a transaction at work may take to finish at the end. */
 const CLOSE_LIMIT_MS = 3_000;
 
 export interface RunningRelay {
-  /** Errors: `store_unavailable`. */
+  /** Answers within 100 ms from what is known, whatever the store does. */
   health(): Promise<RelayHealth>;
   /** Lets the transaction at work finish, within limits, and lets go of the publisher. */
   close(): Promise<void>;
@@ -22,15 +23,21 @@ async function endsWithin(work: Promise<void>, milliseconds: number): Promise<vo
 }
 
 /** Starts relaying in the background. It needs nobody's care: failures are logged, shown by `health`, and tried again for ever. */
-export function startRelay({ clock, ...parts }: Omit<Relay, 'lag' | 'signal' | 'onState'> & { clock: Clock }): RunningRelay {
+export function startRelay({
+  clock,
+  ...parts
+}: Omit<Relay, 'lag' | 'endOfLog' | 'signal' | 'onState'> & { clock: Clock }): RunningRelay {
   const closing = new AbortController();
   const lag = createLag(clock);
-  let state: RelayHealth['state'] = 'starting';
-  const run = runRelay({ ...parts, lag, signal: closing.signal, onState: (next) => void (state = next) });
+  const endOfLog = createEndOfLog(parts.log);
+  let state: Pick<RelayHealth, 'state' | 'reason'> = { state: 'starting' };
+  const onState: Relay['onState'] = (next, reason) =>
+    void (state = { state: next, ...(reason !== undefined && { reason }) });
+  const run = runRelay({ ...parts, lag, endOfLog, signal: closing.signal, onState });
   return {
     async health() {
-      if (state === 'standing_by') return { state, position: lag.position(), lag_ms: null };
-      return { state, position: lag.position(), lag_ms: lag.milliseconds(await parts.log.head()) };
+      if (state.state === 'standing_by') return { ...state, position: lag.position(), lag_ms: null };
+      return { ...state, position: lag.position(), lag_ms: lag.behind(await endOfLog.latest()).ms };
     },
     async close() {
       closing.abort();

@@ -69,7 +69,8 @@ export interface ProjectionStore {
   /**
    * Applies the events and moves the checkpoint in one transaction. Events that were applied before change nothing; a
    * stream with an event that can't be applied is parked, which never keeps the others back. Resolves with the streams
-   * that this batch parked. Errors: `store_unavailable` (nothing was changed; the same batch may be applied again).
+   * that this batch parked. Errors: `store_unavailable` (nothing was changed; the same batch may be applied again),
+   * `position_invalid` when the checkpoint can be no position of any log (nothing was changed).
    */
   apply(events: readonly StoredEvent[], checkpoint: Position): Promise<ParkedStream[]>;
   close(): Promise<void>;
@@ -81,15 +82,24 @@ export interface ActiveProjectionStore extends ProjectionStore {
   lost: AbortSignal;
   /** Says that the read models have caught up, and lets go of what they replaced. May be said again. Errors: `store_unavailable`. */
   complete(): Promise<void>;
+  /** The checkpoint that was given up; undefined where the read models can be trusted. Errors: `store_unavailable`. */
+  refused(): Promise<Position | undefined>;
+  /**
+   * Gives the checkpoint up, because the log does not know it, and notes so for whoever projects next: the read
+   * models answer on, and are to be rebuilt before anything is applied again. Errors: `store_unavailable`.
+   */
+  giveUp(checkpoint: Position): Promise<void>;
 }
 
 /** A copy of the read models that is built beside the one that answers queries. */
 export interface RebuildStore extends ProjectionStore {
+  /** Empties the copy, whose checkpoint the log does not know. Errors: `store_unavailable`. */
+  startOver(): Promise<void>;
   /** Aborted when the copy can no longer be written by this process; the next rebuild goes on. Absent where that can't happen. */
   lost?: AbortSignal;
   /**
    * Makes the copy the one that answers queries, and closes it. Where the other one has meanwhile come further it is held
-   * there, and `reach` is called with its position: it applies the events up to there.
+   * there, and `reach` is called with its position: it applies the events up to there, as far as the log has them.
    */
   publish(reach: (position: Position) => Promise<void>): Promise<void>;
 }

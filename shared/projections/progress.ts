@@ -10,6 +10,8 @@ export interface ProjectionProgress {
   percent: number;
   /** Which copy of the read models holds this; a rebuild makes a new one with a higher number. */
   generation: number;
+  /** True when it takes the place of a copy that can't be trusted: what that one has shown does not bind it. */
+  heals?: boolean;
 }
 
 /** Calls the listener with every progress, at once with the latest if there is one. Returns what ends it. */

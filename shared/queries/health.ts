@@ -9,13 +9,15 @@ export interface RelayHealth {
   position: Position | undefined;
   /** The age of the oldest event that is not published; null while another relay publishes, which knows it. */
   lag_ms: number | null;
+  /** Why it can't publish, where no later attempt will cure that by itself. */
+  reason?: string | undefined;
 }
 
 /** What a projector that takes turns with others tells an operator. */
 export interface ProjectorHealth {
   /** `standing_by` while another projector is the active one, or none can be. */
   state: 'standing_by' | 'active';
-  /** The events that it has still to apply, counted up to 10,000, and the age of the oldest; null where it doesn't know. */
+  /** The events that it knows of and has still to apply, and the age of the oldest; null where it doesn't know. */
   lag_events: number | null;
   lag_ms: number | null;
 }
@@ -24,6 +26,11 @@ export interface ProjectorHealth {
 export interface ProjectionHealth {
   /** True once the read models have shown everything there was. */
   caught_up: boolean;
+  /**
+   * Half a sentence on why they are being built anew, which those that answer meanwhile may be missing; undefined
+   * where they can be trusted.
+   */
+  healing: string | undefined;
   /** Streams that a projection could not follow; everything else goes on. */
   parked_streams: ParkedStream[];
 }

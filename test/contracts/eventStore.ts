@@ -3,7 +3,7 @@ import { appendContract } from './eventStore/appends.ts';
 import { closingContract } from './eventStore/closing.ts';
 import { modelContract } from './eventStore/model.ts';
 import { readContract } from './eventStore/reads.ts';
-import { subscriptionContract } from './eventStore/subscriptions.ts';
+import { startContract, subscriptionContract } from './eventStore/subscriptions.ts';
 import type { EventStoreFixture } from './eventStore/support.ts';
 
 export type { EventStoreFixture } from './eventStore/support.ts';
@@ -21,6 +21,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreF
     appendContract(opened);
     readContract(opened);
     subscriptionContract(opened);
+    startContract(open);
     modelContract(opened);
     closingContract(open);
   });

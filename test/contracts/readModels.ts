@@ -192,6 +192,17 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await fixture.readModels.findAgent('agent_1')).toBeDefined();
     });
 
+    test('refuses a checkpoint that no log can have, with all that comes with it', async () => {
+      await apply(createAgent('agent_1'));
+      const refused = fixture.store.apply(
+        [createAgent('agent_2')],
+        '18446744073709551615/18446744073709551615' as Position,
+      );
+      await expect(refused).rejects.toMatchObject({ code: 'position_invalid', retriable: false });
+      expect(await fixture.store.checkpoint()).toBe(positionOf(1));
+      expect(await ids('acct_1')).toEqual(['agent_1']);
+    });
+
     test('changes nothing when an older batch comes again, its checkpoint included', async () => {
       const first = [startSession('session_1'), record('session-session_1', turnStarted(1)), record('session-session_1', toolCalled(1))];
       await apply(...first);

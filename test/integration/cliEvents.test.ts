@@ -66,6 +66,25 @@ describe('events tail', () => {
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain('Take a position as another command printed it.');
   });
+
+  test.each([
+    ['zzz', ['events', 'tail', '--no-follow']],
+    ['0000000000000999', ['events', 'tail', '--no-follow']],
+    ['18446744073709551615/18446744073709551615', ['audit', 'verify']],
+    ['0000000000000999', ['events', 'copy', '--from', 'SOURCE', '--to', 'TARGET']],
+  ])('refuses the position %s, which is no place of the log, in one sentence: %j', async (after, command) => {
+    const places = new Map([['SOURCE', service.folder], ['TARGET', join(elsewhere, 'refused')]]);
+    const { code, out, err } = await runCli(
+      service.folder,
+      ...command.map((word) => places.get(word) ?? word),
+      '--after',
+      after,
+    );
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^[^.\n]*\.\n$/);
+    expect(err).toContain(after);
+    expect(err).toMatch(/which ends at \d{16}: take one that was printed/);
+  });
 });
 
 /** A consistent copy of the running service's log, changed by `tamper`. */

@@ -136,7 +136,11 @@ function suite(serverUrl: string): void {
     const stores = (await Promise.all(starting)).filter((store) => store !== undefined);
     for (const { close } of [...stores, ...instances]) await close();
     expect(stores).toHaveLength(1);
-    expect(await execute(database.url, 'SELECT number FROM turnlog.migrations ORDER BY number')).toEqual([{ number: 1 }, { number: 2 }]);
+    expect(await execute(database.url, 'SELECT number FROM turnlog.migrations ORDER BY number')).toEqual([
+      { number: 1 },
+      { number: 2 },
+      { number: 3 },
+    ]);
   });
 }
 

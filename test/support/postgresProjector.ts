@@ -1,4 +1,5 @@
 import { openPostgresProjectionStore } from '../../infra/postgres/readModels/projectionStore.ts';
+import { openPostgresRebuildStore } from '../../infra/postgres/readModels/rebuildStore.ts';
 import { projectWhenActive, type ProjectorState } from '../../services/projector/projectWhenActive.ts';
 import type { ProjectorLogger } from '../../services/projector/runProjection.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
@@ -22,6 +23,9 @@ export function startPostgresProjector({ log, databaseUrl, onState = () => undef
     signal: stopping.signal,
     onState,
     onProgress: () => undefined,
+    onHealing: () => undefined,
+    onHealingProgress: () => undefined,
+    openRebuild: () => openPostgresRebuildStore({ databaseUrl }),
     becomeActive: (signal) => openPostgresProjectionStore({ databaseUrl, signal }),
   });
   return {

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { createLag } from '../../services/relay/lag.ts';
+import { createLag } from '../../services/lag.ts';
 import { orIdle } from '../../services/relay/orIdle.ts';
 import { replay } from '../../services/relay/replay.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { EventBatch, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Checkpoint, Publication, Publisher } from '../../shared/ports/publisher.ts';
 import { agentData, at, keyData, positionOf, recordHistory } from '../support/recordedHistory.ts';
+import { fixedLog as refusingLog } from '../support/refusedCheckpoint.ts';
 import { relayTo } from '../support/relay.ts';
 
 const { record } = recordHistory();
@@ -130,6 +131,82 @@ describe('the relay', () => {
   });
 });
 
+describe('a relay that is to begin where the log never was', () => {
+  const BOGUS = '18446744073709551615/18446744073709551615' as Position;
+  const log = refusingLog(EVENTS);
+
+  test.each([
+    [
+      'a checkpoint that no log can have',
+      { position: BOGUS, log_id: EVENTS[0]!.id },
+      undefined,
+      'The checkpoint in Kafka',
+    ],
+    [
+      'a checkpoint beyond the end',
+      { position: positionOf(99), log_id: EVENTS[0]!.id },
+      undefined,
+      'The checkpoint in Kafka',
+    ],
+    ['KAFKA_START_AFTER beyond the end', undefined, positionOf(99), 'KAFKA_START_AFTER'],
+    ['KAFKA_START_AFTER that is no position', undefined, 'zzz' as Position, 'KAFKA_START_AFTER'],
+  ])(
+    'by %s publishes nothing, says so once and takes over no second time',
+    async (_, checkpoint, startAfter, named) => {
+      const { state, publisher } = memoryPublisher();
+      state.checkpoint = checkpoint;
+      const relay = relayTo(publisher, log, { takeOverMs: 30, ...(startAfter !== undefined && { startAfter }) });
+      await until(async () => (await relay.health()).state === 'retrying');
+      await sleep(300);
+      const { reason } = await relay.health();
+      expect(reason).toContain(named);
+      expect(reason).toContain(checkpoint?.position ?? startAfter);
+      expect(relay.lines).toMatchObject([
+        { level: 'warn', fields: { err: { code: 'position_invalid', message: reason } } },
+      ]);
+      expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
+      await relay.close();
+    },
+  );
+
+  test.each([
+    ['a checkpoint', { position: BOGUS, log_id: EVENTS[0]!.id }, undefined],
+    ['--from', undefined, positionOf(99)],
+  ])('is refused to a replay as well, by %s', async (_, checkpoint, after) => {
+    const { state, publisher } = memoryPublisher();
+    state.checkpoint = checkpoint;
+    const { signal } = new AbortController();
+    const refused = replay({ log, publisher, after, only: undefined, signal, onProgress: () => undefined });
+    await expect(refused).rejects.toMatchObject({ code: 'position_invalid' });
+    expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
+  });
+
+  test('is refused to a replay of an empty log too', async () => {
+    const { publisher } = memoryPublisher();
+    const parts = {
+      log: refusingLog([]),
+      publisher,
+      only: undefined,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    };
+    await expect(replay({ ...parts, after: positionOf(1) })).rejects.toMatchObject({ code: 'position_invalid' });
+    expect(await replay({ ...parts, after: undefined })).toBe(true);
+  });
+});
+
+describe('a relay whose store does not say where its log ends', () => {
+  test('is asked for its health and answers all the same', async () => {
+    const { publisher } = memoryPublisher();
+    const relay = relayTo(publisher, { ...fixedLog(), head: () => new Promise<never>(() => undefined) });
+    await until(async () => (await relay.health()).state === 'relaying');
+    const began = performance.now();
+    expect(await relay.health()).toMatchObject({ state: 'relaying', lag_ms: 0 });
+    expect(performance.now() - began).toBeLessThan(500);
+    await relay.close();
+  });
+});
+
 describe('a replay', () => {
   const everything = { log: fixedLog(), after: undefined, only: undefined, signal: new AbortController().signal, onProgress: () => undefined };
 
@@ -149,32 +226,44 @@ describe('a replay', () => {
 
 describe('the lag', () => {
   const batch = (events: StoredEvent[], caughtUp: boolean): EventBatch => ({ events, position: events.at(-1)?.position, caughtUp });
-  const head = EVENTS.at(-1)?.position;
+  const end = EVENTS.at(-1)?.position;
 
   test('is the age of the oldest event that is not published', () => {
-    const now = { value: Date.parse(at(100)) };
-    const lag = createLag({ now: () => now.value });
+    const lag = createLag({ now: () => Date.parse(at(100)) });
     lag.resumed(undefined);
     lag.reading(batch(EVENTS.slice(0, 2), false));
-    expect(lag.milliseconds(head)).toBe(100_000);
-    lag.published(batch(EVENTS.slice(0, 2), false));
-    expect(lag.milliseconds(head)).toBe(99_000);
+    expect(lag.behind(end)).toEqual({ events: null, ms: 100_000 });
+    lag.done();
+    expect(lag.behind(end)).toEqual({ events: null, ms: 99_000 });
     lag.reading(batch(EVENTS.slice(2), true));
-    lag.published(batch(EVENTS.slice(2), true));
-    expect(lag.milliseconds(head)).toBe(0);
+    expect(lag.behind(end)).toEqual({ events: 2, ms: 99_000 });
+    lag.done();
+    expect(lag.behind(end)).toEqual({ events: 0, ms: 0 });
   });
 
-  test('grows from the moment when everything was published, while what came since has not been read', () => {
+  test('is nothing while a new end of the log may be on its way, and the time since it was seen after that', () => {
     const now = { value: 1_000 };
     const lag = createLag({ now: () => now.value });
     lag.resumed(positionOf(1));
-    expect(lag.milliseconds(positionOf(1))).toBe(0);
+    expect(lag.behind(positionOf(1))).toEqual({ events: 0, ms: 0 });
+    now.value = 60_000;
+    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    now.value = 63_000;
+    expect(lag.behind(positionOf(3))).toEqual({ events: null, ms: 3_000 });
+    lag.reading({ events: [], position: positionOf(2), caughtUp: true });
+    lag.done();
+    expect(lag.behind(positionOf(3)).ms).toBe(0);
+  });
+
+  test('is the time since the beginning while nothing was read yet of what there is', () => {
+    const now = { value: 1_000 };
+    const lag = createLag({ now: () => now.value });
     now.value = 6_000;
-    expect(lag.milliseconds(positionOf(2))).toBe(5_000);
+    expect(lag.behind(positionOf(2))).toEqual({ events: null, ms: 5_000 });
   });
 
   test('is nothing in an empty log', () => {
-    expect(createLag({ now: () => 5 }).milliseconds(undefined as Position | undefined)).toBe(0);
+    expect(createLag({ now: () => 5 }).behind(undefined)).toEqual({ events: 0, ms: 0 });
   });
 });
 

@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Client } from 'pg';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import { transaction } from '../connection.ts';
 import { SCHEMA_LOCK } from '../locks.ts';
 
@@ -48,21 +49,42 @@ async function isThere(client: Client, slot: Slot): Promise<boolean> {
   return found.rows[0]?.there === true;
 }
 
+/** Makes the slot's copy, empty, in place of any there is; inside a transaction. */
+async function makeCopy(client: Client, slot: Slot): Promise<void> {
+  const schema = writtenSchema(slot, false);
+  await client.query(
+    `DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}; ${TABLES}`,
+  );
+  await client.query(
+    `INSERT INTO turnlog.projections (version, slot, generation) VALUES ($1, $2, 1)
+     ON CONFLICT (version, slot) DO UPDATE SET
+       generation = projections.generation + 1, position = NULL, complete = false, refused = NULL`,
+    [VERSION, slot],
+  );
+  await tell(client);
+}
+
 /** Makes the slot's copy, empty, unless it is there: nobody has yet, or it was deleted by hand. Errors: what pg throws. */
 export async function ensureCopy(client: Client, slot: Slot): Promise<void> {
   if (await isThere(client, slot)) return;
   await transaction(client, async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
-    if (await isThere(client, slot)) return;
-    const schema = writtenSchema(slot, false);
-    await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}; ${TABLES}`);
-    await client.query(
-      `INSERT INTO turnlog.projections (version, slot, generation) VALUES ($1, $2, 1)
-       ON CONFLICT (version, slot) DO UPDATE SET generation = projections.generation + 1, position = NULL, complete = false`,
-      [VERSION, slot],
-    );
-    await tell(client);
+    if (!(await isThere(client, slot))) await makeCopy(client, slot);
   });
+}
+
+/** Empties the copy that a rebuild fills. Errors: what pg throws. */
+export async function emptyBuilding(client: Client): Promise<void> {
+  await transaction(client, async () => {
+    await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
+    await makeCopy(client, 'building');
+  });
+}
+
+/** The checkpoint of the live copy that was given up; undefined where it can be trusted. Errors: what pg throws. */
+export async function refusedCheckpoint(client: Pick<Client, 'query'>): Promise<Position | undefined> {
+  const { rows } = await client.query<{ refused: Position | null }>(`SELECT refused FROM ${ROW}`, [VERSION, 'live']);
+  return rows[0]?.refused ?? undefined;
 }
 
 /** Makes the projector's first copy the live one, unless it is. Errors: what pg throws. */
@@ -83,7 +105,8 @@ export async function switchCopies(client: Client): Promise<void> {
   await client.query(`ALTER SCHEMA ${SCHEMAS.building} RENAME TO ${SCHEMAS.live}`);
   await client.query(
     `WITH built AS (DELETE FROM ${ROW} RETURNING position)
-     UPDATE turnlog.projections SET generation = generation + 1, position = built.position, complete = true FROM built WHERE version = $1 AND slot = 'live'`,
+     UPDATE turnlog.projections
+     SET generation = generation + 1, position = built.position, complete = true, refused = NULL FROM built WHERE version = $1 AND slot = 'live'`,
     [VERSION, 'building'],
   );
   await tell(client);

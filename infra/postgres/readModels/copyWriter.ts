@@ -2,6 +2,7 @@ import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/errors.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { ParkedStream, ProjectionStore } from '../../../shared/ports/readModels.ts';
+import { requirePosition } from '../../../shared/eventlog/positions.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { transaction } from '../connection.ts';
 import { guarded, isRowFailure } from '../failures.ts';
@@ -16,11 +17,16 @@ async function nextEpoch(client: Client, slot: Slot): Promise<number> {
   return rows[0].epoch;
 }
 
+export interface CopyWriter extends ProjectionStore {
+  /** Gives up the copy's checkpoint, if it is this one. Errors: `store_unavailable`. */
+  giveUp(checkpoint: Position): Promise<void>;
+}
+
 /**
  * The projector's half of the port over one copy. Two things keep a second writer out, each by itself: all of the work is done
  * in the very session that holds the copy's lock, and every transaction first locks the copy's row, in which it must find its own epoch.
  */
-export async function openCopyWriter(session: WriterSession, slot: Slot): Promise<ProjectionStore> {
+export async function openCopyWriter(session: WriterSession, slot: Slot): Promise<CopyWriter> {
   const epoch = await session.run((client) => nextEpoch(client, slot));
 
   /** Resolves with the schema to write. The row's lock also keeps copies from changing places before the transaction has ended. */
@@ -54,6 +60,8 @@ export async function openCopyWriter(session: WriterSession, slot: Slot): Promis
     apply: (events, checkpoint) =>
       guarded(() =>
         session.run(async (client) => {
+          // The maximum of the checkpoints is kept: one that lies beyond every log would never go away again.
+          requirePosition(checkpoint);
           const plan = planBatch(events);
           try {
             return await applyWith(client, checkpoint, (rows) => rows.applyTogether(plan));
@@ -62,6 +70,21 @@ export async function openCopyWriter(session: WriterSession, slot: Slot): Promis
             return applyWith(client, checkpoint, (rows) => rows.applyOneByOne(plan));
           }
         }),
+      ),
+    giveUp: (checkpoint) =>
+      guarded(() =>
+        session.run((client) =>
+          transaction(client, async () => {
+            await lockCopy(client);
+            await client.query(
+              `UPDATE turnlog.projections SET refused = position, position = NULL
+               WHERE version = $1 AND slot = $2 AND position = $3`,
+              [VERSION, slot, checkpoint],
+            );
+            // Whoever waits for a position is not to be answered from the one that was given up.
+            await client.query(`SELECT pg_notify('${CHANNEL}', '')`);
+          }),
+        ),
       ),
     close: session.close,
   };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { Position } from '../../../shared/ports/eventStore.ts';
+import { canBePosition } from '../../../shared/eventlog/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';
@@ -17,7 +18,9 @@ const LONGEST_PAUSE_MS = 2000;
 async function readPosition(client: Client): Promise<Position | undefined> {
   try {
     const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW}`, [VERSION, 'live']);
-    return rows[0]?.position ?? undefined;
+    const position = rows[0]?.position ?? undefined;
+    // One that an older release was told and that no log reaches says nothing about what the rows show.
+    return position !== undefined && canBePosition(position) ? position : undefined;
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
@@ -33,7 +36,7 @@ export function createFollower(databaseUrl: string) {
   const waiters = createPositionWaiters();
 
   function hear(payload: string, client: Client): void {
-    if (payload !== '') waiters.pass(payload as Position);
+    if (canBePosition(payload)) waiters.pass(payload as Position);
     else void look(client).catch(() => undefined);
   }
 

@@ -2,7 +2,7 @@ import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts'
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { awaitWriterSession } from '../writerSession.ts';
-import { completeFirstCopy, dropRetired, ensureCopy, VERSION } from './copies.ts';
+import { completeFirstCopy, dropRetired, ensureCopy, refusedCheckpoint, VERSION } from './copies.ts';
 import { openCopyWriter } from './copyWriter.ts';
 import { dropOlderVersions } from './olderVersions.ts';
 
@@ -27,6 +27,7 @@ export async function openPostgresProjectionStore({ databaseUrl, signal, onFailu
     return {
       ...writer,
       lost: session.lost,
+      refused: () => guarded(() => session.run(refusedCheckpoint)),
       complete: () =>
         guarded(() =>
           session.run(async (client) => {

@@ -1,6 +1,7 @@
 import type { OpenTurn, Page, ParkedStream, ReadModels, TranscriptRows } from '../../../shared/ports/readModels.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Rows, TableName } from '../../../shared/projections/rows.ts';
-import { LIVE, VERSION } from './copies.ts';
+import { LIVE, ROW, VERSION } from './copies.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './tables.ts';
 
@@ -26,11 +27,19 @@ interface Options {
   poolSize?: number;
 }
 
+export interface PostgresReadModels extends ReadModels {
+  /**
+   * The checkpoint for which the read models are being built anew; undefined where they can be trusted. Errors:
+   * `store_unavailable`.
+   */
+  refusedCheckpoint(): Promise<Position | undefined>;
+}
+
 /**
  * The queries over the live read models in PostgreSQL. Opens without waiting for the server, which may be away: queries reject
  * with `store_unavailable` then, and until a projector has once caught up.
  */
-export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options): ReadModels {
+export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options): PostgresReadModels {
   const reader = createReader(databaseUrl, poolSize);
   const accounts = rowReader(reader, 'accounts');
   const apiKeys = rowReader(reader, 'api_keys');
@@ -73,6 +82,10 @@ export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options):
         `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,
       ),
     listParkedStreams: () => reader.rows<ParkedStream>(`SELECT stream, revision, event_type, error FROM ${LIVE}.parked_streams ORDER BY stream`),
+    refusedCheckpoint: async () => {
+      const [found] = await reader.rows<{ refused: Position | null }>(`SELECT refused FROM ${ROW}`, [VERSION, 'live']);
+      return found?.refused ?? undefined;
+    },
     waitUntilPassed: reader.waitUntilPassed,
     close: reader.close,
   };

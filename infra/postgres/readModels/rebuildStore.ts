@@ -1,23 +1,29 @@
 import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/errors.ts';
+import { canBePosition } from '../../../shared/eventlog/positions.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { connect, transaction } from '../connection.ts';
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { tryWriterSession } from '../writerSession.ts';
-import { dropRetired, ensureCopy, ROW, switchCopies, VERSION } from './copies.ts';
+import { dropRetired, emptyBuilding, ensureCopy, ROW, switchCopies, VERSION } from './copies.ts';
 import { openCopyWriter } from './copyWriter.ts';
 import { dropOlderVersions } from './olderVersions.ts';
 
 /** How long the switch may hold up the projector while the new copy applies the last events. */
 const SWITCH_LIMIT_MS = 15_000;
 
-/** Locks the live copy's row, so that it stands still, and returns where. */
+/**
+ * Locks the live copy's row, so that it stands still, and returns where; undefined where it is nowhere that can be
+ * reached.
+ */
 async function holdLive(client: Client): Promise<Position | undefined> {
   await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
   const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW} FOR UPDATE`, [VERSION, 'live']);
-  return rows[0]?.position ?? undefined;
+  const held = rows[0]?.position ?? undefined;
+  // One that no log can reach is nothing to wait for.
+  return held !== undefined && canBePosition(held) ? held : undefined;
 }
 
 /**
@@ -35,6 +41,7 @@ export async function openPostgresRebuildStore({ databaseUrl }: { databaseUrl: s
     return {
       ...writer,
       lost: session.lost,
+      startOver: () => guarded(() => session.run(emptyBuilding)),
       publish: (reach) =>
         guarded(async () => {
           const { client, close } = await connect(databaseUrl, { name: 'turnlog rebuild', statementMs: SWITCH_LIMIT_MS });

@@ -1,12 +1,15 @@
 import { DatabaseSync } from 'node:sqlite';
+import { isTurnlogError } from '../../../shared/errors.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import type { ParkedStream, ProjectionStore } from '../../../shared/ports/readModels.ts';
+import type { ParkedStream, ProjectionStore, RebuildStore } from '../../../shared/ports/readModels.ts';
+import { requirePosition } from '../../../shared/eventlog/positions.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { createPrivateFile } from '../eventStoreDatabase.ts';
 import { isDamaged, isRowFailure, readModelsUnavailable } from './failures.ts';
 import { currentGeneration, generationFile, readModelsFolder, removeDatabase } from './generations.ts';
 import { createRowStore } from './rowStore.ts';
 import { SCHEMA } from './schema.ts';
+import { tableNames } from './tables.ts';
 
 /**
  * A file that may be lost needs no fsync per commit: synchronous=NORMAL keeps a WAL database consistent through a crash of
@@ -44,48 +47,66 @@ function openDatabase(folder: string, file: string, exclusive: boolean): Databas
   }
 }
 
-/** Errors: `store_unavailable`, whatever SQLite threw. */
+/** Errors: `store_unavailable`, whatever SQLite threw; TurnlogErrors as they are. */
 async function guarded<Result>(work: () => Result): Promise<Result> {
   try {
     return work();
   } catch (error) {
-    throw readModelsUnavailable(error);
+    throw isTurnlogError(error) ? error : readModelsUnavailable(error);
   }
 }
 
+const EMPTY = ['checkpoint', 'parked_streams', ...tableNames].map((table) => `DELETE FROM ${table}`).join('; ');
+
 /** The store over one open file. `close` leaves no -wal behind when nobody else has the file open. */
-export function projectionStoreAt(folder: string, file: string, exclusive: boolean): ProjectionStore {
+export function projectionStoreAt(
+  folder: string,
+  file: string,
+  exclusive: boolean,
+): ProjectionStore & Pick<RebuildStore, 'startOver'> {
   const database = openDatabase(folder, file, exclusive);
   const rows = createRowStore(database);
   const selectCheckpoint = database.prepare('SELECT position FROM checkpoint');
   // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves back.
-  const moveCheckpoint = database.prepare('INSERT INTO checkpoint (only_row, position) VALUES (1, ?) ON CONFLICT DO UPDATE SET position = max(position, excluded.position)');
+  const moveCheckpoint = database.prepare(
+    `INSERT INTO checkpoint (only_row, position) VALUES (1, ?)
+     ON CONFLICT DO UPDATE SET position = max(position, excluded.position)`,
+  );
 
-  function transaction(work: () => ParkedStream[], checkpoint: Position): ParkedStream[] {
+  function transaction<Result>(work: () => Result): Result {
     database.exec('BEGIN IMMEDIATE');
     try {
-      const parked = work();
-      moveCheckpoint.run(checkpoint);
+      const result = work();
       database.exec('COMMIT');
-      return parked;
+      return result;
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
       throw error;
     }
   }
 
+  const applyWith = (checkpoint: Position, work: () => ParkedStream[]): ParkedStream[] =>
+    transaction(() => {
+      const parked = work();
+      moveCheckpoint.run(checkpoint);
+      return parked;
+    });
+
   return {
     checkpoint: () => guarded(() => selectCheckpoint.get()?.['position'] as Position | undefined),
     apply: (events, checkpoint) =>
       guarded(() => {
+        // The maximum of the checkpoints is kept: one that lies beyond every log would never go away again.
+        requirePosition(checkpoint);
         const plan = planBatch(events);
         try {
-          return transaction(() => rows.applyTogether(plan), checkpoint);
+          return applyWith(checkpoint, () => rows.applyTogether(plan));
         } catch (error) {
           if (!isRowFailure(error)) throw error;
-          return transaction(() => rows.applyOneByOne(plan), checkpoint);
+          return applyWith(checkpoint, () => rows.applyOneByOne(plan));
         }
       }),
+    startOver: () => guarded(() => transaction(() => database.exec(EMPTY))),
     async close() {
       if (database.isOpen) database.close();
     },
@@ -102,5 +123,6 @@ export interface GenerationStore extends ProjectionStore {
  */
 export async function openSqliteProjectionStore({ folder, atLeast = 1 }: { folder: string; atLeast?: number }): Promise<GenerationStore> {
   const generation = Math.max(currentGeneration(folder) ?? 0, atLeast);
-  return { generation, ...projectionStoreAt(folder, generationFile(folder, generation), false) };
+  const { startOver: _ofRebuilds, ...store } = projectionStoreAt(folder, generationFile(folder, generation), false);
+  return { generation, ...store };
 }

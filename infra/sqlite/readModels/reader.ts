@@ -37,11 +37,16 @@ export function createReader(folder: string, progress: ProgressFeed) {
   /** Sticky: after a fall-back the rows are old but whole, and `waitUntilPassed` tells who needs newer ones. */
   let complete = false;
 
-  /** Goes over to the copy that the progress speaks of, unless that would show less than has been shown. */
-  function follow({ generation, position }: ProjectionProgress): boolean {
+  /**
+   * Goes over to the copy that the progress speaks of, unless that would show less than has been shown. What a
+   * copy that can't be trusted has shown does not count, but it still answers until the one that takes its place
+   * has caught up.
+   */
+  function follow({ generation, position, caughtUp, heals }: ProjectionProgress): boolean {
     if (connection?.generation === generation) return true;
+    if (heals) waiters.reset();
     const passed = waiters.passed();
-    if (passed !== undefined && (position === undefined || position < passed)) return false;
+    if (passed === undefined ? complete && !caughtUp : (position ?? '') < passed) return false;
     const next = connect(folder, generation);
     connection?.database.close();
     connection = next;

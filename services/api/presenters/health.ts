@@ -3,18 +3,25 @@ import { storeUnavailable } from '../../../shared/errors.ts';
 import type { Health, ProjectionHealth, RelayHealth } from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
 
-const presentRelay = ({ state, position, lag_ms }: RelayHealth) => ({ state, ...(position !== undefined && { position }), lag_ms });
+const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
+  state,
+  ...(position !== undefined && { position }),
+  lag_ms,
+  ...(reason !== undefined && { reason }),
+});
 
 /** Why a stream was parked may quote its content, so that stays in the log. */
-const presentProjection = ({ caught_up, parked_streams }: ProjectionHealth) => ({
+const presentProjection = ({ caught_up, healing, parked_streams }: ProjectionHealth) => ({
   caught_up,
+  ...(healing !== undefined && { reason: `The read models are being built anew: ${healing}.` }),
   parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({ stream, revision, event_type })),
 });
 
 /** What a process that is ready tells about itself. Errors: `store_unavailable` for one that is not. */
 export function presentHealth({ ready, reason, projection, runs_in_flight, projector, relay }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
-  const degraded = (projection?.parked_streams.length ?? 0) > 0 || relay?.state === 'retrying';
+  const degraded =
+    (projection?.parked_streams.length ?? 0) > 0 || projection?.healing !== undefined || relay?.state === 'retrying';
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),

@@ -4,12 +4,23 @@ export const Live = Type.Object({ status: Type.Literal('live') });
 export const LIVE: Static<typeof Live> = { status: 'live' };
 
 export const Ready = Type.Object({
-  status: Type.Enum(['ready', 'degraded'], { description: '`degraded` while a stream is parked or the relay can’t publish; everything else is served' }),
+  status: Type.Enum(['ready', 'degraded'], {
+    description:
+      '`degraded` while a stream is parked, the read models are being built anew or the relay can’t publish; ' +
+      'everything else is served',
+  }),
   projection: Type.Optional(
     Type.Object(
       {
         caught_up: Type.Boolean(),
-        parked_streams: Type.Array(Type.Object({ stream: Type.String(), revision: Type.Integer(), event_type: Type.String() })),
+        reason: Type.Optional(
+          Type.String({
+            description: 'Why they are being built anew; answers may lack what was written before until they are',
+          }),
+        ),
+        parked_streams: Type.Array(
+          Type.Object({ stream: Type.String(), revision: Type.Integer(), event_type: Type.String() }),
+        ),
       },
       { description: 'The read models, where the process works with them' },
     ),
@@ -18,9 +29,17 @@ export const Ready = Type.Object({
   projector: Type.Optional(
     Type.Object(
       {
-        state: Type.Enum(['standing_by', 'active'], { description: '`standing_by` while another projector is the active one' }),
-        lag_events: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'The events that it has still to apply, counted up to 10,000; null while another projector is active, which knows it' }),
-        lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'The age of the oldest of them' }),
+        state: Type.Enum(['standing_by', 'active'], {
+          description: '`standing_by` while another projector is the active one',
+        }),
+        lag_events: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+          description:
+            'The events that it has read and has still to apply; null where it has still to read them, ' +
+            'and while another projector is active, which knows it',
+        }),
+        lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+          description: 'The age of the oldest event that it has still to apply',
+        }),
       },
       { description: 'Projecting into PostgreSQL, where the process does' },
     ),
@@ -28,9 +47,17 @@ export const Ready = Type.Object({
   relay: Type.Optional(
     Type.Object(
       {
-        state: Type.Enum(['starting', 'relaying', 'standing_by', 'retrying'], { description: '`standing_by` while another relay publishes; `retrying` after a failure, which the log explains' }),
+        state: Type.Enum(['starting', 'relaying', 'standing_by', 'retrying'], {
+          description:
+            '`standing_by` while another relay publishes; `retrying` after a failure, which the log explains',
+        }),
         position: Type.Optional(Type.String({ description: 'Everything up to here is published' })),
-        lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'The age of the oldest event that is not published; null while another relay publishes' }),
+        lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+          description: 'The age of the oldest event that is not published; null while another relay publishes',
+        }),
+        reason: Type.Optional(
+          Type.String({ description: 'Why it can’t publish, where only an operator can change that' }),
+        ),
       },
       { description: 'Publishing to Kafka, where that is configured' },
     ),

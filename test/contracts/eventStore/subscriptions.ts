@@ -1,6 +1,21 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout } from 'node:timers/promises';
-import { appendEach, expectStrictlyAscending, follow, holds, idsOf, newEvent, newEvents, newStream, onlyOf, readAll, type Opened } from './support.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import {
+  appendEach,
+  expectStrictlyAscending,
+  follow,
+  holds,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  onlyOf,
+  readAll,
+  refusedWith,
+  type EventStoreFixture,
+  type Opened,
+} from './support.ts';
 
 export function subscriptionContract(opened: Opened): void {
   describe('subscribe', () => {
@@ -192,6 +207,54 @@ export function subscriptionContract(opened: Opened): void {
       const subscription = follow(store, undefined);
       subscription.stop();
       expect(await subscription.next()).toEqual({ done: true, value: undefined });
+    });
+  });
+}
+
+/** The position itself with another number: so much further on, in every number that it has. */
+const movedOn = (position: Position, by: bigint): Position =>
+  position.replaceAll(/\d+/g, (digits) => String(BigInt(digits) + by).padStart(digits.length, '0')) as Position;
+
+/** Where a subscription may begin, on a log that only this suite writes to unless a server is shared with others. */
+export function startContract(open: () => Promise<EventStoreFixture>): void {
+  describe('the start of a subscription', () => {
+    let fixture: EventStoreFixture;
+    beforeAll(async () => {
+      fixture = await open();
+    });
+    afterAll(() => fixture.dispose());
+
+    const isRefused = async (after: string): Promise<void> => {
+      const subscription = follow(fixture.store(), after as Position);
+      await refusedWith('position_invalid', subscription.next());
+      subscription.stop();
+    };
+
+    test('refuses any position of an empty log', async () => {
+      if ((await fixture.store().head()) !== undefined) return;
+      await isRefused('zzz');
+      await isRefused('0000000000000001');
+      await isRefused('00000000009000000000/00000000009000000000');
+    });
+
+    test('refuses what is not a position', async () => {
+      await fixture.store().append(newStream(), 'no_stream', newEvents(2));
+      const others = ['zzz', '', '-1', '1e3', '00000000000000000001/', '18446744073709551615/18446744073709551615'];
+      for (const text of others) await isRefused(text);
+    });
+
+    test('refuses a position beyond the end by its name, and accepts the end itself', async () => {
+      const store = fixture.store();
+      const { position } = await store.append(newStream(), 'no_stream', newEvents(1));
+      const beyond = movedOn(position, 1_000_000_000n);
+      const refused = follow(store, beyond);
+      await expect(refused.next()).rejects.toMatchObject({
+        code: 'position_invalid',
+        message: expect.stringContaining(beyond),
+      });
+      const accepted = follow(store, position);
+      expect((await accepted.next()).value).toMatchObject({ events: [], caughtUp: true });
+      accepted.stop();
     });
   });
 }

@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ActiveProjectionStore, RebuildStore } from '../../shared/ports/readModels.ts';
+import type { EventLog } from '../../shared/ports/eventStore.ts';
+import { rebuildReadModels, type RebuildProgress } from './rebuildReadModels.ts';
+import type { ProjectorLogger } from './runProjection.ts';
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+
+export interface Healing {
+  log: Pick<EventLog, 'subscribe' | 'head'>;
+  /** Opens the copy that is to take the place of the live one. Errors: `data_folder_in_use`, `store_unavailable`. */
+  openRebuild: () => Promise<RebuildStore>;
+  onProgress: (progress: RebuildProgress) => void;
+  logger: ProjectorLogger;
+  signal: AbortSignal;
+}
+
+/**
+ * Rebuilds the read models whose checkpoint was given up, until they can be trusted, by this rebuild or by an
+ * operator's, or the signal aborts. An interrupted one goes on where it was. What keeps it from going on is
+ * logged once, and tried again.
+ */
+export async function healLiveCopy(store: ActiveProjectionStore, { openRebuild, ...parts }: Healing): Promise<void> {
+  const { signal, logger } = parts;
+  let told: string | undefined;
+  let pause = FIRST_PAUSE_MS;
+  while (!signal.aborted) {
+    try {
+      const refused = await store.refused();
+      if (refused === undefined) return;
+      const built = await openRebuild();
+      if (await rebuildReadModels({ ...parts, store: built })) {
+        logger.info({ refused }, 'The read models are healed: they were built anew from the log');
+        return;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (told !== String(error))
+        logger.warn({ err: error }, 'The read models could not be built anew yet; it is tried again');
+      told = String(error);
+    }
+    await sleep(pause, undefined, { signal }).catch(() => undefined);
+    pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+  }
+}

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTurnlogError, type TurnlogError } from '../../shared/errors.ts';
+import { canBePosition } from '../../shared/eventlog/positions.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import { createEndOfLog } from '../endOfLog.ts';
+import type { Projection } from './runProjection.ts';
+
+/**
+ * A cluster whose leader has just changed may know less of the log for a moment: it is looked at so often, so far
+ * apart.
+ */
+const LOOKS = 3;
+const LOOK_MS = 2_500;
+/**
+ * The end of the log is half of what an operator wants to know, is asked for once, and nothing can be built before
+ * its store answers.
+ */
+const END_LIMIT_MS = 2_000;
+
+/** A stored checkpoint that is no place of the log, for good. What was projected up to it may be missing anything. */
+export interface RefusedCheckpoint {
+  checkpoint: Position;
+  /** Of the log; undefined where it is empty, or its store did not say. */
+  end: Position | undefined;
+}
+
+/** The same as half a sentence. */
+export const describeRefusal = ({ checkpoint, end }: RefusedCheckpoint): string =>
+  `their checkpoint ${checkpoint} is no place of the log${end === undefined ? '' : `, which ends at ${end}`}`;
+
+/** The same where only the checkpoint is known that was given up; undefined where none was. */
+export const healingOf = (checkpoint: Position | undefined): string | undefined =>
+  checkpoint && describeRefusal({ checkpoint, end: undefined });
+
+/** The log does not begin a subscription at this checkpoint. */
+export class CheckpointRefusal extends Error {
+  readonly checkpoint: Position;
+
+  constructor(checkpoint: Position, cause: TurnlogError) {
+    super(cause.message, { cause });
+    this.checkpoint = checkpoint;
+  }
+}
+
+/** What the start of a subscription threw, as a refusal of the checkpoint if it is one. */
+export const asRefusal = (error: unknown, checkpoint: Position | undefined): unknown =>
+  checkpoint !== undefined && isTurnlogError(error, 'position_invalid')
+    ? new CheckpointRefusal(checkpoint, error)
+    : error;
+
+/** Judges the refusals of one projection. */
+export function createRefusalJudge({ log, logger, signal }: Pick<Projection, 'log' | 'logger' | 'signal'>) {
+  const endOfLog = createEndOfLog(log, END_LIMIT_MS);
+  let looks = 0;
+
+  return {
+    /** The checkpoint was accepted after all. */
+    accepted(): void {
+      looks = 0;
+    },
+
+    /** Resolves with what is certain; undefined, after a pause, where the checkpoint is to be looked at again. */
+    async judge({ checkpoint, cause }: CheckpointRefusal): Promise<RefusedCheckpoint | undefined> {
+      const end = await endOfLog.latest();
+      looks += 1;
+      if (!canBePosition(checkpoint) || looks >= LOOKS) return { checkpoint, end };
+      const again = { err: cause, checkpoint, end, looks_left: LOOKS - looks, look_in_ms: LOOK_MS };
+      if (looks === 1) logger.warn(again, 'The log refuses the checkpoint of the read models; it is looked at again');
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { TurnlogError } from '../errors.ts';
+import type { Position } from '../ports/eventStore.ts';
+
+/** Places in a log are signed 64-bit numbers in every store; EventStoreDB's word for "the end" lies beyond them. */
+const LAST_PLACE = 2n ** 63n - 1n;
+
+/**
+ * False for what can be the place of nothing in any log, whatever its adapter: one of our positions is a number,
+ * or two.
+ */
+export function canBePosition(text: string): boolean {
+  return /^\d{1,20}(?:\/\d{1,20})?$/.test(text) && text.split('/').every((part) => BigInt(part) <= LAST_PLACE);
+}
+
+const ending = (end: Position | undefined): string => (end === undefined ? 'is empty' : `ends at ${end}`);
+
+const ADVICE = 'take one that was printed for this log, or begin without one';
+
+/** `position_invalid` for a text that is not of this log's form. */
+export const notAPosition = (position: string, end: Position | undefined): TurnlogError =>
+  new TurnlogError('position_invalid', `${position} is no position of this log, which ${ending(end)}: ${ADVICE}.`);
+
+/** `position_invalid` for a place that the log does not have (yet). */
+export const beyondTheEnd = (position: Position, end: Position | undefined): TurnlogError =>
+  new TurnlogError(
+    'position_invalid',
+    `The position ${position} lies beyond the end of the log, which ${ending(end)}: ${ADVICE}.`,
+  );
+
+/**
+ * Errors: `position_invalid` when the text can be no position of any log; whether it is one of this log, its store
+ * says.
+ */
+export function requirePosition(position: Position | undefined, end?: Position): void {
+  if (position !== undefined && !canBePosition(position)) throw notAPosition(position, end);
+}
