@@ -10,8 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
-import type { EventStore } from '../../shared/ports/eventStore.ts';
-import { newEvents, newStream } from '../contracts/eventStore/support.ts';
+import type { EncodedEvent, EventStore } from '../../shared/ports/eventStore.ts';
 import { startEventStoreDbProcess } from '../support/eventStoreDbProcess.ts';
 import { openLog } from '../support/eventstoredb-node/log.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
@@ -31,6 +30,10 @@ const { values } = parseArgs({ options: { baseline: { type: 'string' }, events: 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const adapterIn = async (checkout: string): Promise<Open> =>
   ((await import(pathToFileURL(join(resolve(checkout), 'infra/eventstoredb/eventStore.ts')).href)) as { openEventStoreDb: Open }).openEventStoreDb;
+
+const newStream = (): string => `session-session_${crypto.randomUUID()}`;
+const newEvents = (count: number): EncodedEvent[] =>
+  Array.from({ length: count }, () => ({ id: crypto.randomUUID(), type: 'happened', data: JSON.stringify({ text: 'x'.repeat(300) }), metadata: '{}' }));
 
 /** Past the wire: streams of 100 events each. */
 function fill(folder: string, stream: string, count: number): void {
