@@ -19,6 +19,8 @@ export const wireRelay = (config: Config, logger: Logger): Promise<Turnlog> =>
       relay,
       dataFolder: undefined,
       projection: undefined,
+      damaged: undefined,
+      closer: undefined,
       prepare: () => Promise.resolve(),
       sweep: () => Promise.resolve(),
     };
