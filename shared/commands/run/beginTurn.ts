@@ -106,7 +106,10 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: Prompt
       startedAt,
     };
   } catch (error) {
-    if (isTurnlogError(error, 'stream_conflict')) return void (await conflicts.lost(loaded.head.revision));
+    if (isTurnlogError(error, 'stream_conflict')) {
+      await conflicts.lost(loaded.head.revision);
+      return undefined;
+    }
     // It may have been written all the same, or be written yet.
     if (isTurnlogError(error, 'store_unavailable')) context.leftOpen.add(session_id, loaded.head.revision + 1);
     if (isTurnlogError(error, 'event_invalid')) throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', { cause: error });

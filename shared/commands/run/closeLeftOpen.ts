@@ -57,11 +57,12 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
     while (atWork.size < together && !signal.aborted) {
       const turn = leftOpen.take();
       if (!turn) return;
-      const closing = close(turn, signal).then(() => {
+      const closing = close(turn, signal);
+      atWork.add(closing);
+      void closing.finally(() => {
         atWork.delete(closing);
         if (together === TOGETHER) closeDue(signal);
       });
-      atWork.add(closing);
     }
   }
 

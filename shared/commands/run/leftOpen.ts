@@ -58,10 +58,10 @@ export function createLeftOpen(now: () => number = () => performance.now()): Lef
     },
     add(session_id, revision) {
       const known = entries.get(session_id);
-      if (known) return void Object.assign(known, { revision: Math.max(revision, known.revision), looks: 0, dueAt: now() });
       const [oldest] = entries.keys();
-      if (entries.size >= MOST_SESSIONS && oldest !== undefined) entries.delete(oldest);
-      entries.set(session_id, { session_id, revision, looks: 0, dueAt: now(), taken: false });
+      if (!known && entries.size >= MOST_SESSIONS && oldest !== undefined) entries.delete(oldest);
+      const entry = known ?? { session_id, revision, taken: false };
+      entries.set(session_id, Object.assign(entry, { revision: Math.max(revision, entry.revision), looks: 0, dueAt: now() }));
     },
     take() {
       const at = now();
@@ -77,9 +77,12 @@ export function createLeftOpen(now: () => number = () => performance.now()): Lef
     lookAgain(turn) {
       const entry = entries.get(turn.session_id);
       const pause = LOOK_AGAIN_AFTER_MS[entry?.looks ?? 0];
-      if (!entry || pause === undefined) return void entries.delete(turn.session_id);
-      entry.looks += 1;
-      giveBack(turn, pause);
+      if (entry && pause !== undefined) {
+        entry.looks += 1;
+        giveBack(turn, pause);
+      } else {
+        entries.delete(turn.session_id);
+      }
     },
   };
 }

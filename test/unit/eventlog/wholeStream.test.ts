@@ -89,25 +89,27 @@ function flawInPages(events: readonly StoredEvent[], direction: ReadOptions['dir
     from = next;
   }
 }
-const direction = fc.constantFrom<ReadOptions['direction']>('forwards', 'backwards');
-const limit = fc.integer({ min: 1, max: 20 });
+const reading = fc.record({
+  direction: fc.constantFrom<ReadOptions['direction']>('forwards', 'backwards'),
+  limit: fc.integer({ min: 1, max: 20 }),
+});
 
 test('any beginning of a stream is whole, in pages of any size and direction', () => {
   fc.assert(
-    fc.property(turns, fc.nat(), direction, limit, (count, cut, way, size) => {
+    fc.property(turns, fc.nat(), reading, (count, cut, { direction, limit }) => {
       const events = history(count);
-      expect(flawInPages(events.slice(0, 1 + (cut % events.length)), way, size)).toBeUndefined();
+      expect(flawInPages(events.slice(0, 1 + (cut % events.length)), direction, limit)).toBeUndefined();
     }),
   );
 });
 
 test('any event that is taken out before the last, and any that is foreign, is found at its revision', () => {
   fc.assert(
-    fc.property(turns, fc.nat(), fc.boolean(), direction, limit, (count, pick, removed, way, size) => {
+    fc.property(turns, fc.nat(), fc.boolean(), reading, (count, pick, removed, { direction, limit }) => {
       const events = history(count);
       const at = pick % (removed ? events.length - 1 : events.length);
       const damaged = removed ? events.toSpliced(at, 1) : events.with(at, foreign(events[at]!));
-      expect(flawInPages(damaged, way, size)?.revision).toBe(at);
+      expect(flawInPages(damaged, direction, limit)?.revision).toBe(at);
     }),
   );
 });
