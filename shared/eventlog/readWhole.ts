@@ -1,7 +1,7 @@
 import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
-import { checkPage, damageOf, streamDamaged, type Flaw, type KnownEvent, type StreamDamage } from './wholeStream.ts';
+import { checkPage, damageOf, reasonOf, streamDamaged, type Flaw, type KnownEvent, type StreamDamage } from './wholeStream.ts';
 
 /** Where streams are read, and where damaged ones are noted. */
 export interface StreamSource {
@@ -38,8 +38,7 @@ export const foundDamaged = async (source: StreamSource, stream: string, flaw: F
  * stream were deleted or are hidden. `path` is that of streamDamaged. Errors: `store_unavailable`.
  */
 export async function asDamage(source: StreamSource, stream: string, error: TurnlogError, path?: string): Promise<TurnlogError> {
-  const reason = error.message.replace(/\.$/, '');
-  const damage = damageOf(error) ?? (await noteDamage(source, stream, { reason, revision: undefined }));
+  const damage = damageOf(error) ?? (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
   source.damaged.note(damage);
   return streamDamaged(damage, path);
 }

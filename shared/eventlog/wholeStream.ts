@@ -16,7 +16,7 @@ export interface KnownEvent {
   event: DomainEvent;
 }
 
-/** Why a stream is not whole, in words that follow "it is not whole:", and the revision at which that shows. */
+/** Why a stream is not whole, in words that follow "it is damaged:", and the revision at which that shows. */
 export interface Flaw {
   reason: string;
   /** Undefined where only the store knows it. */
@@ -81,6 +81,12 @@ export function checkPage({ events, direction, from, limit }: StreamPage): Known
   return events.length < limit && due >= 0 ? missing(0, due + 1) : known.toReversed();
 }
 
+const damagedBecause = (stream: string): string => `The stream ${stream} is damaged: `;
+
+/** Why a store says that a stream is damaged, in words that follow those that begin every such message. */
+export const reasonOf = (stream: string, { message }: TurnlogError): string =>
+  message.replace(damagedBecause(stream), '').replace(/\.$/, '');
+
 /**
  * `stream_damaged`, whose message and details name the stream and what was found of it; the damage itself is the cause.
  * `path` says where the client named the stream: `path`, or a JSON pointer into its body.
@@ -88,7 +94,7 @@ export function checkPage({ events, direction, from, limit }: StreamPage): Known
 export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError {
   const { stream, reason, first_revision: first, last_revision: last } = damage;
   const found = first === null || last === null ? 'no event of it was found' : `revisions ${first} to ${last} were found`;
-  const message = `The stream ${stream} is not whole: ${reason}; ${found}.`;
+  const message = `${damagedBecause(stream)}${reason}; ${found}.`;
   return new TurnlogError('stream_damaged', message, { details: { stream: { message, path } }, cause: damage });
 }
 

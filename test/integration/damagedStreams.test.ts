@@ -166,7 +166,7 @@ test('a key can be neither issued nor revoked in an account whose stream is dama
     for (let key = 0; key < 3; key += 1) await issueKey(operator, actor, grant);
     await converse(service, 1);
     const mend = removeEvents(stream, 'revision = 2');
-    const message = `The stream ${stream} is not whole: revision 2 is missing; revisions 0 to 3 were found.`;
+    const message = `The stream ${stream} is damaged: revision 2 is missing; revisions 0 to 3 were found.`;
     await expect(issueKey(operator, actor, grant)).rejects.toMatchObject({ code: 'stream_damaged', message });
     mend();
     await issueKey(operator, actor, grant);

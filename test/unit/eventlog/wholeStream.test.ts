@@ -71,7 +71,7 @@ test('a page from a revision on begins there, and a page backwards that ends ear
 test('the error names the stream, what was found of it, and where the client named it', () => {
   const damage = { stream: 'session-session_1', reason: 'it begins at revision 5', revision: 0, first_revision: 5, last_revision: 6 };
   const error = streamDamaged(damage, '/session_id');
-  const message = 'The stream session-session_1 is not whole: it begins at revision 5; revisions 5 to 6 were found.';
+  const message = 'The stream session-session_1 is damaged: it begins at revision 5; revisions 5 to 6 were found.';
   expect(error).toMatchObject({ code: 'stream_damaged', retriable: false, message, details: { stream: { message, path: '/session_id' } } });
   expect(damageOf(error)).toEqual(damage);
   expect(streamDamaged({ ...damage, first_revision: null, last_revision: null }).message).toContain('no event of it was found');
