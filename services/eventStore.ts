@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { openSqliteEventStore } from '../infra/sqlite/eventStore.ts';
 import { openSqliteEventLog } from '../infra/sqlite/eventStoreLog.ts';
 import { sha256 } from '../shared/eventlog/hashChain.ts';
+import type { ProjectorLogger } from './projector/runProjection.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { EventLog, EventStore } from '../shared/ports/eventStore.ts';
 
@@ -13,9 +14,9 @@ export interface Place {
 }
 
 /** The client of EventStoreDB is large: it is loaded only where one is configured. */
-async function openCluster(connectionString: string, logger: Logger | undefined): Promise<EventStore> {
+async function openCluster(connectionString: string, logger: Pick<ProjectorLogger, 'warn'>): Promise<EventStore> {
   const { openEventStoreDb } = await import('../infra/eventstoredb/eventStore.ts');
-  return openEventStoreDb({ connectionString, ...(logger ? { logger } : {}) });
+  return openEventStoreDb({ connectionString, logger });
 }
 
 /** The configured event store. Errors: those of its adapter. */
@@ -23,8 +24,8 @@ export const openEventStore = ({ dataFolder, eventStoreDbUrl }: Place, logger: L
   eventStoreDbUrl === undefined ? openSqliteEventStore({ folder: dataFolder }) : openCluster(eventStoreDbUrl, logger);
 
 /** The same for a thread that only reads. */
-export const openEventLog = async ({ dataFolder, eventStoreDbUrl }: Place): Promise<EventLog> =>
-  eventStoreDbUrl === undefined ? openSqliteEventLog({ folder: dataFolder }) : openCluster(eventStoreDbUrl, undefined);
+export const openEventLog = async ({ dataFolder, eventStoreDbUrl }: Place, logger: ProjectorLogger): Promise<EventLog> =>
+  eventStoreDbUrl === undefined ? openSqliteEventLog({ folder: dataFolder }) : openCluster(eventStoreDbUrl, logger);
 
 /**
  * The folder of the read models of this log. A checkpoint means nothing in another log, so those of a cluster have a folder

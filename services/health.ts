@@ -1,7 +1,5 @@
-import type { EventStore } from '../shared/ports/eventStore.ts';
 import type { Health } from '../shared/queries/health.ts';
 import type { Availability } from './api/context.ts';
-import { settlesWithin } from './settlesWithin.ts';
 import type { Turnlog } from './turnlog.ts';
 
 const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
@@ -9,16 +7,13 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   stopping: 'The service is shutting down.',
 };
 
-const STORE_LIMIT_MS = 1_000;
-
-/** Whether the event store answers in time. */
-const storeAnswers = (store: EventStore): Promise<boolean> => settlesWithin(store.head(), STORE_LIMIT_MS).catch(() => false);
-
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
 export async function checkHealth({ store, api, damaged, projection, projector, relay }: Turnlog, availability: Availability): Promise<Health> {
   const runs = api && { runs_in_flight: api.inFlight.count() };
+  const trouble = store.trouble();
+  if (availability === 'starting' && trouble !== undefined) return { ready: false, reason: `The service is starting and waits. ${trouble}`, ...runs };
   if (availability !== 'up') return { ready: false, reason: REASONS[availability], ...runs };
   const readModels = projection && { projection: await projection() };
-  if (!(await storeAnswers(store))) return { ready: false, reason: 'The event store does not answer.', ...readModels, ...runs };
+  if (trouble !== undefined) return { ready: false, reason: trouble, ...readModels, ...runs };
   return { ready: true, ...readModels, ...runs, damaged_streams: damaged?.list() ?? [], ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
 }

@@ -1,7 +1,7 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import type { AppendResult, EventStore } from '../../shared/ports/eventStore.ts';
-import { createAppendStream, type Answer, type Append } from './appendStream.ts';
-import type { Connection, Connections } from './connection.ts';
+import { createAppendStream, type Append, type AppendTo } from './appendStream.ts';
+import type { Connection, Connections } from './connections.ts';
 import type { KnownEvents } from './knownEvents.ts';
 import { requireWritable } from './limits.ts';
 import { eventPosition } from './positions.ts';
@@ -11,6 +11,8 @@ import type { Retrying } from './retry.ts';
 const NEIGHBOURHOOD = 16;
 
 interface Dependencies {
+  /** How long an append is tried, in milliseconds. */
+  deadlineMs: number;
   connections: Connections;
   retrying: Retrying;
   known: KnownEvents;
@@ -20,11 +22,11 @@ interface Dependencies {
 const reused = (): TurnlogError => new TurnlogError('event_id_reused', 'An event with the same id is in the log at another place.');
 
 /** Appends as the port has it, over a server that may have written what it never answered. */
-export function createAppend({ connections, retrying, known, readStream }: Dependencies): EventStore['append'] {
-  const streams = new WeakMap<Connection, (append: Append) => Promise<Answer>>();
+export function createAppend({ deadlineMs, connections, retrying, known, readStream }: Dependencies): EventStore['append'] {
+  const streams = new WeakMap<Connection, AppendTo>();
 
-  function appendStream(connection: Connection): (append: Append) => Promise<Answer> {
-    const stream = streams.get(connection) ?? createAppendStream(connection, connections.requiresLeader);
+  function appendStream(connection: Connection): AppendTo {
+    const stream = streams.get(connection) ?? createAppendStream(connection, { requiresLeader: connections.requiresLeader, deadlineMs });
     streams.set(connection, stream);
     return stream;
   }
@@ -53,7 +55,7 @@ export function createAppend({ connections, retrying, known, readStream }: Depen
     const first = expected === 'no_stream' ? 0 : expected + 1;
     if (known.standElsewhere(stream, first, events)) throw reused();
     const append = { stream, expected, events };
-    const answer = await retrying(({ connection }) => appendStream(connection)(append));
+    const answer = await retrying(`append to ${stream} ($w)`, ({ connection, signal }) => appendStream(connection)(append, signal));
     if (answer.kind === 'conflict') return afterConflict(append, first);
     if (answer.kind === 'refused') throw new TurnlogError('event_invalid', `EventStoreDB refuses the events: ${answer.reason}.`);
     known.note(events.map(({ id }, index) => ({ id, stream, revision: first + index })));

@@ -1,9 +1,9 @@
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EncodedEvent, ExpectedRevision } from '../../shared/ports/eventStore.ts';
-import { openAppendCall, type AppendCall } from './clientInternals.ts';
-import type { Connection } from './connection.ts';
-import { AccessDenied } from './serverErrors.ts';
+import type { AppendCall } from './clientInternals.ts';
+import type { Connection } from './connections.ts';
+import { AccessDenied, NotReady } from './serverErrors.ts';
 
 export interface Append {
   stream: string;
@@ -24,6 +24,7 @@ const KNOWN_OUTCOMES: Readonly<Record<string, Answer['kind']>> = {
   'event_store.client.WrongExpectedVersion': 'conflict',
   'event_store.client.StreamDeleted': 'conflict',
   'event_store.client.MaximumAppendSizeExceeded': 'refused',
+  'event_store.client.MaximumAppendEventSizeExceeded': 'refused',
   'event_store.client.BadRequest': 'refused',
 };
 
@@ -57,61 +58,118 @@ function answer(response: streamsPb.BatchAppendResp): Answer {
   const kind = KNOWN_OUTCOMES[name];
   if (kind === 'conflict') return { kind };
   if (kind === 'refused') return { kind, reason: error?.getMessage() ?? '' };
+  if (/Server Is Not Ready/i.test(error?.getMessage() ?? '')) throw new NotReady('the server is not ready');
   throw new Error(`the outcome of the append is unknown: ${name} ${error?.getMessage() ?? ''}`);
 }
+
+/** Sends an append and waits for its answer, until the signal aborts. */
+export type AppendTo = (append: Append, signal: AbortSignal) => Promise<Answer>;
+
+/**
+ * An append that a living server has not answered for so long is sent once more beside the first, which goes on waiting:
+ * the answer may have been lost. Not earlier, because a server answers an append that is sent again while it is at work on it
+ * with a Timeout, after 2 to 3 s or at once. In milliseconds; less where the deadline leaves no time for that.
+ */
+const AGAIN_MS = 4_000;
+const AGAIN_PER_DEADLINE = 0.4;
 
 interface Pending {
   resolve: (answer: Answer) => void;
   reject: (error: unknown) => void;
+  /** How many copies of it wait for an answer. */
+  copies: number;
+}
+
+interface OpenCall {
+  call: Promise<AppendCall>;
+  /** By correlation id; every copy of an append has one of its own. */
+  pending: Map<string, Pending>;
+  /** When something came on it last, or it was last at rest, by `performance.now`. */
+  heardAt: number;
+}
+
+interface Options {
+  requiresLeader: boolean;
+  deadlineMs: number;
 }
 
 /**
  * The appends of one connection: pipelined on one call, each answered on its own. Once an error ends the call the outcome of
- * all that were waiting is unknown: they reject, and the next append opens another call.
+ * all that were waiting is unknown: they reject, and the next append opens another call. So it does where a call has fallen
+ * silent although its node lives, as one that was open while the node had no quorum; what waits on that call goes on waiting.
  */
-export function createAppendStream({ client, lost, heard }: Connection, requiresLeader: boolean): (append: Append) => Promise<Answer> {
-  let open: { call: Promise<AppendCall>; pending: Map<string, Pending> } | undefined;
+export function createAppendStream({ client, lost, heard }: Connection, { requiresLeader, deadlineMs }: Options): AppendTo {
+  const againMs = Math.min(AGAIN_MS, deadlineMs * AGAIN_PER_DEADLINE);
+  let open: OpenCall | undefined;
 
-  function openCall(): NonNullable<typeof open> {
-    const pending = new Map<string, Pending>();
-    const stream = { call: openAppendCall({ client, requiresLeader, signal: lost }), pending };
+  function openCall(): OpenCall {
+    const stream: OpenCall = { call: client.append(requiresLeader), pending: new Map(), heardAt: performance.now() };
 
     function end(error: unknown): void {
       lost.removeEventListener('abort', abandon);
       if (open === stream) open = undefined;
-      for (const { reject } of pending.values()) reject(error);
-      pending.clear();
+      for (const { reject } of stream.pending.values()) reject(error);
+      stream.pending.clear();
     }
     function abandon(): void {
       end(lost.reason);
-      stream.call.then(
-        (call) => call.cancel(),
-        () => undefined,
-      );
+      cancel(stream);
     }
     function settle(response: streamsPb.BatchAppendResp): void {
       heard();
-      const id = response.getCorrelationId()?.getString() ?? '';
-      const waiting = pending.get(id);
-      pending.delete(id);
+      stream.heardAt = performance.now();
+      const waiting = stream.pending.get(response.getCorrelationId()?.getString() ?? '');
+      if (!waiting) return;
+      waiting.copies -= 1;
       try {
-        waiting?.resolve(answer(response));
+        waiting.resolve(answer(response));
       } catch (error) {
-        waiting?.reject(error);
+        // Another copy may still be answered with what happened.
+        if (waiting.copies === 0) waiting.reject(error);
       }
     }
 
-    lost.addEventListener('abort', abandon, { once: true });
+    if (lost.aborted) abandon();
+    else lost.addEventListener('abort', abandon, { once: true });
     stream.call.then((call) => call.on('data', settle).on('error', end).on('end', () => end(new Error('the server ended the call'))), end);
     return stream;
   }
 
-  return (append) =>
-    new Promise((resolve, reject) => {
-      const { call, pending } = (open ??= openCall());
-      const correlationId = crypto.randomUUID();
-      pending.set(correlationId, { resolve, reject });
-      // A failure to open the call has rejected everything that was pending already.
-      call.then((writable) => pending.has(correlationId) && writable.write(request(append, correlationId)), () => undefined);
-    });
+  function send(append: Append, waiting: Pending): () => void {
+    if (open && open.pending.size > 0 && performance.now() - open.heardAt >= againMs) open = undefined;
+    const stream = (open ??= openCall());
+    const correlationId = crypto.randomUUID();
+    if (stream.pending.size === 0) stream.heardAt = performance.now();
+    stream.pending.set(correlationId, waiting);
+    waiting.copies += 1;
+    // A failure to open the call has rejected everything that was pending already.
+    stream.call.then((call) => stream.pending.has(correlationId) && call.write(request(append, correlationId)), () => undefined);
+    return () => {
+      stream.pending.delete(correlationId);
+      if (stream !== open && stream.pending.size === 0) cancel(stream);
+    };
+  }
+
+  return async (append, signal) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const waiting: Pending = { resolve, reject, copies: 0 };
+    const late = (): void => reject(signal.reason);
+    const forget = [send(append, waiting)];
+    const again = setInterval(() => forget.push(send(append, waiting)), againMs);
+    signal.addEventListener('abort', late, { once: true });
+    try {
+      return await promise;
+    } finally {
+      clearInterval(again);
+      signal.removeEventListener('abort', late);
+      for (const forgetCopy of forget) forgetCopy();
+    }
+  };
+}
+
+function cancel({ call }: OpenCall): void {
+  call.then(
+    (opened) => opened.cancel(),
+    () => undefined,
+  );
 }

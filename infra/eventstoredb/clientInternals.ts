@@ -1,16 +1,24 @@
-import type { EventStoreDBClient } from '@eventstore/db-client';
+import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
+import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import { TurnlogError } from '../../shared/errors.ts';
 
 /**
- * The members of the client (6.2.1, protected) by which calls of our own run on its channel, with its credentials, its
- * discovery and its reconnection. Its public calls are not used, for two reasons:
- * appendToStream keeps the pending appends of all BatchAppend calls of the process in one map, so that an error of one call,
- * as at a change of the leader, fails those of every other, and an answer which then still arrives for one of them throws
- * inside an event handler, which ends the process; and reads hand out parsed JSON, which loses the letters of the text.
+ * The members of the client (6.2.1, protected) by which calls of our own run on its channel, with its credentials. Its own
+ * calls, its discovery and its reconnection are not used:
+ * - appendToStream keeps the pending appends of all BatchAppend calls of the process in one map, so that an error of one
+ *   call, as at a change of the leader, fails those of every other, and an answer which then still arrives for one of them
+ *   throws inside an event handler, which ends the process;
+ * - reads hand out parsed JSON, which loses the letters of the text;
+ * - `handleError`, which its calls run after an error, is awaited by nobody: where it waits for a discovery that fails, as
+ *   without a quorum, the process ends by an unhandled rejection; and it throws away the channel with its back-off;
+ * - the discovery asks only the first host of esdb+discover.
  */
 interface Internals {
-  GRPCStreamCreator<Call>(service: typeof streamsGrpc.StreamsClient, name: string, create: (service: StreamsService) => Call): () => Promise<Call>;
+  getGRPCClient<Service>(service: new (...args: never[]) => Service, name: string): Promise<Service>;
   callArguments(options: { requiresLeader: boolean }, call: { deadline: number }): [metadata: object, options: object];
   getChannel(): Promise<{ close(): void }>;
 }
@@ -18,6 +26,10 @@ interface Internals {
 interface StreamsService {
   batchAppend(metadata: object, options: object): AppendCall;
   read(request: ReadReq, metadata: object, options: object): ReadCall;
+}
+
+interface GossipService {
+  read(request: sharedPb.Empty, metadata: object, options: object, answer: (error: Error | null, info: ClusterInfo) => void): { cancel(): void };
 }
 
 interface ResponseCall<Response> {
@@ -39,48 +51,62 @@ export interface ReadCall extends ResponseCall<ReadResp> {
   readonly readableLength: number;
 }
 
-interface CallOptions {
-  client: EventStoreDBClient;
-  /** Whether only the leader may answer; another node then says who it is, and the client goes there. */
-  requiresLeader: boolean;
-  /** Ends the wait for a node to be found: a call that opens after that is cancelled. */
-  signal: AbortSignal;
+/** A client of one host, and of nothing else. */
+export interface HostClient {
+  append(requiresLeader: boolean): Promise<AppendCall>;
+  read(request: ReadReq, requiresLeader: boolean): Promise<ReadCall>;
+  /** What the node knows of its cluster. Rejects when the signal aborts. */
+  gossip(signal: AbortSignal): Promise<ClusterInfo>;
+  /** Cuts the connection; calls on it end. */
+  close(): void;
 }
 
-async function open<Call extends { cancel(): void }>(
-  { client, requiresLeader, signal }: CallOptions,
-  start: (service: StreamsService, ...args: [object, object]) => Call,
-): Promise<Call> {
-  const internals = client as unknown as Internals;
-  const create = internals.GRPCStreamCreator(streamsGrpc.StreamsClient, 'turnlog', (service) =>
-    start(service, ...internals.callArguments({ requiresLeader }, { deadline: Infinity })),
-  );
-  const opening = create();
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
+const streams = streamsGrpc.StreamsClient as unknown as new () => StreamsService;
+const gossip = gossipGrpc.GossipClient as unknown as new () => GossipService;
+
+/** A call may be cancelled before anybody listens to it; an error without a listener would end the process. */
+function guarded<Call extends Pick<ResponseCall<unknown>, 'cancel'> & { on(event: 'error', listener: () => void): unknown }>(call: Call): Call {
+  call.on('error', () => undefined);
+  return call;
+}
+
+/** Connects at the first call. Errors: `invalid_request` when an option of the connection string is not the client's. */
+export function openHostClient(connectionString: string): HostClient {
+  let client: EventStoreDBClient;
   try {
-    signal.throwIfAborted();
-    return await Promise.race([opening, aborted.promise]);
-  } catch (error) {
-    opening.then(
-      (call) => call.cancel(),
-      () => undefined,
-    );
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', abort);
+    client = eventstore.EventStoreDBClient.connectionString(connectionString);
+  } catch {
+    // The client's own message quotes the text, password included.
+    throw new TurnlogError('invalid_request', 'The URL of the event store has an option that its client does not take.');
   }
-}
-
-export const openAppendCall = (options: CallOptions): Promise<AppendCall> => open(options, (service, ...args) => service.batchAppend(...args));
-
-export const openReadCall = (options: CallOptions, request: ReadReq): Promise<ReadCall> => open(options, (service, ...args) => service.read(request, ...args));
-
-/** Lets go of the client's sockets, which its `dispose` leaves open. */
-export function closeChannel(client: EventStoreDBClient): void {
-  (client as unknown as Internals).getChannel().then(
-    (channel) => channel.close(),
-    () => undefined,
-  );
+  const internals = client as unknown as Internals;
+  const args = (requiresLeader: boolean): [object, object] => internals.callArguments({ requiresLeader }, { deadline: Infinity });
+  const service = (): Promise<StreamsService> => internals.getGRPCClient(streams, 'turnlog');
+  return {
+    append: async (requiresLeader) => guarded((await service()).batchAppend(...args(requiresLeader))),
+    read: async (request, requiresLeader) => guarded((await service()).read(request, ...args(requiresLeader))),
+    async gossip(signal) {
+      const asked = await internals.getGRPCClient(gossip, 'turnlog');
+      return new Promise((resolve, reject) => {
+        const settled = (error: Error | null, info: ClusterInfo): void => {
+          signal.removeEventListener('abort', abort);
+          if (error) reject(error);
+          else resolve(info);
+        };
+        const call = asked.read(new sharedPb.Empty(), ...args(false), settled);
+        function abort(): void {
+          reject(signal.reason as Error);
+          call.cancel();
+        }
+        if (signal.aborted) abort();
+        else signal.addEventListener('abort', abort, { once: true });
+      });
+    },
+    close() {
+      internals.getChannel().then(
+        (channel) => channel.close(),
+        () => undefined,
+      );
+    },
+  };
 }

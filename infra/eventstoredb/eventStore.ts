@@ -1,7 +1,7 @@
-import type { Logger } from '../../shared/logger.ts';
+import type { StoreLogger } from './logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { createAppend } from './append.ts';
-import { createConnections } from './connection.ts';
+import { createConnections } from './connections.ts';
 import { createKnownEvents } from './knownEvents.ts';
 import { createReads } from './read.ts';
 import { createRetrying } from './retry.ts';
@@ -10,7 +10,7 @@ import { createSubscribe } from './subscribe.ts';
 export interface EventStoreDbOptions {
   /** `esdb://` or `esdb+discover://`, with credentials, TLS and node preference. */
   connectionString: string;
-  logger?: Logger;
+  logger?: StoreLogger;
   /** How long an append or a read is tried before it fails with `store_unavailable`, in milliseconds; default 10 s. */
   deadlineMs?: number;
 }
@@ -20,17 +20,17 @@ export interface EventStoreDbOptions {
  * Errors: `invalid_request` when the text is not a connection string.
  */
 export async function openEventStoreDb({ connectionString, logger, deadlineMs = 10_000 }: EventStoreDbOptions): Promise<EventStore> {
-  const connections = createConnections(connectionString);
+  const connections = createConnections(connectionString, logger);
   const retrying = createRetrying(connections, deadlineMs);
   const known = createKnownEvents();
-  const { readStream, head } = createReads({ connections, retrying, known });
-  const append = createAppend({ connections, retrying, known, readStream });
+  const { readStream, head } = createReads({ deadlineMs, connections, retrying, known });
+  const append = createAppend({ deadlineMs, connections, retrying, known, readStream });
   const accepted = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
     await Promise.allSettled(accepted);
-    await connections.close();
+    connections.close();
   }
 
   return {
@@ -44,7 +44,7 @@ export async function openEventStoreDb({ connectionString, logger, deadlineMs = 
     readStream,
     subscribe: createSubscribe({ connections, known, deadlineMs, logger }),
     head,
-    trouble: () => undefined,
+    trouble: connections.trouble,
     close: () => (closing ??= close()),
   };
 }

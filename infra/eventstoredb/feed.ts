@@ -1,27 +1,28 @@
 import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
-import { openReadCall, type ReadCall } from './clientInternals.ts';
-import type { Connection } from './connection.ts';
-import { toPosition } from './positions.ts';
+import type { ReadCall } from './clientInternals.ts';
+import type { Connection } from './connections.ts';
+import { isPlace, toPosition } from './positions.ts';
 import { subscribeRequest } from './readRequests.ts';
-import { toStoredEvent } from './storedEvent.ts';
+import { canBeOurs, toStoredEvent } from './storedEvent.ts';
 
 /** One step of the log as a server tells it to a subscription. */
 export type Step =
   | { kind: 'event'; event: StoredEvent }
-  /** Everything up to here has been considered. */
-  | { kind: 'checkpoint'; position: Position }
-  /** From now on events come as they are written, until the consumer falls behind. */
-  | { kind: 'caught_up' }
-  | { kind: 'fell_behind' };
+  /** Everything up to here has been considered; undefined where the server names what can't be a place in a log. */
+  | { kind: 'checkpoint'; position: Position | undefined }
+  /** From now on events come as they are written. Nobody says when a consumer has fallen behind again. */
+  | { kind: 'caught_up' };
 
 /** One subscription. It is pulled: while nothing is taken no more comes over the wire, and the server waits. */
 export interface Feed {
   /** What has arrived and was not taken yet, one at a time. */
   take(): Step | undefined;
   isEmpty(): boolean;
-  /** Resolves when there is something to take, or after `timeoutMs`. Rejects once the subscription is over, with what ended it. */
-  arrival(timeoutMs?: number): Promise<void>;
+  /** True when as much has arrived as is kept: more is on its way, because the consumer is slower than the log. */
+  isFull(): boolean;
+  /** Resolves true when there is something to take, false after `timeoutMs`. Rejects once the subscription is over, with what ended it. */
+  arrival(timeoutMs: number): Promise<boolean>;
   stop(): void;
 }
 
@@ -34,18 +35,18 @@ interface FeedOptions {
   signal: AbortSignal;
 }
 
+/** Messages that gRPC holds for a reader before it stops taking more: the default of a stream of objects in Node.js. */
+const BUFFERED = 16;
+
 function toStep(response: ReadResp): Step | undefined {
   const recorded = response.getEvent()?.getEvent();
-  if (recorded) {
-    const event = toStoredEvent(recorded);
-    return event && { kind: 'event', event };
-  }
+  if (recorded) return canBeOurs(recorded) ? { kind: 'event', event: toStoredEvent(recorded) } : undefined;
   const checkpoint = response.getCheckpoint();
   if (checkpoint) {
-    return { kind: 'checkpoint', position: toPosition({ commit: BigInt(checkpoint.getCommitPosition()), prepare: BigInt(checkpoint.getPreparePosition()) }) };
+    const place = { commit: BigInt(checkpoint.getCommitPosition()), prepare: BigInt(checkpoint.getPreparePosition()) };
+    return { kind: 'checkpoint', position: isPlace(place) ? toPosition(place) : undefined };
   }
-  if (response.hasCaughtUp()) return { kind: 'caught_up' };
-  return response.hasFellBehind() ? { kind: 'fell_behind' } : undefined;
+  return response.hasCaughtUp() ? { kind: 'caught_up' } : undefined;
 }
 
 function createFeed(call: ReadCall, signal: AbortSignal, heard: () => void): Feed {
@@ -63,39 +64,42 @@ function createFeed(call: ReadCall, signal: AbortSignal, heard: () => void): Fee
     return undefined;
   }
 
-  const arrival = (timeoutMs?: number): Promise<void> =>
+  const arrival = (timeoutMs: number): Promise<boolean> =>
     new Promise((resolve, reject) => {
-      const timer = timeoutMs === undefined ? undefined : setTimeout(done, timeoutMs);
+      const timer = setTimeout(() => settle(false), timeoutMs);
       function release(): void {
         clearTimeout(timer);
-        call.off('readable', done);
+        call.off('readable', arrived);
         ended.removeEventListener('abort', fail);
       }
-      function done(): void {
+      function settle(arrives: boolean): void {
         release();
-        resolve();
+        resolve(arrives);
+      }
+      function arrived(): void {
+        settle(true);
       }
       function fail(): void {
         release();
         reject(ended.reason as Error);
       }
       if (ended.aborted) return fail();
-      if (call.readableLength > 0) return done();
+      if (call.readableLength > 0) return arrived();
       ended.addEventListener('abort', fail);
-      call.on('readable', done);
+      call.on('readable', arrived);
     });
 
-  return { take, arrival, isEmpty: () => call.readableLength === 0, stop: () => call.cancel() };
+  return { take, arrival, isEmpty: () => call.readableLength === 0, isFull: () => call.readableLength >= BUFFERED, stop: () => call.cancel() };
 }
 
 /** Subscribes to our streams. Rejects when the call can't be opened, or is not confirmed. */
 export async function openFeed({ client, lost, heard }: Connection, { after, requiresLeader, confirmationMs, signal }: FeedOptions): Promise<Feed> {
   const ended = AbortSignal.any([signal, lost]);
-  const call = await openReadCall({ client, requiresLeader, signal: ended }, subscribeRequest(after));
+  ended.throwIfAborted();
+  const call = await client.read(subscribeRequest(after), requiresLeader);
   const feed = createFeed(call, ended, heard);
   try {
-    await feed.arrival(confirmationMs);
-    if (feed.isEmpty()) throw new Error('the server does not confirm the subscription');
+    if (!(await feed.arrival(confirmationMs))) throw new Error('the server does not confirm the subscription');
     return feed;
   } catch (error) {
     feed.stop();

@@ -1,3 +1,4 @@
+import { TurnlogError } from '../../shared/errors.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 
 /** A place in EventStoreDB's transaction log. */
@@ -8,6 +9,15 @@ export interface LogPosition {
 
 /** Decimal digits of the largest 64-bit number: with all of them written out, text sorts as the numbers do. */
 const DIGITS = 20;
+const FORM = /^\d{20}\/\d{20}$/;
+
+/**
+ * The largest number that a log's place can be. What is larger says something else: EventStoreDB 24.2.0 to 24.10.4 end a
+ * catch-up that matched nothing with a checkpoint of 2^64-1 in both numbers (KDB-710), which as a start means "from now on".
+ */
+const LARGEST = 2n ** 63n - 1n;
+
+export const isPlace = ({ commit, prepare }: LogPosition): boolean => commit <= LARGEST && prepare <= LARGEST;
 
 export const toPosition = ({ commit, prepare }: LogPosition): Position =>
   `${String(commit).padStart(DIGITS, '0')}/${String(prepare).padStart(DIGITS, '0')}` as Position;
@@ -19,7 +29,14 @@ export const toPosition = ({ commit, prepare }: LogPosition): Position =>
  */
 export const eventPosition = (commit: bigint): Position => toPosition({ commit, prepare: commit });
 
+export const positionInvalid = (position: Position, why: string, cause?: unknown): TurnlogError =>
+  new TurnlogError('position_invalid', `The position ${position} is none of this event store's log: ${why}.`, { cause });
+
+/** Errors: `position_invalid` for a text that is no position of this adapter. */
 export function fromPosition(position: Position): LogPosition {
-  const [commit = '0', prepare = commit] = position.split('/');
-  return { commit: BigInt(commit), prepare: BigInt(prepare) };
+  if (!FORM.test(position)) throw positionInvalid(position, 'its form is two numbers of 20 digits with a slash between them');
+  const [commit, prepare] = position.split('/').map(BigInt) as [bigint, bigint];
+  const place = { commit, prepare };
+  if (!isPlace(place)) throw positionInvalid(position, 'it lies beyond the end of any log');
+  return place;
 }

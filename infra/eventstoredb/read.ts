@@ -1,75 +1,65 @@
-import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventStore, Position, ReadOptions, StoredEvent } from '../../shared/ports/eventStore.ts';
-import { openReadCall } from './clientInternals.ts';
-import type { Connections } from './connection.ts';
+import { collect, type Collected } from './collect.ts';
+import type { Connections } from './connections.ts';
+import { endOfLog, within } from './endOfLog.ts';
 import type { KnownEvents } from './knownEvents.ts';
-import { lastEventsRequest, readStreamRequest } from './readRequests.ts';
+import { readStreamRequest } from './readRequests.ts';
 import type { Attempt, Retrying } from './retry.ts';
 import { isStreamDeleted } from './serverErrors.ts';
 import { toStoredEvent } from './storedEvent.ts';
+import { streamEnded, streamHidden, truncationOf } from './streamLoss.ts';
 
-type Recorded = ReadResp.ReadEvent.RecordedEvent;
+/** The part of the deadline after which a read is begun anew, once: its call may have fallen silent, though the node lives. */
+const FIRST_TRY = 0.4;
 
 interface Dependencies {
+  deadlineMs: number;
   connections: Connections;
   retrying: Retrying;
   known: KnownEvents;
 }
 
-/** How many of the last events are fetched to find one that is ours. */
-const LAST_EVENTS = 16;
+/** True when a read of a stream that is there must find something. */
+const beginsAtAnEnd = ({ direction, from }: ReadOptions): boolean => (direction === 'backwards' ? from === undefined : (from ?? 0) === 0);
 
-/** Reads of one stream, and the end of the log. Errors: `store_unavailable`. */
-export function createReads({ connections, retrying, known }: Dependencies): Pick<EventStore, 'readStream' | 'head'> {
+/** Reads of one stream, and the end of the log. */
+export function createReads({ deadlineMs, connections, retrying, known }: Dependencies): Pick<EventStore, 'readStream' | 'head'> {
   const { requiresLeader } = connections;
 
-  async function collect(request: ReadReq, { connection: { client, lost }, heard }: Attempt): Promise<Recorded[]> {
-    const call = await openReadCall({ client, requiresLeader, signal: lost }, request);
-    const events: Recorded[] = [];
-    const cancel = () => call.cancel();
-    lost.addEventListener('abort', cancel, { once: true });
-    try {
-      await new Promise<void>((resolve, reject) => {
-        call.on('data', (response) => {
-          heard();
-          const event = response.getEvent()?.getEvent();
-          if (event) events.push(event);
-        });
-        call.on('error', reject);
-        call.on('end', resolve);
-      });
-    } catch (error) {
-      if (!isStreamDeleted(error)) throw error;
-    } finally {
-      lost.removeEventListener('abort', cancel);
-    }
-    return events;
+  const inTime = <Result>({ first, signal }: Attempt, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
+    first ? within(deadlineMs * FIRST_TRY, signal, call) : call(signal);
+
+  const page = (stream: string, options: ReadOptions): Promise<Collected> =>
+    retrying(`read ${stream} ($r)`, async (attempt) => {
+      const { client, heard } = attempt.connection;
+      try {
+        return await inTime(attempt, (signal) => collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }));
+      } catch (error) {
+        throw isStreamDeleted(error) ? streamEnded(stream) : error;
+      }
+    });
+
+  /** Nothing was found. Throws where that can't be: others have deleted the stream, or hidden all of it. */
+  async function requireAbsent(stream: string, options: ReadOptions, { notFound }: Collected): Promise<void> {
+    if (!notFound && beginsAtAnEnd(options)) throw streamHidden(stream);
+    if (!notFound) return;
+    const { events } = await page(`$$${stream}`, { direction: 'backwards', limit: 1 });
+    if (events[0] && truncationOf(events[0]) !== undefined) throw streamHidden(stream);
   }
 
   async function readStream(stream: string, options: ReadOptions): Promise<StoredEvent[]> {
-    const events: StoredEvent[] = [];
-    let next = options;
-    for (;;) {
-      const page = await retrying((attempt) => collect(readStreamRequest(stream, next), attempt));
-      events.push(...page.map(toStoredEvent).filter((event) => event !== undefined));
-      const last = page.at(-1);
-      // Events of others in the stream are left out; more of what was asked for may lie beyond them.
-      if (last === undefined || page.length < next.limit || events.length >= options.limit) break;
-      const from = Number(last.getStreamRevision()) + (options.direction === 'forwards' ? 1 : -1);
-      if (from < 0) break;
-      next = { ...options, from, limit: options.limit - events.length };
-    }
+    const found = await page(stream, options);
+    if (found.events.length === 0) await requireAbsent(stream, options, found);
+    const events = found.events.map(toStoredEvent);
     known.note(events);
     return events;
   }
 
-  async function head(): Promise<Position | undefined> {
-    for (let limit = LAST_EVENTS; ; limit *= 2) {
-      const page = await retrying((attempt) => collect(lastEventsRequest(limit), attempt));
-      const last = page.map(toStoredEvent).find((event) => event !== undefined);
-      if (last || page.length < limit) return last?.position;
-    }
-  }
+  const head = (): Promise<Position | undefined> =>
+    retrying('read $all ($r)', (attempt) => {
+      const { client, heard } = attempt.connection;
+      return inTime(attempt, (signal) => endOfLog(client, { requiresLeader, signal, heard }));
+    });
 
   return { readStream, head };
 }

@@ -1,10 +1,8 @@
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, ReadOptions } from '../../shared/ports/eventStore.ts';
+import { STREAM_PREFIXES } from '../../shared/eventlog/streams.ts';
 import { fromPosition } from './positions.ts';
-
-/** The streams that are ours in a log that others may write to as well. */
-const STREAM_PREFIXES = ['account-', 'agent-', 'session-'];
 
 /** A server looks through 32 records at a time; after so many times it tells a subscription how far it has come. */
 const CHECKPOINT_INTERVAL = 8;
@@ -19,7 +17,7 @@ const request = (options: streamsPb.ReadReq.Options): streamsPb.ReadReq =>
 
 const onlyOurs = (): streamsPb.ReadReq.Options.FilterOptions =>
   new Options.FilterOptions()
-    .setStreamIdentifier(new Options.FilterOptions.Expression().setPrefixList(STREAM_PREFIXES))
+    .setStreamIdentifier(new Options.FilterOptions.Expression().setPrefixList([...STREAM_PREFIXES]))
     .setCount(empty())
     .setCheckpointintervalmultiplier(CHECKPOINT_INTERVAL);
 
@@ -33,23 +31,33 @@ export function readStreamRequest(stream: string, { direction, from, limit }: Re
   return request(options.setCount(String(Math.min(limit, Number.MAX_SAFE_INTEGER))).setNoFilter(empty()));
 }
 
-/** The last events of our streams, newest first. */
-export const lastEventsRequest = (limit: number): streamsPb.ReadReq =>
+/** The last record of the log, whosever it is: what costs the same however long the log is. */
+export const lastRecordRequest = (): streamsPb.ReadReq =>
   request(
     new Options()
       .setAll(new Options.AllOptions().setEnd(empty()))
       .setReadDirection(Options.ReadDirection.BACKWARDS)
+      .setCount('1')
+      .setNoFilter(empty()),
+  );
+
+const from = (position: Position | undefined): streamsPb.ReadReq.Options.AllOptions => {
+  const start = new Options.AllOptions();
+  if (position === undefined) return start.setStart(empty());
+  const { commit, prepare } = fromPosition(position);
+  return start.setPosition(new Options.Position().setCommitPosition(String(commit)).setPreparePosition(String(prepare)));
+};
+
+/** Events of our streams from a position on, its own included. */
+export const readFromRequest = (position: Position | undefined, limit: number): streamsPb.ReadReq =>
+  request(
+    new Options()
+      .setAll(from(position))
+      .setReadDirection(Options.ReadDirection.FORWARDS)
       .setCount(String(limit))
       .setFilter(onlyOurs()),
   );
 
 /** A subscription to our streams, after a position or from the beginning. */
-export function subscribeRequest(after: Position | undefined): streamsPb.ReadReq {
-  const start = new Options.AllOptions();
-  if (after === undefined) start.setStart(empty());
-  else {
-    const { commit, prepare } = fromPosition(after);
-    start.setPosition(new Options.Position().setCommitPosition(String(commit)).setPreparePosition(String(prepare)));
-  }
-  return request(new Options().setAll(start).setSubscription(new Options.SubscriptionOptions()).setFilter(onlyOurs()));
-}
+export const subscribeRequest = (after: Position | undefined): streamsPb.ReadReq =>
+  request(new Options().setAll(from(after)).setSubscription(new Options.SubscriptionOptions()).setFilter(onlyOurs()));

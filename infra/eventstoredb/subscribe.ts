@@ -1,89 +1,61 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../../shared/logger.ts';
-import type { EventBatch, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
-import type { Connections } from './connection.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
+import type { StoreLogger } from './logger.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
+import { batches } from './batches.ts';
+import type { Connection, Connections } from './connections.ts';
 import { openFeed, type Feed } from './feed.ts';
 import type { KnownEvents } from './knownEvents.ts';
+import { createLogView, type LogView } from './logView.ts';
+import { fromPosition } from './positions.ts';
 import { backOff } from './retry.ts';
-
-/** While catching up a batch that is not full waits so long for more: full batches are what makes a rebuild fast. */
-const GATHER_MS = 10;
-
-interface BatchOptions {
-  batchSize: number;
-  /** Where the feed begins. */
-  position: Position | undefined;
-  known: KnownEvents;
-}
-
-/** Batches of one feed; ends only by throwing what ended the feed. */
-async function* batches(feed: Feed, { batchSize, position, known }: BatchOptions): AsyncGenerator<EventBatch, never> {
-  let live = false;
-  // An event that was acknowledged here may still be on its way: until it has come, nothing has caught up with it.
-  const caughtUp = (): boolean => live && feed.isEmpty() && (position ?? '') >= (known.lastWritten() ?? '');
-
-  for (;;) {
-    const events: StoredEvent[] = [];
-    const before = position;
-    let due = false;
-    while (events.length < batchSize) {
-      const step = feed.take();
-      if (step?.kind === 'event') {
-        events.push(step.event);
-        ({ position } = step.event);
-      } else if (step?.kind === 'checkpoint') {
-        // A checkpoint may lie before the last event.
-        if (position === undefined || step.position > position) ({ position } = step);
-      } else if (step) {
-        live = step.kind === 'caught_up';
-        due = live;
-      } else if (events.length > 0 && !live) {
-        await feed.arrival(GATHER_MS);
-        if (feed.isEmpty()) break;
-      } else if (events.length > 0 || position !== before || (due && caughtUp())) {
-        break;
-      } else {
-        await feed.arrival();
-      }
-    }
-    yield { events, position, caughtUp: caughtUp() };
-  }
-}
+import { saidBy } from './serverErrors.ts';
 
 interface Dependencies {
   connections: Connections;
   known: KnownEvents;
   /** How long nothing may be heard when a subscription is opened, in milliseconds. */
   deadlineMs: number;
-  logger: Logger | undefined;
+  logger: StoreLogger | undefined;
 }
 
-/** Subscriptions that outlive their connection: they go on after the last position that was handed out, until aborted. */
+/**
+ * Subscriptions that outlive their connection: they go on after the last position that was handed out, until aborted. Where
+ * they begin is checked each time, because a server takes a position beyond the end of its log for "from now on", or waits.
+ */
 export function createSubscribe({ connections, known, deadlineMs, logger }: Dependencies): EventStore['subscribe'] {
   const { requiresLeader, closed } = connections;
 
   return async function* subscribe({ after, batchSize, signal }) {
     let position = after;
+    if (position !== undefined) fromPosition(position);
+    const over = AbortSignal.any([signal, closed]);
     for (let failures = 0; !signal.aborted; failures += 1) {
-      const connection = connections.current();
+      let connection: Connection | undefined;
+      let view: LogView | undefined;
       let feed: Feed | undefined;
       try {
-        feed = await openFeed(connection, { after: position, requiresLeader, confirmationMs: deadlineMs, signal: AbortSignal.any([signal, closed]) });
-        for await (const batch of batches(feed, { batchSize, position, known })) {
+        connection = await connections.current(over);
+        view = createLogView({ connection, requiresLeader, signal: AbortSignal.any([over, connection.lost]), logger });
+        if (position !== undefined) await view.requireWithin(position);
+        feed = await openFeed(connection, { after: position, requiresLeader, confirmationMs: deadlineMs, signal: over });
+        for await (const batch of batches(feed, { batchSize, position, known, view })) {
           ({ position } = batch);
           failures = 0;
           yield batch;
           if (signal.aborted) return;
         }
-      } catch (error) {
+      } catch (thrown) {
         if (signal.aborted) return;
         if (closed.aborted) throw closed.reason;
-        if (connection.silentMs() >= deadlineMs) connections.replace(connection);
-        logger?.warn({ err: error, after: position }, 'the subscription to the event store broke off; resuming');
+        const error: unknown = view && position !== undefined ? await view.explain(position, thrown).catch(() => thrown) : thrown;
+        if (isTurnlogError(error, 'position_invalid')) throw error;
+        if (connection) connections.failed(connection, error);
+        logger?.warn({ after: position, reason: saidBy(error) }, 'the subscription to the event store broke off; resuming');
       } finally {
         feed?.stop();
       }
-      await delay(backOff(failures), undefined, { signal }).catch(() => undefined);
+      await delay(backOff(failures), undefined, { signal: over }).catch(() => undefined);
     }
   };
 }

@@ -36,8 +36,14 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
     readStream: async (stream, options) => reader.readStream(stream, options),
     subscribe,
     head: async () => reader.head(),
-    // A file does not go away by itself: what is wrong with it is told by the call that meets it.
-    trouble: () => undefined,
+    trouble() {
+      try {
+        reader.head();
+        return undefined;
+      } catch (error) {
+        return `The event log ${file} can't be read: ${error instanceof Error ? error.message : String(error)}`;
+      }
+    },
     async close() {
       reader.close();
       news?.close();

@@ -22,11 +22,12 @@ const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string
 const closing = new AbortController();
 port.once('message', () => closing.abort());
 
-const log = await openEventLog(place);
+const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
+const log = await openEventLog(place, logger);
 await followGenerations({
   log,
   signal: closing.signal,
-  logger: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') },
+  logger,
   generations: {
     async open(atLeast) {
       const store = await openSqliteProjectionStore({ folder, atLeast });

@@ -1,6 +1,18 @@
-export const accountStream = (accountId: string): string => `account-${accountId}`;
-export const agentStream = (agentId: string): string => `agent-${agentId}`;
-export const sessionStream = (sessionId: string): string => `session-${sessionId}`;
+/** The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by streams takes them from here. */
+export const STREAM_KINDS = ['account', 'agent', 'session'] as const;
+type StreamKind = (typeof STREAM_KINDS)[number];
+
+const streamOf =
+  (kind: StreamKind) =>
+  (id: string): string =>
+    `${kind}-${id}`;
+
+export const accountStream = streamOf('account');
+export const agentStream = streamOf('agent');
+export const sessionStream = streamOf('session');
+
+/** What the names of our streams begin with, in a log that others may write to as well. */
+export const STREAM_PREFIXES: readonly string[] = STREAM_KINDS.map((kind) => `${kind}-`);
 
 /** The id that a stream's name carries: everything after the first dash. */
 export const streamId = (stream: string): string => stream.slice(stream.indexOf('-') + 1);

@@ -1,7 +1,7 @@
 import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
-import type { EventStore } from '../../shared/ports/eventStore.ts';
+import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { follow, idsOf, newEvent, newEvents, newStream, onlyOf, readAll, refusedWith, untilAnswered } from '../contracts/eventStore/support.ts';
 import { openOnNode, type NodeAndStore } from '../support/eventStoreDbFixture.ts';
 
@@ -53,27 +53,46 @@ describe('the event store in EventStoreDB', () => {
   });
 
   describe('a log that others write to as well', () => {
-    test('leaves out what is not ours, and still returns as many events as were asked for', async () => {
+    test('shows what others wrote into a stream of ours, and leaves it out of a subscription', async () => {
       const stream = newStream();
-      const events = newEvents(4);
-      await store.append(stream, 'no_stream', events.slice(0, 2));
+      const events = newEvents(2);
+      await store.append(stream, 'no_stream', events.slice(0, 1));
       await other.appendToStream(stream, eventstore.binaryEvent({ type: 'Image', data: new Uint8Array([1, 2, 3]) }));
-      await store.append(stream, 2, events.slice(2));
-      expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
-      expect(idsOf(await store.readStream(stream, { direction: 'forwards', limit: 3 }))).toEqual(idsOf(events.slice(0, 3)));
-      expect(idsOf(await store.readStream(stream, { direction: 'backwards', limit: 3 }))).toEqual(idsOf(events.slice(1).toReversed()));
+      await store.append(stream, 1, events.slice(1));
+      expect((await readAll(store, stream)).map(({ type, revision }) => [revision, type])).toEqual([
+        [0, events[0]?.type],
+        [1, 'Image'],
+        [2, events[1]?.type],
+      ]);
+      const subscription = follow(store, undefined);
+      const batches = await subscription.until((found) => found.length === 2);
+      subscription.stop();
+      expect(idsOf(batches.flatMap((batch) => batch.events))).toEqual(idsOf(events));
     });
 
-    test('takes the last event of our streams as the head', async () => {
+    test('takes the end of the log as the head, whosever the last event is, and lets a subscription reach it', async () => {
       const { position } = await store.append(newStream(), 'no_stream', newEvents(1));
-      await other.appendToStream('bank-1', Array.from({ length: 100 }, () => foreign()));
-      await other.appendToStream(newStream(), Array.from({ length: 20 }, () => eventstore.binaryEvent({ type: 'Image', data: new Uint8Array([1]) })));
       expect(await store.head()).toBe(position);
+      const subscription = follow(store, position);
+      await subscription.until((_, batch) => batch.caughtUp);
+      await other.appendToStream('bank-1', Array.from({ length: 10 }, () => foreign()));
+      const head = await store.head();
+      expect((head ?? '') > position).toBe(true);
+      const batches = await subscription.until((_, batch) => batch.position === head);
+      expect(batches.flatMap((batch) => batch.events)).toEqual([]);
+      expect(batches.at(-1)?.caughtUp).toBe(true);
+      subscription.stop();
     });
 
-    test('has no head while no event is ours', async () => {
-      await other.appendToStream('bank-1', foreign());
-      expect(await store.head()).toBeUndefined();
+    test.each([
+      ['no position at all', 'zzz', /its form is/],
+      ['beyond the end of the log', '00000000000999999999/00000000000999999999', /beyond the log's end/],
+      ['what 24.10.0 calls the end', '18446744073709551615/18446744073709551615', /beyond the end of any log/],
+    ])('refuses to follow from %s', async (_, after, message) => {
+      await store.append(newStream(), 'no_stream', newEvents(1));
+      const refused = follow(store, after as Position).next();
+      await refusedWith('position_invalid', refused);
+      await expect(refused).rejects.toThrow(message);
     });
 
     test('tells a subscription how far the log has been looked through, so that a restart does not do it again', async () => {
@@ -94,12 +113,20 @@ describe('the event store in EventStoreDB', () => {
       expect(onlyOf([stream], rest)).toEqual(await readAll(store, stream));
     });
 
-    test('reports a stream that was ended for ever as a conflict, and as empty', async () => {
+    test.each(['tombstoneStream', 'deleteStream'] as const)('says of a stream on which others called %s that it is damaged', async (remove) => {
+      const stream = newStream();
+      await store.append(stream, 'no_stream', newEvents(1));
+      await other[remove](stream);
+      await refusedWith('stream_damaged', readAll(store, stream));
+      await refusedWith('stream_damaged', store.readStream(stream, { direction: 'backwards', limit: 1 }));
+      expect(await readAll(store, newStream())).toEqual([]);
+    });
+
+    test('reports a stream that was ended for ever as damaged to who appends', async () => {
       const stream = newStream();
       await store.append(stream, 'no_stream', newEvents(1));
       await other.tombstoneStream(stream);
-      await refusedWith('stream_conflict', store.append(stream, 0, newEvents(1)));
-      expect(await readAll(store, stream)).toEqual([]);
+      await refusedWith('stream_damaged', store.append(stream, 0, newEvents(1)));
     });
 
     test('finds an id that another process used near the place of a conflict', async () => {

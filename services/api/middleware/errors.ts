@@ -26,7 +26,9 @@ export const answerErrors =
     } catch (thrown) {
       error = publicError(thrown);
       const { status } = ERROR_ANSWERS[error.code];
-      if (status >= 500) logger[status === 500 ? 'error' : 'warn']({ err: error.cause ?? error, code: error.code, request_id, method: ctx.method, path: ctx.path }, 'a request failed');
+      // What a probe is told stands in the log already, once, where it began.
+      const isProbe = ctx.path.startsWith('/health/') && status !== 500;
+      if (status >= 500 && !isProbe) logger[status === 500 ? 'error' : 'warn']({ err: error.cause ?? error, code: error.code, request_id, method: ctx.method, path: ctx.path }, 'a request failed');
     }
     if (error.retryAfterSeconds !== undefined) ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));
     sendJson(ctx, ERROR_ANSWERS[error.code].status, jsonText(failureEnvelope(error, request_id), wantsPretty(ctx)));

@@ -1,0 +1,63 @@
+import type { EventBatch, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
+import type { Feed } from './feed.ts';
+import type { KnownEvents } from './knownEvents.ts';
+import type { LogView } from './logView.ts';
+
+/** While more is on its way, a batch that is not full waits so long for the next message: full batches make a rebuild fast. */
+const GATHER_MS = 10;
+/** The most that a batch waits in all: while catching up, and live, where a slow consumer finds a backlog. */
+const LONGEST_GATHER_MS = { catchingUp: 250, live: 50 };
+const LIVE_GATHER_MS = 2;
+/** After so long without a message the log itself is looked at. */
+const QUIET_MS = 1_000;
+
+interface BatchOptions {
+  batchSize: number;
+  /** Where the feed begins. */
+  position: Position | undefined;
+  known: KnownEvents;
+  view: LogView;
+}
+
+/** Batches of one feed; ends only by throwing what ended the feed. */
+export async function* batches(feed: Feed, { batchSize, position, known, view }: BatchOptions): AsyncGenerator<EventBatch, never> {
+  let live = false;
+  // An event that was acknowledged here may still be on its way: until it has come, nothing has caught up with it.
+  const caughtUp = (): boolean => live && feed.isEmpty() && (position ?? '') >= (known.lastWritten() ?? '');
+
+  /** Waits for more while more is on its way. Resolves false when the batch should go out as it is. */
+  async function gathers(begun: number, backlog: boolean): Promise<boolean> {
+    if (live && !backlog) return false;
+    const left = begun + (live ? LONGEST_GATHER_MS.live : LONGEST_GATHER_MS.catchingUp) - performance.now();
+    return left > 0 && (await feed.arrival(Math.min(left, live ? LIVE_GATHER_MS : GATHER_MS)));
+  }
+
+  for (;;) {
+    const events: StoredEvent[] = [];
+    const before = position;
+    // Nobody tells a live consumer that it has fallen behind; that as much waits as is kept for it does.
+    const backlog = feed.isFull();
+    let begun: number | undefined;
+    let due = false;
+    while (events.length < batchSize) {
+      const step = feed.take();
+      if (step?.kind === 'event') {
+        events.push(step.event);
+        ({ position } = step.event);
+      } else if (step?.kind === 'checkpoint') {
+        // A checkpoint may lie before the last event.
+        if ((step.position === undefined || step.position > (position ?? '')) && (await view.holds(step.position))) ({ position } = step);
+      } else if (step) {
+        live = true;
+        due = true;
+      } else if (events.length > 0 || position !== before) {
+        if (!(await gathers((begun ??= performance.now()), backlog))) break;
+      } else if (due && caughtUp()) {
+        break;
+      } else if (!(await feed.arrival(QUIET_MS)) && live) {
+        position = await view.considered(position);
+      }
+    }
+    yield { events, position, caughtUp: caughtUp() };
+  }
+}

@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs';
+import { TurnlogError } from '../../shared/errors.ts';
+
+/** One node's address. */
+export interface Host {
+  address: string;
+  port: number;
+}
+
+export const hostName = ({ address, port }: Host): string => `${address}:${port}`;
+
+export interface Target {
+  /** Where to begin. */
+  seeds: Host[];
+  /** Whether the nodes' gossip says which of them to use; else the one host is used as it is. */
+  cluster: boolean;
+  preference: 'leader' | 'follower' | 'random' | 'readonlyreplica';
+  /** The connection string of one host, with everything else that the configured one says. */
+  of(host: Host, keepAliveMs?: number): string;
+  /** The file with the certificates to trust; the system's own when undefined. */
+  caFile: string | undefined;
+}
+
+const FORM = /^esdb(?<discover>\+discover)?:\/\/(?<user>[^@/?]*@)?(?<hosts>[^/?@]+)\/?(?<query>\?.*)?$/;
+const DEFAULT_PORT = 2113;
+/** The client's own default; it warns of anything shorter. */
+export const KEEP_ALIVE_MS = 10_000;
+
+const invalid = (message: string): TurnlogError => new TurnlogError('invalid_request', message);
+
+function toHost(text: string): Host {
+  const [address = '', port = String(DEFAULT_PORT), ...rest] = text.trim().split(':');
+  const number = Number(port);
+  if (address === '' || rest.length > 0 || !Number.isInteger(number) || number < 1 || number > 65_535) {
+    throw invalid(`The URL of the event store names the host ${JSON.stringify(text)}; write it as name:port.`);
+  }
+  return { address, port: number };
+}
+
+/** Options are named as the client takes them: without regard to case, dashes and underscores. */
+function optionsOf(query: string): Map<string, string> {
+  const pairs = query.slice(1).split('&').map((pair) => pair.split('=', 2) as [string, string?]);
+  return new Map(pairs.map(([name, value = '']) => [name.toLowerCase().replace(/[_-]/g, ''), decodeURIComponent(value)]));
+}
+
+function preferenceOf(options: ReadonlyMap<string, string>): Target['preference'] {
+  const named = options.get('nodepreference')?.toLowerCase().replace(/[_-]/g, '') ?? 'leader';
+  if (named === 'leader' || named === 'follower' || named === 'random' || named === 'readonlyreplica') return named;
+  throw invalid('The URL of the event store has a nodePreference that is none of leader, follower, random, readOnlyReplica.');
+}
+
+/**
+ * What a connection string says. `esdb+discover://` and several hosts mean a cluster: every host named is asked, and what the
+ * nodes say of each other is followed.
+ * Errors: `invalid_request` that names the part which is wrong, never the password.
+ */
+export function parseConnectionString(text: string): Target {
+  const { discover, user = '', hosts = '', query = '?' } = FORM.exec(text.trim())?.groups ?? {};
+  if (hosts === '') {
+    throw invalid('The URL of the event store is not a connection string of EventStoreDB (esdb://host:2113?tls=false).');
+  }
+  const seeds = hosts.split(',').map(toHost);
+  const options = optionsOf(query);
+  for (const file of ['tlscafile', 'usercertfile', 'userkeyfile']) {
+    const path = options.get(file);
+    if (path !== undefined && !existsSync(path)) {
+      throw invalid(`The URL of the event store names the file ${path}, which is not there.`);
+    }
+  }
+  const kept = query.slice(1).split('&').filter((pair) => pair !== '' && !/^(node_?-?preference|keep_?-?alive_?-?interval)=/i.test(pair));
+  return {
+    seeds,
+    cluster: discover !== undefined || seeds.length > 1,
+    preference: preferenceOf(options),
+    of: (host, keepAliveMs = KEEP_ALIVE_MS) => `esdb://${user}${hostName(host)}?${[...kept, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
+    caFile: options.get('tls') === 'false' ? undefined : options.get('tlscafile'),
+  };
+}

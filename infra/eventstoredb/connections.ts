@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { storeUnavailable } from '../../shared/errors.ts';
+import type { StoreLogger } from './logger.ts';
+import { openHostClient, type HostClient } from './clientInternals.ts';
+import { parseConnectionString, type Host } from './connectionString.ts';
+import { createDiscovery, type Found } from './discovery.ts';
+import { endOfLog, within } from './endOfLog.ts';
+import { isAccessDenied, isUnauthenticated, leaderNamedBy, makesDoubtful } from './serverErrors.ts';
+import { createRights } from './rights.ts';
+import { createTroubleNotes } from './troubleNotes.ts';
+import { Silence, troubleWith } from './trouble.ts';
+
+/** How often the node in use is asked whether it is still the one to use. */
+const PULSE_MS = 500;
+const LONGEST_PULSE_MS = 5_000;
+/** A node from which nothing comes for so long is looked at beside another connection, and left when that one answers. */
+const SILENCE_MS = 1_000;
+const LEAST_PAUSE_MS = 50;
+
+/** Resolves with the promise. Rejects with the signal's reason when that aborts first. */
+async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  try {
+    await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** One connection to the node in use. */
+export interface Connection {
+  client: HostClient;
+  /** Aborted when the connection is given up. */
+  lost: AbortSignal;
+  /** To be called with everything that comes from the server. */
+  heard(): void;
+}
+
+export interface Connections {
+  /** The connection to use now, once there is one. Errors: `store_unavailable` once closed, the signal's reason. */
+  current(signal: AbortSignal): Promise<Connection>;
+  /** Reports a call that failed: where that makes the node doubtful it is looked at, and given up when it can't serve. */
+  failed(connection: Connection, error: unknown): void;
+  /** Notes that the user lacks a right, and puts it into words. */
+  denied(right: string, error: unknown): Error;
+  /** Notes that the user was allowed to do what it asked for. */
+  allowed(): void;
+  /** One sentence on why the store can't be used now; undefined while it can. */
+  trouble(): string | undefined;
+  /** Aborted when the store is closed. */
+  closed: AbortSignal;
+  /** Whether calls are to be answered by the leader: yes, unless the connection string prefers other nodes. */
+  requiresLeader: boolean;
+  close(): void;
+}
+
+interface Live extends Connection {
+  host: Host;
+  giveUp: AbortController;
+  silentMs(): number;
+  /** The look at the node that is under way. */
+  looking: Promise<void> | undefined;
+  /** Nothing comes from it any more. It stays in use until a better one is found. */
+  silent: boolean;
+  pulseMs: number;
+}
+
+function toLive({ host, client }: Found): Live {
+  const giveUp = new AbortController();
+  let lastHeard = performance.now();
+  return {
+    host,
+    client,
+    giveUp,
+    lost: giveUp.signal,
+    heard: () => void (lastHeard = performance.now()),
+    silentMs: () => performance.now() - lastHeard,
+    looking: undefined,
+    silent: false,
+    pulseMs: PULSE_MS,
+  };
+}
+
+/**
+ * Keeps one connection to the node that can be used: the leader, unless others are preferred. The node is asked all the time
+ * whether it still is that one, because calls that are open tell nothing when it freezes or loses its quorum. Nothing here
+ * ever rejects without being handled.
+ * Errors: `invalid_request` when the text is not a connection string.
+ */
+export function createConnections(connectionString: string, logger: StoreLogger | undefined): Connections {
+  const target = parseConnectionString(connectionString);
+  // Options that the client does not take are told now, not at the first connection.
+  for (const seed of target.seeds) openHostClient(target.of(seed)).close();
+  const requiresLeader = target.preference === 'leader';
+  const closed = new AbortController();
+  const discovery = createDiscovery({ target, requiresLeader, closed: closed.signal });
+  const notes = createTroubleNotes(logger);
+  const rights = createRights(logger);
+  let live: Live | undefined;
+  let seeking: Promise<void> | undefined;
+  let connected = Promise.withResolvers<void>();
+
+  function give(up: Live, reason: Error): void {
+    up.giveUp.abort(reason);
+    up.client.close();
+    if (live === up) live = undefined;
+  }
+
+  function use(found: Found): void {
+    const before = live;
+    live = toLive(found);
+    notes.set(found.trouble);
+      if (before) give(before, storeUnavailable('The connection to the event store was given up for another one.'));
+    connected.resolve();
+    connected = Promise.withResolvers();
+    void watch(live);
+  }
+
+  async function seekOn(): Promise<void> {
+    while (!closed.signal.aborted && (!live || live.silent)) {
+      const found = await discovery.look().catch(() => undefined);
+      if (found && (closed.signal.aborted || (live && !live.silent))) return found.client.close();
+      if (found) return use(found);
+      if (!live) notes.set(discovery.trouble());
+      await sleep(Math.max(LEAST_PAUSE_MS, discovery.pauseMs()), undefined, { signal: closed.signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  function seek(): void {
+    seeking ??= seekOn().finally(() => {
+      seeking = undefined;
+      // A connection may have been lost between the last look of the loop and its end.
+      if (!live && !closed.signal.aborted) seek();
+    });
+  }
+
+  function leave(doubtful: Live, error: unknown): void {
+    const leader = leaderNamedBy(error);
+    if (leader) discovery.hint(leader);
+    if (live === doubtful) notes.set(troubleWith(doubtful.host, target, error));
+    give(doubtful, storeUnavailable('The connection to the event store was given up.', error));
+    seek();
+  }
+
+  /** Asks the node for the end of the log: who can answer that can serve. */
+  async function ask(node: Live): Promise<void> {
+    try {
+      await within(SILENCE_MS, node.lost, (signal) => endOfLog(node.client, { requiresLeader, signal, heard: node.heard }));
+      node.heard();
+      node.silent = false;
+      node.pulseMs = PULSE_MS;
+      if (live === node) notes.set(undefined);
+    } catch (error) {
+      if (node.lost.aborted) return;
+      if (error instanceof Silence && node.silentMs() < SILENCE_MS) return;
+      if (error instanceof Silence) {
+        node.silent = true;
+        notes.set(troubleWith(node.host, target, error));
+        return seek();
+      }
+      if (!isUnauthenticated(error) && !isAccessDenied(error)) return leave(node, error);
+      // Another connection would be refused as well.
+      node.pulseMs = Math.min(LONGEST_PULSE_MS, node.pulseMs * 2);
+      notes.set(troubleWith(node.host, target, error));
+    }
+  }
+
+  const look = (node: Live): Promise<void> => (node.looking ??= ask(node).finally(() => (node.looking = undefined)));
+
+  async function watch(node: Live): Promise<void> {
+    while (!node.lost.aborted) {
+      await sleep(node.pulseMs, undefined, { signal: node.lost, ref: false }).catch(() => undefined);
+      if (!node.lost.aborted) await look(node);
+    }
+  }
+
+  seek();
+
+  return {
+    async current(signal) {
+      for (;;) {
+        if (closed.signal.aborted) throw closed.signal.reason;
+        signal.throwIfAborted();
+        if (live?.looking && live.silentMs() > PULSE_MS) await live.looking;
+        if (live) return live;
+        await untilAborted(connected.promise, AbortSignal.any([signal, closed.signal]));
+      }
+    },
+    failed(connection, error) {
+      if (live === undefined || connection !== live || !makesDoubtful(error)) return;
+      if (leaderNamedBy(error)) leave(live, error);
+      else void look(live);
+    },
+    denied: rights.denied,
+    allowed: rights.allowed,
+    trouble: () => notes.get() ?? rights.trouble(),
+    closed: closed.signal,
+    requiresLeader,
+    close() {
+      closed.abort(storeUnavailable('The event store is closed.'));
+      if (live) give(live, closed.signal.reason as Error);
+    },
+  };
+}

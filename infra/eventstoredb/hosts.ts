@@ -1,0 +1,64 @@
+import { hostName, type Host } from './connectionString.ts';
+
+/** A host that answers is asked again so soon, in milliseconds, while what it says does not help yet. */
+const POLL_MS = 250;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+/** Hosts that nodes have named, seeds included: more than a cluster ever has. */
+const MOST_HOSTS = 32;
+
+interface Known {
+  host: Host;
+  failures: number;
+  nextTryAt: number;
+  trouble: string | undefined;
+}
+
+/** The hosts that may be tried, each with a back-off of its own. Times are in milliseconds of `performance.now`. */
+export interface Hosts {
+  /** Those whose time has come. */
+  due(): Host[];
+  /** True when that host may be tried now. */
+  isDue(host: Host): boolean;
+  /** In how many milliseconds the next one's time comes. */
+  pauseMs(): number;
+  learn(host: Host): void;
+  /** The host answers. Whether that helps is another question: `trouble` says what is wrong with it. */
+  answered(host: Host, trouble?: string): void;
+  failed(host: Host, trouble: string): void;
+  /** The host may be tried at once, because something new is known of it. */
+  forgive(host: Host): void;
+  /** What is wrong with each host of which something is, the first one first. */
+  troubles(): string[];
+}
+
+export function createHosts(seeds: readonly Host[]): Hosts {
+  const hosts = new Map<string, Known>();
+
+  const learn = (host: Host): void => {
+    const name = hostName(host);
+    if (!hosts.has(name) && hosts.size < MOST_HOSTS) hosts.set(name, { host, failures: 0, nextTryAt: 0, trouble: undefined });
+  };
+  const update = (host: Host, change: (known: Known) => void): void => {
+    const known = hosts.get(hostName(host));
+    if (known) change(known);
+  };
+  for (const seed of seeds) learn(seed);
+
+  return {
+    due: () => [...hosts.values()].filter(({ nextTryAt }) => nextTryAt <= performance.now()).map(({ host }) => host),
+    isDue: (host) => (hosts.get(hostName(host))?.nextTryAt ?? 0) <= performance.now(),
+    pauseMs: () => Math.max(0, Math.min(...[...hosts.values()].map(({ nextTryAt }) => nextTryAt)) - performance.now()),
+    learn,
+    answered: (host, trouble) =>
+      update(host, (known) => Object.assign(known, { failures: 0, nextTryAt: performance.now() + POLL_MS, trouble })),
+    failed: (host, trouble) =>
+      update(host, (known) => {
+        const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** known.failures);
+        // Spread, so that many clients of one host don't come in step; never more than one try in the pause's time.
+        Object.assign(known, { failures: known.failures + 1, nextTryAt: performance.now() + pause * (1 + Math.random() / 4), trouble });
+      }),
+    forgive: (host) => update(host, (known) => Object.assign(known, { failures: 0, nextTryAt: 0 })),
+    troubles: () => [...new Set([...hosts.values()].flatMap(({ trouble }) => trouble ?? []))],
+  };
+}
