@@ -1,18 +1,18 @@
 import type { DomainEvent } from '../domain/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { streamCategory, streamId } from '../eventlog/streams.ts';
+import { streamKind, streamId } from '../eventlog/streams.ts';
 import type { RowChange } from './change.ts';
 import { projectAccount } from './projectAccount.ts';
 import { projectAgent } from './projectAgent.ts';
 import { projectSession } from './projectSession.ts';
 import type { Rows, TableName } from './rows.ts';
 
-/** By the category of a stream: the table with the row that follows every event of it, and therefore knows its revision. */
+/** By the kind of a stream: the table with the row that follows every event of it, and therefore knows its revision. */
 const STREAM_TABLES = { account: 'accounts', agent: 'agents', session: 'sessions' } as const;
 type StreamTable = (typeof STREAM_TABLES)[keyof typeof STREAM_TABLES];
 
 const tableOf = (stream: string): StreamTable | undefined =>
-  (STREAM_TABLES as Readonly<Record<string, StreamTable>>)[streamCategory(stream)];
+  (STREAM_TABLES as Readonly<Record<string, StreamTable>>)[streamKind(stream)];
 
 /** Errors: a plain Error when events between the row and this revision were never seen, its first ones included. */
 function requireNext(row: { revision: number } | undefined, revision: number): void {

@@ -73,7 +73,7 @@ export async function interruptOrphans(context: OrphanContext & Pick<RunContext,
     if (signal.aborted) return;
     await interruptShown(context, session_id).catch((error: unknown) => {
       if (isTurnlogError(error, 'stream_damaged')) return;
-      if (isTurnlogError(error)) throw error;
+      if (isTurnlogError(error, 'store_unavailable')) throw error;
       context.logger.error({ err: error, session_id, turn }, 'an open turn could not be closed, because its session can not be read');
     });
   }
