@@ -24,7 +24,10 @@ export interface Turnlog {
   damaged: DamagedStreams | undefined;
   /** Closes the turns that this process had to leave open; undefined where it runs none. */
   closer: LeftOpenCloser | undefined;
-  /** Closes turns of others that nobody runs any more. Meant to be called every few seconds. Errors: `store_unavailable`. */
+  /**
+   * Closes turns of others that nobody runs any more. Meant to be called every few seconds.
+   * Errors: `store_unavailable`.
+   */
   sweep(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }

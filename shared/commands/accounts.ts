@@ -76,7 +76,10 @@ function decideOrRefuse(command: AccountCommand, state: AccountState): AccountEv
   }
 }
 
-/** Opens the account that `actor` names. Errors: `invalid_request` when it is open, `stream_damaged`, and those of EventStore.append. */
+/**
+ * Opens the account that `actor` names.
+ * Errors: `invalid_request` when it is open, `stream_damaged`, and those of EventStore.append.
+ */
 export const openAccount = (context: AccountCommandContext, actor: Actor, name: string): Promise<Position | undefined> =>
   handle(context, actor, { type: 'open_account', name });
 

@@ -1,7 +1,10 @@
 import { storeUnavailable } from '../errors.ts';
 import { foundDamaged, type StreamSource } from './readWhole.ts';
 
-/** A stream that refuses an append this often, for this long, after the revision that it shows as its last, shows too little. */
+/**
+ * A stream that refuses an append this often, for this long, after the revision that it shows as its last,
+ * shows too little.
+ */
 const STUCK_TIMES = 8;
 const STUCK_MS = 2_000;
 /** However the stream moves: others who write without a pause leave no place for this writer. */

@@ -34,8 +34,9 @@ export const foundDamaged = async (source: StreamSource, stream: string, flaw: F
   streamDamaged(await noteDamage(source, stream, flaw));
 
 /**
- * A `stream_damaged` with what is known of the damage, noted, also where the store told it by itself, because events of the
- * stream were deleted or are hidden. `path` is that of streamDamaged. Errors: `store_unavailable`.
+ * A `stream_damaged` with what is known of the damage, noted, also where the store told it by itself, because
+ * events of the stream were deleted or are hidden. `path` is that of streamDamaged.
+ * Errors: `store_unavailable`.
  */
 export async function asDamage(source: StreamSource, stream: string, error: TurnlogError, path?: string): Promise<TurnlogError> {
   const damage = damageOf(error) ?? (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));

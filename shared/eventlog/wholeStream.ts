@@ -1,6 +1,7 @@
 /**
- * What makes a stream whole: it begins at revision 0 with the event that begins such a stream, no revision is missing, and
- * every event is known, can be decoded and fits its schema. Pure functions over pages; readWhole.ts does the reading.
+ * What makes a stream whole: it begins at revision 0 with the event that begins such a stream, no revision is
+ * missing, and every event is known, can be decoded and fits its schema. Pure functions over pages;
+ * readWhole.ts does the reading.
  */
 import type { DomainEvent } from '../domain/events.ts';
 import { isTurnlogError, TurnlogError } from '../errors.ts';
@@ -61,9 +62,9 @@ const missing = (due: number, found: number): Flaw =>
   due === 0 ? { reason: `it begins at revision ${found}`, revision: 0 } : { reason: `revision ${due} is missing`, revision: due };
 
 /**
- * The events of a page, oldest first, or what is wrong with them. A page that ends before its limit has met the end of the
- * stream in its direction, which backwards must be revision 0. An empty page of a read without `from` tells nothing: there is
- * no such stream, or it is gone.
+ * The events of a page, oldest first, or what is wrong with them. A page that ends before its limit has met the
+ * end of the stream in its direction, which backwards must be revision 0. An empty page of a read without
+ * `from` tells nothing: there is no such stream, or it is gone.
  */
 export function checkPage({ events, direction, from, limit }: StreamPage): KnownEvent[] | Flaw {
   const step = direction === 'forwards' ? 1 : -1;
@@ -98,7 +99,10 @@ export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError
   return new TurnlogError('stream_damaged', message, { details: { stream: { message, path } }, cause: damage });
 }
 
-/** The damage that a `stream_damaged` of `streamDamaged` tells of; undefined for any other error, a store's own included. */
+/**
+ * The damage that a `stream_damaged` of `streamDamaged` tells of; undefined for any other error, a store's own
+ * included.
+ */
 export function damageOf(error: unknown): StreamDamage | undefined {
   const { cause } = isTurnlogError(error, 'stream_damaged') ? error : {};
   return typeof cause === 'object' && cause !== null && 'first_revision' in cause ? (cause as StreamDamage) : undefined;

@@ -35,13 +35,16 @@ export async function readTranscript(readModels: ReadModels, accountId: string, 
   return { session: found.session, turns: cutPage(page.limit, (row) => String(row.turn), found.turns) };
 }
 
-/** A node of a cluster that only follows may show an event a moment after the read models do; then the page is read again. */
+/**
+ * A node of a cluster that only follows may show an event a moment after the read models do; then the page is
+ * read again.
+ */
 const LOOK_AGAIN_AFTER_MS = [100, 400];
 
 /**
  * A page of a session's events as they were recorded, oldest first, after revision `after`.
- * Errors: `session_not_found`, `stream_damaged` (noted) where the page, or the beginning of the stream, is not whole, or the
- * stream ends before what the read models have seen of it.
+ * Errors: `session_not_found`, `stream_damaged` (noted) where the page, or the beginning of the stream, is not
+ * whole, or the stream ends before what the read models have seen of it.
  */
 export async function readSessionEvents(
   source: StreamSource & { readModels: Pick<ReadModels, 'findSession'> },

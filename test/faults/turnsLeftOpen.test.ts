@@ -49,8 +49,8 @@ const isOpen = (types: readonly string[]): boolean => types.at(-1) === 'turn_sta
 const openTurns = (): string[] => [...sessionsInLog()].filter(([, types]) => isOpen(types)).map(([stream]) => stream);
 
 /**
- * How long turns stay open once the service can use the store again: how soon it tries a node that has refused it is the
- * adapter's affair, and its tests'.
+ * How long turns stay open once the service can use the store again: how soon it tries a node that has refused
+ * it is the adapter's affair, and its tests'.
  */
 async function untilClosed(): Promise<number> {
   await eventually(() => service.get('/health/ready'), ({ status }) => status === 200);

@@ -75,7 +75,10 @@ const DAMAGES: readonly [what: string, damage: (stream: string) => () => void, f
   ['with metadata that does not fit its schema', (stream) => changeEvent(stream, 2, { metadata: '{}' }), { first_revision: 0, last_revision: 6 }],
 ];
 
-/** A session that is not the last in the log: SQLite gives the positions of the last events again when they are deleted. */
+/**
+ * A session that is not the last in the log: SQLite gives the positions of the last events again when they are
+ * deleted.
+ */
 async function earlier(turns: number): Promise<Conversation> {
   const conversation = await converse(service, turns);
   await converse(service, 1, conversation.agent);

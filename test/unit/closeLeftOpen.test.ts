@@ -151,3 +151,30 @@ test('a session that is busy is left to its run, and looked at later', async () 
   await sweep();
   expect(leftOpen.size).toBe(0);
 });
+
+test('a look that hangs although the store is there is given up, adds nothing later, and is followed by another one', async () => {
+  await append('hangs', sessionStarted, turnStarted(1));
+  leftOpen = createLeftOpen();
+  leftOpen.add('hangs', 1);
+  const { promise: answer, resolve: answerAtLast } = Promise.withResolvers<void>();
+  let reads = 0;
+  const store: EventStore = {
+    ...fixture.store(),
+    async readStream(...request) {
+      reads += 1;
+      if (reads === 1) await answer;
+      return fixture.store().readStream(...request);
+    },
+  };
+  const closer = closerOn(store);
+  const began = performance.now();
+  await eventually(
+    async () => closer.closeDue(stopping.signal),
+    () => leftOpen.size === 0,
+  );
+  expect(performance.now() - began).toBeLessThan(2_000);
+  await append('hangs', turnStarted(2));
+  answerAtLast();
+  await sleep(50);
+  expect(await typesOf('hangs')).toEqual(['started', 'turn_started', 'turn_interrupted', 'turn_started']);
+});

@@ -20,56 +20,88 @@ export interface LeftOpenCloser {
 
 type Context = Pick<RunContext, 'store' | 'damaged' | 'ids' | 'clock' | 'isGone' | 'queue' | 'leftOpen' | 'logger'>;
 
-/** Looks at one session. A session that is busy again looks after itself, but its run may fail as well. Errors: those of interruptIfOrphaned. */
-async function look(context: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {
-  const leave = await context.queue.enter(turn.session_id, 0, signal);
+interface Look {
+  turn: LeftTurn;
+  since: number;
+  giveUp: AbortController;
+}
+
+const untilAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+
+/**
+ * Looks at one session, in its queue: a session that is busy again looks after itself, but its run may fail as well. A look
+ * that is given up adds nothing any more, but for an append on its way, which fits only while the turn is open.
+ * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
+ */
+async function lookAt({ queue, leftOpen, ...context }: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {
+  const leave = await queue.enter(turn.session_id, 0, signal);
   try {
-    const { state, head } = await interruptIfOrphaned(context, turn.session_id);
+    const looking = interruptIfOrphaned(context, turn.session_id, signal);
+    const { state, head } = await Promise.race([looking, untilAborted(signal)]);
     // Before that revision was reached a late append may still open a turn.
-    if (state.status === 'running' || head.revision >= turn.revision) context.leftOpen.settle(turn);
-    else context.leftOpen.lookAgain(turn);
+    if (state.status === 'running' || head.revision >= turn.revision) leftOpen.settle(turn);
+    else leftOpen.lookAgain(turn);
   } finally {
     leave();
   }
 }
 
-/** While the store is away few wait for it, so that it is not asked by hundreds; each success lets the others follow. */
+/** While the store is away few wait for it, and hundreds follow as soon as one of them has been answered. */
 export function createLeftOpenCloser(context: Context): LeftOpenCloser {
-  const { leftOpen, logger } = context;
-  const atWork = new Set<Promise<void>>();
+  const { leftOpen, logger, store } = context;
+  const atWork = new Map<Promise<void>, Look>();
   let together = SCOUTS;
 
-  async function close(turn: LeftTurn, signal: AbortSignal): Promise<void> {
+  async function close({ turn, giveUp }: Look, signal: AbortSignal): Promise<void> {
     try {
-      await look(context, turn, signal);
+      await lookAt(context, turn, AbortSignal.any([signal, giveUp.signal]));
       together = TOGETHER;
     } catch (error) {
       if (isTurnlogError(error, 'stream_damaged')) return leftOpen.settle(turn);
-      leftOpen.putBack(turn);
-      if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
+      leftOpen.putBack(turn, giveUp.signal.aborted);
+      if (isTurnlogError(error, 'session_busy') || giveUp.signal.aborted || signal.aborted) return;
       together = SCOUTS;
       const level = isTurnlogError(error, 'store_unavailable') ? 'debug' : 'error';
       logger[level]({ err: error, session_id: turn.session_id }, 'a turn that was left open could not be closed yet');
     }
   }
 
-  function closeDue(signal: AbortSignal): void {
+  function begin(turn: LeftTurn, signal: AbortSignal): void {
+    const look = { turn, since: performance.now(), giveUp: new AbortController() };
+    const closing = close(look, signal);
+    atWork.set(closing, look);
+    void closing.finally(() => {
+      atWork.delete(closing);
+      if (together === TOGETHER) beginDue(signal);
+    });
+  }
+
+  function beginDue(signal: AbortSignal): void {
     while (atWork.size < together && !signal.aborted) {
       const turn = leftOpen.take();
       if (!turn) return;
-      const closing = close(turn, signal);
-      atWork.add(closing);
-      void closing.finally(() => {
-        atWork.delete(closing);
-        if (together === TOGETHER) closeDue(signal);
-      });
+      begin(turn, signal);
+    }
+  }
+
+  /** Looks that hang although the store is there: what they wait for may have been lost when it was not. */
+  function giveUpHanging(): void {
+    if (store.trouble() !== undefined) return;
+    for (const { turn, since, giveUp } of atWork.values()) {
+      if (performance.now() - since > turn.patienceMs) giveUp.abort(new Error('it took too long'));
     }
   }
 
   return {
-    closeDue,
+    closeDue(signal) {
+      if (atWork.size > 0) giveUpHanging();
+      beginDue(signal);
+    },
     async idle() {
-      await Promise.all(atWork);
+      await Promise.all(atWork.keys());
     },
   };
 }

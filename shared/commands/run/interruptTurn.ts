@@ -24,8 +24,9 @@ function orphanedBy(context: OrphanContext, { owner, deadline }: Extract<Session
 }
 
 /**
- * Closes a session's open turn, as it was loaded, if nobody runs it any more. `running` while it may still run elsewhere;
- * `moved` when the session has gone on since it was loaded, perhaps by the turn's end. Errors: `store_unavailable`.
+ * Closes a session's open turn, as it was loaded, if nobody runs it any more. `running` while it may still run
+ * elsewhere; `moved` when the session has gone on since it was loaded, perhaps by the turn's end.
+ * Errors: `store_unavailable`.
  */
 export async function closeOrphan(
   context: OrphanContext,
@@ -46,13 +47,15 @@ export async function closeOrphan(
 }
 
 /**
- * Closes a session's open turn, whatever the read models show, if nobody runs it any more. Resolves with the session as it was
- * last loaded. Errors: `stream_damaged` (noted), `store_unavailable`.
+ * Closes a session's open turn, whatever the read models show, if nobody runs it any more. Resolves with the
+ * session as it was last loaded.
+ * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
-export async function interruptIfOrphaned(context: OrphanContext, session_id: string): Promise<LoadedSession> {
+export async function interruptIfOrphaned(context: OrphanContext, session_id: string, signal?: AbortSignal): Promise<LoadedSession> {
   const conflicts = createConflictLimit(context, sessionStream(session_id));
   for (;;) {
     const loaded = await loadSession(context, session_id, () => Promise.resolve([]));
+    signal?.throwIfAborted();
     if ((await closeOrphan(context, session_id, loaded)) !== 'moved') return loaded;
     await conflicts.lost(loaded.head.revision);
   }
@@ -64,8 +67,9 @@ async function interruptShown(context: OrphanContext, session_id: string): Promi
 }
 
 /**
- * Closes those of the turns, which the read models show as open, that nobody runs any more, until the signal aborts. A session
- * that can't be read is left alone: it must not keep the others back; a damaged one is noted, any other logged.
+ * Closes those of the turns, which the read models show as open, that nobody runs any more, until the signal
+ * aborts. A session that can't be read is left alone: it must not keep the others back; a damaged one is noted,
+ * any other logged.
  * Errors: `store_unavailable`.
  */
 export async function interruptOrphans(context: OrphanContext & Pick<RunContext, 'logger'>, turns: readonly OpenTurn[], signal: AbortSignal): Promise<void> {

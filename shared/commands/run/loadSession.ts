@@ -27,9 +27,10 @@ const FIRST_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
 /**
- * Reads a session backwards, only until `select` has found the turns that fit: the cost does not grow with the session.
- * What is read is checked, and that the session begins at revision 0. The state needs no more than that beginning and how
- * the session ends. `select` takes completed turns, oldest first, and returns the newest of them that fit.
+ * Reads a session backwards, only until `select` has found the turns that fit: the cost does not grow with the
+ * session. What is read is checked, and that the session begins at revision 0. The state needs no more than
+ * that beginning and how the session ends. `select` takes completed turns, oldest first, and returns the newest
+ * of them that fit.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
 export async function loadSession(source: StreamSource, sessionId: string, select: (turns: Turn[]) => Promise<Turn[]>): Promise<LoadedSession> {

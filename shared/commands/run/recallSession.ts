@@ -28,7 +28,8 @@ export async function recallSession(source: StreamSource & { memory: SessionMemo
 }
 
 /**
- * The newest events. That the stream still has its beginning is asked for at the same time where the page won't reach it.
+ * The newest events. That the stream still has its beginning is asked for at the same time where the page won't
+ * reach it.
  */
 async function readNewest(source: StreamSource, stream: string, known: LoadedSession): Promise<KnownEvent[]> {
   const reading = readPage(source, stream, { direction: 'backwards', limit: NEWS_PAGE });

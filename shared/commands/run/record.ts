@@ -62,8 +62,9 @@ const turnInterrupted = (cause: unknown): TurnlogError =>
 const ENDS: readonly string[] = ['session.turn_completed.v1', 'session.turn_failed.v1', 'session.turn_interrupted.v1'];
 
 /**
- * Looks at what stands where an append of the run met a conflict, and moves the run's head there. Resolves with the position
- * of the facts where an append that seemed to fail had written them; undefined where the turn is still open without them.
+ * Looks at what stands where an append of the run met a conflict, and moves the run's head there. Resolves with
+ * the position of the facts where an append that seemed to fail had written them; undefined where the turn is
+ * still open without them.
  * Errors: `turn_interrupted` when somebody else has ended the turn, `stream_damaged`, `store_unavailable`.
  */
 async function afterConflict(context: RunContext, run: OpenRun, { events }: Facts, conflict: unknown): Promise<Position | undefined> {
@@ -78,8 +79,8 @@ async function afterConflict(context: RunContext, run: OpenRun, { events }: Fact
 }
 
 /**
- * Records a fact of a run, once, and moves the run's head. While the store is away it tries again for `patienceMs`; an append
- * whose outcome stayed unknown may have been written, which the next try finds.
+ * Records a fact of a run, once, and moves the run's head. While the store is away it tries again for
+ * `patienceMs`; an append whose outcome stayed unknown may have been written, which the next try finds.
  * Errors: `turn_interrupted`, `stream_damaged`, and those of EventStore.append except for `stream_conflict`.
  */
 export async function recordInRun(context: RunContext, run: OpenRun, command: SessionCommand, patienceMs = 0): Promise<Position> {
@@ -107,8 +108,9 @@ export async function recordInRun(context: RunContext, run: OpenRun, command: Se
 }
 
 /**
- * Records how a turn ended; the answer is worth waiting for some seconds. A turn that may stay open is noted in `leftOpen`,
- * to be closed as soon as the store is back. Errors: those of recordInRun.
+ * Records how a turn ended; the answer is worth waiting for some seconds. A turn that may stay open is noted in
+ * `leftOpen`, to be closed as soon as the store is back.
+ * Errors: those of recordInRun.
  */
 export async function recordEnd(context: RunContext, run: OpenRun, command: SessionCommand): Promise<Position> {
   try {

@@ -23,7 +23,8 @@ async function isShown({ readModels }: Pick<RunContext, 'readModels'>, { actor, 
 
 /**
  * The session that a run goes on with, as far as `tokens` of it fit the prompt.
- * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and the log does not, `store_unavailable`.
+ * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and the log
+ * does not, `store_unavailable`.
  */
 export async function sessionOfRun(context: RunContext, request: SessionOfRun, tokens: number): Promise<LoadedSession> {
   const { session_id } = request;
@@ -37,7 +38,10 @@ export async function sessionOfRun(context: RunContext, request: SessionOfRun, t
   return loaded;
 }
 
-/** `stream_damaged` as a run answers it: a session that is not the client's does not exist for it, whatever its state. */
+/**
+ * `stream_damaged` as a run answers it: a session that is not the client's does not exist for it, whatever its
+ * state.
+ */
 export async function damagedForClient(context: RunContext, request: SessionOfRun, error: unknown): Promise<unknown> {
   if (!isTurnlogError(error, 'stream_damaged')) return error;
   const damaged = await asDamage(context, sessionStream(request.session_id), error, '/session_id');
