@@ -14,6 +14,7 @@ export async function checkHealth({ store, api, damaged, projection, projector, 
   if (availability === 'starting' && trouble !== undefined) return { ready: false, reason: `The service is starting and waits. ${trouble}`, ...runs };
   if (availability !== 'up') return { ready: false, reason: REASONS[availability], ...runs };
   const readModels = projection && { projection: await projection() };
+  const damagedStreams = { damaged_streams: damaged?.list() ?? [] };
   if (trouble !== undefined) return { ready: false, reason: trouble, ...readModels, ...runs };
-  return { ready: true, ...readModels, ...runs, damaged_streams: damaged?.list() ?? [], ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
+  return { ready: true, ...readModels, ...runs, ...damagedStreams, ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
 }

@@ -39,7 +39,10 @@ async function openModels(config: Config, closeLater: CloseLater): Promise<ChatM
 }
 
 /** What differs between a service in one process and one replica of many. */
-export type RunStorage = Pick<RunContext, 'store' | 'damaged' | 'readModels' | 'known' | 'instanceId' | 'isGone' | 'logger'>;
+export type RunStorage = Pick<
+  RunContext,
+  'store' | 'damaged' | 'readModels' | 'known' | 'instanceId' | 'isGone' | 'logger'
+>;
 
 /** What running agents takes. Errors: `invalid_request` (the models file). */
 export async function openRunContext(config: Config, storage: RunStorage, closeLater: CloseLater): Promise<RunContext> {

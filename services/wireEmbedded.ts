@@ -45,7 +45,11 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
     const instanceId = instanceIdOf(dataFolder);
     // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A cluster may have other servers.
     const isGone = (owner: string): boolean => config.EVENTSTOREDB_URL === undefined || owner === instanceId;
-    const context = await openRunContext(config, { store, damaged: openDamagedStreams(logger), readModels, known: readModels, instanceId, isGone, logger }, closeLater);
+    const context = await openRunContext(
+      config,
+      { store, damaged: openDamagedStreams(logger), readModels, known: readModels, instanceId, isGone, logger },
+      closeLater,
+    );
     const relay = relays ? await openRelay(config, logger, store) : undefined;
     closeLater(() => relay?.close());
     return {

@@ -23,7 +23,11 @@ async function openApi(config: Config, sweeping: SweepContext & Pick<RunContext,
   const instanceId = systemIds.uuid();
   let registration: Registration | undefined;
   const isGone = (owner: string): boolean => owner === instanceId || watch.isDead(owner);
-  const context = await openRunContext(config, { store, damaged, readModels, known: rememberedRows(readModels, clock), instanceId, isGone, logger }, closeLater);
+  const context = await openRunContext(
+    config,
+    { store, damaged, readModels, known: rememberedRows(readModels, clock), instanceId, isGone, logger },
+    closeLater,
+  );
   closeLater(async () => {
     if (context.leftOpen.size > 0) return;
     await registration?.end().catch((error: unknown) => logger.warn({ err: error }, 'this instance could not be taken out of the list of instances'));

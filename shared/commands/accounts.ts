@@ -45,7 +45,11 @@ async function loadAccount(source: StreamSource, stream: string): Promise<{ stat
 }
 
 /** Load → decide → append, again when another writer came in between. Undefined when there was nothing to write. */
-async function handle(context: AccountCommandContext, actor: Actor, command: AccountCommand): Promise<Position | undefined> {
+async function handle(
+  context: AccountCommandContext,
+  actor: Actor,
+  command: AccountCommand,
+): Promise<Position | undefined> {
   const { store, clock, ids, damaged = createDamagedStreams(() => undefined) } = context;
   const stream = accountStream(actor.account_id);
   const source = { store, damaged };
@@ -61,7 +65,8 @@ async function handle(context: AccountCommandContext, actor: Actor, command: Acc
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
       await conflicts.lost(head.revision);
-      if (performance.now() > giveUpAt) throw storeUnavailable('Others write to the account without a pause.', error);
+      if (performance.now() > giveUpAt)
+        throw storeUnavailable('Others write to the account without a pause.', error);
       await sleep(pause);
     }
   }

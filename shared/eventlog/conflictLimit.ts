@@ -25,9 +25,13 @@ export function createConflictLimit(source: StreamSource, stream: string): Confl
       if (last?.revision !== revision) last = { revision, since: performance.now(), times: 0 };
       last.times += 1;
       if (last.times >= STUCK_TIMES && performance.now() - last.since >= STUCK_MS) {
-        throw await foundDamaged(source, stream, { reason: `something that is not shown follows revision ${revision}`, revision: revision + 1 });
+        throw await foundDamaged(source, stream, {
+          reason: `something that is not shown follows revision ${revision}`,
+          revision: revision + 1,
+        });
       }
-      if (conflicts >= MOST_CONFLICTS) throw storeUnavailable(`Others write to the stream ${stream} without a pause.`);
+      if (conflicts >= MOST_CONFLICTS)
+        throw storeUnavailable(`Others write to the stream ${stream} without a pause.`);
     },
   };
 }

@@ -1,7 +1,15 @@
 import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
-import { checkPage, damageOf, reasonOf, streamDamaged, type Flaw, type KnownEvent, type StreamDamage } from './wholeStream.ts';
+import {
+  checkPage,
+  damageOf,
+  reasonOf,
+  streamDamaged,
+  type Flaw,
+  type KnownEvent,
+  type StreamDamage,
+} from './wholeStream.ts';
 
 /** Where streams are read, and where damaged ones are noted. */
 export interface StreamSource {
@@ -10,7 +18,11 @@ export interface StreamSource {
 }
 
 /** The revision at one end of what the store still shows; null when it shows nothing. Errors: `store_unavailable`. */
-async function edgeOf(store: StreamSource['store'], stream: string, direction: ReadOptions['direction']): Promise<number | null> {
+async function edgeOf(
+  store: StreamSource['store'],
+  stream: string,
+  direction: ReadOptions['direction'],
+): Promise<number | null> {
   try {
     const [event] = await store.readStream(stream, { direction, limit: 1 });
     return event?.revision ?? null;
@@ -38,8 +50,14 @@ export const foundDamaged = async (source: StreamSource, stream: string, flaw: F
  * events of the stream were deleted or are hidden. `path` is that of streamDamaged.
  * Errors: `store_unavailable`.
  */
-export async function asDamage(source: StreamSource, stream: string, error: TurnlogError, path?: string): Promise<TurnlogError> {
-  const damage = damageOf(error) ?? (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
+export async function asDamage(
+  source: StreamSource,
+  stream: string,
+  error: TurnlogError,
+  path?: string,
+): Promise<TurnlogError> {
+  const damage =
+    damageOf(error) ?? (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
   source.damaged.note(damage);
   return streamDamaged(damage, path);
 }

@@ -35,7 +35,11 @@ export interface StreamDamage extends Flaw {
 /** What was asked of a store, and what came. */
 export type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 
-const OPENINGS: ReadonlySet<DomainEvent['type']> = new Set(['account.opened.v1', 'agent.created.v1', 'session.started.v1']);
+const OPENINGS: ReadonlySet<DomainEvent['type']> = new Set([
+  'account.opened.v1',
+  'agent.created.v1',
+  'session.started.v1',
+]);
 
 /** Names of types are others' text; longer ones are cut. */
 const LONGEST_TYPE = 64;
@@ -48,7 +52,8 @@ function understand(stored: StoredEvent): KnownEvent | string {
     if (!metadataFits(recorded.metadata)) return `the metadata of ${name} does not fit its schema`;
     const event = toDomainEvent(recorded);
     if (!event || !belongsIn(stored.stream, event.type)) {
-      return `${name} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which does not belong there`;
+      const type = JSON.stringify(stored.type.slice(0, LONGEST_TYPE));
+      return `${name} is of the type ${type}, which does not belong there`;
     }
     if (OPENINGS.has(event.type) !== (stored.revision === 0)) return `${name} is of the type ${stored.type}`;
     return { recorded, event };
@@ -59,7 +64,9 @@ function understand(stored: StoredEvent): KnownEvent | string {
 }
 
 const missing = (due: number, found: number): Flaw =>
-  due === 0 ? { reason: `it begins at revision ${found}`, revision: 0 } : { reason: `revision ${due} is missing`, revision: due };
+  due === 0
+    ? { reason: `it begins at revision ${found}`, revision: 0 }
+    : { reason: `revision ${due} is missing`, revision: due };
 
 /**
  * The events of a page, oldest first, or what is wrong with them. A page that ends before its limit has met the
@@ -94,7 +101,8 @@ export const reasonOf = (stream: string, { message }: TurnlogError): string =>
  */
 export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError {
   const { stream, reason, first_revision: first, last_revision: last } = damage;
-  const found = first === null || last === null ? 'no event of it was found' : `revisions ${first} to ${last} were found`;
+  const found =
+    first === null || last === null ? 'no event of it was found' : `revisions ${first} to ${last} were found`;
   const message = `${damagedBecause(stream)}${reason}; ${found}.`;
   return new TurnlogError('stream_damaged', message, { details: { stream: { message, path } }, cause: damage });
 }
@@ -105,5 +113,7 @@ export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError
  */
 export function damageOf(error: unknown): StreamDamage | undefined {
   const { cause } = isTurnlogError(error, 'stream_damaged') ? error : {};
-  return typeof cause === 'object' && cause !== null && 'first_revision' in cause ? (cause as StreamDamage) : undefined;
+  return typeof cause === 'object' && cause !== null && 'first_revision' in cause
+    ? (cause as StreamDamage)
+    : undefined;
 }

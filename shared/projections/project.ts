@@ -17,7 +17,8 @@ const tableOf = (stream: string): StreamTable | undefined =>
 /** Errors: a plain Error when events between the row and this revision were never seen, its first ones included. */
 function requireNext(row: { revision: number } | undefined, revision: number): void {
   const due = (row?.revision ?? -1) + 1;
-  if (revision > due) throw new Error(row ? `revision ${due} of the stream is missing` : `the stream begins at revision ${revision}`);
+  if (revision > due)
+    throw new Error(row ? `revision ${due} of the stream is missing` : `the stream begins at revision ${revision}`);
 }
 
 /** The changes that an event makes to the read models; pure. What a row can't follow is thrown by the change, not here. */

@@ -56,7 +56,8 @@ export async function readSessionEvents(
   requireOwn(row, accountId);
   const stream = sessionStream(sessionId);
   const from = page.after === undefined ? 0 : page.after + 1;
-  const read = (limit: number): Promise<KnownEvent[]> => readPage(source, stream, { direction: 'forwards', from, limit });
+  const read = (limit: number): Promise<KnownEvent[]> =>
+    readPage(source, stream, { direction: 'forwards', from, limit });
   const beginning = from > 0 ? readBeginning(source, stream) : undefined;
   for (let look = 0; ; look += 1) {
     const reading = pageOf(page.limit, ({ recorded }) => String(recorded.revision), read);
@@ -67,7 +68,8 @@ export async function readSessionEvents(
       return { rows: rows.map(({ recorded }) => recorded), next };
     }
     const pause = LOOK_AGAIN_AFTER_MS[look];
-    if (pause === undefined) throw await foundDamaged(source, stream, { reason: `revision ${last + 1} is missing`, revision: last + 1 });
+    if (pause === undefined)
+      throw await foundDamaged(source, stream, { reason: `revision ${last + 1} is missing`, revision: last + 1 });
     await sleep(pause);
   }
 }

@@ -45,15 +45,20 @@ function sessionsInLog(): Map<string, string[]> {
   return new Map([...names].map((stream) => [stream, typesOf(stream)]));
 }
 
-const isOpen = (types: readonly string[]): boolean => types.at(-1) === 'turn_started' || types.at(-1) === 'tool_called';
-const openTurns = (): string[] => [...sessionsInLog()].filter(([, types]) => isOpen(types)).map(([stream]) => stream);
+const isOpen = (types: readonly string[]): boolean =>
+  types.at(-1) === 'turn_started' || types.at(-1) === 'tool_called';
+const openTurns = (): string[] =>
+  [...sessionsInLog()].filter(([, types]) => isOpen(types)).map(([stream]) => stream);
 
 /**
  * How long turns stay open once the service can use the store again: how soon it tries a node that has refused
  * it is the adapter's affair, and its tests'.
  */
 async function untilClosed(): Promise<number> {
-  await eventually(() => service.get('/health/ready'), ({ status }) => status === 200);
+  await eventually(
+    () => service.get('/health/ready'),
+    ({ status }) => status === 200,
+  );
   const backAt = performance.now();
   while (openTurns().length > 0 && performance.now() - backAt < CLOSED_WITHIN_MS + 3_000) await sleep(20);
   return performance.now() - backAt;
@@ -80,7 +85,9 @@ test.each(AWAY)(
     await go();
     gate.resolve();
     const replies = await Promise.all(running);
-    expect(new Set(replies.map(({ status, body }) => `${status} ${body.code}`))).toEqual(new Set(['503 store_unavailable']));
+    expect(new Set(replies.map(({ status, body }) => `${status} ${body.code}`))).toEqual(
+      new Set(['503 store_unavailable']),
+    );
     expect(openTurns()).toHaveLength(RUNS);
 
     await comeBack();
@@ -94,22 +101,25 @@ test.each(AWAY)(
   120_000,
 );
 
-test(
-  'a store that is away for some seconds only: every run is answered as if nothing had been',
-  async () => {
-    const running = await begin(RUNS);
-    await node.stop();
-    gate.resolve();
-    await sleep(3_000);
-    await node.start();
-    const replies = await Promise.all(running);
-    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: RUNS }, () => 200));
-    expect([...sessionsInLog().values()]).toEqual(Array.from({ length: RUNS }, () => ['started', 'turn_started', 'turn_completed']));
-  },
-  120_000,
-);
+test('a store that is away for some seconds only: every run is answered as if nothing had been', async () => {
+  const running = await begin(RUNS);
+  await node.stop();
+  gate.resolve();
+  await sleep(3_000);
+  await node.start();
+  const replies = await Promise.all(running);
+  expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: RUNS }, () => 200));
+  expect([...sessionsInLog().values()]).toEqual(
+    Array.from({ length: RUNS }, () => ['started', 'turn_started', 'turn_completed']),
+  );
+}, 120_000);
 
-test.each<[AppendFault]>([['no_answer_after_write'], ['connection_lost_after_write'], ['stream_error_after_write'], ['late_write']])(
+test.each<[AppendFault]>([
+  ['no_answer_after_write'],
+  ['connection_lost_after_write'],
+  ['stream_error_after_write'],
+  ['late_write'],
+])(
   'ends of turns that are lost with "%s" as the store goes away stand once, and no turn stays open',
   async (fault) => {
     const running = await begin(RUNS);
@@ -131,28 +141,28 @@ test.each<[AppendFault]>([['no_answer_after_write'], ['connection_lost_after_wri
     await sleep(1_000);
     const sessions = sessionsInLog();
     for (const types of sessions.values()) {
-      expect([['started', 'turn_started', 'turn_completed'], ['started', 'turn_started', 'turn_interrupted']]).toContainEqual(types);
+      expect([
+        ['started', 'turn_started', 'turn_completed'],
+        ['started', 'turn_started', 'turn_interrupted'],
+      ]).toContainEqual(types);
     }
     for (const { status, body } of replies) {
-      if (status === 200) expect(sessions.get(`session-${body.data.session_id as string}`)?.at(-1)).toBe('turn_completed');
+      if (status === 200)
+        expect(sessions.get(`session-${body.data.session_id as string}`)?.at(-1)).toBe('turn_completed');
       else expect([status, body.code]).toEqual([503, 'store_unavailable']);
     }
   },
   120_000,
 );
 
-test(
-  'hundreds of turns that were left open are closed within 2 s',
-  async () => {
-    const running = await begin(MANY_RUNS);
-    await node.stop();
-    gate.resolve();
-    await Promise.all(running);
-    expect(openTurns()).toHaveLength(MANY_RUNS);
-    await node.start();
-    const closedAfter = await untilClosed();
-    expect(openTurns()).toEqual([]);
-    expect(closedAfter).toBeLessThan(CLOSED_WITHIN_MS);
-  },
-  120_000,
-);
+test('hundreds of turns that were left open are closed within 2 s', async () => {
+  const running = await begin(MANY_RUNS);
+  await node.stop();
+  gate.resolve();
+  await Promise.all(running);
+  expect(openTurns()).toHaveLength(MANY_RUNS);
+  await node.start();
+  const closedAfter = await untilClosed();
+  expect(openTurns()).toEqual([]);
+  expect(closedAfter).toBeLessThan(CLOSED_WITHIN_MS);
+}, 120_000);

@@ -7,7 +7,14 @@ import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { SCOPES } from '../../shared/domain/account/events.ts';
 import { appendEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
 import { accountStream, sessionStream } from '../../shared/eventlog/streams.ts';
-import { converse, expectDamaged, expectWhole, run, type Conversation, type Found } from '../support/damagedSession.ts';
+import {
+  converse,
+  expectDamaged,
+  expectWhole,
+  run,
+  type Conversation,
+  type Found,
+} from '../support/damagedSession.ts';
 import { expectFailure } from '../support/failures.ts';
 import { asOperator, clientWith, eventually, newKey } from '../support/operator.ts';
 import { sessionStarted, turnStartData } from '../support/sessionEvents.ts';
@@ -43,36 +50,88 @@ const removeEvents = (stream: string, where: string): (() => void) =>
       });
   });
 
-const changeEvent = (stream: string, revision: number, changes: { type?: string; data?: string; metadata?: string }): (() => void) =>
+const changeEvent = (
+  stream: string,
+  revision: number,
+  changes: { type?: string; data?: string; metadata?: string },
+): (() => void) =>
   inLog((database) => {
-    const before = database.prepare('SELECT type, data, metadata FROM events WHERE stream = ? AND revision = ?').get(stream, revision) as Record<string, string>;
+    const before = database
+      .prepare('SELECT type, data, metadata FROM events WHERE stream = ? AND revision = ?')
+      .get(stream, revision) as Record<string, string>;
     const set = (values: Record<string, string>) =>
-      inLog((again) => again.prepare('UPDATE events SET type = ?, data = ?, metadata = ? WHERE stream = ? AND revision = ?').run(values['type']!, values['data']!, values['metadata']!, stream, revision));
+      inLog((again) =>
+        again
+          .prepare('UPDATE events SET type = ?, data = ?, metadata = ? WHERE stream = ? AND revision = ?')
+          .run(values['type']!, values['data']!, values['metadata']!, stream, revision),
+      );
     set({ ...before, ...changes });
     return () => void set(before);
   });
 
-const addEvent = (stream: string, revision: number, event: { type: string; data: string; metadata: string }): (() => void) => {
+const addEvent = (
+  stream: string,
+  revision: number,
+  event: { type: string; data: string; metadata: string },
+): (() => void) => {
   const id = randomUUID();
   inLog((database) => {
     const { type, data, metadata } = event;
-    database.prepare('INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)').run(stream, revision, id, type, data, metadata);
+    database
+      .prepare('INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)')
+      .run(stream, revision, id, type, data, metadata);
   });
   return () => void inLog((database) => database.prepare('DELETE FROM events WHERE id = ?').run(id));
 };
 
 /** Of a session of three turns, revisions 0 to 6. */
 const DAMAGES: readonly [what: string, damage: (stream: string) => () => void, found: Found][] = [
-  ['without its beginning', (stream) => removeEvents(stream, 'revision < 5'), { first_revision: 5, last_revision: 6 }],
-  ['without its first event', (stream) => removeEvents(stream, 'revision = 0'), { first_revision: 1, last_revision: 6 }],
+  [
+    'without its beginning',
+    (stream) => removeEvents(stream, 'revision < 5'),
+    { first_revision: 5, last_revision: 6 },
+  ],
+  [
+    'without its first event',
+    (stream) => removeEvents(stream, 'revision = 0'),
+    { first_revision: 1, last_revision: 6 },
+  ],
   ['with a hole', (stream) => removeEvents(stream, 'revision = 3'), { first_revision: 0, last_revision: 6 }],
-  ['with a hole before its last event', (stream) => removeEvents(stream, 'revision = 5'), { first_revision: 0, last_revision: 6 }],
-  ['of which nothing is left', (stream) => removeEvents(stream, 'true'), { first_revision: null, last_revision: null }],
-  ['with an event of another kind at its end', (stream) => addEvent(stream, 7, { type: 'order.paid', data: '{}', metadata: '{}' }), { first_revision: 0, last_revision: 7 }],
-  ['with an event of another kind within', (stream) => changeEvent(stream, 2, { type: 'order.paid' }), { first_revision: 0, last_revision: 6 }],
-  ['with an event that is no JSON', (stream) => changeEvent(stream, 2, { data: '{' }), { first_revision: 0, last_revision: 6 }],
-  ['with data that does not fit its schema', (stream) => changeEvent(stream, 2, { data: '{"turn":"one"}' }), { first_revision: 0, last_revision: 6 }],
-  ['with metadata that does not fit its schema', (stream) => changeEvent(stream, 2, { metadata: '{}' }), { first_revision: 0, last_revision: 6 }],
+  [
+    'with a hole before its last event',
+    (stream) => removeEvents(stream, 'revision = 5'),
+    { first_revision: 0, last_revision: 6 },
+  ],
+  [
+    'of which nothing is left',
+    (stream) => removeEvents(stream, 'true'),
+    { first_revision: null, last_revision: null },
+  ],
+  [
+    'with an event of another kind at its end',
+    (stream) => addEvent(stream, 7, { type: 'order.paid', data: '{}', metadata: '{}' }),
+    { first_revision: 0, last_revision: 7 },
+  ],
+  [
+    'with an event of another kind within',
+    (stream) => changeEvent(stream, 2, { type: 'order.paid' }),
+    { first_revision: 0, last_revision: 6 },
+  ],
+  [
+    'with an event that is no JSON',
+    (stream) => changeEvent(stream, 2, { data: '{' }),
+    { first_revision: 0, last_revision: 6 },
+  ],
+  [
+    'with data that does not fit its schema',
+    (stream) => changeEvent(stream, 2, { data: '{"turn":"one"}' }),
+    { first_revision: 0, last_revision: 6 },
+  ],
+  [
+    'with metadata that does not fit its schema',
+    (stream) => changeEvent(stream, 2, { metadata: '{}' }),
+    { first_revision: 0, last_revision: 6 },
+  ],
 ];
 
 /**
@@ -86,7 +145,10 @@ async function earlier(turns: number): Promise<Conversation> {
 }
 
 describe.each(DAMAGES)('a session %s', (_what, damage, found) => {
-  test.each([['that is read anew', () => service.restart()], ['that the process remembers', () => Promise.resolve()]] as const)(
+  test.each([
+    ['that is read anew', () => service.restart()],
+    ['that the process remembers', () => Promise.resolve()],
+  ] as const)(
     '%s is said to be damaged, everything else goes on, and it is well once it is whole again',
     async (_how, prepare) => {
       const conversation = await earlier(3);
@@ -99,7 +161,7 @@ describe.each(DAMAGES)('a session %s', (_what, damage, found) => {
   );
 });
 
-test('a long session that is remembered and has lost its beginning is noticed, though only its news are read', async () => {
+test('a remembered long session that has lost its beginning is noticed, though only its news are read', async () => {
   const conversation = await earlier(20);
   const mend = removeEvents(conversation.stream, 'revision < 10');
   await expectDamaged(service, conversation, { first_revision: 10, last_revision: 40 });
@@ -121,14 +183,17 @@ test('a later page of the events tells of a missing beginning, and of an end tha
   expect((await page(6)).body.data).toEqual([]);
 });
 
-test('a damaged session of somebody else, or of another agent, does not exist, nor does one that nobody ever had', async () => {
+test('a damaged session of somebody else or of another agent does not exist, like one nobody ever had', async () => {
   const { session, stream, agent } = await earlier(2);
   const mend = removeEvents(stream, 'revision = 1');
   await service.restart();
   const stranger = await clientWith(service.url, await newKey(service.folder));
   const body = { name: 'Other', instruction: 'x', model: 'scripted' };
   const strangersAgent = (await stranger.post('/v1/agents', body)).body.data.agent_id as string;
-  expectFailure(await stranger.post(`/v1/agents/${strangersAgent}/run`, { input: 'x', session_id: session }), 'session_not_found');
+  expectFailure(
+    await stranger.post(`/v1/agents/${strangersAgent}/run`, { input: 'x', session_id: session }),
+    'session_not_found',
+  );
   expectFailure(await stranger.get(`/v1/sessions/${session}/events`), 'session_not_found');
   expectFailure(await run(service, await service.createAgent(), 'x', session), 'session_not_found');
   expectFailure(await run(service, agent, 'x', `${session.slice(0, -4)}zzzz`), 'session_not_found');
@@ -141,15 +206,31 @@ test('a damaged session with an open turn keeps neither the start nor the open t
   const names = ['gone', 'cut', 'well'].map((name) => `session_${name}`);
   await asOperator(service.folder, async ({ store }) => {
     const started = { type: 'session.turn_started.v1', data: { turn: 1, ...turnStartData, owner } };
-    const authorship = { account_id, key_id: 'test', request_id: 'test', causation_id: 'test', recorded_at: new Date().toISOString() };
-    for (const name of names) await appendEvents(store, { stream: sessionStream(name), head: NO_STREAM }, [sessionStarted, started].map((event) => ({ id: randomUUID(), ...event })), authorship);
+    const authorship = {
+      account_id,
+      key_id: 'test',
+      request_id: 'test',
+      causation_id: 'test',
+      recorded_at: new Date().toISOString(),
+    };
+    for (const name of names)
+      await appendEvents(
+        store,
+        { stream: sessionStream(name), head: NO_STREAM },
+        [sessionStarted, started].map((event) => ({ id: randomUUID(), ...event })),
+        authorship,
+      );
   });
-  const openTurns = () => asOperator(service.folder, async ({ readModels }) => (await readModels()).listOpenTurns());
+  const openTurns = () =>
+    asOperator(service.folder, async ({ readModels }) => (await readModels()).listOpenTurns());
   await eventually(openTurns, (open) => open.length === 3);
   await converse(service, 1);
   const mends = [removeEvents('session-session_gone', 'true'), removeEvents('session-session_cut', 'revision = 0')];
   await service.restart();
-  expect((await openTurns()).map(({ session_id }) => session_id).toSorted()).toEqual(['session_cut', 'session_gone']);
+  expect((await openTurns()).map(({ session_id }) => session_id).toSorted()).toEqual([
+    'session_cut',
+    'session_gone',
+  ]);
   const damaged = (await service.get('/health/ready')).body.data.damaged_streams as { stream: string }[];
   expect(damaged.toSorted((a, b) => a.stream.localeCompare(b.stream))).toEqual([
     { stream: 'session-session_cut', first_revision: 1, last_revision: 1 },
@@ -178,7 +259,9 @@ test('a key can be neither issued nor revoked in an account whose stream is dama
 
 test('a session is not taken for damaged while many runs of it go on at once', async () => {
   const conversation = await converse(service, 1);
-  const replies = await Promise.all(Array.from({ length: 12 }, () => run(service, conversation.agent, 'known', conversation.session)));
+  const replies = await Promise.all(
+    Array.from({ length: 12 }, () => run(service, conversation.agent, 'known', conversation.session)),
+  );
   expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
   await expectWhole(service, conversation);
 });

@@ -22,12 +22,19 @@ afterAll(async () => {
 });
 
 const written = (stream: string, type: string, json: string): void => {
-  const event = { id: randomUUID(), type, contentType: 'application/json', data: Buffer.from(json), metadata: Buffer.from('{}') };
+  const event = {
+    id: randomUUID(),
+    type,
+    contentType: 'application/json',
+    data: Buffer.from(json),
+    metadata: Buffer.from('{}'),
+  };
   expect(node.log.append(stream, 'any', [event]).kind).toBe('success');
 };
 
 /** Sets a stream's metadata, as others with access to the server may. */
-const setMetadata = (stream: string, metadata: object): void => written(`$$${stream}`, '$metadata', JSON.stringify(metadata));
+const setMetadata = (stream: string, metadata: object): void =>
+  written(`$$${stream}`, '$metadata', JSON.stringify(metadata));
 
 /** Of a session of three turns, revisions 0 to 6. */
 const HIDDEN: readonly [metadata: object, found: Found][] = [
@@ -36,7 +43,10 @@ const HIDDEN: readonly [metadata: object, found: Found][] = [
 ];
 
 describe.each(HIDDEN)('a session whose stream has the metadata %j', (metadata, found) => {
-  test.each([['that is read anew', () => service.restart()], ['that the process remembers', () => Promise.resolve()]] as const)(
+  test.each([
+    ['that is read anew', () => service.restart()],
+    ['that the process remembers', () => Promise.resolve()],
+  ] as const)(
     '%s is said to be damaged, everything else goes on, and it is well once they are gone',
     async (_how, prepare) => {
       const conversation = await converse(service, 3);
@@ -75,7 +85,13 @@ test('a session with an event of others is said to be damaged', async () => {
 
 test('a session with something at its end that is not shown is given up within some seconds', async () => {
   const { agent, session, stream } = await converse(service, 1);
-  const event = { id: randomUUID(), type: 'order.paid', contentType: 'application/octet-stream', data: Buffer.from([0]), metadata: new Uint8Array() };
+  const event = {
+    id: randomUUID(),
+    type: 'order.paid',
+    contentType: 'application/octet-stream',
+    data: Buffer.from([0]),
+    metadata: new Uint8Array(),
+  };
   node.log.append(stream, 'any', [event]);
   const began = performance.now();
   expectFailure(await run(service, agent, 'x', session), 'stream_damaged');

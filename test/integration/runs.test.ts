@@ -113,7 +113,11 @@ describe('a turn that somebody else ends', () => {
       const stream = `session-${session_id as string}`;
       const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
       const recorded = decodeEvent(last!);
-      const interrupted = { id: randomUUID(), type: 'session.turn_interrupted.v1', data: { turn: 2, reason: 'deadline' } };
+      const interrupted = {
+        id: randomUUID(),
+        type: 'session.turn_interrupted.v1',
+        data: { turn: 2, reason: 'deadline' },
+      };
       const authorship = { ...recorded.metadata, key_id: 'system', request_id: 'recovery', causation_id: recorded.id };
       await appendEvents(store, { stream, head: headOf(recorded) }, [interrupted], authorship);
     });
@@ -123,7 +127,11 @@ describe('a turn that somebody else ends', () => {
     expect(reply.headers.get('retry-after')).toBe('1');
     service.model.use({ text: 'third' });
     expect((await run(agent, 'third', session_id)).status).toBe(200);
-    expect((await transcript(session_id)).turns.map((turn: any) => turn.status)).toEqual(['completed', 'interrupted', 'completed']);
+    expect((await transcript(session_id)).turns.map((turn: any) => turn.status)).toEqual([
+      'completed',
+      'interrupted',
+      'completed',
+    ]);
   });
 });
 

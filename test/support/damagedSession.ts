@@ -19,7 +19,8 @@ export const run = (service: TestService, agent: string, input: string, session_
 export async function converse(service: TestService, turns: number, agent?: string): Promise<Conversation> {
   const agentId = agent ?? (await service.createAgent());
   let session: string | undefined;
-  for (let turn = 1; turn <= turns; turn += 1) session = (await run(service, agentId, `question ${turn}`, session)).body.data.session_id as string;
+  for (let turn = 1; turn <= turns; turn += 1)
+    session = (await run(service, agentId, `question ${turn}`, session)).body.data.session_id as string;
   return { agent: agentId, session: session!, stream: `session-${session!}` };
 }
 
@@ -37,10 +38,16 @@ async function answered(call: () => Promise<Reply>): Promise<Reply> {
 }
 
 const said = ({ first_revision, last_revision }: Found): string =>
-  first_revision === null ? 'no event of it was found' : `revisions ${first_revision} to ${last_revision} were found`;
+  first_revision === null
+    ? 'no event of it was found'
+    : `revisions ${first_revision} to ${last_revision} were found`;
 
 /** Expects that run and events say that the session is damaged, readiness names it, and everything else goes on. */
-export async function expectDamaged(service: TestService, { agent, session, stream }: Conversation, found: Found): Promise<void> {
+export async function expectDamaged(
+  service: TestService,
+  { agent, session, stream }: Conversation,
+  found: Found,
+): Promise<void> {
   const answers = [
     [await answered(() => run(service, agent, 'once more', session)), '/session_id'],
     [await answered(() => service.get(`/v1/sessions/${session}/events`)), 'path'],
@@ -64,6 +71,11 @@ export async function expectWhole(service: TestService, { agent, session, stream
   const reply = await run(service, agent, 'whole again', session);
   expect([reply.status, reply.body.code]).toEqual([200, undefined]);
   expect((await service.get(`/v1/sessions/${session}/events`)).status).toBe(200);
-  const { body } = await eventually(() => service.get('/health/ready'), ({ status }) => status === 200);
-  expect(((body.data.damaged_streams ?? []) as { stream: string }[]).map((damaged) => damaged.stream)).not.toContain(stream);
+  const { body } = await eventually(
+    () => service.get('/health/ready'),
+    ({ status }) => status === 200,
+  );
+  expect(
+    ((body.data.damaged_streams ?? []) as { stream: string }[]).map((damaged) => damaged.stream),
+  ).not.toContain(stream);
 }

@@ -39,10 +39,19 @@ const instances: Instances = {
 };
 
 const sweep = (signal = new AbortController().signal): Promise<void> =>
-  closeTurnsOfTheDead({
-    store: fixture.store(), damaged: createDamagedStreams(() => undefined), ids: { uuid: randomUUID, typeId: (prefix) => prefix }, clock: { now: () => NOW }, logger: createLogger('silent'), instances,
-    readModels: { listOpenTurns: async () => open }, watch: { look: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
-  }, signal);
+  closeTurnsOfTheDead(
+    {
+      store: fixture.store(),
+      damaged: createDamagedStreams(() => undefined),
+      ids: { uuid: randomUUID, typeId: (prefix) => prefix },
+      clock: { now: () => NOW },
+      logger: createLogger('silent'),
+      instances,
+      readModels: { listOpenTurns: async () => open },
+      watch: { look: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
+    },
+    signal,
+  );
 
 async function endsOf(session_id: string): Promise<unknown[]> {
   const events = await fixture.store().readStream(sessionStream(session_id), { direction: 'forwards', from: 2, limit: 10 });

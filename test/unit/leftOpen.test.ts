@@ -14,7 +14,11 @@ test('a session is given to one at a time, and again a moment after it was put b
   const first = leftOpen.take()!;
   leftOpen.putBack(first);
   now = 250;
-  expect([leftOpen.take()?.session_id, leftOpen.take()?.session_id, leftOpen.take()]).toEqual(['b', 'a', undefined]);
+  expect([leftOpen.take()?.session_id, leftOpen.take()?.session_id, leftOpen.take()]).toEqual([
+    'b',
+    'a',
+    undefined,
+  ]);
 });
 
 test('what may still be written late is looked for after 1, 2, 4, 8 and 15 s, and then forgotten', () => {

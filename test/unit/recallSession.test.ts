@@ -79,13 +79,15 @@ test('a session that is remembered is what reading it would give, however it wen
   );
 });
 
-test('a run of a session that is remembered reads no more than its beginning and what a run or two may have added', async () => {
+test('a run of a remembered session reads its beginning and no more than a run or two may have added', async () => {
   const grow = growingSession();
   for (let turn = 0; turn < 100; turn += 1) await grow(completed);
   await recall(20);
   await grow(completed);
   eventsRead = 0;
-  expect((await recall(20)).history.map(({ turn }) => turn)).toEqual(Array.from({ length: 20 }, (_, index) => index + 82));
+  expect((await recall(20)).history.map(({ turn }) => turn)).toEqual(
+    Array.from({ length: 20 }, (_, index) => index + 82),
+  );
   expect(eventsRead).toBeLessThanOrEqual(13);
 });
 

@@ -10,7 +10,16 @@ import { createDamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
 import { createLogger } from '../../shared/logger.ts';
 import type { EncodedEvent, EventStore } from '../../shared/ports/eventStore.ts';
-import { AGENT_ID, sessionStarted, toolCallData, toolCalled, turnCompletedData, turnInterrupted, turnStartData, turnStarted } from '../support/sessionEvents.ts';
+import {
+  AGENT_ID,
+  sessionStarted,
+  toolCallData,
+  toolCalled,
+  turnCompletedData,
+  turnInterrupted,
+  turnStartData,
+  turnStarted,
+} from '../support/sessionEvents.ts';
 import { sqliteEventStoreFixture } from '../support/sqliteEventStore.ts';
 
 const SESSION = 'session_1';
@@ -27,13 +36,19 @@ let context: RunContext;
 let run: OpenRun;
 
 const readAll = () => fixture.store().readStream(STREAM, { direction: 'forwards', limit: 100 });
-const types = async (): Promise<string[]> => (await readAll()).map(({ type }) => type.replace(/^session\.|\.v1$/g, ''));
+const types = async (): Promise<string[]> =>
+  (await readAll()).map(({ type }) => type.replace(/^session\.|\.v1$/g, ''));
 
 async function appendByOthers(...events: { type: string; data: object }[]): Promise<void> {
   const last = (await readAll()).at(-1);
   const head = last ? headOf(decodeEvent(last)) : NO_STREAM;
   const authorship = { ...actor, causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' };
-  await appendEvents(fixture.store(), { stream: STREAM, head }, events.map((event) => ({ id: randomUUID(), ...event })), authorship);
+  await appendEvents(
+    fixture.store(),
+    { stream: STREAM, head },
+    events.map((event) => ({ id: randomUUID(), ...event })),
+    authorship,
+  );
 }
 
 const append: EventStore['append'] = async (stream, expected, events) => {
@@ -54,23 +69,41 @@ beforeEach(async () => {
   await appendByOthers(sessionStarted, turnStarted(1));
   const store: EventStore = { ...fixture.store(), append };
   context = {
-    store, damaged: createDamagedStreams(() => undefined), leftOpen: createLeftOpen(), clock: { now: () => Date.UTC(2026, 10, 21) },
-    ids: { uuid: randomUUID, typeId: (prefix: string) => prefix }, logger: createLogger('silent'),
+    store,
+    damaged: createDamagedStreams(() => undefined),
+    leftOpen: createLeftOpen(),
+    clock: { now: () => Date.UTC(2026, 10, 21) },
+    ids: { uuid: randomUUID, typeId: (prefix: string) => prefix },
+    logger: createLogger('silent'),
   } as unknown as RunContext;
   run = {
-    actor, session_id: SESSION, turn: 1, causation_id: 'c', head: headOf(decodeEvent((await readAll()).at(-1)!)),
-    state: { status: 'running', agent_id: AGENT_ID, turn: 1, owner: turnStartData.owner, deadline: turnStartData.deadline },
+    actor,
+    session_id: SESSION,
+    turn: 1,
+    causation_id: 'c',
+    head: headOf(decodeEvent((await readAll()).at(-1)!)),
+    state: {
+      status: 'running',
+      agent_id: AGENT_ID,
+      turn: 1,
+      owner: turnStartData.owner,
+      deadline: turnStartData.deadline,
+    },
   } as unknown as OpenRun;
 });
 afterEach(() => fixture.dispose());
 
 const end = () => recordEnd(context, run, { type: 'complete_turn', answer: turnCompletedData(1) });
-const callTool = (call_id: string) => recordInRun(context, run, { type: 'record_tool_call', call: toolCallData(1, 1, call_id) });
+const callTool = (call_id: string) =>
+  recordInRun(context, run, { type: 'record_tool_call', call: toolCallData(1, 1, call_id) });
 
 test('an end whose append was answered too late is sent again with the same id, and stands once', async () => {
   fates = ['lost_after_write', 'lost_after_write'];
   expect(await end()).toBe((await readAll()).at(-1)!.position);
-  expect([new Set(sent.map(([event]) => event!.id)).size, await types()]).toEqual([1, ['started', 'turn_started', 'turn_completed']]);
+  expect([new Set(sent.map(([event]) => event!.id)).size, await types()]).toEqual([
+    1,
+    ['started', 'turn_started', 'turn_completed'],
+  ]);
 });
 
 test('an end that had been written is found where a store takes the second try for a conflict', async () => {
@@ -103,19 +136,15 @@ test.each([
   expect([(await types()).length, context.leftOpen.size]).toEqual([5, 0]);
 });
 
-test(
-  'an end that can not be recorded for ten seconds leaves the turn to be closed later',
-  async () => {
-    fates = Array.from({ length: 1_000 }, () => 'lost_before_write');
-    const began = performance.now();
-    await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(performance.now() - began).toBeLessThan(11_000);
-    expect(context.leftOpen.take()).toMatchObject({ session_id: SESSION, revision: 2 });
-  },
-  20_000,
-);
+test('an end that can not be recorded for ten seconds leaves the turn to be closed later', async () => {
+  fates = Array.from({ length: 1_000 }, () => 'lost_before_write');
+  const began = performance.now();
+  await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(performance.now() - began).toBeLessThan(11_000);
+  expect(context.leftOpen.take()).toMatchObject({ session_id: SESSION, revision: 2 });
+}, 20_000);
 
-test('a store that refuses every append after what it shows is given up, and the stream is said to be damaged', async () => {
+test('a store that refuses every append after what it shows is given up: the stream is damaged', async () => {
   fates = Array.from({ length: 1_000 }, () => 'conflict');
   await expect(end()).rejects.toMatchObject({ code: 'stream_damaged' });
   expect([sent.length < 50, context.damaged.has(STREAM), context.leftOpen.size]).toEqual([true, true, 0]);

@@ -11,10 +11,22 @@ const presentProjection = ({ caught_up, parked_streams }: ProjectionHealth) => (
   parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({ stream, revision, event_type })),
 });
 
-const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({ stream, first_revision, last_revision });
+const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
+  stream,
+  first_revision,
+  last_revision,
+});
 
 /** What a process that is ready tells about itself. Errors: `store_unavailable` for one that is not. */
-export function presentHealth({ ready, reason, projection, runs_in_flight, damaged_streams = [], projector, relay }: Health): Static<typeof Ready> {
+export function presentHealth({
+  ready,
+  reason,
+  projection,
+  runs_in_flight,
+  damaged_streams = [],
+  projector,
+  relay,
+}: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.length ?? 0;
   const degraded = parked + damaged_streams.length > 0 || relay?.state === 'retrying';

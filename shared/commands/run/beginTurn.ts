@@ -64,7 +64,12 @@ export async function beginTurn(context: RunContext, request: TurnRequest, signa
 }
 
 /** One pass of the loop; undefined when the session is another run's for now, or has to be loaded again. */
-async function attempt(context: RunContext, request: TurnRequest, prompt: Prompt, conflicts: ConflictLimit): Promise<OpenRun | undefined> {
+async function attempt(
+  context: RunContext,
+  request: TurnRequest,
+  prompt: Prompt,
+  conflicts: ConflictLimit,
+): Promise<OpenRun | undefined> {
   const { actor, agent, session_id, input } = request;
   const loaded = await sessionOfRun(context, request, prompt.tokens);
   if (loaded.state.status === 'running' && loaded.state.agent_id === agent.agent_id) {
@@ -94,7 +99,13 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: Prompt
       actor,
       session_id,
       turn,
-      state: { status: 'running', agent_id: agent.agent_id, turn, owner: started.owner, deadline: started.deadline },
+      state: {
+        status: 'running',
+        agent_id: agent.agent_id,
+        turn,
+        owner: started.owner,
+        deadline: started.deadline,
+      },
       model: agent.model,
       tool: agent.tool ?? undefined,
       instruction: agent.instruction,
@@ -112,7 +123,8 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: Prompt
     }
     // It may have been written all the same, or be written yet.
     if (isTurnlogError(error, 'store_unavailable')) context.leftOpen.add(session_id, loaded.head.revision + 1);
-    if (isTurnlogError(error, 'event_invalid')) throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', { cause: error });
+    if (isTurnlogError(error, 'event_invalid'))
+      throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', { cause: error });
     if (error instanceof Rejection) throw sessionNotFound();
     throw error;
   }

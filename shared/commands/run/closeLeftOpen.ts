@@ -32,8 +32,9 @@ const untilAborted = (signal: AbortSignal): Promise<never> =>
   });
 
 /**
- * Looks at one session, in its queue: a session that is busy again looks after itself, but its run may fail as well. A look
- * that is given up adds nothing any more, but for an append on its way, which fits only while the turn is open.
+ * Looks at one session, in its queue: a session that is busy again looks after itself, but its run may fail as
+ * well. A look that is given up adds nothing any more, but for an append on its way, which fits only while the
+ * turn is open.
  * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
  */
 async function lookAt({ queue, leftOpen, ...context }: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {

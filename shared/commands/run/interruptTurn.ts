@@ -51,7 +51,11 @@ export async function closeOrphan(
  * session as it was last loaded.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
-export async function interruptIfOrphaned(context: OrphanContext, session_id: string, signal?: AbortSignal): Promise<LoadedSession> {
+export async function interruptIfOrphaned(
+  context: OrphanContext,
+  session_id: string,
+  signal?: AbortSignal,
+): Promise<LoadedSession> {
   const conflicts = createConflictLimit(context, sessionStream(session_id));
   for (;;) {
     const loaded = await loadSession(context, session_id, () => Promise.resolve([]));
@@ -63,7 +67,8 @@ export async function interruptIfOrphaned(context: OrphanContext, session_id: st
 
 async function interruptShown(context: OrphanContext, session_id: string): Promise<void> {
   const { state } = await interruptIfOrphaned(context, session_id);
-  if (state.status === 'none') throw await foundDamaged(context, sessionStream(session_id), { reason: 'its events are gone', revision: 0 });
+  if (state.status === 'none')
+    throw await foundDamaged(context, sessionStream(session_id), { reason: 'its events are gone', revision: 0 });
 }
 
 /**

@@ -76,7 +76,10 @@ export function createLeftOpen(now: () => number = () => performance.now()): Lef
       const [oldest] = entries.keys();
       if (!known && entries.size >= MOST_SESSIONS && oldest !== undefined) entries.delete(oldest);
       const entry = known ?? { session_id, revision, patienceMs: FIRST_PATIENCE_MS, taken: false };
-      entries.set(session_id, Object.assign(entry, { revision: Math.max(revision, entry.revision), looks: 0, dueAt: now() }));
+      entries.set(
+        session_id,
+        Object.assign(entry, { revision: Math.max(revision, entry.revision), looks: 0, dueAt: now() }),
+      );
     },
     take() {
       const at = now();

@@ -33,7 +33,11 @@ const LARGEST_PAGE = 1_024;
  * of them that fit.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
-export async function loadSession(source: StreamSource, sessionId: string, select: (turns: Turn[]) => Promise<Turn[]>): Promise<LoadedSession> {
+export async function loadSession(
+  source: StreamSource,
+  sessionId: string,
+  select: (turns: Turn[]) => Promise<Turn[]>,
+): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
   let tail: KnownEvent[] = [];
   for (;;) {
@@ -51,11 +55,20 @@ export async function loadSession(source: StreamSource, sessionId: string, selec
     const first = whole ? [] : [await readBeginning(source, stream)];
     source.damaged.forget(stream, { from: oldest.revision, to: last.revision });
     const state = sessionEvents([...first, ...tail]).reduce(session.evolve, session.initialState);
-    return { state, head: headOf(last), lastEventId: last.id, account_id: last.metadata.account_id, history, turns, whole };
+    return {
+      state,
+      head: headOf(last),
+      lastEventId: last.id,
+      account_id: last.metadata.account_id,
+      history,
+      turns,
+      whole,
+    };
   }
 }
 
 export const completedTurns = (events: readonly SessionEvent[]): Turn[] => turnsOf(events).filter((turn) => turn.output !== undefined);
 
 /** Events of a session's stream; a stream that was checked holds no others. */
-export const sessionEvents = (events: readonly KnownEvent[]): SessionEvent[] => events.map(({ event }) => event as SessionEvent);
+export const sessionEvents = (events: readonly KnownEvent[]): SessionEvent[] =>
+  events.map(({ event }) => event as SessionEvent);

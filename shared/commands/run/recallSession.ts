@@ -19,10 +19,16 @@ type Select = (turns: Turn[]) => Promise<Turn[]>;
  * `loadSession`, with the memory's help where it has any; a session that was found damaged is read anew.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
-export async function recallSession(source: StreamSource & { memory: SessionMemory }, sessionId: string, select: Select): Promise<LoadedSession> {
+export async function recallSession(
+  source: StreamSource & { memory: SessionMemory },
+  sessionId: string,
+  select: Select,
+): Promise<LoadedSession> {
   const { damaged, memory } = source;
   const known = damaged.has(sessionStream(sessionId)) ? undefined : memory.get(sessionId);
-  const loaded = (known && (await withNews(source, { sessionId, known }, select))) ?? (await loadSession(source, sessionId, select));
+  const loaded =
+    (known && (await withNews(source, { sessionId, known }, select))) ??
+    (await loadSession(source, sessionId, select));
   if (loaded.state.status === 'idle') memory.set(sessionId, worthKeeping(loaded));
   return loaded;
 }
@@ -40,7 +46,11 @@ async function readNewest(source: StreamSource, stream: string, known: LoadedSes
 }
 
 /** Undefined when the events that came since are too many, or older turns are wanted than are known. */
-async function withNews(source: StreamSource, { sessionId, known }: { sessionId: string; known: LoadedSession }, select: Select): Promise<LoadedSession | undefined> {
+async function withNews(
+  source: StreamSource,
+  { sessionId, known }: { sessionId: string; known: LoadedSession },
+  select: Select,
+): Promise<LoadedSession | undefined> {
   const newest = await readNewest(source, sessionStream(sessionId), known);
   const joint = newest.findIndex(({ recorded }) => recorded.id === known.lastEventId);
   if (joint === -1) return undefined;

@@ -25,7 +25,12 @@ interface Facts {
 
 type Deciding = Pick<CommandContext, 'ids' | 'clock'>;
 
-function decideFacts({ ids, clock }: Deciding, author: Actor & { causation_id: string }, state: SessionState, command: SessionCommand): Facts {
+function decideFacts(
+  { ids, clock }: Deciding,
+  author: Actor & { causation_id: string },
+  state: SessionState,
+  command: SessionCommand,
+): Facts {
   const { account_id, key_id, request_id, causation_id } = author;
   return {
     events: session.decide(command, state).map((event) => ({ id: ids.uuid(), ...event })),
@@ -41,7 +46,12 @@ export async function record(
   command: SessionCommand,
 ): Promise<{ head: StreamHead; position: Position; lastEventId: string }> {
   const { events, authorship } = decideFacts(context, author, target.state, command);
-  const appended = await appendEvents(context.store, { stream: sessionStream(target.session_id), head: target.head }, events, authorship);
+  const appended = await appendEvents(
+    context.store,
+    { stream: sessionStream(target.session_id), head: target.head },
+    events,
+    authorship,
+  );
   return { ...appended, lastEventId: events.at(-1)!.id };
 }
 
@@ -67,14 +77,20 @@ const ENDS: readonly string[] = ['session.turn_completed.v1', 'session.turn_fail
  * still open without them.
  * Errors: `turn_interrupted` when somebody else has ended the turn, `stream_damaged`, `store_unavailable`.
  */
-async function afterConflict(context: RunContext, run: OpenRun, { events }: Facts, conflict: unknown): Promise<Position | undefined> {
+async function afterConflict(
+  context: RunContext,
+  run: OpenRun,
+  { events }: Facts,
+  conflict: unknown,
+): Promise<Position | undefined> {
   const page = { direction: 'forwards', from: run.head.revision + 1, limit: NEWS_PAGE } as const;
   const news = await readPage(context, sessionStream(run.session_id), page);
   const last = news.at(-1)?.recorded;
   if (last) run.head = headOf(last);
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
   if (own) return own.recorded.position;
-  if (news.some(({ event }) => ENDS.includes(event.type) && 'turn' in event.data && event.data.turn === run.turn)) throw turnInterrupted(conflict);
+  if (news.some(({ event }) => ENDS.includes(event.type) && 'turn' in event.data && event.data.turn === run.turn))
+    throw turnInterrupted(conflict);
   return undefined;
 }
 
@@ -83,14 +99,24 @@ async function afterConflict(context: RunContext, run: OpenRun, { events }: Fact
  * `patienceMs`; an append whose outcome stayed unknown may have been written, which the next try finds.
  * Errors: `turn_interrupted`, `stream_damaged`, and those of EventStore.append except for `stream_conflict`.
  */
-export async function recordInRun(context: RunContext, run: OpenRun, command: SessionCommand, patienceMs = 0): Promise<Position> {
+export async function recordInRun(
+  context: RunContext,
+  run: OpenRun,
+  command: SessionCommand,
+  patienceMs = 0,
+): Promise<Position> {
   const stream = sessionStream(run.session_id);
   const facts = decideFacts(context, { ...run.actor, causation_id: run.causation_id }, run.state, command);
   const conflicts = createConflictLimit(context, stream);
   const giveUpAt = performance.now() + patienceMs;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
-      const { head, position } = await appendEvents(context.store, { stream, head: run.head }, facts.events, facts.authorship).catch(async (error: unknown) => {
+      const { head, position } = await appendEvents(
+        context.store,
+        { stream, head: run.head },
+        facts.events,
+        facts.authorship,
+      ).catch(async (error: unknown) => {
         if (!isTurnlogError(error, 'stream_conflict')) throw error;
         const { revision } = run.head;
         const found = await afterConflict(context, run, facts, error);
@@ -101,7 +127,10 @@ export async function recordInRun(context: RunContext, run: OpenRun, command: Se
       if (position !== undefined) return position;
     } catch (error) {
       if (!isTurnlogError(error, 'store_unavailable') || performance.now() + pause > giveUpAt) throw error;
-      context.logger.warn({ err: error, session_id: run.session_id, turn: run.turn }, 'a fact of a turn could not be recorded yet');
+      context.logger.warn(
+        { err: error, session_id: run.session_id, turn: run.turn },
+        'a fact of a turn could not be recorded yet',
+      );
     }
     await sleep(pause);
   }
@@ -116,7 +145,8 @@ export async function recordEnd(context: RunContext, run: OpenRun, command: Sess
   try {
     return await recordInRun(context, run, command, END_LIMIT_MS);
   } catch (error) {
-    if (isTurnlogError(error, 'stream_damaged')) throw await asDamage(context, sessionStream(run.session_id), error, '/session_id');
+    if (isTurnlogError(error, 'stream_damaged'))
+      throw await asDamage(context, sessionStream(run.session_id), error, '/session_id');
     if (!isTurnlogError(error, 'turn_interrupted')) context.leftOpen.add(run.session_id, run.head.revision + 1);
     throw error;
   }

@@ -8,7 +8,13 @@ beforeEach(() => {
   damaged = createDamagedStreams(({ stream }) => found.push(stream));
 });
 
-const damageAt = (revision: number | undefined, stream = 'session-1') => ({ stream, reason: 'broken', revision, first_revision: 0, last_revision: 9 });
+const damageAt = (revision: number | undefined, stream = 'session-1') => ({
+  stream,
+  reason: 'broken',
+  revision,
+  first_revision: 0,
+  last_revision: 9,
+});
 const names = (): string[] => damaged.list().map(({ stream }) => stream);
 
 test('a stream is told of once, however often it is found damaged', () => {
