@@ -87,7 +87,7 @@ describe('a store that can not be used says why', () => {
   test('where the password is wrong', async () => {
     const node = await startNode({ tls: true, credentials: 'admin:changeit' });
     const { store, lines } = await open(node.connectionString.replace('changeit', 'a-guess'));
-    const trouble = await told(store, /refuses the user or the password|lets this user not read/);
+    const trouble = await told(store, /refuses the user or the password|does not let this user read/);
     expect(trouble).not.toContain('a-guess');
     await refusedWith('store_unavailable', store.append(newStream(), 'no_stream', newEvents(1)));
     expect(lines).toHaveLength(1);

@@ -14,9 +14,21 @@ export interface EventStoreDbProcess {
   kill: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
+interface Options {
+  folder: string;
+  port?: number;
+  /** The version of a server that the node passes for. */
+  version?: string;
+  /** With TLS, and users that have passwords. */
+  secured?: boolean;
+}
+
 /** Starts a node as a process of its own on the log in a folder. */
-export async function startEventStoreDbProcess({ folder, port = 0 }: { folder: string; port?: number }): Promise<EventStoreDbProcess> {
-  const child = spawn(process.execPath, [MAIN, '--folder', folder, '--port', String(port)], { stdio: ['pipe', 'pipe', 'inherit'] });
+export async function startEventStoreDbProcess(options: Options): Promise<EventStoreDbProcess> {
+  const { folder, port = 0, version, secured = false } = options;
+  const place = ['--folder', folder, '--port', String(port)];
+  const kind = [...(version === undefined ? [] : ['--version', version]), ...(secured ? ['--tls', '--users'] : [])];
+  const child = spawn(process.execPath, [MAIN, ...place, ...kind], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const [connectionString] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   return {

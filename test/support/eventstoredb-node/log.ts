@@ -2,7 +2,19 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { checkCommit } from './commitCheck.ts';
-import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Proposed, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
+import { createStreamMetadata, type StreamMetadata } from './streamMetadata.ts';
+import { FIRST_EVENT_POSITION, systemEvents } from './systemEvents.ts';
+import {
+  DELETED_STREAM,
+  type AppendOutcome,
+  type Expected,
+  type LogRecord,
+  type Proposed,
+  type RecordHead,
+  type StreamRange,
+  type StreamRead,
+  type TfPosition,
+} from './types.ts';
 
 const SCHEMA = `
   PRAGMA journal_mode = WAL;
@@ -11,6 +23,7 @@ const SCHEMA = `
     position INTEGER PRIMARY KEY, next INTEGER NOT NULL, stream TEXT NOT NULL, revision INTEGER NOT NULL, id TEXT NOT NULL, type TEXT NOT NULL,
     content_type TEXT NOT NULL, data BLOB NOT NULL, metadata BLOB NOT NULL, created INTEGER NOT NULL, UNIQUE (stream, revision));
   CREATE INDEX IF NOT EXISTS records_by_id ON records (stream, id);
+  CREATE TABLE IF NOT EXISTS empty_writes (position INTEGER PRIMARY KEY);
 `;
 
 /** What a record takes in the log beside its data and metadata: positions of a real server are bytes, so they are not dense. */
@@ -18,6 +31,7 @@ const RECORD_OVERHEAD = 96n;
 
 const toRecord = (row: Record<string, unknown>): LogRecord => ({
   position: row['position'] as bigint,
+  next: row['next'] as bigint,
   stream: row['stream'] as string,
   revision: row['revision'] as bigint,
   id: row['id'] as string,
@@ -41,28 +55,32 @@ export function openLog(folder: string) {
     return prepared;
   };
   const insert = statement('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
-  const selectEnd = statement('SELECT next FROM records ORDER BY position DESC LIMIT 1');
+  const selectEnd = statement('SELECT position, next FROM records ORDER BY position DESC LIMIT 1');
+  const selectPosition = statement(`
+    SELECT 1 FROM records WHERE position = ?1 UNION ALL SELECT 1 FROM empty_writes WHERE position = ?1`);
+  const insertEmptyWrite = statement('INSERT INTO empty_writes VALUES (?)');
+  const lengthenLast = statement('UPDATE records SET next = ? WHERE position = ?');
   const selectHead = statement('SELECT max(revision) AS revision FROM records WHERE stream = ?');
   const selectLast = statement('SELECT * FROM records WHERE stream = ? ORDER BY revision DESC LIMIT 1');
   const selectAt = statement('SELECT * FROM records WHERE stream = ? AND revision = ?');
   const selectById = statement('SELECT * FROM records WHERE stream = ? AND id = ?');
   const forwards = statement('SELECT * FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?');
   const backwards = statement('SELECT * FROM records WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?');
+  const youngFrom = statement(`
+    SELECT revision FROM records WHERE stream = ? AND revision >= ? AND created >= ? ORDER BY revision LIMIT 1`);
   const allForwards = statement('SELECT * FROM records WHERE position >= ? ORDER BY position LIMIT ?');
   const allBackwards = statement('SELECT * FROM records WHERE position < ? ORDER BY position DESC LIMIT ?');
+  const heads = 'SELECT position, next, stream, type FROM records';
+  const scanForwards = statement(`${heads} WHERE position >= ? ORDER BY position LIMIT ?`);
+  const scanBackwards = statement(`${heads} WHERE position < ? ORDER BY position DESC LIMIT ?`);
+  const selectByPosition = statement('SELECT * FROM records WHERE position = ?');
   const listeners = new Set<() => void>();
 
   const head = (stream: string): bigint => (selectHead.get(stream)?.['revision'] as bigint | null) ?? -1n;
 
-  function truncateBefore(stream: string): bigint {
-    const row = selectLast.get(`$$${stream}`);
-    if (!row) return 0n;
-    const { $tb } = JSON.parse(Buffer.from(toRecord(row).data).toString()) as { $tb?: number };
-    // The largest number is beyond what JSON.parse keeps exact; nothing else comes near it.
-    return $tb === undefined ? 0n : $tb >= Number(DELETED_STREAM) ? DELETED_STREAM : BigInt($tb);
-  }
+  const metadata = createStreamMetadata((stream) => selectLast.get(stream)?.['data'] as Uint8Array | undefined);
 
-  const isSoftDeleted = (stream: string): boolean => truncateBefore(stream) === DELETED_STREAM;
+  const isSoftDeleted = (stream: string): boolean => metadata.of(stream).truncateBefore === DELETED_STREAM;
 
   const view = {
     head,
@@ -71,10 +89,24 @@ export function openLog(folder: string) {
     byId: (stream: string, id: string) => optional(selectById.get(stream, id)),
   };
 
+  const end = (): bigint => (selectEnd.get()?.['next'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
+
+  /** A write without events takes its place in the log, where no reader meets it. */
+  function writeNothing(): bigint {
+    const last = selectEnd.get();
+    if (!last) return end();
+    const position = last['next'] as bigint;
+    insertEmptyWrite.run(position);
+    lengthenLast.run(position + RECORD_OVERHEAD, last['position'] as bigint);
+    return position;
+  }
+
   function write(stream: string, first: bigint, events: readonly Proposed[]): bigint {
+    metadata.written(stream);
+    if (events.length === 0) return writeNothing();
     let position = -1n;
     for (const [index, event] of events.entries()) {
-      position = (selectEnd.get()?.['next'] as bigint | undefined) ?? 0n;
+      position = end();
       const next = position + RECORD_OVERHEAD + BigInt(event.data.length + event.metadata.length);
       insert.run(position, next, stream, first + BigInt(index), event.id, event.type, event.contentType, event.data, event.metadata, BigInt(Date.now()));
     }
@@ -89,6 +121,7 @@ export function openLog(folder: string) {
       return result;
     } catch (error) {
       database.exec('ROLLBACK');
+      metadata.clear();
       throw error;
     } finally {
       for (const listener of listeners) listener();
@@ -122,11 +155,20 @@ export function openLog(folder: string) {
     });
   }
 
+  /** The oldest revision that readers see. */
+  function oldestOf(stream: string, last: bigint, { truncateBefore, maxCount, maxAgeMs }: StreamMetadata): bigint {
+    const counted = maxCount === undefined ? truncateBefore : max(truncateBefore, last - maxCount + 1n);
+    if (maxAgeMs === undefined) return counted;
+    const young = youngFrom.get(stream, counted, BigInt(Date.now() - maxAgeMs));
+    return (young?.['revision'] as bigint | undefined) ?? last + 1n;
+  }
+
   function readStream(stream: string, { from, direction, limit }: StreamRange): StreamRead {
     const last = head(stream);
     if (last === DELETED_STREAM) return { kind: 'deleted' };
-    const oldest = truncateBefore(stream);
-    if (last < 0n || oldest === DELETED_STREAM) return { kind: 'not_found' };
+    const about = metadata.of(stream);
+    if (last < 0n || about.truncateBefore === DELETED_STREAM) return { kind: 'not_found' };
+    const oldest = oldestOf(stream, last, about);
     const rows =
       direction === 'forwards'
         ? forwards.all(stream, from === 'end' ? last + 1n : max(from, oldest), limit)
@@ -134,22 +176,35 @@ export function openLog(folder: string) {
     return { kind: 'found', records: rows.map(toRecord) };
   }
 
+  if (!selectEnd.get()) {
+    inTransaction(() => {
+      for (const { stream, event } of systemEvents()) write(stream, 0n, [event]);
+    });
+  }
+
   return {
     append,
     remove,
     readStream,
+    /** The last revision of a stream, hidden or not; -1 when it has none. */
+    head,
+    metadataOf: metadata.of,
     isTombstoned: (stream: string) => head(stream) === DELETED_STREAM,
+    /** The position of the last event. */
+    lastPosition: (): bigint => (selectEnd.get()?.['position'] as bigint | undefined) ?? -1n,
+    /** Whether a record begins here, as far as the log goes; what lies beyond is no wrong position. */
+    isPosition: (position: bigint): boolean =>
+      position <= 0n || position >= end() || selectPosition.get(position) !== undefined,
     /** Records at a position or later, oldest first. */
-    readAllForwards(from: TfPosition, limit: number): LogRecord[] {
-      const least = from.prepare > from.commit ? from.commit + 1n : from.commit;
-      return allForwards.all(least, limit).map(toRecord);
-    },
+    readAllForwards: (from: TfPosition, limit: number): LogRecord[] =>
+      allForwards.all(boundOf(from), limit).map(toRecord),
     /** Records before a position, newest first. */
-    readAllBackwards(before: TfPosition | 'end', limit: number): LogRecord[] {
-      if (before === 'end') return allBackwards.all(DELETED_STREAM, limit).map(toRecord);
-      const bound = before.prepare > before.commit ? before.commit + 1n : before.commit;
-      return allBackwards.all(bound, limit).map(toRecord);
-    },
+    readAllBackwards: (before: TfPosition | 'end', limit: number): LogRecord[] =>
+      allBackwards.all(boundOf(before), limit).map(toRecord),
+    /** What a filter looks at, of records in either direction: a scan leaves the rest where it is. */
+    scan: (direction: StreamRange['direction'], from: TfPosition | 'end', limit: number): RecordHead[] =>
+      (direction === 'forwards' ? scanForwards : scanBackwards).all(boundOf(from), limit) as unknown as RecordHead[],
+    recordAt: (position: bigint): LogRecord | undefined => optional(selectByPosition.get(position)),
     /** Calls back after every write of this process, until the function that it returns is called. */
     onWrite(listener: () => void): () => void {
       listeners.add(listener);
@@ -158,6 +213,10 @@ export function openLog(folder: string) {
     close: () => database.close(),
   };
 }
+
+/** The least position that a record may have there: one at the commit position may lie before the prepare position. */
+const boundOf = (at: TfPosition | 'end'): bigint =>
+  at === 'end' ? DELETED_STREAM : at.prepare > at.commit ? at.commit + 1n : at.commit;
 
 const optional = (row: Record<string, unknown> | undefined): LogRecord | undefined => (row === undefined ? undefined : toRecord(row));
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -1,8 +1,11 @@
 import type grpc from '@grpc/grpc-js';
+import { authorizationOf, type Access } from './access.ts';
 import { noFaults, type AppendFault, type Faults } from './faults.ts';
+import { createInFlight } from './inFlight.ts';
 import type { NodeLog } from './log.ts';
 import type { AppendOutcome } from './types.ts';
-import { accessDenied, notLeader, unavailable, type WireError } from './wireErrors.ts';
+import type { ServerVersion } from './versions.ts';
+import { notLeader, unauthenticated, unavailable, type WireError } from './wireErrors.ts';
 
 export interface Endpoint {
   host: string;
@@ -29,8 +32,10 @@ export interface NodeOptions {
   log: NodeLog;
   /** The members of the cluster, itself included, at this moment. */
   members: () => Member[];
-  /** `user:password` that calls must carry; anyone is let in when absent. */
-  credentials?: string | undefined;
+  /** What the node lets whom do. */
+  access: Access;
+  /** The version of a server that the node passes for. */
+  version: ServerVersion;
 }
 
 /** What the services of a node share. */
@@ -39,6 +44,8 @@ export interface NodeContext extends NodeOptions {
   /** Tells, when its time has come, why a call is refused at its start; undefined when it is let in. Never while the node is silent. */
   admit: (metadata: grpc.Metadata, decided: (refusal: WireError | undefined) => void) => void;
   write: (metadata: grpc.Metadata, write: Write) => void;
+  /** Answers an append when its commit is known. */
+  settle: ReturnType<typeof createInFlight>;
 }
 
 const LATE_WRITE_MS = 60;
@@ -54,11 +61,8 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
     return leader ? notLeader(leader) : unavailable();
   }
 
-  function unauthorized(metadata: grpc.Metadata): WireError | undefined {
-    if (options.credentials === undefined) return undefined;
-    const expected = `Basic ${Buffer.from(options.credentials).toString('base64')}`;
-    return metadata.get('authorization')[0] === expected ? undefined : accessDenied();
-  }
+  const strange = (metadata: grpc.Metadata): WireError | undefined =>
+    options.access.caller(authorizationOf(metadata)) === undefined ? unauthenticated() : undefined;
 
   /** Runs what a call leads to once the delay is over, unless the node is silent then. */
   function inTime(act: () => void): void {
@@ -70,7 +74,7 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
   }
 
   const admit: NodeContext['admit'] = (metadata, decided) =>
-    inTime(() => decided(faults.unavailable ? unavailable() : (unauthorized(metadata) ?? leaderElsewhere(metadata))));
+    inTime(() => decided(faults.unavailable ? unavailable() : (strange(metadata) ?? leaderElsewhere(metadata))));
 
   const outcomes: Record<AppendFault, (request: Write) => void> = {
     none: (request) => request.answer(request.write()),
@@ -106,5 +110,5 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
     });
   };
 
-  return { ...options, faults, admit, write };
+  return { ...options, faults, admit, write, settle: createInFlight() };
 }

@@ -1,14 +1,23 @@
 import type grpc from '@grpc/grpc-js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import { authorizationOf } from './access.ts';
 import { streamName, toExpected } from './messages.ts';
 import type { NodeContext } from './node.ts';
-import { streamDeleted, wrongExpectedVersion } from './wireErrors.ts';
+import { accessDenied, streamDeleted, wrongExpectedVersion } from './wireErrors.ts';
 
 type Options = streamsPb.DeleteReq.Options | streamsPb.TombstoneReq.Options;
 
+interface Call {
+  metadata: grpc.Metadata;
+  request: { getOptions(): Options | undefined };
+}
+
 /** Answers with the position of the deletion. Throws the error that fails the call. */
-function remove({ log }: NodeContext, options: Options | undefined, hard: boolean): bigint {
+function remove({ log, access }: NodeContext, call: Call, hard: boolean): bigint {
+  const options = call.request.getOptions();
   const stream = streamName(options?.getStreamIdentifier());
+  const caller = access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
+  if (!access.allows(caller, 'delete', stream)) throw accessDenied();
   const expected = options === undefined ? 'any' : toExpected(options, options.getRevision());
   const outcome = log.remove(stream, expected, hard);
   if (outcome.kind === 'deleted') throw streamDeleted(stream);
@@ -21,7 +30,7 @@ export const handleDelete =
   (node: NodeContext) =>
   (call: grpc.ServerUnaryCall<streamsPb.DeleteReq, streamsPb.DeleteResp>, callback: grpc.sendUnaryData<streamsPb.DeleteResp>): void => {
     try {
-      const at = String(remove(node, call.request.getOptions(), false));
+      const at = String(remove(node, call, false));
       callback(null, new streamsPb.DeleteResp().setPosition(new streamsPb.DeleteResp.Position().setCommitPosition(at).setPreparePosition(at)));
     } catch (error) {
       callback(error as grpc.ServiceError);
@@ -33,7 +42,7 @@ export const handleTombstone =
   (node: NodeContext) =>
   (call: grpc.ServerUnaryCall<streamsPb.TombstoneReq, streamsPb.TombstoneResp>, callback: grpc.sendUnaryData<streamsPb.TombstoneResp>): void => {
     try {
-      const at = String(remove(node, call.request.getOptions(), true));
+      const at = String(remove(node, call, true));
       callback(null, new streamsPb.TombstoneResp().setPosition(new streamsPb.TombstoneResp.Position().setCommitPosition(at).setPreparePosition(at)));
     } catch (error) {
       callback(error as grpc.ServiceError);

@@ -11,9 +11,6 @@ import type { Member, NodeContext } from './node.ts';
 import { handleRead } from './read.ts';
 import { handleDelete, handleTombstone } from './remove.ts';
 
-/** The version that the node passes for: the oldest one that tells subscriptions when they have caught up. */
-const SERVER_VERSION = '23.10.0.0';
-
 const STATES = { leader: gossipPb.MemberInfo.VNodeState.LEADER, follower: gossipPb.MemberInfo.VNodeState.FOLLOWER };
 
 /** Lets a call that answers through a callback on to its handler once the node admits it. */
@@ -28,13 +25,21 @@ const admitStream =
   (call: Call): void =>
     node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)));
 
-function supportedMethods(): featuresPb.SupportedMethods {
+/** The methods of Streams and what they can do beside. */
+const METHODS = {
+  read: ['position', 'events'],
+  append: [],
+  delete: [],
+  tombstone: [],
+  batchappend: ['deadline_duration'],
+};
+
+function supportedMethods(reported: string): featuresPb.SupportedMethods {
   const [, serviceName = ''] = streamsGrpc.StreamsService.read.path.toLowerCase().split('/');
-  const methods = ['append', 'read', 'delete', 'tombstone', 'batchappend'].map((name) => {
-    const method = new featuresPb.SupportedMethod().setServiceName(serviceName).setMethodName(name);
-    return name === 'read' ? method.setFeaturesList(['position', 'events']) : method;
-  });
-  return new featuresPb.SupportedMethods().setEventStoreServerVersion(SERVER_VERSION).setMethodsList(methods);
+  const methods = Object.entries(METHODS).map(([name, features]) =>
+    new featuresPb.SupportedMethod().setServiceName(serviceName).setMethodName(name).setFeaturesList(features),
+  );
+  return new featuresPb.SupportedMethods().setEventStoreServerVersion(reported).setMethodsList(methods);
 }
 
 function memberInfo(member: Member): gossipPb.MemberInfo {
@@ -58,7 +63,7 @@ export function addServices(server: grpc.Server, node: NodeContext): void {
   // These two answer on any member, and without credentials.
   server.addService(featuresGrpc.ServerFeaturesService, {
     getSupportedMethods(_call: unknown, callback: grpc.sendUnaryData<featuresPb.SupportedMethods>) {
-      if (!node.faults.silent) callback(null, supportedMethods());
+      if (!node.faults.silent) callback(null, supportedMethods(node.version.reported));
     },
   });
   server.addService(gossipGrpc.GossipService, {

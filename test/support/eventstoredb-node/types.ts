@@ -19,15 +19,21 @@ export interface Proposed {
 
 export interface LogRecord extends Proposed {
   position: bigint;
+  /** Where the record ends and the next one begins. */
+  next: bigint;
   stream: string;
   revision: bigint;
   /** Milliseconds since the epoch. */
   created: bigint;
 }
 
+/** What is looked at of a record before it is read. */
+export type RecordHead = Pick<LogRecord, 'position' | 'next' | 'stream' | 'type'>;
+
 export type Refusal = { kind: 'wrong_expected_version'; current: bigint } | { kind: 'deleted' };
 
-export type AppendOutcome = { kind: 'success'; revision: bigint; position: bigint } | Refusal;
+/** `again` marks what an earlier append has written. */
+export type AppendOutcome = { kind: 'success'; revision: bigint; position: bigint; again?: true } | Refusal;
 
 export interface StreamRange {
   from: bigint | 'end';
