@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { converse, expectDamaged, expectWhole, run, type Found } from '../support/damagedSession.ts';
 import { startEventStoreDbNode, type EventStoreDbNode } from '../support/eventstoredb-node/index.ts';
@@ -40,6 +41,8 @@ const setMetadata = (stream: string, metadata: object): void =>
 const HIDDEN: readonly [metadata: object, found: Found][] = [
   [{ $tb: 1 }, { first_revision: 1, last_revision: 6 }],
   [{ $tb: 5 }, { first_revision: 5, last_revision: 6 }],
+  [{ $maxCount: 2 }, { first_revision: 5, last_revision: 6 }],
+  [{ $maxAge: 1 }, { first_revision: null, last_revision: null }],
 ];
 
 describe.each(HIDDEN)('a session whose stream has the metadata %j', (metadata, found) => {
@@ -51,6 +54,8 @@ describe.each(HIDDEN)('a session whose stream has the metadata %j', (metadata, f
     async (_how, prepare) => {
       const conversation = await converse(service, 3);
       setMetadata(conversation.stream, metadata);
+      // An age is a matter of seconds.
+      if ('$maxAge' in metadata) await sleep(2_100);
       await prepare();
       await expectDamaged(service, conversation, found);
       setMetadata(conversation.stream, {});
