@@ -17,7 +17,7 @@ function startReason({ store, healing }: Turnlog): string | undefined {
 
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
 export async function checkHealth(turnlog: Turnlog, availability: Availability): Promise<Health> {
-  const { store, api, projection, projector, relay } = turnlog;
+  const { store, api, damaged, projection, projector, relay } = turnlog;
   const runs = api && { runs_in_flight: api.inFlight.count() };
   const reason = availability === 'starting' ? startReason(turnlog) : undefined;
   if (availability !== 'up') return { ready: false, reason: reason ?? REASONS[availability], ...runs };
@@ -25,5 +25,5 @@ export async function checkHealth(turnlog: Turnlog, availability: Availability):
   const trouble = store.trouble();
   if (trouble !== undefined) return { ready: false, reason: trouble, ...readModels, ...runs };
   const parts = { ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
-  return { ready: true, ...readModels, ...runs, ...parts };
+  return { ready: true, ...readModels, ...runs, damaged_streams: damaged?.list() ?? [], ...parts };
 }

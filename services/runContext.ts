@@ -6,6 +6,7 @@ import { loadRegistry } from '../infra/openai/registry.ts';
 import { createTokenCounter } from '../infra/tokenizer/tokenCounter.ts';
 import { createToolbox } from '../infra/tools/toolbox.ts';
 import type { RunContext } from '../shared/commands/run/context.ts';
+import { createLeftOpen } from '../shared/commands/run/leftOpen.ts';
 import { charsOf } from '../shared/commands/run/recallSession.ts';
 import { createRunsInFlight } from '../shared/commands/run/runsInFlight.ts';
 import { createSessionQueue } from '../shared/commands/run/sessionQueue.ts';
@@ -38,7 +39,10 @@ async function openModels(config: Config, closeLater: CloseLater): Promise<ChatM
 }
 
 /** What differs between a service in one process and one replica of many. */
-export type RunStorage = Pick<RunContext, 'store' | 'readModels' | 'known' | 'instanceId' | 'isGone' | 'logger'>;
+export type RunStorage = Pick<
+  RunContext,
+  'store' | 'damaged' | 'readModels' | 'known' | 'instanceId' | 'isGone' | 'logger'
+>;
 
 /** What running agents takes. Errors: `invalid_request` (the models file). */
 export async function openRunContext(config: Config, storage: RunStorage, closeLater: CloseLater): Promise<RunContext> {
@@ -55,6 +59,6 @@ export async function openRunContext(config: Config, storage: RunStorage, closeL
     budget: { counter: createTokenCounter(), turnTokens: new LRUCache({ max: REMEMBERED_TURNS }) },
     memory: new LRUCache({ maxSize: REMEMBERED_CHARS, sizeCalculation: charsOf }),
     limits: { timeoutMs: config.RUN_TIMEOUT_MS, waitMs: config.RUN_WAIT_MS },
-    leftOpen: new Set(),
+    leftOpen: createLeftOpen(),
   };
 }

@@ -9,7 +9,7 @@ import { bootstrap, onceStoreAnswers } from './lifecycle.ts';
 import { systemIds } from './runContext.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopInOrder } from './stop.ts';
-import { startSweeper } from './sweeper.ts';
+import { startClosing, startSweeper } from './sweeper.ts';
 import { wire } from './wire.ts';
 
 export interface RunningService {
@@ -42,11 +42,12 @@ export async function startService(config: Config, logger: Logger, { services, s
   const process: ProcessContext = { ids: systemIds, logger, availability: () => availability, health: () => checkHealth(turnlog, availability) };
   try {
     const server = await serve(api ? createApp({ ...api, ...process }) : createHealthApp(process), { host: config.HOST, port: config.PORT, ids: systemIds, logger });
-    const sweeper = startSweeper(turnlog.sweep, logger);
+    const sweepers = [startSweeper(turnlog.sweep, logger), ...(turnlog.closer ? [startClosing(turnlog.closer)] : [])];
+    const stopSweeping = () => Promise.all(sweepers.map((sweeper) => sweeper.stop()));
     const stop = async (): Promise<void> => {
       availability = 'stopping';
       // A sweep that waits for a store which is away must not hold up the rest.
-      const swept = sweeper.stop();
+      const swept = stopSweeping();
       await stopInOrder({ server, inFlight: api?.inFlight ?? createRunsInFlight(), logger, graceMs: config.SHUTDOWN_GRACE_MS });
       await swept;
       await turnlog.close();
@@ -58,7 +59,7 @@ export async function startService(config: Config, logger: Logger, { services, s
       logger.info({ url: server.url, services, data_folder: dataFolder }, 'the service is up');
       return { url: server.url, services, dataFolder, firstKey, models: api?.models.list().map(({ id }) => id) ?? [], stop };
     } catch (error) {
-      await sweeper.stop();
+      await stopSweeping();
       const closed = server.close();
       server.cut();
       await closed;

@@ -1,11 +1,14 @@
+import type { LeftOpenCloser } from '../shared/commands/run/closeLeftOpen.ts';
 import { isTurnlogError } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 
-/** How often turns are looked after that were left open. */
+/** How often the turns of others are looked after. */
 const SWEEP_MS = 2_000;
+/** How often this process looks whether it has left turns open: nothing but a look, mostly. */
+const CLOSE_MS = 250;
 
 export interface Sweeper {
-  /** Lets the sweep at work end. */
+  /** Lets what is at work end. */
   stop(): Promise<void>;
 }
 
@@ -30,6 +33,19 @@ export function startSweeper(sweep: (signal: AbortSignal) => Promise<void>, logg
       clearInterval(timer);
       stopping.abort();
       await sweeping;
+    },
+  };
+}
+
+/** Closes what this process had to leave open, as soon as the store is back. */
+export function startClosing({ closeDue, idle }: LeftOpenCloser): Sweeper {
+  const stopping = new AbortController();
+  const timer = setInterval(() => closeDue(stopping.signal), CLOSE_MS).unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      stopping.abort();
+      await idle();
     },
   };
 }

@@ -1,4 +1,6 @@
+import type { LeftOpenCloser } from '../shared/commands/run/closeLeftOpen.ts';
 import type { RunContext } from '../shared/commands/run/context.ts';
+import type { DamagedStreams } from '../shared/eventlog/damagedStreams.ts';
 import type { EventStore } from '../shared/ports/eventStore.ts';
 import type { ProjectionHealth } from '../shared/queries/health.ts';
 import type { RunningProjector } from './projector/startProjector.ts';
@@ -23,7 +25,14 @@ export interface Turnlog {
   healing(): string | undefined;
   /** Waits until requests can be answered as if no process had ever ended. Errors: the signal's reason. */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Closes turns that nobody runs any more. Meant to be called every few seconds. Errors: `store_unavailable`. */
+  /** The streams that this process found not to be whole; undefined where it reads none. */
+  damaged: DamagedStreams | undefined;
+  /** Closes the turns that this process had to leave open; undefined where it runs none. */
+  closer: LeftOpenCloser | undefined;
+  /**
+   * Closes turns of others that nobody runs any more. Meant to be called every few seconds.
+   * Errors: `store_unavailable`.
+   */
   sweep(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }

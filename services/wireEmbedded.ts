@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../infra/sqlite/readModels/readModels.ts';
 import { acquireServerLock } from '../infra/sqlite/serverLock.ts';
-import { closeLeftOpen } from '../shared/commands/run/closeLeftOpen.ts';
+import { createLeftOpenCloser } from '../shared/commands/run/closeLeftOpen.ts';
 import type { Config } from '../shared/config.ts';
 import type { Logger } from '../shared/logger.ts';
+import { openDamagedStreams } from './damagedStreams.ts';
 import { prepareDataFolder } from './dataFolder.ts';
 import { openEventStore, readModelsFolder } from './eventStore.ts';
 import { onceStoreAnswers, recoverOpenTurns, untilCaughtUp } from './lifecycle.ts';
@@ -44,7 +45,11 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
     const instanceId = instanceIdOf(dataFolder);
     // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A cluster may have other servers.
     const isGone = (owner: string): boolean => config.EVENTSTOREDB_URL === undefined || owner === instanceId;
-    const context = await openRunContext(config, { store, readModels, known: readModels, instanceId, isGone, logger }, closeLater);
+    const context = await openRunContext(
+      config,
+      { store, damaged: openDamagedStreams(logger), readModels, known: readModels, instanceId, isGone, logger },
+      closeLater,
+    );
     const relay = relays ? await openRelay(config, logger, store) : undefined;
     closeLater(() => relay?.close());
     return {
@@ -63,6 +68,9 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
         await untilCaughtUp(projector.progress, signal);
         await onceStoreAnswers(() => recoverOpenTurns(context, signal), logger, signal);
       },
-      sweep: (signal) => closeLeftOpen(context, signal),
+      damaged: context.damaged,
+      closer: createLeftOpenCloser(context),
+      // The one server of its folder has no others to look after.
+      sweep: () => Promise.resolve(),
     };
   });

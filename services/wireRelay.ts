@@ -20,6 +20,8 @@ export const wireRelay = (config: Config, logger: Logger): Promise<Turnlog> =>
       dataFolder: undefined,
       projection: undefined,
       healing: () => undefined,
+      damaged: undefined,
+      closer: undefined,
       prepare: () => Promise.resolve(),
       sweep: () => Promise.resolve(),
     };

@@ -1,4 +1,4 @@
-import { closeLeftOpen } from '../shared/commands/run/closeLeftOpen.ts';
+import { createLeftOpenCloser } from '../shared/commands/run/closeLeftOpen.ts';
 import { closeTurnsOfTheDead, type SweepContext } from '../shared/commands/run/closeTurnsOfTheDead.ts';
 import type { RunContext } from '../shared/commands/run/context.ts';
 import { createDeathWatch } from '../shared/commands/run/deathWatch.ts';
@@ -6,6 +6,7 @@ import type { Config } from '../shared/config.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Registration } from '../shared/ports/instances.ts';
 import { rememberedRows } from '../shared/queries/rememberedRows.ts';
+import { openDamagedStreams } from './damagedStreams.ts';
 import { openEventStore } from './eventStore.ts';
 import { onceStoreAnswers, untilShown } from './lifecycle.ts';
 import { opening, type CloseLater } from './opening.ts';
@@ -19,11 +20,15 @@ import type { Turnlog } from './turnlog.ts';
 
 /** The API of one replica, and how it enters the list of instances; it leaves the list in order unless it has left turns open. */
 async function openApi(config: Config, sweeping: SweepContext & Pick<RunContext, 'readModels'>, closeLater: CloseLater) {
-  const { store, readModels, instances, watch, clock, logger } = sweeping;
+  const { store, damaged, readModels, instances, watch, clock, logger } = sweeping;
   const instanceId = systemIds.uuid();
   let registration: Registration | undefined;
   const isGone = (owner: string): boolean => owner === instanceId || watch.isDead(owner);
-  const context = await openRunContext(config, { store, readModels, known: rememberedRows(readModels, clock), instanceId, isGone, logger }, closeLater);
+  const context = await openRunContext(
+    config,
+    { store, damaged, readModels, known: rememberedRows(readModels, clock), instanceId, isGone, logger },
+    closeLater,
+  );
   closeLater(async () => {
     if (context.leftOpen.size > 0) return;
     await registration?.end().catch((error: unknown) => logger.warn({ err: error }, 'this instance could not be taken out of the list of instances'));
@@ -43,7 +48,9 @@ export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: L
     closeLater(readModels.close);
     const instances = openInstances(config.DATABASE_URL);
     closeLater(instances.close);
-    const sweeping = { store, readModels, instances, watch: createDeathWatch(instances, systemClock), clock: systemClock, ids: systemIds, logger };
+    const damaged = openDamagedStreams(logger);
+    const watch = createDeathWatch(instances, systemClock);
+    const sweeping = { store, damaged, readModels, instances, watch, clock: systemClock, ids: systemIds, logger };
     const api = services.includes('api') ? await openApi(config, sweeping, closeLater) : undefined;
     const projector = services.includes('projector')
       ? startProjector({ log: store, ...projectorStores(config.DATABASE_URL, logger), clock: systemClock, logger })
@@ -69,9 +76,8 @@ export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: L
         await untilShown(sweeping, signal);
         prepared = true;
       },
-      async sweep(signal) {
-        if (api) await closeLeftOpen(api.context, signal);
-        await closeTurnsOfTheDead(sweeping, signal);
-      },
+      damaged,
+      closer: api && createLeftOpenCloser(api.context),
+      sweep: (signal) => closeTurnsOfTheDead(sweeping, signal),
     };
   });

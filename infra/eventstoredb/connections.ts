@@ -101,6 +101,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
   const rights = createRights(logger);
   let live: Live | undefined;
   let seeking: Promise<void> | undefined;
+  let nudge = new AbortController();
   let connected = Promise.withResolvers<void>();
 
   function give(up: Live, reason: Error): void {
@@ -125,11 +126,15 @@ export function createConnections(connectionString: string, logger: StoreLogger 
       if (found && (closed.signal.aborted || (live && !live.silent))) return found.client.close();
       if (found) return use(found);
       if (!live) notes.set(discovery.trouble());
-      await sleep(Math.max(LEAST_PAUSE_MS, discovery.pauseMs()), undefined, { signal: closed.signal, ref: false }).catch(() => undefined);
+      nudge = new AbortController();
+      const signal = AbortSignal.any([closed.signal, nudge.signal]);
+      await sleep(Math.max(LEAST_PAUSE_MS, discovery.pauseMs()), undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
+  /** Looks for a node to use, at once where it was about to wait. */
   function seek(): void {
+    nudge.abort();
     seeking ??= seekOn().finally(() => {
       seeking = undefined;
       // A connection may have been lost between the last look of the loop and its end.
@@ -145,12 +150,19 @@ export function createConnections(connectionString: string, logger: StoreLogger 
     seek();
   }
 
+  function reconnect(revived: Live): void {
+    discovery.hint(revived.host);
+    give(revived, storeUnavailable('The connection to the event store was silent and is made anew.'));
+    seek();
+  }
+
   /** Asks the node for the end of the log: who can answer that can serve. */
   async function ask(node: Live): Promise<void> {
     try {
       await within(SILENCE_MS, node.lost, (signal) => endOfLog(node.client, { requiresLeader, signal, heard: node.heard }));
       node.heard();
-      node.silent = false;
+      // Calls that were open while it was silent may never be answered: they begin anew, on another connection.
+      if (node.silent) return reconnect(node);
       node.pulseMs = PULSE_MS;
       if (live === node) notes.set(undefined);
     } catch (error) {

@@ -3,7 +3,7 @@ import { hostName, KEEP_ALIVE_MS, type Host, type Target } from './connectionStr
 import { endOfLog, within } from './endOfLog.ts';
 import { createHosts } from './hosts.ts';
 import { chooseMember, membersOf, troubleOf, type Member } from './members.ts';
-import { isAccessDenied, isUnauthenticated, leaderNamedBy } from './serverErrors.ts';
+import { isAccessDenied, isRefused, isUnauthenticated, leaderNamedBy } from './serverErrors.ts';
 import { troubleWith } from './trouble.ts';
 
 /** How long a node may take to connect and to answer. */
@@ -21,8 +21,8 @@ export interface Found {
 export interface Discovery {
   /** One look at every host whose time has come. Undefined when none of them can be used. */
   look(): Promise<Found | undefined>;
-  /** A node has named the leader. */
-  hint(leader: Host): void;
+  /** Something new is known of a host: it is the leader, or answers again. It may be tried at once. */
+  hint(host: Host): void;
   /** In how many milliseconds the next look makes sense. */
   pauseMs(): number;
   /** Why the last looks have found nothing, in a sentence. */
@@ -83,7 +83,7 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
       if (leader) hint(leader);
       // Where one host is all that is known, its gossip may still tell why it does not serve.
       if (!target.cluster) note(host, await members(client).catch(() => []));
-      visited.failed(host, trouble);
+      visited.failed(host, trouble, isRefused(error));
       client.close();
       return undefined;
     }
@@ -115,7 +115,7 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
       return chosen;
     } catch (error) {
       forget(host);
-      asked.failed(host, troubleWith(host, target, error));
+      asked.failed(host, troubleWith(host, target, error), isRefused(error));
       return undefined;
     } finally {
       client.close();
@@ -141,10 +141,11 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
     return found;
   }
 
-  function hint(leader: Host): void {
-    asked.learn(leader);
-    visited.learn(leader);
-    visited.forgive(leader);
+  function hint(host: Host): void {
+    for (const hosts of [asked, visited]) {
+      hosts.learn(host);
+      hosts.forgive(host);
+    }
   }
 
   return {

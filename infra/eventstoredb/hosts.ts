@@ -4,6 +4,8 @@ import { hostName, type Host } from './connectionString.ts';
 const POLL_MS = 250;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
+/** Where nobody listens a try costs nobody anything, and that somebody does again is to be seen soon. */
+const LONGEST_REFUSED_PAUSE_MS = 1_000;
 /** Hosts that nodes have named, seeds included: more than a cluster ever has. */
 const MOST_HOSTS = 32;
 
@@ -25,7 +27,7 @@ export interface Hosts {
   learn(host: Host): void;
   /** The host answers. Whether that helps is another question: `trouble` says what is wrong with it. */
   answered(host: Host, trouble?: string): void;
-  failed(host: Host, trouble: string): void;
+  failed(host: Host, trouble: string, refused: boolean): void;
   /** The host may be tried at once, because something new is known of it. */
   forgive(host: Host): void;
   /** What is wrong with each host of which something is, the first one first. */
@@ -52,9 +54,9 @@ export function createHosts(seeds: readonly Host[]): Hosts {
     learn,
     answered: (host, trouble) =>
       update(host, (known) => Object.assign(known, { failures: 0, nextTryAt: performance.now() + POLL_MS, trouble })),
-    failed: (host, trouble) =>
+    failed: (host, trouble, refused) =>
       update(host, (known) => {
-        const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** known.failures);
+        const pause = Math.min(refused ? LONGEST_REFUSED_PAUSE_MS : LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** known.failures);
         // Spread, so that many clients of one host don't come in step; never more than one try in the pause's time.
         Object.assign(known, { failures: known.failures + 1, nextTryAt: performance.now() + pause * (1 + Math.random() / 4), trouble });
       }),

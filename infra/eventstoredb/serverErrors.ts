@@ -31,6 +31,9 @@ export class AccessDenied extends Error {}
 /** The node can't serve now: it starts, ends, or has no quorum. Told within a call that goes on. */
 export class NotReady extends Error {}
 
+/** Nobody listens there. */
+export const isRefused = (error: unknown): boolean => /ECONNREFUSED/.test(saidBy(error));
+
 /** The user or the password is wrong. */
 export const isUnauthenticated = (error: unknown): boolean => isFailedCall(error) && error.code === UNAUTHENTICATED;
 

@@ -1,5 +1,5 @@
 import { hostName, type Host, type Target } from './connectionString.ts';
-import { isAccessDenied, isUnauthenticated, NotReady, saidBy } from './serverErrors.ts';
+import { isAccessDenied, isRefused, isUnauthenticated, NotReady, saidBy } from './serverErrors.ts';
 
 /** A call was not answered in its time. */
 export class Silence extends Error {}
@@ -18,7 +18,7 @@ export function troubleWith(host: Host, target: Target, error: unknown): string 
   if (isUnauthenticated(error)) return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL.`;
   if (isAccessDenied(error)) return `The event store at ${name} does not let this user read $all, which takes the right $r in the metadata of $all.`;
   if (error instanceof NotReady || /Server Is Not Ready/i.test(said)) return `The event store at ${name} is not ready: it is starting, or its cluster has no leader.`;
-  if (/ECONNREFUSED/.test(said)) return `The event store at ${name} refuses connections.`;
+  if (isRefused(error)) return `The event store at ${name} refuses connections.`;
   if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(said)) return `The host of the event store ${name} is not found.`;
   if (CERTIFICATE.test(said)) {
     const trusted = target.caFile === undefined ? 'those that the system trusts' : `the one in ${target.caFile}`;

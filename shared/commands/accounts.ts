@@ -1,50 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hashApiKey, claimedKeyId, mintApiKey } from '../apiKey.ts';
 import { account, type AccountCommand, type AccountState } from '../domain/account/decider.ts';
 import type { AccountEvent, Scope } from '../domain/account/events.ts';
 import { Rejection } from '../domain/rejection.ts';
-import { TurnlogError, isTurnlogError } from '../errors.ts';
+import { isTurnlogError, storeUnavailable, TurnlogError } from '../errors.ts';
 import { appendEvents, headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
-import { decodeEvent } from '../eventlog/codec.ts';
-import { toDomainEvent } from '../eventlog/domainEvent.ts';
+import { createConflictLimit } from '../eventlog/conflictLimit.ts';
+import { createDamagedStreams, type DamagedStreams } from '../eventlog/damagedStreams.ts';
+import { readPage, type StreamSource } from '../eventlog/readWhole.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { isoTime, type Clock, type Ids } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/eventStore.ts';
 import type { Actor } from './context.ts';
 
 const PAGE = 500;
+/** Between two conflicts; it doubles. */
+const FIRST_PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 250;
+/** A command that others have come before for so long is given up. */
+const CONFLICT_LIMIT_MS = 10_000;
 
 export interface AccountCommandContext {
   store: EventStore;
   clock: Clock;
   ids: Ids;
+  /** Where a damaged stream is noted, if anybody asks for them. */
+  damaged?: DamagedStreams;
 }
 
-async function loadAccount(store: EventStore, accountId: string): Promise<{ state: AccountState; head: StreamHead }> {
+async function loadAccount(source: StreamSource, stream: string): Promise<{ state: AccountState; head: StreamHead }> {
   let state = account.initialState;
   let head = NO_STREAM;
   for (;;) {
-    const page = await store.readStream(accountStream(accountId), { direction: 'forwards', from: head.revision + 1, limit: PAGE });
-    for (const stored of page) {
-      const recorded = decodeEvent(stored);
-      const event = toDomainEvent(recorded);
-      if (event) state = account.evolve(state, event as AccountEvent);
+    const page = await readPage(source, stream, { direction: 'forwards', from: head.revision + 1, limit: PAGE });
+    for (const { recorded, event } of page) {
+      state = account.evolve(state, event as AccountEvent);
       head = headOf(recorded);
     }
-    if (page.length < PAGE) return { state, head };
+    if (page.length < PAGE) {
+      source.damaged.forget(stream, { from: 0, to: head.revision });
+      return { state, head };
+    }
   }
 }
 
 /** Load → decide → append, again when another writer came in between. Undefined when there was nothing to write. */
-async function handle({ store, clock, ids }: AccountCommandContext, actor: Actor, command: AccountCommand): Promise<Position | undefined> {
-  for (;;) {
-    const { state, head } = await loadAccount(store, actor.account_id);
+async function handle(
+  context: AccountCommandContext,
+  actor: Actor,
+  command: AccountCommand,
+): Promise<Position | undefined> {
+  const { store, clock, ids, damaged = createDamagedStreams(() => undefined) } = context;
+  const stream = accountStream(actor.account_id);
+  const source = { store, damaged };
+  const conflicts = createConflictLimit(source, stream);
+  const giveUpAt = performance.now() + CONFLICT_LIMIT_MS;
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const { state, head } = await loadAccount(source, stream);
     const events = decideOrRefuse(command, state).map((event) => ({ id: ids.uuid(), ...event }));
     if (events.length === 0) return undefined;
     try {
       const authorship = { ...actor, causation_id: actor.request_id, recorded_at: isoTime(clock.now()) };
-      return (await appendEvents(store, { stream: accountStream(actor.account_id), head }, events, authorship)).position;
+      return (await appendEvents(store, { stream, head }, events, authorship)).position;
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
+      await conflicts.lost(head.revision);
+      if (performance.now() > giveUpAt)
+        throw storeUnavailable('Others write to the account without a pause.', error);
+      await sleep(pause);
     }
   }
 }
@@ -58,7 +81,10 @@ function decideOrRefuse(command: AccountCommand, state: AccountState): AccountEv
   }
 }
 
-/** Opens the account that `actor` names. Errors: `invalid_request` when it is open, and those of EventStore.append. */
+/**
+ * Opens the account that `actor` names.
+ * Errors: `invalid_request` when it is open, `stream_damaged`, and those of EventStore.append.
+ */
 export const openAccount = (context: AccountCommandContext, actor: Actor, name: string): Promise<Position | undefined> =>
   handle(context, actor, { type: 'open_account', name });
 
@@ -73,7 +99,8 @@ export interface KeyGrant {
 
 /**
  * Issues an API key to the actor's account. Resolves with the key itself, which can't be had again.
- * Errors: `invalid_request` for an unknown account or a key that was issued before, and those of EventStore.append.
+ * Errors: `invalid_request` for an unknown account or a key that was issued before, `stream_damaged`, and those of
+ * EventStore.append.
  */
 export async function issueKey(context: AccountCommandContext, actor: Actor, grant: KeyGrant): Promise<{ key_id: string; api_key: string; position: Position | undefined }> {
   const api_key = grant.apiKey ?? mintApiKey(context.ids.typeId('key'));
@@ -83,6 +110,9 @@ export async function issueKey(context: AccountCommandContext, actor: Actor, gra
   return { key_id, api_key, position };
 }
 
-/** Revokes a key of the actor's account; a revoked one stays revoked. Errors: `invalid_request` for an unknown key, and those of EventStore.append. */
+/**
+ * Revokes a key of the actor's account; a revoked one stays revoked.
+ * Errors: `invalid_request` for an unknown key, `stream_damaged`, and those of EventStore.append.
+ */
 export const revokeKey = (context: AccountCommandContext, actor: Actor, key_id: string): Promise<Position | undefined> =>
   handle(context, actor, { type: 'revoke_key', key_id });

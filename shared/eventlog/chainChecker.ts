@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { isTurnlogError } from '../errors.ts';
 import type { EventLog, StoredEvent } from '../ports/eventStore.ts';
 import { decodeEvent } from './codec.ts';
 import type { RecordedEvent } from './event.ts';
@@ -24,7 +25,13 @@ export function createChainChecker(log: Pick<EventLog, 'readStream'>): (stored: 
   async function before({ stream, revision }: StoredEvent): Promise<Link | undefined> {
     const known = heads.get(stream);
     if (known || revision === 0) return known;
-    const [previous] = await log.readStream(stream, { direction: 'backwards', from: revision - 1, limit: 1 });
+    const [previous] = await log
+      .readStream(stream, { direction: 'backwards', from: revision - 1, limit: 1 })
+      .catch((error: unknown) => {
+        // What was deleted or is hidden is missing.
+        if (isTurnlogError(error, 'stream_damaged')) return [];
+        throw error;
+      });
     return previous && linkOf(decodeEvent(previous));
   }
 

@@ -1,7 +1,7 @@
 import type { DomainEvent } from '../domain/events.ts';
 import { eventSchemas } from '../domain/events.ts';
 import { lazyValidator } from '../validation.ts';
-import type { RecordedEvent } from './event.ts';
+import { EventMetadata, type RecordedEvent } from './event.ts';
 
 interface Shape {
   type: string;
@@ -15,6 +15,11 @@ export type Upcasters = Readonly<Record<string, (data: unknown) => Shape>>;
 const UPCASTERS: Upcasters = {};
 
 const validators = new Map(eventSchemas.map((schema) => [schema.properties.type.const as string, lazyValidator(schema)]));
+
+const metadataValidator = lazyValidator(EventMetadata);
+
+/** True for metadata that every event has, as its schema describes it. */
+export const metadataFits = (metadata: unknown): metadata is EventMetadata => metadataValidator()(metadata);
 
 /**
  * The domain's view of a recorded event: upcast to the current version and checked against its schema.

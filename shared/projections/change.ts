@@ -3,9 +3,16 @@ import type { Rows, TableName } from './rows.ts';
 /** A row's primary key, in the order of its columns: the id, or session_id and turn. */
 export type RowKey = readonly [string] | readonly [string, number];
 
-/** What one event does to one row. `change` is pure; it throws when the event can't follow the row as it is. */
+/**
+ * What one event does to one row. `change` is pure; it throws when the event can't follow the row as it is, and gives
+ * undefined where there is nothing to write.
+ */
 export type RowChange = {
-  [Table in TableName]: { table: Table; key: RowKey; change: (row: Rows[Table] | undefined) => Rows[Table] };
+  [Table in TableName]: {
+    table: Table;
+    key: RowKey;
+    change: (row: Rows[Table] | undefined) => Rows[Table] | undefined;
+  };
 }[TableName];
 
 /** The row that an event continues. Errors: a plain Error when there is none. */

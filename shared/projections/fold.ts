@@ -32,13 +32,14 @@ interface Pending {
   row: Rows[TableName];
 }
 
-/** The row after the change; undefined when the row has seen the event. */
+/** The row after the change; undefined when the row has seen the event, or stays as it is. */
 function changed(rows: RowMaps, change: RowChange, revision: number): Pending | undefined {
   const id = rowId(change.key);
   const row = rows[change.table].get(id);
   if (row && row.revision >= revision) return undefined;
-  const apply = change.change as (row: Rows[TableName] | undefined) => Rows[TableName];
-  return { table: change.table, id, row: apply(row) };
+  const apply = change.change as (row: Rows[TableName] | undefined) => Rows[TableName] | undefined;
+  const next = apply(row);
+  return next && { table: change.table, id, row: next };
 }
 
 const put = (maps: RowMaps, { table, id, row }: Pending): void => {

@@ -1,10 +1,9 @@
 import { decodeEvent } from '../eventlog/codec.ts';
-import { toDomainEvent } from '../eventlog/domainEvent.ts';
-import { EventMetadata } from '../eventlog/event.ts';
+import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
+import { belongsIn } from '../eventlog/streams.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
-import { lazyValidator } from '../validation.ts';
 import type { RowChange } from './change.ts';
-import { project } from './project.ts';
+import { passOver, project } from './project.ts';
 
 /** A stored event with what it will do, or why it can't be read. */
 export interface PlannedEvent {
@@ -13,15 +12,14 @@ export interface PlannedEvent {
   error: string | undefined;
 }
 
-const metadataValidator = lazyValidator(EventMetadata);
-
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function changesOf(stored: StoredEvent): RowChange[] {
   const recorded = decodeEvent(stored);
   const event = toDomainEvent(recorded);
-  if (!event) return [];
-  if (!metadataValidator()(recorded.metadata)) throw new Error('its metadata does not fit the schema');
+  if (!event) return passOver(recorded);
+  if (!metadataFits(recorded.metadata)) throw new Error('its metadata does not fit the schema');
+  if (!belongsIn(recorded.stream, event.type)) throw new Error('its type does not belong in this stream');
   return project(recorded, event);
 }
 

@@ -35,6 +35,13 @@ export interface ProjectionHealth {
   parked_streams: ParkedStream[];
 }
 
+/** A stream that is not whole, and what is left of it; nulls when nothing was found. Everything else goes on. */
+export interface DamagedStream {
+  stream: string;
+  first_revision: number | null;
+  last_revision: number | null;
+}
+
 /** Whether a process can do its work, and what it would tell an operator. What is not its own is absent. */
 export interface Health {
   ready: boolean;
@@ -42,6 +49,8 @@ export interface Health {
   reason?: string;
   projection?: ProjectionHealth;
   runs_in_flight?: number;
+  /** Those that this process met; each leaves the list when it is read whole again. */
+  damaged_streams?: DamagedStream[];
   /** Where it projects, in turn with others. */
   projector?: ProjectorHealth;
   /** Where events are relayed. */

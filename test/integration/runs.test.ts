@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ChatMessage } from '../../shared/domain/session/chat.ts';
 import { canonicalJson } from '../../shared/eventlog/canonicalJson.ts';
+import { appendEvents, headOf } from '../../shared/eventlog/append.ts';
+import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { sha256 } from '../../shared/eventlog/hashChain.ts';
+import { expectFailure } from '../support/failures.ts';
+import { asOperator } from '../support/operator.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -92,6 +97,41 @@ describe('a run', () => {
     const completed = (await events(session_id)).at(-1);
     expect(completed.type).toBe('session.turn_completed.v1');
     expect(completed.data.calls.map((call: any) => call.request_sha256)).toEqual(service.model.requests.slice(before).map((request) => sha256(canonicalJson(request))));
+  });
+});
+
+describe('a turn that somebody else ends', () => {
+  test('is answered 503 turn_interrupted, stays as it was ended, and the session goes on', async () => {
+    const agent = await service.createAgent();
+    const { session_id } = (await run(agent, 'first')).body.data;
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    service.model.use(() => gate.then(() => ({ text: 'too late' })));
+    const asked = service.model.requests.length;
+    const running = run(agent, 'second', session_id);
+    await service.model.received(asked + 1);
+    await asOperator(service.folder, async ({ store }) => {
+      const stream = `session-${session_id as string}`;
+      const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
+      const recorded = decodeEvent(last!);
+      const interrupted = {
+        id: randomUUID(),
+        type: 'session.turn_interrupted.v1',
+        data: { turn: 2, reason: 'deadline' },
+      };
+      const authorship = { ...recorded.metadata, key_id: 'system', request_id: 'recovery', causation_id: recorded.id };
+      await appendEvents(store, { stream, head: headOf(recorded) }, [interrupted], authorship);
+    });
+    open();
+    const reply = await running;
+    expectFailure(reply, 'turn_interrupted');
+    expect(reply.headers.get('retry-after')).toBe('1');
+    service.model.use({ text: 'third' });
+    expect((await run(agent, 'third', session_id)).status).toBe(200);
+    expect((await transcript(session_id)).turns.map((turn: any) => turn.status)).toEqual([
+      'completed',
+      'interrupted',
+      'completed',
+    ]);
   });
 });
 

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { closeTurnsOfTheDead } from '../../shared/commands/run/closeTurnsOfTheDead.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
 import { appendEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
+import { createDamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import { createLogger } from '../../shared/logger.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
 import type { OpenTurn } from '../../shared/ports/readModels.ts';
@@ -38,10 +39,19 @@ const instances: Instances = {
 };
 
 const sweep = (signal = new AbortController().signal): Promise<void> =>
-  closeTurnsOfTheDead({
-    store: fixture.store(), ids: { uuid: randomUUID, typeId: (prefix) => prefix }, clock: { now: () => NOW }, logger: createLogger('silent'), instances,
-    readModels: { listOpenTurns: async () => open }, watch: { look: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
-  }, signal);
+  closeTurnsOfTheDead(
+    {
+      store: fixture.store(),
+      damaged: createDamagedStreams(() => undefined),
+      ids: { uuid: randomUUID, typeId: (prefix) => prefix },
+      clock: { now: () => NOW },
+      logger: createLogger('silent'),
+      instances,
+      readModels: { listOpenTurns: async () => open },
+      watch: { look: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
+    },
+    signal,
+  );
 
 async function endsOf(session_id: string): Promise<unknown[]> {
   const events = await fixture.store().readStream(sessionStream(session_id), { direction: 'forwards', from: 2, limit: 10 });

@@ -14,6 +14,8 @@ const healing: Turnlog = {
   dataFolder: undefined,
   projection: () => Promise.resolve({ caught_up: false, healing: REASON, parked_streams: [] }),
   healing: () => REASON,
+  damaged: undefined,
+  closer: undefined,
   prepare: () => Promise.resolve(),
   sweep: () => Promise.resolve(),
   close: () => Promise.resolve(),

@@ -139,6 +139,47 @@ describe('a batch', () => {
     expect([parked, ...Object.values(rows).map(({ size }) => size)]).toEqual([[], 0, 0, 0, 0, 0]);
   });
 
+  test('goes on after an event of a type that this version does not know', () => {
+    const { rows, parked } = given(
+      SESSION,
+      sessionStarted('agent_1'),
+      { type: 'session.painted.v7', data: {} },
+      turnStarted(1),
+    );
+    expect(parked).toEqual([]);
+    expect(rows.sessions.get('session_1')).toMatchObject({ turns: 1, revision: 2 });
+  });
+
+  test.each([
+    ['misses an event', [0, 1, 3], { revision: 3, error: 'revision 2 of the stream is missing' }],
+    [
+      'misses an event before one of an unknown type',
+      [0, 1, 4, 5],
+      { revision: 5, error: 'revision 2 of the stream is missing' },
+    ],
+    ['misses its beginning', [1, 2], { revision: 1, error: 'the stream begins at revision 1' }],
+  ])('parks a stream that %s, and leaves its rows as they were', (_what, kept, parking) => {
+    const { record } = recordHistory();
+    const painted = { type: 'session.painted.v7', data: {} };
+    const events = [
+      sessionStarted('agent_1'),
+      turnStarted(1),
+      toolCalled(1),
+      turnCompleted(1),
+      painted,
+      turnStarted(2),
+    ].map((event) => record(SESSION, event));
+    const { rows, parked } = rowsAfter(kept.map((index) => events[index]!));
+    expect(parked).toEqual([expect.objectContaining(parking)]);
+    expect(rows.sessions.get('session_1')?.revision).toBe(kept[0] === 0 ? 1 : undefined);
+  });
+
+  test('parks a stream with an event that belongs into one of another kind', () => {
+    expect(given(SESSION, created)).toMatchObject({
+      parked: [{ revision: 0, error: 'its type does not belong in this stream' }],
+    });
+  });
+
   test.each([
     ['data that does not fit the schema', { data: '{"turn":"one"}' }],
     ['data that is not JSON', { data: '{' }],

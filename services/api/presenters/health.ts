@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { storeUnavailable } from '../../../shared/errors.ts';
-import type { Health, ProjectionHealth, RelayHealth } from '../../../shared/queries/health.ts';
+import type { DamagedStream, Health, ProjectionHealth, RelayHealth } from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
 
 const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
@@ -17,15 +17,31 @@ const presentProjection = ({ caught_up, healing, parked_streams }: ProjectionHea
   parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({ stream, revision, event_type })),
 });
 
+const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
+  stream,
+  first_revision,
+  last_revision,
+});
+
 /** What a process that is ready tells about itself. Errors: `store_unavailable` for one that is not. */
-export function presentHealth({ ready, reason, projection, runs_in_flight, projector, relay }: Health): Static<typeof Ready> {
+export function presentHealth({
+  ready,
+  reason,
+  projection,
+  runs_in_flight,
+  damaged_streams = [],
+  projector,
+  relay,
+}: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
+  const parked = projection?.parked_streams.length ?? 0;
   const degraded =
-    (projection?.parked_streams.length ?? 0) > 0 || projection?.healing !== undefined || relay?.state === 'retrying';
+    parked + damaged_streams.length > 0 || projection?.healing !== undefined || relay?.state === 'retrying';
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),
     ...(runs_in_flight !== undefined && { runs_in_flight }),
+    ...(damaged_streams.length > 0 && { damaged_streams: damaged_streams.map(presentDamaged) }),
     ...(projector && { projector }),
     ...(relay && { relay: presentRelay(relay) }),
   };

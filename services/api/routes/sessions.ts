@@ -51,7 +51,7 @@ const listSessionEventsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: ['session_not_found'],
+  errors: ['session_not_found', 'stream_damaged'],
   handle: async (api, { actor, params, query }) => {
     const { rows, next } = await readSessionEvents(api, actor.account_id, params['sessionId']!, pageFrom(query));
     return { data: rows.map(presentEvent), next };

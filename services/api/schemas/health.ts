@@ -3,10 +3,14 @@ import { Type, type Static } from 'typebox';
 export const Live = Type.Object({ status: Type.Literal('live') });
 export const LIVE: Static<typeof Live> = { status: 'live' };
 
+const Revision = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+  description: 'The first or last revision found; null when none was',
+});
+
 export const Ready = Type.Object({
   status: Type.Enum(['ready', 'degraded'], {
     description:
-      '`degraded` while a stream is parked, the read models are being built anew or the relay can’t publish; ' +
+      '`degraded` while a stream is parked or damaged, the read models are being built anew or the relay can’t publish; ' +
       'everything else is served',
   }),
   projection: Type.Optional(
@@ -26,6 +30,11 @@ export const Ready = Type.Object({
     ),
   ),
   runs_in_flight: Type.Optional(Type.Integer({ minimum: 0, description: 'Where the process serves the API' })),
+  damaged_streams: Type.Optional(
+    Type.Array(Type.Object({ stream: Type.String(), first_revision: Revision, last_revision: Revision }), {
+      description: 'Streams that this process found damaged, until it reads them whole again; absent without any',
+    }),
+  ),
   projector: Type.Optional(
     Type.Object(
       {

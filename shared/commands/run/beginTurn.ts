@@ -2,15 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatSettings } from '../../domain/session/chat.ts';
 import { Rejection } from '../../domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflictLimit.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { AgentRow } from '../../projections/rows.ts';
 import type { Actor } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
-import { historyBudget, newestThatFit } from './contextWindow.ts';
+import { historyBudget } from './contextWindow.ts';
 import { closeOrphan } from './interruptTurn.ts';
-import { NEW_SESSION } from './loadSession.ts';
-import { recallSession } from './recallSession.ts';
 import { record } from './record.ts';
+import { damagedForClient, sessionNotFound, sessionOfRun } from './sessionOfRun.ts';
 import { sessionBusy } from './sessionQueue.ts';
 
 export interface TurnRequest {
@@ -24,8 +25,6 @@ export interface TurnRequest {
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 250;
 
-export const sessionNotFound = (): TurnlogError => new TurnlogError('session_not_found', 'There is no such session of this agent.');
-
 async function settingsFor({ models, toolbox }: RunContext, agent: AgentRow): Promise<ChatSettings> {
   const model = models.find(agent.model)!;
   return {
@@ -35,34 +34,48 @@ async function settingsFor({ models, toolbox }: RunContext, agent: AgentRow): Pr
   };
 }
 
+interface Prompt {
+  settings: ChatSettings;
+  /** Left for earlier turns. */
+  tokens: number;
+}
+
 /**
  * Load → decide → append `turn_started` at the revision read. While another run holds the session it waits and tries again
  * until the wait limit. A turn that nobody runs any more is closed first.
- * Errors: `session_not_found`, `session_busy`, `invalid_request` (too long for the model), `payload_too_large`, `store_unavailable`,
- * the signal's reason.
+ * Errors: `session_not_found`, `session_busy`, `stream_damaged`, `invalid_request` (too long for the model),
+ * `payload_too_large`, `store_unavailable`, the signal's reason.
  */
 export async function beginTurn(context: RunContext, request: TurnRequest, signal: AbortSignal): Promise<OpenRun> {
-  const waitUntil = context.clock.now() + context.limits.waitMs;
+  const waitUntil = performance.now() + context.limits.waitMs;
   const settings = await settingsFor(context, request.agent);
   const tokens = await historyBudget(context.budget, context.models.find(request.agent.model)!, { settings, instruction: request.agent.instruction, input: request.input });
+  const conflicts = createConflictLimit(context, sessionStream(request.session_id));
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-    const run = await attempt(context, request, { settings, tokens });
+    const run = await attempt(context, request, { settings, tokens }, conflicts).catch(async (error: unknown) => {
+      throw await damagedForClient(context, request, error);
+    });
     if (run) return run;
-    if (context.clock.now() + pause > waitUntil) throw sessionBusy();
+    if (performance.now() + pause > waitUntil) throw sessionBusy();
     await sleep(pause, undefined, { signal }).catch(() => {
       throw signal.reason;
     });
   }
 }
 
-/** One pass of the loop; undefined when the session is another run's for now. */
-async function attempt(context: RunContext, request: TurnRequest, prompt: { settings: ChatSettings; tokens: number }): Promise<OpenRun | undefined> {
+/** One pass of the loop; undefined when the session is another run's for now, or has to be loaded again. */
+async function attempt(
+  context: RunContext,
+  request: TurnRequest,
+  prompt: Prompt,
+  conflicts: ConflictLimit,
+): Promise<OpenRun | undefined> {
   const { actor, agent, session_id, input } = request;
-  const loaded = request.new_session ? NEW_SESSION : await recallSession(context, session_id, (turns) => newestThatFit(context.budget, prompt.tokens, session_id, turns));
-  if (loaded.account_id !== undefined && loaded.account_id !== actor.account_id) throw sessionNotFound();
+  const loaded = await sessionOfRun(context, request, prompt.tokens);
   if (loaded.state.status === 'running' && loaded.state.agent_id === agent.agent_id) {
     // This run holds the session's place in the queue, so nothing in this process runs that turn.
-    return (await closeOrphan(context, session_id, loaded)) ? attempt(context, request, prompt) : undefined;
+    if ((await closeOrphan(context, session_id, loaded)) === 'moved') await conflicts.lost(loaded.head.revision);
+    return undefined;
   }
   const startedAt = context.clock.now();
   const turn = loaded.state.status === 'none' ? 1 : loaded.state.turn + 1;
@@ -86,7 +99,13 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: { sett
       actor,
       session_id,
       turn,
-      state: { status: 'running', agent_id: agent.agent_id, turn, owner: started.owner, deadline: started.deadline },
+      state: {
+        status: 'running',
+        agent_id: agent.agent_id,
+        turn,
+        owner: started.owner,
+        deadline: started.deadline,
+      },
       model: agent.model,
       tool: agent.tool ?? undefined,
       instruction: agent.instruction,
@@ -98,10 +117,14 @@ async function attempt(context: RunContext, request: TurnRequest, prompt: { sett
       startedAt,
     };
   } catch (error) {
-    if (isTurnlogError(error, 'stream_conflict')) return undefined;
-    // It may have been written all the same.
-    if (isTurnlogError(error, 'store_unavailable')) context.leftOpen.add(session_id);
-    if (isTurnlogError(error, 'event_invalid')) throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', { cause: error });
+    if (isTurnlogError(error, 'stream_conflict')) {
+      await conflicts.lost(loaded.head.revision);
+      return undefined;
+    }
+    // It may have been written all the same, or be written yet.
+    if (isTurnlogError(error, 'store_unavailable')) context.leftOpen.add(session_id, loaded.head.revision + 1);
+    if (isTurnlogError(error, 'event_invalid'))
+      throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', { cause: error });
     if (error instanceof Rejection) throw sessionNotFound();
     throw error;
   }

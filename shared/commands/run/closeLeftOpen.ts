@@ -1,25 +1,108 @@
 import { isTurnlogError } from '../../errors.ts';
 import type { RunContext } from './context.ts';
 import { interruptIfOrphaned } from './interruptTurn.ts';
+import type { LeftTurn } from './leftOpen.ts';
+
+/** Sessions looked at together while nothing tells that the store is back, and once one was looked at. */
+const SCOUTS = 4;
+const TOGETHER = 16;
+
+/** Closes the turns that this instance had to leave open. */
+export interface LeftOpenCloser {
+  /**
+   * Begins with what is due, and goes on by itself for as long as the store answers. Meant to be called several times a
+   * second: it costs nothing while nothing is due. Never throws.
+   */
+  closeDue(signal: AbortSignal): void;
+  /** Resolves when nothing is at work. */
+  idle(): Promise<void>;
+}
+
+type Context = Pick<RunContext, 'store' | 'damaged' | 'ids' | 'clock' | 'isGone' | 'queue' | 'leftOpen' | 'logger'>;
+
+interface Look {
+  turn: LeftTurn;
+  since: number;
+  giveUp: AbortController;
+}
+
+const untilAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
 
 /**
- * Closes the turns that this instance had to leave open while the store was away. A session that is busy again looks after
- * itself: its next run closes the turn first. Meant to be called now and then; never rejects.
+ * Looks at one session, in its queue: a session that is busy again looks after itself, but its run may fail as
+ * well. A look that is given up adds nothing any more, but for an append on its way, which fits only while the
+ * turn is open.
+ * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
  */
-export async function closeLeftOpen(context: RunContext, signal: AbortSignal): Promise<void> {
-  for (const session_id of context.leftOpen) {
+async function lookAt({ queue, leftOpen, ...context }: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {
+  const leave = await queue.enter(turn.session_id, 0, signal);
+  try {
+    const looking = interruptIfOrphaned(context, turn.session_id, signal);
+    const { state, head } = await Promise.race([looking, untilAborted(signal)]);
+    // Before that revision was reached a late append may still open a turn.
+    if (state.status === 'running' || head.revision >= turn.revision) leftOpen.settle(turn);
+    else leftOpen.lookAgain(turn);
+  } finally {
+    leave();
+  }
+}
+
+/** While the store is away few wait for it, and hundreds follow as soon as one of them has been answered. */
+export function createLeftOpenCloser(context: Context): LeftOpenCloser {
+  const { leftOpen, logger, store } = context;
+  const atWork = new Map<Promise<void>, Look>();
+  let together = SCOUTS;
+
+  async function close({ turn, giveUp }: Look, signal: AbortSignal): Promise<void> {
     try {
-      const leave = await context.queue.enter(session_id, 0, signal);
-      try {
-        await interruptIfOrphaned(context, session_id);
-        context.leftOpen.delete(session_id);
-      } finally {
-        leave();
-      }
+      await lookAt(context, turn, AbortSignal.any([signal, giveUp.signal]));
+      together = TOGETHER;
     } catch (error) {
-      if (isTurnlogError(error, 'session_busy')) continue;
-      context.logger.debug({ err: error, session_id }, 'a turn that was left open could not be closed yet');
-      return;
+      if (isTurnlogError(error, 'stream_damaged')) return leftOpen.settle(turn);
+      leftOpen.putBack(turn, giveUp.signal.aborted);
+      if (isTurnlogError(error, 'session_busy') || giveUp.signal.aborted || signal.aborted) return;
+      together = SCOUTS;
+      const level = isTurnlogError(error, 'store_unavailable') ? 'debug' : 'error';
+      logger[level]({ err: error, session_id: turn.session_id }, 'a turn that was left open could not be closed yet');
     }
   }
+
+  function begin(turn: LeftTurn, signal: AbortSignal): void {
+    const look = { turn, since: performance.now(), giveUp: new AbortController() };
+    const closing = close(look, signal);
+    atWork.set(closing, look);
+    void closing.finally(() => {
+      atWork.delete(closing);
+      if (together === TOGETHER) beginDue(signal);
+    });
+  }
+
+  function beginDue(signal: AbortSignal): void {
+    while (atWork.size < together && !signal.aborted) {
+      const turn = leftOpen.take();
+      if (!turn) return;
+      begin(turn, signal);
+    }
+  }
+
+  /** Looks that hang although the store is there: what they wait for may have been lost when it was not. */
+  function giveUpHanging(): void {
+    if (store.trouble() !== undefined) return;
+    for (const { turn, since, giveUp } of atWork.values()) {
+      if (performance.now() - since > turn.patienceMs) giveUp.abort(new Error('it took too long'));
+    }
+  }
+
+  return {
+    closeDue(signal) {
+      if (atWork.size > 0) giveUpHanging();
+      beginDue(signal);
+    },
+    async idle() {
+      await Promise.all(atWork.keys());
+    },
+  };
 }

@@ -7,7 +7,7 @@ import { interruptOrphans, isOverdue } from './interruptTurn.ts';
 /** By then every turn of a dead instance is past its deadline, which is at most an hour after its start. */
 const FORGET_AFTER_MS = 2 * 3_600_000;
 
-export interface SweepContext extends Pick<RunContext, 'store' | 'ids' | 'clock' | 'logger'> {
+export interface SweepContext extends Pick<RunContext, 'store' | 'damaged' | 'ids' | 'clock' | 'logger'> {
   readModels: Pick<ReadModels, 'listOpenTurns'>;
   instances: Instances;
   watch: DeathWatch;

@@ -2,10 +2,12 @@ import type { ChatSettings } from '../../domain/session/chat.ts';
 import type { SessionState } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
+import type { DamagedStreams } from '../../eventlog/damagedStreams.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { Actor, CommandContext } from '../context.ts';
 import type { AgentCatalogue } from '../createAgent.ts';
 import type { TokenBudget } from './contextWindow.ts';
+import type { LeftOpen } from './leftOpen.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
@@ -25,8 +27,10 @@ export interface RunContext extends CommandContext, AgentCatalogue {
   budget: TokenBudget;
   memory: SessionMemory;
   limits: RunLimits;
+  /** Streams that this process found not to be whole. */
+  damaged: DamagedStreams;
   /** Sessions with a turn that may be open in the store although nobody runs it: the store was away when it began or ended. */
-  leftOpen: Set<string>;
+  leftOpen: LeftOpen;
   /** Names this instance as the owner of its turns. */
   instanceId: string;
   /** True when nobody runs the turns of that owner any more, given that this process does not: its own, and those of the dead. */

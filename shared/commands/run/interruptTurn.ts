@@ -1,6 +1,9 @@
 import type { SessionState } from '../../domain/session/decider.ts';
 import type { InterruptionReason } from '../../domain/session/events.ts';
 import { isTurnlogError } from '../../errors.ts';
+import { createConflictLimit } from '../../eventlog/conflictLimit.ts';
+import { foundDamaged } from '../../eventlog/readWhole.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
 import type { OpenTurn } from '../../ports/readModels.ts';
 import type { RunContext } from './context.ts';
 import { loadSession, type LoadedSession } from './loadSession.ts';
@@ -9,7 +12,7 @@ import { record } from './record.ts';
 /** Clocks of instances differ, and an owner may still be writing the end. */
 const DEADLINE_GRACE_MS = 15_000;
 
-export type OrphanContext = Pick<RunContext, 'store' | 'ids' | 'clock' | 'isGone'>;
+export type OrphanContext = Pick<RunContext, 'store' | 'damaged' | 'ids' | 'clock' | 'isGone'>;
 
 /** True when a turn has gone on for so long that its owner has given it up, whoever that is. */
 export const isOverdue = ({ clock }: Pick<RunContext, 'clock'>, deadline: string): boolean => clock.now() > Date.parse(deadline) + DEADLINE_GRACE_MS;
@@ -21,36 +24,65 @@ function orphanedBy(context: OrphanContext, { owner, deadline }: Extract<Session
 }
 
 /**
- * Closes a session's open turn if nobody runs it any more. Resolves false when
- * the turn may still be running elsewhere, true when it is closed now, whoever was first. Errors: `store_unavailable`.
+ * Closes a session's open turn, as it was loaded, if nobody runs it any more. `running` while it may still run
+ * elsewhere; `moved` when the session has gone on since it was loaded, perhaps by the turn's end.
+ * Errors: `store_unavailable`.
  */
-export async function closeOrphan(context: OrphanContext, session_id: string, { state, head, lastEventId, account_id }: LoadedSession): Promise<boolean> {
-  if (state.status !== 'running') return true;
+export async function closeOrphan(
+  context: OrphanContext,
+  session_id: string,
+  { state, head, lastEventId, account_id }: LoadedSession,
+): Promise<'closed' | 'running' | 'moved'> {
+  if (state.status !== 'running') return 'closed';
   const reason = orphanedBy(context, state);
-  if (!reason) return false;
+  if (!reason) return 'running';
   const author = { account_id: account_id!, key_id: 'system', request_id: 'recovery', causation_id: lastEventId! };
   try {
     await record(context, author, { session_id, state, head }, { type: 'interrupt_turn', turn: state.turn, reason });
+    return 'closed';
   } catch (error) {
     if (!isTurnlogError(error, 'stream_conflict')) throw error;
+    return 'moved';
   }
-  return true;
-}
-
-/** Closes a session's open turn, whatever the read models show, if nobody runs it any more. Errors: `store_unavailable`. */
-export async function interruptIfOrphaned(context: OrphanContext, session_id: string): Promise<void> {
-  await closeOrphan(context, session_id, await loadSession(context.store, session_id, () => Promise.resolve([])));
 }
 
 /**
- * Closes those of the turns that nobody runs any more, until the signal aborts. A session that can't be read is left alone and logged: it must not
- * keep the others back. Errors: `store_unavailable`.
+ * Closes a session's open turn, whatever the read models show, if nobody runs it any more. Resolves with the
+ * session as it was last loaded.
+ * Errors: `stream_damaged` (noted), `store_unavailable`.
+ */
+export async function interruptIfOrphaned(
+  context: OrphanContext,
+  session_id: string,
+  signal?: AbortSignal,
+): Promise<LoadedSession> {
+  const conflicts = createConflictLimit(context, sessionStream(session_id));
+  for (;;) {
+    const loaded = await loadSession(context, session_id, () => Promise.resolve([]));
+    signal?.throwIfAborted();
+    if ((await closeOrphan(context, session_id, loaded)) !== 'moved') return loaded;
+    await conflicts.lost(loaded.head.revision);
+  }
+}
+
+async function interruptShown(context: OrphanContext, session_id: string): Promise<void> {
+  const { state } = await interruptIfOrphaned(context, session_id);
+  if (state.status === 'none')
+    throw await foundDamaged(context, sessionStream(session_id), { reason: 'its events are gone', revision: 0 });
+}
+
+/**
+ * Closes those of the turns, which the read models show as open, that nobody runs any more, until the signal
+ * aborts. A session that can't be read is left alone: it must not keep the others back; a damaged one is noted,
+ * any other logged.
+ * Errors: `store_unavailable`.
  */
 export async function interruptOrphans(context: OrphanContext & Pick<RunContext, 'logger'>, turns: readonly OpenTurn[], signal: AbortSignal): Promise<void> {
   for (const { session_id, turn } of turns) {
     if (signal.aborted) return;
-    await interruptIfOrphaned(context, session_id).catch((error: unknown) => {
-      if (isTurnlogError(error)) throw error;
+    await interruptShown(context, session_id).catch((error: unknown) => {
+      if (isTurnlogError(error, 'stream_damaged')) return;
+      if (isTurnlogError(error, 'store_unavailable')) throw error;
       context.logger.error({ err: error, session_id, turn }, 'an open turn could not be closed, because its session can not be read');
     });
   }

@@ -2,11 +2,9 @@ import { session, type SessionState } from '../../domain/session/decider.ts';
 import type { SessionEvent } from '../../domain/session/events.ts';
 import { turnsOf, type Turn } from '../../domain/session/prompt.ts';
 import { headOf, NO_STREAM, type StreamHead } from '../../eventlog/append.ts';
-import { decodeEvent } from '../../eventlog/codec.ts';
-import { toDomainEvent } from '../../eventlog/domainEvent.ts';
-import type { RecordedEvent } from '../../eventlog/event.ts';
+import { readBeginning, readPage, type StreamSource } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import type { EventStore } from '../../ports/eventStore.ts';
+import type { KnownEvent } from '../../eventlog/wholeStream.ts';
 
 export interface LoadedSession {
   state: SessionState;
@@ -29,35 +27,48 @@ const FIRST_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
 /**
- * Reads a session backwards, only until `select` has found the turns that fit: the cost does not grow with the session.
- * `select` takes completed turns, oldest first, and returns the newest of them that fit.
- * Errors: `store_unavailable`.
+ * Reads a session backwards, only until `select` has found the turns that fit: the cost does not grow with the
+ * session. What is read is checked, and that the session begins at revision 0. The state needs no more than
+ * that beginning and how the session ends. `select` takes completed turns, oldest first, and returns the newest
+ * of them that fit.
+ * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
-export async function loadSession(store: EventStore, sessionId: string, select: (turns: Turn[]) => Promise<Turn[]>): Promise<LoadedSession> {
+export async function loadSession(
+  source: StreamSource,
+  sessionId: string,
+  select: (turns: Turn[]) => Promise<Turn[]>,
+): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
-  const tail: RecordedEvent[] = [];
+  let tail: KnownEvent[] = [];
   for (;;) {
     // As many as there are already: no more than twice what is needed is read, in few pages.
     const limit = Math.min(Math.max(tail.length, FIRST_PAGE), LARGEST_PAGE);
-    const from = tail[0] === undefined ? {} : { from: tail[0].revision - 1 };
-    const older = await store.readStream(stream, { direction: 'backwards', ...from, limit });
-    tail.unshift(...older.toReversed().map(decodeEvent));
-    if (tail[0] === undefined) return NEW_SESSION;
-    const turns = completedTurns(domainEvents(tail));
+    const from = tail[0] === undefined ? {} : { from: tail[0].recorded.revision - 1 };
+    tail = [...(await readPage(source, stream, { direction: 'backwards', ...from, limit })), ...tail];
+    const oldest = tail[0]?.recorded;
+    const last = tail.at(-1)?.recorded;
+    if (!oldest || !last) return NEW_SESSION;
+    const turns = completedTurns(sessionEvents(tail));
     const history = await select(turns);
-    const whole = tail[0].revision === 0;
+    const whole = oldest.revision === 0;
     if (!whole && history.length === turns.length) continue;
-    const last = tail.at(-1)!;
-    return { state: await stateOf(store, stream, tail), head: headOf(last), lastEventId: last.id, account_id: last.metadata.account_id, history, turns, whole };
+    const first = whole ? [] : [await readBeginning(source, stream)];
+    source.damaged.forget(stream, { from: oldest.revision, to: last.revision });
+    const state = sessionEvents([...first, ...tail]).reduce(session.evolve, session.initialState);
+    return {
+      state,
+      head: headOf(last),
+      lastEventId: last.id,
+      account_id: last.metadata.account_id,
+      history,
+      turns,
+      whole,
+    };
   }
 }
 
 export const completedTurns = (events: readonly SessionEvent[]): Turn[] => turnsOf(events).filter((turn) => turn.output !== undefined);
 
-export const domainEvents = (events: readonly RecordedEvent[]): SessionEvent[] => events.flatMap((event) => (toDomainEvent(event) as SessionEvent | undefined) ?? []);
-
-/** The state needs only how the session began and how it ends; what lies between changes nothing about it. */
-async function stateOf(store: EventStore, stream: string, tail: readonly RecordedEvent[]): Promise<SessionState> {
-  const first = tail[0]!.revision === 0 ? [] : (await store.readStream(stream, { direction: 'forwards', from: 0, limit: 1 })).map(decodeEvent);
-  return domainEvents([...first, ...tail]).reduce(session.evolve, session.initialState);
-}
+/** Events of a session's stream; a stream that was checked holds no others. */
+export const sessionEvents = (events: readonly KnownEvent[]): SessionEvent[] =>
+  events.map(({ event }) => event as SessionEvent);

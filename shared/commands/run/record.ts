@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { session, type SessionCommand, type SessionState } from '../../domain/session/decider.ts';
-import { isTurnlogError, storeUnavailable } from '../../errors.ts';
-import { appendEvents, type StreamHead } from '../../eventlog/append.ts';
+import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import { appendEvents, headOf, type Authorship, type StreamHead } from '../../eventlog/append.ts';
+import { createConflictLimit } from '../../eventlog/conflictLimit.ts';
+import type { NewEvent } from '../../eventlog/event.ts';
+import { asDamage, readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { Position } from '../../ports/eventStore.ts';
@@ -14,49 +17,137 @@ export interface SessionTarget {
   head: StreamHead;
 }
 
+/** What was decided, with ids and time: however often it is appended, it is the same. */
+interface Facts {
+  events: NewEvent[];
+  authorship: Authorship;
+}
+
+type Deciding = Pick<CommandContext, 'ids' | 'clock'>;
+
+function decideFacts(
+  { ids, clock }: Deciding,
+  author: Actor & { causation_id: string },
+  state: SessionState,
+  command: SessionCommand,
+): Facts {
+  const { account_id, key_id, request_id, causation_id } = author;
+  return {
+    events: session.decide(command, state).map((event) => ({ id: ids.uuid(), ...event })),
+    authorship: { account_id, key_id, request_id, causation_id, recorded_at: isoTime(clock.now()) },
+  };
+}
+
 /** Decides and appends at the head that was read. Errors: Rejection, and those of EventStore.append. */
 export async function record(
-  { store, ids, clock }: Pick<CommandContext, 'store' | 'ids' | 'clock'>,
+  context: Pick<CommandContext, 'store' | 'ids' | 'clock'>,
   author: Actor & { causation_id: string },
   target: SessionTarget,
   command: SessionCommand,
 ): Promise<{ head: StreamHead; position: Position; lastEventId: string }> {
-  const events = session.decide(command, target.state).map((event) => ({ id: ids.uuid(), ...event }));
-  const authorship = { account_id: author.account_id, key_id: author.key_id, request_id: author.request_id, causation_id: author.causation_id, recorded_at: isoTime(clock.now()) };
-  const appended = await appendEvents(store, { stream: sessionStream(target.session_id), head: target.head }, events, authorship);
+  const { events, authorship } = decideFacts(context, author, target.state, command);
+  const appended = await appendEvents(
+    context.store,
+    { stream: sessionStream(target.session_id), head: target.head },
+    events,
+    authorship,
+  );
   return { ...appended, lastEventId: events.at(-1)!.id };
 }
 
-/** Records a fact of a run that goes on, and moves the run's head. Errors: those of EventStore.append. */
-export async function recordInRun(context: CommandContext, run: OpenRun, command: SessionCommand): Promise<Position> {
-  const { head, position } = await record(context, { ...run.actor, causation_id: run.causation_id }, run, command);
-  run.head = head;
-  return position;
-}
-
 const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 500;
 /** A client waits for the answer that this records; longer than this it would rather know. */
 const END_LIMIT_MS = 10_000;
+/** What may stand after a run's head beside its own events is the end of its turn, and what others did after that. */
+const NEWS_PAGE = 100;
+
+const turnInterrupted = (cause: unknown): TurnlogError =>
+  new TurnlogError('turn_interrupted', 'The turn was interrupted before its end could be recorded. Try again.', {
+    retriable: true,
+    retryAfterSeconds: 1,
+    cause,
+  });
+
+const ENDS: readonly string[] = ['session.turn_completed.v1', 'session.turn_failed.v1', 'session.turn_interrupted.v1'];
 
 /**
- * Records how a turn ended, trying again for some seconds while the store is away: the answer is worth waiting for. A turn
- * that stays open is noted in `leftOpen`.
- * Errors: those of EventStore.append. `stream_conflict`, when another replica has interrupted the turn meanwhile, becomes `store_unavailable`.
+ * Looks at what stands where an append of the run met a conflict, and moves the run's head there. Resolves with
+ * the position of the facts where an append that seemed to fail had written them; undefined where the turn is
+ * still open without them.
+ * Errors: `turn_interrupted` when somebody else has ended the turn, `stream_damaged`, `store_unavailable`.
+ */
+async function afterConflict(
+  context: RunContext,
+  run: OpenRun,
+  { events }: Facts,
+  conflict: unknown,
+): Promise<Position | undefined> {
+  const page = { direction: 'forwards', from: run.head.revision + 1, limit: NEWS_PAGE } as const;
+  const news = await readPage(context, sessionStream(run.session_id), page);
+  const last = news.at(-1)?.recorded;
+  if (last) run.head = headOf(last);
+  const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
+  if (own) return own.recorded.position;
+  if (news.some(({ event }) => ENDS.includes(event.type) && 'turn' in event.data && event.data.turn === run.turn))
+    throw turnInterrupted(conflict);
+  return undefined;
+}
+
+/**
+ * Records a fact of a run, once, and moves the run's head. While the store is away it tries again for
+ * `patienceMs`; an append whose outcome stayed unknown may have been written, which the next try finds.
+ * Errors: `turn_interrupted`, `stream_damaged`, and those of EventStore.append except for `stream_conflict`.
+ */
+export async function recordInRun(
+  context: RunContext,
+  run: OpenRun,
+  command: SessionCommand,
+  patienceMs = 0,
+): Promise<Position> {
+  const stream = sessionStream(run.session_id);
+  const facts = decideFacts(context, { ...run.actor, causation_id: run.causation_id }, run.state, command);
+  const conflicts = createConflictLimit(context, stream);
+  const giveUpAt = performance.now() + patienceMs;
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    try {
+      const { head, position } = await appendEvents(
+        context.store,
+        { stream, head: run.head },
+        facts.events,
+        facts.authorship,
+      ).catch(async (error: unknown) => {
+        if (!isTurnlogError(error, 'stream_conflict')) throw error;
+        const { revision } = run.head;
+        const found = await afterConflict(context, run, facts, error);
+        if (found === undefined) await conflicts.lost(revision);
+        return { head: run.head, position: found };
+      });
+      run.head = head;
+      if (position !== undefined) return position;
+    } catch (error) {
+      if (!isTurnlogError(error, 'store_unavailable') || performance.now() + pause > giveUpAt) throw error;
+      context.logger.warn(
+        { err: error, session_id: run.session_id, turn: run.turn },
+        'a fact of a turn could not be recorded yet',
+      );
+    }
+    await sleep(pause);
+  }
+}
+
+/**
+ * Records how a turn ended; the answer is worth waiting for some seconds. A turn that may stay open is noted in
+ * `leftOpen`, to be closed as soon as the store is back.
+ * Errors: those of recordInRun.
  */
 export async function recordEnd(context: RunContext, run: OpenRun, command: SessionCommand): Promise<Position> {
-  const giveUpAt = context.clock.now() + END_LIMIT_MS;
-  for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
-    try {
-      return await recordInRun(context, run, command);
-    } catch (error) {
-      if (isTurnlogError(error, 'stream_conflict')) throw storeUnavailable('The turn was interrupted before its end could be recorded.', error);
-      if (!isTurnlogError(error, 'store_unavailable')) throw error;
-      if (context.clock.now() + pause > giveUpAt) {
-        context.leftOpen.add(run.session_id);
-        throw error;
-      }
-      context.logger.warn({ err: error, session_id: run.session_id, turn: run.turn }, 'the end of a turn could not be recorded yet');
-      await sleep(pause);
-    }
+  try {
+    return await recordInRun(context, run, command, END_LIMIT_MS);
+  } catch (error) {
+    if (isTurnlogError(error, 'stream_damaged'))
+      throw await asDamage(context, sessionStream(run.session_id), error, '/session_id');
+    if (!isTurnlogError(error, 'turn_interrupted')) context.leftOpen.add(run.session_id, run.head.revision + 1);
+    throw error;
   }
 }

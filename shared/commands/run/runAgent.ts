@@ -5,11 +5,12 @@ import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
 import { untilVisible, type Actor } from '../context.ts';
 import { requireSupported } from '../createAgent.ts';
-import { beginTurn, sessionNotFound } from './beginTurn.ts';
+import { beginTurn } from './beginTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { converse, sumTokens } from './converse.ts';
 import { recordEnd } from './record.ts';
 import type { RunInFlight } from './runsInFlight.ts';
+import { sessionNotFound } from './sessionOfRun.ts';
 
 export interface RunInput {
   agent_id: string;
@@ -26,11 +27,13 @@ export interface RunResult {
 const SESSION_ID = /^session_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /**
- * One turn of a conversation: begins it, lets the model answer, records the end, and only then resolves. What resolved is
- * durable and shown by every later query.
- * Errors: `agent_not_found`, `session_not_found`, `model_not_supported`, `tool_not_supported`, `session_busy`, `invalid_request`,
- * `model_error`, `model_overloaded`, `model_timeout`, `tool_error`, `store_unavailable`. From `model_error` on, the turn is
- * recorded as failed (or interrupted, in a shut-down) and the session goes on with the next run.
+ * One turn of a conversation: begins it, lets the model answer, records the end, and only then resolves. What
+ * resolved is durable and shown by every later query.
+ * Errors: `agent_not_found`, `session_not_found`, `model_not_supported`, `tool_not_supported`, `session_busy`,
+ * `stream_damaged`, `invalid_request`, `model_error`, `model_overloaded`, `model_timeout`, `tool_error`,
+ * `turn_interrupted`, `store_unavailable`. From `model_error` on, the turn is recorded as failed (or
+ * interrupted, in a shut-down) and the session goes on with the next run; where the store is away then, the
+ * turn is closed as soon as it is back.
  */
 export async function runAgent(context: RunContext, actor: Actor, input: RunInput): Promise<RunResult> {
   const agent = await findOwnAgent(context.known, actor.account_id, input.agent_id);
@@ -55,6 +58,7 @@ async function finish(context: RunContext, run: OpenRun, inFlight: RunInFlight):
   try {
     answer = await converse(context, run, calls, inFlight.signal);
   } catch (error) {
+    if (isTurnlogError(error, 'turn_interrupted')) throw error;
     const reason: unknown = inFlight.signal.aborted ? inFlight.signal.reason : error;
     throw await recordFailure(context, run, inFlight.interrupted() ? interruption(run) : failure(run, calls, reason), reason);
   }

@@ -1,0 +1,63 @@
+import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import { asDamage, foundDamaged } from '../../eventlog/readWhole.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import type { RunContext } from './context.ts';
+import { newestThatFit } from './contextWindow.ts';
+import { NEW_SESSION, type LoadedSession } from './loadSession.ts';
+import { recallSession } from './recallSession.ts';
+
+interface SessionOfRun {
+  actor: { account_id: string };
+  agent: { agent_id: string };
+  session_id: string;
+  new_session: boolean;
+}
+
+export const sessionNotFound = (): TurnlogError =>
+  new TurnlogError('session_not_found', 'There is no such session of this agent.');
+
+/** Whether the read models show the session to this actor, with this agent: asked only where the log does not tell. */
+async function isShown(
+  { readModels }: Pick<RunContext, 'readModels'>,
+  { actor, agent, session_id }: SessionOfRun,
+): Promise<boolean> {
+  const row = await readModels.findSession(session_id);
+  return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
+}
+
+/**
+ * The session that a run goes on with, as far as `tokens` of it fit the prompt.
+ * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and the log
+ * does not, `store_unavailable`.
+ */
+export async function sessionOfRun(
+  context: RunContext,
+  request: SessionOfRun,
+  tokens: number,
+): Promise<LoadedSession> {
+  const { session_id } = request;
+  if (request.new_session) return NEW_SESSION;
+  const loaded = await recallSession(context, session_id, (turns) =>
+    newestThatFit(context.budget, tokens, session_id, turns),
+  );
+  if (loaded.state.status === 'none') {
+    if (!(await isShown(context, request))) throw sessionNotFound();
+    throw await foundDamaged(context, sessionStream(session_id), { reason: 'its events are gone', revision: 0 });
+  }
+  if (loaded.account_id !== request.actor.account_id) throw sessionNotFound();
+  return loaded;
+}
+
+/**
+ * `stream_damaged` as a run answers it: a session that is not the client's does not exist for it, whatever its
+ * state.
+ */
+export async function damagedForClient(
+  context: RunContext,
+  request: SessionOfRun,
+  error: unknown,
+): Promise<unknown> {
+  if (!isTurnlogError(error, 'stream_damaged')) return error;
+  const damaged = await asDamage(context, sessionStream(request.session_id), error, '/session_id');
+  return request.new_session || (await isShown(context, request)) ? damaged : sessionNotFound();
+}

@@ -1,0 +1,89 @@
+import { isTurnlogError, type TurnlogError } from '../errors.ts';
+import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
+import type { DamagedStreams } from './damagedStreams.ts';
+import {
+  checkPage,
+  damageOf,
+  reasonOf,
+  streamDamaged,
+  type Flaw,
+  type KnownEvent,
+  type StreamDamage,
+} from './wholeStream.ts';
+
+/** Where streams are read, and where damaged ones are noted. */
+export interface StreamSource {
+  store: Pick<EventStore, 'readStream'>;
+  damaged: DamagedStreams;
+}
+
+/** The revision at one end of what the store still shows; null when it shows nothing. Errors: `store_unavailable`. */
+async function edgeOf(
+  store: StreamSource['store'],
+  stream: string,
+  direction: ReadOptions['direction'],
+): Promise<number | null> {
+  try {
+    const [event] = await store.readStream(stream, { direction, limit: 1 });
+    return event?.revision ?? null;
+  } catch (error) {
+    if (isTurnlogError(error, 'stream_damaged')) return null;
+    throw error;
+  }
+}
+
+/** Looks at what is left of a damaged stream, and notes it. Errors: `store_unavailable`. */
+async function noteDamage({ store, damaged }: StreamSource, stream: string, flaw: Flaw): Promise<StreamDamage> {
+  const first_revision = await edgeOf(store, stream, 'forwards');
+  const last_revision = first_revision === null ? null : await edgeOf(store, stream, 'backwards');
+  const damage: StreamDamage = { ...flaw, stream, first_revision, last_revision };
+  damaged.note(damage);
+  return damage;
+}
+
+/** Notes that a stream is damaged. Resolves with the error that says so. Errors: `store_unavailable`. */
+export const foundDamaged = async (source: StreamSource, stream: string, flaw: Flaw): Promise<TurnlogError> =>
+  streamDamaged(await noteDamage(source, stream, flaw));
+
+/**
+ * A `stream_damaged` with what is known of the damage, noted, also where the store told it by itself, because
+ * events of the stream were deleted or are hidden. `path` is that of streamDamaged.
+ * Errors: `store_unavailable`.
+ */
+export async function asDamage(
+  source: StreamSource,
+  stream: string,
+  error: TurnlogError,
+  path?: string,
+): Promise<TurnlogError> {
+  const damage =
+    damageOf(error) ?? (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
+  source.damaged.note(damage);
+  return streamDamaged(damage, path);
+}
+
+/**
+ * A page of a stream, oldest first, with every event known and none missing.
+ * Errors: `stream_damaged` (noted), `store_unavailable`.
+ */
+export async function readPage(source: StreamSource, stream: string, options: ReadOptions): Promise<KnownEvent[]> {
+  let events: StoredEvent[];
+  try {
+    events = await source.store.readStream(stream, options);
+  } catch (error) {
+    throw isTurnlogError(error, 'stream_damaged') ? await asDamage(source, stream, error) : error;
+  }
+  const checked = checkPage({ ...options, events });
+  if (Array.isArray(checked)) return checked;
+  throw await foundDamaged(source, stream, checked);
+}
+
+/**
+ * The event at revision 0 of a stream that has later ones: for who reads only those.
+ * Errors: `stream_damaged` (noted), `store_unavailable`.
+ */
+export async function readBeginning(source: StreamSource, stream: string): Promise<KnownEvent> {
+  const [first] = await readPage(source, stream, { direction: 'forwards', from: 0, limit: 1 });
+  if (first) return first;
+  throw await foundDamaged(source, stream, { reason: 'its beginning is missing', revision: 0 });
+}
