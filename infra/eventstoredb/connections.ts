@@ -4,17 +4,13 @@ import type { StoreLogger } from './logger.ts';
 import { openHostClient, type HostClient } from './clientInternals.ts';
 import { parseConnectionString, type Host } from './connectionString.ts';
 import { createDiscovery, type Found } from './discovery.ts';
-import { endOfLog, within } from './endOfLog.ts';
-import { isAccessDenied, isUnauthenticated, leaderNamedBy, makesDoubtful } from './serverErrors.ts';
+import { leaderNamedBy, makesDoubtful } from './serverErrors.ts';
+import { startPulse, type Pulse } from './pulse.ts';
 import { createRights } from './rights.ts';
 import { createTroubleNotes } from './troubleNotes.ts';
 import { Silence, troubleWith } from './trouble.ts';
 
-/** How often the node in use is asked whether it is still the one to use. */
-const PULSE_MS = 500;
-const LONGEST_PULSE_MS = 5_000;
-/** A node from which nothing comes for so long is looked at beside another connection, and left when that one answers. */
-const SILENCE_MS = 1_000;
+/** Between two looks for a node to use. */
 const LEAST_PAUSE_MS = 50;
 
 /** Resolves with the promise. Rejects with the signal's reason when that aborts first. */
@@ -60,28 +56,7 @@ export interface Connections {
 interface Live extends Connection {
   host: Host;
   giveUp: AbortController;
-  silentMs(): number;
-  /** The look at the node that is under way. */
-  looking: Promise<void> | undefined;
-  /** Nothing comes from it any more. It stays in use until a better one is found. */
-  silent: boolean;
-  pulseMs: number;
-}
-
-function toLive({ host, client }: Found): Live {
-  const giveUp = new AbortController();
-  let lastHeard = performance.now();
-  return {
-    host,
-    client,
-    giveUp,
-    lost: giveUp.signal,
-    heard: () => void (lastHeard = performance.now()),
-    silentMs: () => performance.now() - lastHeard,
-    looking: undefined,
-    silent: false,
-    pulseMs: PULSE_MS,
-  };
+  pulse: Pulse;
 }
 
 /**
@@ -112,18 +87,46 @@ export function createConnections(connectionString: string, logger: StoreLogger 
 
   function use(found: Found): void {
     const before = live;
-    live = toLive(found);
+    live = begin(found);
     notes.set(found.trouble);
-      if (before) give(before, storeUnavailable('The connection to the event store was given up for another one.'));
+    discovery.rest();
+    if (before) give(before, storeUnavailable('The connection to the event store was given up for another one.'));
     connected.resolve();
     connected = Promise.withResolvers();
-    void watch(live);
+  }
+
+  function begin({ host, client }: Found): Live {
+    const giveUp = new AbortController();
+    const lost = giveUp.signal;
+    const note = (trouble: string | undefined): void => {
+      if (live === node) notes.set(trouble);
+    };
+    const pulse = startPulse(
+      { client, requiresLeader, signal: lost },
+      {
+        well: () => note(undefined),
+        refused: (error) => note(troubleWith(host, target, error)),
+        lost: (error) => leave(node, error),
+        silent() {
+          note(troubleWith(host, target, new Silence()));
+          seek();
+        },
+        revived() {
+          discovery.hint(host);
+          give(node, storeUnavailable('The connection to the event store was silent and is made anew.'));
+          seek();
+        },
+      },
+    );
+    const node: Live = { host, client, giveUp, lost, pulse, heard: pulse.heard };
+    return node;
   }
 
   async function seekOn(): Promise<void> {
-    while (!closed.signal.aborted && (!live || live.silent)) {
-      const found = await discovery.look().catch(() => undefined);
-      if (found && (closed.signal.aborted || (live && !live.silent))) return found.client.close();
+    while (!closed.signal.aborted && (!live || live.pulse.isSilent())) {
+      const found = await discovery.look();
+      if (found && (closed.signal.aborted || (live && !live.pulse.isSilent()))) found.client.close();
+      if (closed.signal.aborted || (live && !live.pulse.isSilent())) return discovery.rest();
       if (found) return use(found);
       if (!live) notes.set(discovery.trouble());
       nudge = new AbortController();
@@ -150,45 +153,6 @@ export function createConnections(connectionString: string, logger: StoreLogger 
     seek();
   }
 
-  function reconnect(revived: Live): void {
-    discovery.hint(revived.host);
-    give(revived, storeUnavailable('The connection to the event store was silent and is made anew.'));
-    seek();
-  }
-
-  /** Asks the node for the end of the log: who can answer that can serve. */
-  async function ask(node: Live): Promise<void> {
-    try {
-      await within(SILENCE_MS, node.lost, (signal) => endOfLog(node.client, { requiresLeader, signal, heard: node.heard }));
-      node.heard();
-      // Calls that were open while it was silent may never be answered: they begin anew, on another connection.
-      if (node.silent) return reconnect(node);
-      node.pulseMs = PULSE_MS;
-      if (live === node) notes.set(undefined);
-    } catch (error) {
-      if (node.lost.aborted) return;
-      if (error instanceof Silence && node.silentMs() < SILENCE_MS) return;
-      if (error instanceof Silence) {
-        node.silent = true;
-        notes.set(troubleWith(node.host, target, error));
-        return seek();
-      }
-      if (!isUnauthenticated(error) && !isAccessDenied(error)) return leave(node, error);
-      // Another connection would be refused as well.
-      node.pulseMs = Math.min(LONGEST_PULSE_MS, node.pulseMs * 2);
-      notes.set(troubleWith(node.host, target, error));
-    }
-  }
-
-  const look = (node: Live): Promise<void> => (node.looking ??= ask(node).finally(() => (node.looking = undefined)));
-
-  async function watch(node: Live): Promise<void> {
-    while (!node.lost.aborted) {
-      await sleep(node.pulseMs, undefined, { signal: node.lost, ref: false }).catch(() => undefined);
-      if (!node.lost.aborted) await look(node);
-    }
-  }
-
   seek();
 
   return {
@@ -196,7 +160,6 @@ export function createConnections(connectionString: string, logger: StoreLogger 
       for (;;) {
         if (closed.signal.aborted) throw closed.signal.reason;
         signal.throwIfAborted();
-        if (live?.looking && live.silentMs() > PULSE_MS) await live.looking;
         if (live) return live;
         await untilAborted(connected.promise, AbortSignal.any([signal, closed.signal]));
       }
@@ -204,7 +167,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
     failed(connection, error) {
       if (live === undefined || connection !== live || !makesDoubtful(error)) return;
       if (leaderNamedBy(error)) leave(live, error);
-      else void look(live);
+      else live.pulse.ask();
     },
     denied: rights.denied,
     allowed: rights.allowed,

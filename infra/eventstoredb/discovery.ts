@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openHostClient, type HostClient } from './clientInternals.ts';
 import { hostName, KEEP_ALIVE_MS, type Host, type Target } from './connectionString.ts';
 import { endOfLog, within } from './endOfLog.ts';
@@ -6,9 +7,11 @@ import { chooseMember, membersOf, troubleOf, type Member } from './members.ts';
 import { isAccessDenied, isRefused, isUnauthenticated, leaderNamedBy } from './serverErrors.ts';
 import { troubleWith } from './trouble.ts';
 
-/** How long a node may take to connect and to answer. */
-const VISIT_LIMIT_MS = 2_000;
+/** How long a node may take to connect and to answer, and to tell what it knows of the others. */
+const VISIT_LIMIT_MS = 5_000;
 const GOSSIP_LIMIT_MS = 1_000;
+/** A look does not wait longer for the slow ones: what they say counts at the next look. */
+const LOOK_MS = 300;
 
 /** A node that can be used, connected. */
 export interface Found {
@@ -19,23 +22,16 @@ export interface Found {
 }
 
 export interface Discovery {
-  /** One look at every host whose time has come. Undefined when none of them can be used. */
+  /** One look at every host whose time has come. Undefined while none of them is found to be of use. */
   look(): Promise<Found | undefined>;
+  /** Nothing is looked for any more: what slower hosts still say is not wanted. */
+  rest(): void;
   /** Something new is known of a host: it is the leader, or answers again. It may be tried at once. */
   hint(host: Host): void;
   /** In how many milliseconds the next look makes sense. */
   pauseMs(): number;
   /** Why the last looks have found nothing, in a sentence. */
   trouble(): string;
-}
-
-/** Resolves with the first result that there is, undefined when there is none. */
-const first = <Result>(attempts: readonly Promise<Result | undefined>[]): Promise<Result | undefined> =>
-  Promise.any(attempts.map(async (attempt) => (await attempt) ?? Promise.reject(new Error('nothing')))).catch(() => undefined);
-
-/** Lets go of what the slower ones of several visits find. */
-function closeOthers(visits: Iterable<Promise<Found | undefined>>, found: Found | undefined): void {
-  for (const visiting of visits) void visiting.then((other) => other !== found && other?.client.close());
 }
 
 interface Options {
@@ -54,6 +50,30 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
   let cluster: { by: string; trouble: string } | undefined;
   let opened = 0;
   let lastNamed: string | undefined;
+  /** Hosts that are being asked or visited now, by name. */
+  const asking = new Set<string>();
+  const visiting = new Set<string>();
+  let wanted = false;
+  let arrived: Found | undefined;
+  let arrival = Promise.withResolvers<void>();
+
+  /** Runs at most once at a time for a host. */
+  async function once(busy: Set<string>, host: Host, work: () => Promise<void>): Promise<void> {
+    const name = hostName(host);
+    if (busy.has(name)) return;
+    busy.add(name);
+    try {
+      await work();
+    } finally {
+      busy.delete(name);
+    }
+  }
+
+  function arrive(found: Found): void {
+    if (!wanted || arrived || closed.aborted) return found.client.close();
+    arrived = found;
+    arrival.resolve();
+  }
 
   /** Channels that are configured alike share a socket, which may be the silent one: a new connection is configured otherwise. */
   function open(host: Host): HostClient {
@@ -64,20 +84,24 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
   const members = async (client: HostClient): Promise<Member[]> =>
     membersOf(await within(GOSSIP_LIMIT_MS, closed, (signal) => client.gossip(signal)));
 
-  async function visit(host: Host): Promise<Found | undefined> {
-    visited.learn(host);
-    if (!visited.isDue(host)) return undefined;
+  const visit = (host: Host): Promise<void> =>
+    once(visiting, host, async () => {
+      visited.learn(host);
+      if (visited.isDue(host)) await tryOut(host);
+    });
+
+  async function tryOut(host: Host): Promise<void> {
     const client = open(host);
     try {
       await within(VISIT_LIMIT_MS, closed, (signal) => endOfLog(client, { requiresLeader, signal }));
       visited.answered(host);
       cluster = undefined;
-      return { host, client, trouble: undefined };
+      arrive({ host, client, trouble: undefined });
     } catch (error) {
       const trouble = troubleWith(host, target, error);
       if (isUnauthenticated(error) || isAccessDenied(error)) {
         visited.answered(host, trouble);
-        return { host, client, trouble };
+        return arrive({ host, client, trouble });
       }
       const leader = leaderNamedBy(error);
       if (leader) hint(leader);
@@ -85,7 +109,6 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
       if (!target.cluster) note(host, await members(client).catch(() => []));
       visited.failed(host, trouble, isRefused(error));
       client.close();
-      return undefined;
     }
   }
 
@@ -101,8 +124,14 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
     if (cluster?.by === hostName(host)) cluster = undefined;
   }
 
-  /** Asks a host which node to use. */
-  async function ask(host: Host): Promise<Host | undefined> {
+  /** Asks a host which node to use, and visits that one. */
+  const ask = (host: Host): Promise<void> =>
+    once(asking, host, async () => {
+      const chosen = await nameOf(host);
+      if (chosen) await visit(chosen);
+    });
+
+  async function nameOf(host: Host): Promise<Host | undefined> {
     const client = open(host);
     try {
       const known = await members(client);
@@ -122,22 +151,14 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
     }
   }
 
-  async function lookInCluster(): Promise<Found | undefined> {
-    const visits = new Map<string, Promise<Found | undefined>>();
-    const visitOnce = (host: Host): Promise<Found | undefined> => {
-      const visiting = visits.get(hostName(host)) ?? visit(host);
-      visits.set(hostName(host), visiting);
-      return visiting;
-    };
-    const found = await first(asked.due().map((host) => ask(host).then((chosen) => chosen && visitOnce(chosen))));
-    closeOthers(visits.values(), found);
-    return found;
-  }
-
-  async function lookAtHosts(): Promise<Found | undefined> {
-    const visits = visited.due().map(visit);
-    const found = await first(visits);
-    closeOthers(visits, found);
+  async function look(): Promise<Found | undefined> {
+    wanted = true;
+    const tries = target.cluster ? asked.due().map(ask) : visited.due().map(visit);
+    const tick = sleep(LOOK_MS, undefined, { signal: closed, ref: false }).catch(() => undefined);
+    if (!arrived) await Promise.race([arrival.promise, tick, tries.length > 0 ? Promise.all(tries) : tick]);
+    const found = arrived;
+    arrived = undefined;
+    arrival = Promise.withResolvers();
     return found;
   }
 
@@ -149,7 +170,12 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
   }
 
   return {
-    look: target.cluster ? lookInCluster : lookAtHosts,
+    look,
+    rest() {
+      wanted = false;
+      arrived?.client.close();
+      arrived = undefined;
+    },
     hint,
     pauseMs: () => (target.cluster ? asked : visited).pauseMs(),
     trouble: () => cluster?.trouble ?? ([...visited.troubles(), ...asked.troubles()].slice(0, 3).join(' ') || 'The event store does not answer.'),

@@ -9,6 +9,8 @@ import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { newEvents, newStream, refusedWith, untilAnswered } from '../contracts/eventStore/support.ts';
 import { startEventStoreDbCluster, startEventStoreDbNode } from '../support/eventstoredb-node/index.ts';
 import { eventually } from '../support/operator.ts';
+import { startServerProcess } from '../support/serverProcess.ts';
+import { apiClient } from '../support/service.ts';
 import { freePort } from '../support/freePort.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 import { OTHER_CERTIFICATE_FILE } from '../support/tls/files.ts';
@@ -163,5 +165,43 @@ describe('a connection string', () => {
     await refusedWith('invalid_request', opening);
     await expect(opening).rejects.toThrow(message);
     await expect(opening).rejects.not.toThrow(/secret/);
+  });
+});
+
+describe('a service that waits for its event store', () => {
+  test('says so on /health/ready from the first failed try on, with the cause, and logs the cause once however often it is asked', async () => {
+    const [port, storePort] = [await freePort(), await freePort()];
+    const server = startServerProcess({ DATA_DIR: await folder(), PORT: String(port), EVENTSTOREDB_URL: `esdb://127.0.0.1:${storePort}?tls=false` });
+    cleanups.push(() => server.kill('SIGKILL'));
+    const { get } = apiClient(`http://127.0.0.1:${port}`, undefined);
+    const ready = () => get('/health/ready').catch(() => undefined);
+    const reply = await eventually(ready, (answer) => /refuses connections/.test(answer?.body.error ?? ''));
+    expect(reply?.status).toBe(503);
+    expect(reply?.body.error).toBe(`The service is starting and waits. The event store at 127.0.0.1:${storePort} refuses connections.`);
+    for (let probe = 0; probe < 20; probe += 1) await ready();
+    const lines = server.errors().trim().split('\n').map((line) => JSON.parse(line) as { level: string; msg: string});
+    expect(lines.filter(({ msg }) => /a request failed/.test(msg))).toEqual([]);
+    // Once by each of the two connections: the service's and its projector's.
+    expect(lines.filter(({ msg }) => /refuses connections/.test(msg))).toHaveLength(2);
+
+    const node = await startNode({ port: storePort });
+    expect(node.port).toBe(storePort);
+    await server.ready;
+    expect((await ready())?.status).toBe(200);
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+  });
+});
+
+describe('a store that is slow', () => {
+  test('is waited for: an append that takes longer than three seconds succeeds', async () => {
+    const node = await startNode();
+    const { store } = await open(node.connectionString);
+    await store.head();
+    node.faults.delayMs = 3_200;
+    const stream = newStream();
+    expect(await store.append(stream, 'no_stream', newEvents(1))).toMatchObject({ revision: 0 });
+    expect(await store.readStream(stream, { direction: 'forwards', limit: 2 })).toHaveLength(1);
+    expect(store.trouble()).toBeUndefined();
   });
 });

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout } from 'node:timers/promises';
+import { STREAM_KINDS } from '../../../shared/eventlog/streams.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import {
   appendEach,
@@ -154,6 +156,17 @@ export function subscriptionContract(opened: Opened): void {
         expect((await waiting).value).toMatchObject({ events: [{ stream, revision }] });
       }
       subscription.stop();
+    });
+
+    test('delivers events of every kind of stream that there is', async () => {
+      const store = opened().store();
+      const after = await store.head();
+      const streams = STREAM_KINDS.map((kind) => `${kind}-${kind}_${randomUUID()}`);
+      for (const stream of streams) await store.append(stream, 'no_stream', newEvents(1));
+      const subscription = follow(store, after);
+      const batches = await subscription.until(holds(streams, streams.length));
+      subscription.stop();
+      expect(onlyOf(streams, batches).map(({ stream }) => stream)).toEqual(streams);
     });
 
     test('gives every subscriber everything, each at its own pace', async () => {

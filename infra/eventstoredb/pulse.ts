@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HostClient } from './clientInternals.ts';
+import { endOfLog, within } from './endOfLog.ts';
+import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
+import { Silence } from './trouble.ts';
+
+/** How often a node in use is asked whether it is still the one to use. */
+const PULSE_MS = 500;
+const LONGEST_PULSE_MS = 5_000;
+/** A node from which nothing comes for so long is silent; one that is known to be slow has twice the time that it took last. */
+const SILENCE_MS = 1_000;
+const LONGEST_SILENCE_MS = 8_000;
+const ANSWER_LIMIT_MS = 10_000;
+
+/** What is learnt from a node's answers, or from their absence. */
+export interface Findings {
+  /** It answers, and can serve. */
+  well(): void;
+  /** Nothing comes from it any more. It may be slow, frozen or out of reach. */
+  silent(): void;
+  /** It answers again, but not what it was asked while it was silent: calls that are open will not be answered either. */
+  revived(): void;
+  /** It refuses the user. Another connection would be refused as well. */
+  refused(error: unknown): void;
+  /** It is gone, or can't serve. */
+  lost(error: unknown): void;
+}
+
+interface Watched {
+  client: HostClient;
+  requiresLeader: boolean;
+  /** Aborted when the node is given up. */
+  signal: AbortSignal;
+}
+
+export interface Pulse {
+  /** Asks now. */
+  ask(): void;
+  /** To be called with everything that comes from the node. */
+  heard(): void;
+  isSilent(): boolean;
+}
+
+/** Asks a node for the end of the log, again and again: who can answer that can serve. */
+export function startPulse({ client, requiresLeader, signal }: Watched, findings: Findings): Pulse {
+  let heardAt = performance.now();
+  let patienceMs = SILENCE_MS;
+  let pauseMs = PULSE_MS;
+  let silent = false;
+  let asked = 0;
+  /** Questions without an answer, by number: at most as many as are asked within the limit of one. */
+  const open = new Set<number>();
+
+  const heard = (): void => {
+    heardAt = performance.now();
+  };
+
+  function suspect(question: number): void {
+    if (signal.aborted || !open.has(question) || performance.now() - heardAt < patienceMs) return;
+    silent = true;
+    findings.silent();
+  }
+
+  function answered(question: number, tookMs: number): void {
+    heard();
+    if (silent && [...open].some((earlier) => earlier < question)) return findings.revived();
+    silent = false;
+    pauseMs = PULSE_MS;
+    patienceMs = Math.min(LONGEST_SILENCE_MS, Math.max(SILENCE_MS, 2 * tookMs));
+    findings.well();
+  }
+
+  async function ask(): Promise<void> {
+    const question = (asked += 1);
+    const began = performance.now();
+    open.add(question);
+    // What came while this process was busy is read before the time counts as over.
+    const suspicion = setTimeout(() => setImmediate(suspect, question), patienceMs);
+    try {
+      await within(ANSWER_LIMIT_MS, signal, (limit) => endOfLog(client, { requiresLeader, signal: limit, heard }));
+      open.delete(question);
+      answered(question, performance.now() - began);
+    } catch (error) {
+      if (signal.aborted || error instanceof Silence) return;
+      if (!isUnauthenticated(error) && !isAccessDenied(error)) return findings.lost(error);
+      pauseMs = Math.min(LONGEST_PULSE_MS, pauseMs * 2);
+      findings.refused(error);
+    } finally {
+      open.delete(question);
+      clearTimeout(suspicion);
+    }
+  }
+
+  const pause = (milliseconds: number): Promise<void> =>
+    sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
+
+  async function watch(): Promise<void> {
+    while (!signal.aborted) {
+      await pause(pauseMs);
+      // A question that is not answered in time is not waited for: the next one may be.
+      if (!signal.aborted) await Promise.race([ask(), pause(patienceMs)]);
+    }
+  }
+
+  void watch();
+  return { ask: () => void (open.size === 0 && ask()), heard, isSilent: () => silent };
+}
