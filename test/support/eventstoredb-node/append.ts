@@ -4,7 +4,7 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { streamName, sizeOnDisk, toExpected, toProposed } from './messages.ts';
 import type { NodeContext } from './node.ts';
 import type { AppendOutcome, Expected, Proposed } from './types.ts';
-import { invalidArgument, maxAppendSizeExceeded, streamDeleted, timedOut, type WireError } from './wireErrors.ts';
+import { invalidArgument, maxAppendSizeExceeded, streamDeleted, timedOut, unavailable, type WireError } from './wireErrors.ts';
 
 /** The server's default limit of an append, in bytes. */
 export const MAX_APPEND_SIZE = 1024 * 1024;
@@ -51,10 +51,11 @@ export const handleAppend =
       if (events.reduce((size, event) => size + sizeOnDisk(event), 0) > MAX_APPEND_SIZE) failure ??= maxAppendSizeExceeded(MAX_APPEND_SIZE);
       if (failure) return callback(failure);
       node.write(call.metadata, {
-        write: () => node.log.append(stream, expected, events),
+        operation: { kind: 'append', stream, expected, events },
         answer: (outcome) => (outcome.kind === 'deleted' ? callback(streamDeleted(stream)) : callback(null, answer(outcome, expected))),
         fail: (error) => callback(error),
         timeout: () => callback(timedOut()),
+        notReady: () => callback(unavailable()),
       });
     });
   };

@@ -6,7 +6,7 @@ import { MAX_APPEND_SIZE } from './append.ts';
 import { parseUuid, sizeOnDisk, streamIdentifier, streamName, toExpected, toProposed } from './messages.ts';
 import type { NodeContext } from './node.ts';
 import type { AppendOutcome, Expected, Proposed } from './types.ts';
-import { badRequestStatus, maxAppendSizeStatus, refusalStatus, timeoutStatus } from './wireErrors.ts';
+import { badRequestStatus, maxAppendSizeStatus, notReadyStatus, refusalStatus, timeoutStatus } from './wireErrors.ts';
 
 interface PendingAppend {
   stream: string;
@@ -58,10 +58,11 @@ export const handleBatchAppend =
     function write(correlationId: string, { stream, expected, events }: PendingAppend): void {
       const outcomeOf = (outcome: AppendOutcome) => (outcome.kind === 'success' ? success(outcome) : refusalStatus(outcome, stream, expected));
       node.write(call.metadata, {
-        write: () => node.log.append(stream, expected, events),
+        operation: { kind: 'append', stream, expected, events },
         answer: (outcome) => respond(correlationId, stream, outcomeOf(outcome)),
         fail: (error) => call.emit('error', error),
         timeout: () => respond(correlationId, stream, timeoutStatus()),
+        notReady: () => respond(correlationId, stream, notReadyStatus()),
       });
     }
 

@@ -2,7 +2,7 @@ import type { Faults } from './faults.ts';
 import { CERTIFICATE_FILE } from '../tls/files.ts';
 import { createListener } from './listener.ts';
 import { openLog, type NodeLog } from './log.ts';
-import { createNode, type Member } from './node.ts';
+import { createNode, type Member, type NodeOptions } from './node.ts';
 import { addServices } from './services.ts';
 
 export interface EventStoreDbNode {
@@ -43,7 +43,8 @@ interface Options {
 async function startMember(log: NodeLog, members: Member[], options: Options): Promise<EventStoreDbNode> {
   const self: Member = { instanceId: crypto.randomUUID(), host: '127.0.0.1', port: 0, state: members.length === 0 ? 'leader' : 'follower', alive: true };
   members.push(self);
-  const node = createNode({ log, members: () => members, credentials: options.credentials }, () => self, () => listener.dropConnections());
+  const perform: NodeOptions['perform'] = (operation, done) => done(log.perform(operation));
+  const node = createNode({ log, members: () => members, perform, credentials: options.credentials }, () => self, () => listener.dropConnections());
   const listener = createListener((server) => addServices(server, node), options.tls ?? false);
 
   async function start(): Promise<void> {

@@ -1,15 +1,17 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { checkCommit } from './commitCheck.ts';
-import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Proposed, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
+import { REPLICATION_SCHEMA } from './cluster/schema.ts';
+import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Operation, type Proposed, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
 
 const SCHEMA = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS records (
     position INTEGER PRIMARY KEY, next INTEGER NOT NULL, stream TEXT NOT NULL, revision INTEGER NOT NULL, id TEXT NOT NULL, type TEXT NOT NULL,
-    content_type TEXT NOT NULL, data BLOB NOT NULL, metadata BLOB NOT NULL, created INTEGER NOT NULL, UNIQUE (stream, revision));
+    content_type TEXT NOT NULL, data BLOB NOT NULL, metadata BLOB NOT NULL, created INTEGER NOT NULL,
+    ends_write INTEGER NOT NULL, UNIQUE (stream, revision));
   CREATE INDEX IF NOT EXISTS records_by_id ON records (stream, id);
 `;
 
@@ -28,31 +30,11 @@ const toRecord = (row: Record<string, unknown>): LogRecord => ({
   created: row['created'] as bigint,
 });
 
-export type NodeLog = ReturnType<typeof openLog>;
-
-/** The transaction log of a node or of a whole cluster, in `<folder>/log.db`: what a server does with an append, a delete and a read. */
-export function openLog(folder: string) {
-  mkdirSync(folder, { recursive: true });
-  const database = new DatabaseSync(join(folder, 'log.db'), { timeout: 5000 });
-  database.exec(SCHEMA);
-  const statement = (sql: string) => {
-    const prepared = database.prepare(sql);
-    prepared.setReadBigInts(true);
-    return prepared;
-  };
-  const insert = statement('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
-  const selectEnd = statement('SELECT next FROM records ORDER BY position DESC LIMIT 1');
-  const selectHead = statement('SELECT max(revision) AS revision FROM records WHERE stream = ?');
-  const selectLast = statement('SELECT * FROM records WHERE stream = ? ORDER BY revision DESC LIMIT 1');
-  const selectAt = statement('SELECT * FROM records WHERE stream = ? AND revision = ?');
-  const selectById = statement('SELECT * FROM records WHERE stream = ? AND id = ?');
-  const forwards = statement('SELECT * FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?');
-  const backwards = statement('SELECT * FROM records WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?');
-  const allForwards = statement('SELECT * FROM records WHERE position >= ? ORDER BY position LIMIT ?');
-  const allBackwards = statement('SELECT * FROM records WHERE position < ? ORDER BY position DESC LIMIT ?');
-  const listeners = new Set<() => void>();
-
-  const head = (stream: string): bigint => (selectHead.get(stream)?.['revision'] as bigint | null) ?? -1n;
+/** What the last record of a stream, and of its metadata, tells about it. */
+function streamsOn(source: string, statement: (sql: string) => StatementSync) {
+  const selectHead = statement(`SELECT revision FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`);
+  const selectLast = statement(`SELECT * FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`);
+  const head = (stream: string): bigint => (selectHead.get(stream)?.['revision'] as bigint | undefined) ?? -1n;
 
   function truncateBefore(stream: string): bigint {
     const row = selectLast.get(`$$${stream}`);
@@ -62,11 +44,43 @@ export function openLog(folder: string) {
     return $tb === undefined ? 0n : $tb >= Number(DELETED_STREAM) ? DELETED_STREAM : BigInt($tb);
   }
 
-  const isSoftDeleted = (stream: string): boolean => truncateBefore(stream) === DELETED_STREAM;
+  return { head, truncateBefore, isSoftDeleted: (stream: string): boolean => truncateBefore(stream) === DELETED_STREAM };
+}
+
+export type NodeLog = ReturnType<typeof openLog>;
+
+/**
+ * The transaction log of a node or of a whole cluster, in `<folder>/log.db`: what a server does with an append, a delete and a
+ * read. A log that is replicated shows its readers what is committed, and decides on all that is written.
+ */
+export function openLog(folder: string, { replicated = false } = {}) {
+  mkdirSync(folder, { recursive: true });
+  const database = new DatabaseSync(join(folder, 'log.db'), { timeout: 5000 });
+  database.exec(SCHEMA);
+  if (replicated) database.exec(REPLICATION_SCHEMA);
+  const visible = replicated ? 'committed' : 'records';
+  const statement = (sql: string) => {
+    const prepared = database.prepare(sql);
+    prepared.setReadBigInts(true);
+    return prepared;
+  };
+  const insert = statement('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const selectEnd = statement('SELECT next FROM records ORDER BY position DESC LIMIT 1');
+  const written = streamsOn('records', statement);
+  const readable = streamsOn(visible, statement);
+  const selectAt = statement('SELECT * FROM records WHERE stream = ? AND revision = ?');
+  const selectById = statement('SELECT * FROM records WHERE stream = ? AND id = ?');
+  const forwards = statement(`SELECT * FROM ${visible} WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`);
+  const backwards = statement(`SELECT * FROM ${visible} WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?`);
+  const allForwards = statement(`SELECT * FROM ${visible} WHERE position >= ? ORDER BY position LIMIT ?`);
+  const allBackwards = statement(`SELECT * FROM ${visible} WHERE position < ? ORDER BY position DESC LIMIT ?`);
+  const listeners = new Set<() => void>();
+  const wake = (): void => {
+    for (const listener of listeners) listener();
+  };
 
   const view = {
-    head,
-    isSoftDeleted,
+    ...written,
     at: (stream: string, revision: bigint) => optional(selectAt.get(stream, revision)),
     byId: (stream: string, id: string) => optional(selectById.get(stream, id)),
   };
@@ -76,7 +90,7 @@ export function openLog(folder: string) {
     for (const [index, event] of events.entries()) {
       position = (selectEnd.get()?.['next'] as bigint | undefined) ?? 0n;
       const next = position + RECORD_OVERHEAD + BigInt(event.data.length + event.metadata.length);
-      insert.run(position, next, stream, first + BigInt(index), event.id, event.type, event.contentType, event.data, event.metadata, BigInt(Date.now()));
+      insert.run(position, next, stream, first + BigInt(index), event.id, event.type, event.contentType, event.data, event.metadata, BigInt(Date.now()), index === events.length - 1 ? 1n : 0n);
     }
     return position;
   }
@@ -91,12 +105,12 @@ export function openLog(folder: string) {
       database.exec('ROLLBACK');
       throw error;
     } finally {
-      for (const listener of listeners) listener();
+      wake();
     }
   }
 
   const writeMetadata = (stream: string, json: string): bigint =>
-    write(`$$${stream}`, head(`$$${stream}`) + 1n, [
+    write(`$$${stream}`, written.head(`$$${stream}`) + 1n, [
       { id: crypto.randomUUID(), type: '$metadata', contentType: 'application/json', data: Buffer.from(json), metadata: new Uint8Array() },
     ]);
 
@@ -123,9 +137,9 @@ export function openLog(folder: string) {
   }
 
   function readStream(stream: string, { from, direction, limit }: StreamRange): StreamRead {
-    const last = head(stream);
+    const last = readable.head(stream);
     if (last === DELETED_STREAM) return { kind: 'deleted' };
-    const oldest = truncateBefore(stream);
+    const oldest = readable.truncateBefore(stream);
     if (last < 0n || oldest === DELETED_STREAM) return { kind: 'not_found' };
     const rows =
       direction === 'forwards'
@@ -135,10 +149,15 @@ export function openLog(folder: string) {
   }
 
   return {
+    /** Does what a client asks for. */
+    perform: (operation: Operation): AppendOutcome =>
+      operation.kind === 'append'
+        ? append(operation.stream, operation.expected, operation.events)
+        : remove(operation.stream, operation.expected, operation.hard),
     append,
     remove,
     readStream,
-    isTombstoned: (stream: string) => head(stream) === DELETED_STREAM,
+    isTombstoned: (stream: string) => readable.head(stream) === DELETED_STREAM,
     /** Records at a position or later, oldest first. */
     readAllForwards(from: TfPosition, limit: number): LogRecord[] {
       const least = from.prepare > from.commit ? from.commit + 1n : from.commit;
@@ -155,6 +174,10 @@ export function openLog(folder: string) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    /** Calls back as after a write: more of the log may be visible now. */
+    wake,
+    inTransaction,
+    database,
     close: () => database.close(),
   };
 }

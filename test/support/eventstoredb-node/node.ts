@@ -1,7 +1,7 @@
 import type grpc from '@grpc/grpc-js';
 import { noFaults, type AppendFault, type Faults } from './faults.ts';
 import type { NodeLog } from './log.ts';
-import type { AppendOutcome } from './types.ts';
+import type { AppendOutcome, Operation } from './types.ts';
 import { accessDenied, notLeader, unavailable, type WireError } from './wireErrors.ts';
 
 export interface Endpoint {
@@ -11,24 +11,32 @@ export interface Endpoint {
 
 export interface Member extends Endpoint {
   instanceId: string;
-  state: 'leader' | 'follower';
+  /** One that is elected becomes the leader once its epoch is committed; without a leader all are unknown. */
+  state: 'leader' | 'pre_leader' | 'follower' | 'unknown';
   alive: boolean;
 }
 
-/** One write of a client: how it is done, and the ways in which it may be answered. */
+/** What becomes of an operation: its outcome, or a time-out within the cluster. */
+export type Outcome = AppendOutcome | { kind: 'timeout' };
+
+/** One write of a client: what it does, and the ways in which it may be answered. */
 export interface Write {
-  write: () => AppendOutcome;
+  operation: Operation;
   answer: (outcome: AppendOutcome) => void;
   /** Ends the call that carries the write. */
   fail: (error: WireError) => void;
   /** Answers that the write timed out within the cluster. */
   timeout: () => void;
+  /** Answers that the cluster has no leader. */
+  notReady: () => void;
 }
 
 export interface NodeOptions {
   log: NodeLog;
   /** The members of the cluster, itself included, at this moment. */
   members: () => Member[];
+  /** Does a write, here or at the leader. It is answered when it is done, and not at all when the leader is lost meanwhile. */
+  perform: (operation: Operation, done: (outcome: Outcome) => void) => void;
   /** `user:password` that calls must carry; anyone is let in when absent. */
   credentials?: string | undefined;
 }
@@ -37,7 +45,7 @@ export interface NodeOptions {
 export interface NodeContext extends NodeOptions {
   faults: Faults;
   /** Tells, when its time has come, why a call is refused at its start; undefined when it is let in. Never while the node is silent. */
-  admit: (metadata: grpc.Metadata, decided: (refusal: WireError | undefined) => void) => void;
+  admit: (metadata: grpc.Metadata, decided: (refusal: WireError | undefined) => void, where?: 'at the leader' | 'anywhere') => void;
   write: (metadata: grpc.Metadata, write: Write) => void;
 }
 
@@ -50,9 +58,11 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
   /** A client that asks for the leader is sent on to it; without that wish a follower serves, and passes writes on itself. */
   function leaderElsewhere(metadata: grpc.Metadata): WireError | undefined {
     if (metadata.get('requires-leader')[0] !== 'true' || self().state === 'leader') return undefined;
-    const leader = options.members().find((member) => member.state === 'leader' && member.alive);
+    const leader = knownLeader();
     return leader ? notLeader(leader) : unavailable();
   }
+
+  const knownLeader = (): Member | undefined => options.members().find((member) => member.state === 'leader' && member.alive);
 
   function unauthorized(metadata: grpc.Metadata): WireError | undefined {
     if (options.credentials === undefined) return undefined;
@@ -69,38 +79,36 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
     else ifItCan();
   }
 
-  const admit: NodeContext['admit'] = (metadata, decided) =>
-    inTime(() => decided(faults.unavailable ? unavailable() : (unauthorized(metadata) ?? leaderElsewhere(metadata))));
+  const admit: NodeContext['admit'] = (metadata, decided, where = 'at the leader') =>
+    inTime(() => {
+      const refusal = faults.unavailable ? unavailable() : unauthorized(metadata);
+      decided(refusal ?? (where === 'anywhere' ? undefined : leaderElsewhere(metadata)));
+    });
 
   const outcomes: Record<AppendFault, (request: Write) => void> = {
-    none: (request) => request.answer(request.write()),
+    none: (request) =>
+      options.perform(request.operation, (outcome) => (outcome.kind === 'timeout' ? request.timeout() : request.answer(outcome))),
     unavailable_before_write: ({ fail }) => fail(unavailable()),
     connection_lost_before_write: dropConnections,
     no_answer_before_write: () => undefined,
-    stream_error_after_write(request) {
-      request.write();
-      request.fail(unavailable());
-    },
-    connection_lost_after_write(request) {
-      request.write();
-      dropConnections();
-    },
-    no_answer_after_write: (request) => void request.write(),
-    timeout_answer_after_write(request) {
-      request.write();
-      request.timeout();
-    },
-    conflict_answer_after_write(request) {
-      const outcome = request.write();
-      request.answer(outcome.kind === 'success' ? { kind: 'wrong_expected_version', current: outcome.revision } : outcome);
-    },
-    late_write: (request) => void setTimeout(() => self().alive && request.answer(request.write()), LATE_WRITE_MS),
+    stream_error_after_write: ({ operation, fail }) => options.perform(operation, () => fail(unavailable())),
+    connection_lost_after_write: ({ operation }) => options.perform(operation, dropConnections),
+    no_answer_after_write: ({ operation }) => options.perform(operation, () => undefined),
+    timeout_answer_after_write: ({ operation, timeout }) => options.perform(operation, timeout),
+    conflict_answer_after_write: ({ operation, answer }) =>
+      options.perform(operation, (outcome) => {
+        if (outcome.kind === 'success') answer({ kind: 'wrong_expected_version', current: outcome.revision });
+        else if (outcome.kind !== 'timeout') answer(outcome);
+      }),
+    late_write: (request) => void setTimeout(() => self().alive && outcomes.none(request), LATE_WRITE_MS),
   };
 
   const write: NodeContext['write'] = (metadata, request) => {
-    const fault = faults.onAppend();
+    const fault = request.operation.kind === 'append' ? faults.onAppend() : 'none';
     inTime(() => {
-      const refused = faults.unavailable ? unavailable() : leaderElsewhere(metadata);
+      if (faults.unavailable) return request.fail(unavailable());
+      if (!knownLeader()) return request.notReady();
+      const refused = leaderElsewhere(metadata);
       if (refused) request.fail(refused);
       else outcomes[fault](request);
     });

@@ -14,7 +14,8 @@ import { handleDelete, handleTombstone } from './remove.ts';
 /** The version that the node passes for: the oldest one that tells subscriptions when they have caught up. */
 const SERVER_VERSION = '23.10.0.0';
 
-const STATES = { leader: gossipPb.MemberInfo.VNodeState.LEADER, follower: gossipPb.MemberInfo.VNodeState.FOLLOWER };
+const { LEADER, PRELEADER, FOLLOWER, UNKNOWN } = gossipPb.MemberInfo.VNodeState;
+const STATES = { leader: LEADER, pre_leader: PRELEADER, follower: FOLLOWER, unknown: UNKNOWN };
 
 /** Lets a call that answers through a callback on to its handler once the node admits it. */
 const admitCallback =
@@ -24,9 +25,13 @@ const admitCallback =
 
 /** The same for a call that answers with a stream. */
 const admitStream =
-  <Call extends grpc.ServerWritableStream<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>>(node: NodeContext, handler: (call: Call) => void) =>
+  <Call extends grpc.ServerWritableStream<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>>(
+    node: NodeContext,
+    handler: (call: Call) => void,
+    where?: 'anywhere',
+  ) =>
   (call: Call): void =>
-    node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)));
+    node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)), where);
 
 function supportedMethods(): featuresPb.SupportedMethods {
   const [, serviceName = ''] = streamsGrpc.StreamsService.read.path.toLowerCase().split('/');
@@ -51,7 +56,8 @@ export function addServices(server: grpc.Server, node: NodeContext): void {
   server.addService(streamsGrpc.StreamsService, {
     read: admitStream(node, handleRead(node)),
     append: admitCallback(node, handleAppend(node)),
-    batchAppend: admitStream(node, handleBatchAppend(node)),
+    // Each append that it carries is refused for itself where there is no leader.
+    batchAppend: admitStream(node, handleBatchAppend(node), 'anywhere'),
     delete: admitCallback(node, handleDelete(node)),
     tombstone: admitCallback(node, handleTombstone(node)),
   });

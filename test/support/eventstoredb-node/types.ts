@@ -25,6 +25,11 @@ export interface LogRecord extends Proposed {
   created: bigint;
 }
 
+/** What a client asks a log to do. */
+export type Operation =
+  | { kind: 'append'; stream: string; expected: Expected; events: readonly Proposed[] }
+  | { kind: 'remove'; stream: string; expected: Expected; hard: boolean };
+
 export type Refusal = { kind: 'wrong_expected_version'; current: bigint } | { kind: 'deleted' };
 
 export type AppendOutcome = { kind: 'success'; revision: bigint; position: bigint } | Refusal;

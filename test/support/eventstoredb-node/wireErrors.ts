@@ -77,6 +77,13 @@ export function refusalStatus(refusal: Refusal, stream: string, expected: Expect
 
 export const timeoutStatus = (): statusPb.Status => inBand(grpc.status.DEADLINE_EXCEEDED, 'Timeout', new sharedPb.Timeout());
 
+/** A node without a leader answers an append with this: no code, and details that are empty. */
+export function notReadyStatus(): statusPb.Status {
+  const details = new anyPb.Any();
+  details.pack(new emptyPb.Empty().serializeBinary(), 'google.protobuf.Empty');
+  return new statusPb.Status().setMessage('Server Is Not Ready').setDetails(details);
+}
+
 export const badRequestStatus = (message: string): statusPb.Status =>
   inBand(grpc.status.INVALID_ARGUMENT, 'BadRequest', new sharedPb.BadRequest().setMessage(message));
 
