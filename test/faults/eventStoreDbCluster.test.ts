@@ -1,0 +1,205 @@
+/** The cluster that stands in for EventStoreDB's, seen without a client library: what it acknowledged stays, once and in order. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { EventEmitter, once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startEventStoreDbClusterProcess, type EventStoreDbClusterProcess } from '../support/eventStoreDbClusterProcess.ts';
+import { gossipOf } from '../support/eventStoreDbGossip.ts';
+import { openRawNode, type RawNode, type RawRecord } from '../support/rawEventStoreDb.ts';
+import { temporaryFolder } from '../support/sqliteEventStore.ts';
+
+const WRITERS = 16;
+const ROUNDS = 2;
+
+let folder: string;
+let cluster: EventStoreDbClusterProcess;
+let nodes: RawNode[];
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  cluster = await startEventStoreDbClusterProcess({ folder });
+  nodes = cluster.ports.map(openRawNode);
+});
+afterEach(async () => {
+  for (const node of nodes) node.close();
+  await cluster.close();
+  await rm(folder, { recursive: true });
+});
+
+const node = (index: number): RawNode => nodes[index] as RawNode;
+const followersOf = (leader: number): number[] => [0, 1, 2].filter((index) => index !== leader);
+
+async function eventually(check: () => Promise<void>, timeoutMs = 15_000): Promise<void> {
+  for (const deadline = Date.now() + timeoutMs; ; await sleep(100)) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+    }
+  }
+}
+
+/** What all three nodes show, once they show the same. */
+async function settled(): Promise<RawRecord[]> {
+  let records: RawRecord[] = [];
+  await eventually(async () => {
+    const [first, ...others] = await Promise.all(nodes.map((each) => each.readAll(false)));
+    for (const other of others) expect(other).toEqual(first);
+    records = first ?? [];
+  });
+  return records;
+}
+
+/** Writers that append one event after the other, each with its own id until it is acknowledged, at whoever may lead. */
+function startWriters() {
+  const load = new EventEmitter().setMaxListeners(WRITERS);
+  const state = { stopping: false, acknowledged: 0, leader: 0 };
+
+  async function write(): Promise<{ stream: string; ids: string[] }> {
+    const stream = `s-${crypto.randomUUID()}`;
+    const ids: string[] = [];
+    while (!state.stopping) {
+      const id = crypto.randomUUID();
+      for (let at = state.leader; ; at = (await cluster.leader()) ?? Math.trunc(Math.random() * nodes.length)) {
+        const answer = await node(at).append({ stream, expected: ids.length - 1, id }, { deadlineMs: 2500 });
+        if (answer.kind !== 'success') continue;
+        expect(answer.revision).toBe(ids.length);
+        state.leader = at;
+        break;
+      }
+      ids.push(id);
+      state.acknowledged += 1;
+      load.emit('acknowledged');
+    }
+    return { stream, ids };
+  }
+
+  const writing = Array.from({ length: WRITERS }, write);
+  return {
+    async progress(count: number): Promise<void> {
+      for (const goal = state.acknowledged + count; state.acknowledged < goal; ) await once(load, 'acknowledged');
+    },
+    stop: () => {
+      state.stopping = true;
+      return Promise.all(writing);
+    },
+  };
+}
+
+/** Follows the leader from event to event, and goes on elsewhere where a subscription breaks. */
+function startSubscriber() {
+  const seen: RawRecord[] = [];
+  const state = { stopping: false, cancel: () => {} };
+  const following = (async () => {
+    while (!state.stopping) {
+      const leader = await cluster.leader();
+      if (leader === undefined) continue;
+      const { ended, cancel } = node(leader).subscribe(seen.at(-1)?.position, (record) => seen.push(record));
+      state.cancel = cancel;
+      await ended;
+    }
+  })();
+  return {
+    seen,
+    async stop(): Promise<void> {
+      state.stopping = true;
+      state.cancel();
+      await following;
+    },
+  };
+}
+
+const FAULTS: Record<string, (leader: number) => Promise<void>> = {
+  async 'the leader is killed'(leader) {
+    await cluster.kill(leader);
+    await cluster.untilLeader();
+    await cluster.start(leader);
+  },
+  async 'the leader is frozen'(leader) {
+    cluster.freeze(leader);
+    await cluster.untilLeader();
+    await sleep(Math.random() * 1000);
+    cluster.thaw(leader);
+  },
+  async 'the leader resigns'() {
+    await cluster.resign();
+  },
+  async 'the leader is cut off from its followers'(leader) {
+    cluster.isolate(leader);
+    await sleep(1000 + Math.random() * 3000);
+    cluster.rejoin(leader);
+  },
+  async 'a follower is killed'(leader) {
+    const [follower = 0] = followersOf(leader);
+    await cluster.kill(follower);
+    await sleep(500);
+    await cluster.start(follower);
+  },
+  async 'both followers are killed'(leader) {
+    await Promise.all(followersOf(leader).map((follower) => cluster.kill(follower)));
+    await sleep(Math.random() * 4000);
+    await Promise.all(followersOf(leader).map((follower) => cluster.start(follower)));
+  },
+  async 'all nodes are killed'() {
+    await Promise.all([0, 1, 2].map((index) => cluster.kill(index)));
+    await Promise.all([0, 1, 2].map((index) => cluster.start(index)));
+  },
+  async 'a follower is frozen, and the leader killed meanwhile'(leader) {
+    const [frozen = 0] = followersOf(leader);
+    cluster.freeze(frozen);
+    await sleep(500);
+    await cluster.kill(leader);
+    cluster.thaw(frozen);
+    await cluster.untilLeader();
+    await cluster.start(leader);
+  },
+};
+
+test('keeps every acknowledged append once and in order on all nodes, whatever happens to them under load', async () => {
+  const writers = startWriters();
+  const subscriber = startSubscriber();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const fault of Object.values(FAULTS)) {
+      await writers.progress(100 + Math.ceil(Math.random() * 200));
+      await fault(await cluster.untilLeader());
+    }
+  }
+  await writers.progress(100);
+  const written = await writers.stop();
+
+  const records = await settled();
+  for (const { stream, ids } of written) {
+    const there = records.filter((record) => record.stream === stream);
+    expect(there.map(({ id }) => id)).toEqual(ids);
+    expect(there.map(({ revision }) => revision)).toEqual(ids.map((_, revision) => revision));
+  }
+  await eventually(async () => expect(subscriber.seen).toEqual(records));
+  await subscriber.stop();
+}, 180_000);
+
+describe('what was not committed', () => {
+  test('is gone when the leader that was cut off with it is back, and its place is taken by another record', async () => {
+    const leader = await cluster.untilLeader();
+    await node(leader).append({ stream: 's-1', expected: -1, id: crypto.randomUUID() });
+    const lost = crypto.randomUUID();
+    const kept = crypto.randomUUID();
+    cluster.isolate(leader);
+    await sleep(100);
+    const unanswered = node(leader).append({ stream: 's-1', expected: 0, id: lost }, { deadlineMs: 8000 });
+    await eventually(async () => expect([undefined, leader]).not.toContain(await successor(leader)));
+    const next = (await successor(leader)) as number;
+    expect(await node(next).append({ stream: 's-1', expected: 0, id: kept })).toEqual({ kind: 'success', revision: 1 });
+    cluster.rejoin(leader);
+    const records = await settled();
+    expect(records.filter(({ stream }) => stream === 's-1').map(({ id }) => id)).not.toContain(lost);
+    expect(records.at(-1)?.id).toBe(kept);
+    expect(await unanswered).toMatchObject({ kind: 'unknown', reason: expect.stringMatching(/^4 /) });
+  });
+
+  /** Who leads according to the other nodes. */
+  async function successor(former: number): Promise<number | undefined> {
+    const [other = 0] = followersOf(former);
+    const members = (await gossipOf(cluster.ports[other] ?? 0)) ?? [];
+    const index = members.findIndex(({ state, alive }) => state === 'leader' && alive);
+    return index === -1 ? undefined : index;
+  }
+});
