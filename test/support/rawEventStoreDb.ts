@@ -41,7 +41,7 @@ function toRecord(event: streamsPb.ReadResp.ReadEvent.RecordedEvent): RawRecord 
 
 function toRequest({ stream, expected, id }: RawAppend): streamsPb.BatchAppendReq {
   const options = new streamsPb.BatchAppendReq.Options().setStreamIdentifier(identifier(stream));
-  if (expected < 0) options.setNoStream(new sharedPb.Empty() as never);
+  if (expected < 0) options.setNoStream(new sharedPb.Empty());
   else options.setStreamPosition(String(expected));
   const event = new streamsPb.BatchAppendReq.ProposedMessage().setId(new sharedPb.UUID().setString(id)).setData(Buffer.from('{}'));
   event.getMetadataMap().set('type', 'happened').set('content-type', 'application/json');
