@@ -78,7 +78,8 @@ describe('the EventStoreDB node for tests', () => {
   test('reads $all from a position: forwards with it, backwards without it', async () => {
     for (let n = 0; n < 5; n += 1) await client.appendToStream(`s-${n}`, event(n));
     const positions: { commit: bigint; prepare: bigint }[] = [];
-    for await (const resolved of client.readAll()) if (resolved.event) positions.push(resolved.event.position);
+    // The first events of a log are the server's own.
+    for await (const { event: read } of client.readAll()) if (read && !read.type.startsWith('$')) positions.push(read.position);
     const [, , fromPosition] = positions;
     if (!fromPosition) throw new Error('no position');
     expect(await numbers(client.readAll({ fromPosition }))).toEqual([2, 3, 4]);

@@ -14,7 +14,7 @@ export type EventStoreDbClusterProcess = Awaited<ReturnType<typeof startEventSto
  * leader that the others follow. Nodes are named by their index. A client must be ready for each of them to be gone, to be
  * silent and to be wrong about who leads.
  */
-export async function startEventStoreDbClusterProcess({ folder, options = [] }: { folder: string; options?: readonly string[] }) {
+export async function startEventStoreDbClusterProcess({ folder, version }: { folder: string; version?: string }) {
   const ports: number[] = [];
   while (ports.length < 2 * SIZE) {
     const port = await freePort();
@@ -22,10 +22,11 @@ export async function startEventStoreDbClusterProcess({ folder, options = [] }: 
   }
   const replicationPorts = ports.splice(SIZE);
   const hosts = ports.map((port) => `127.0.0.1:${port}`);
-  const addresses = ['--ports', ports.join(','), '--replication-ports', replicationPorts.join(',')];
+  const options = ['--ports', ports.join(','), '--replication-ports', replicationPorts.join(',')];
+  if (version !== undefined) options.push('--version', version);
 
   const spawnMember = (index: number): Promise<EventStoreDbProcess> =>
-    spawnEventStoreDbNode(['--folder', join(folder, `node-${index}`), '--member', String(index), ...addresses, ...options]);
+    spawnEventStoreDbNode(['--folder', join(folder, `node-${index}`), '--member', String(index), ...options]);
   const nodes = await Promise.all(ports.map((_, index) => spawnMember(index)));
   const at = (index: number): EventStoreDbProcess => {
     const node = nodes[index];

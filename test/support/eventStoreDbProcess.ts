@@ -41,6 +41,17 @@ export async function spawnEventStoreDbNode(options: readonly string[]): Promise
   };
 }
 
+interface Options {
+  folder: string;
+  port?: number;
+  /** The version of a server that the node passes for. */
+  version?: string;
+  /** With TLS, and users that have passwords. */
+  secured?: boolean;
+}
+
 /** Starts a node on the log in a folder. */
-export const startEventStoreDbProcess = ({ folder, port = 0 }: { folder: string; port?: number }): Promise<EventStoreDbProcess> =>
-  spawnEventStoreDbNode(['--folder', folder, '--port', String(port)]);
+export function startEventStoreDbProcess({ folder, port = 0, version, secured = false }: Options): Promise<EventStoreDbProcess> {
+  const options = [...(version === undefined ? [] : ['--version', version]), ...(secured ? ['--tls', '--users'] : [])];
+  return spawnEventStoreDbNode(['--folder', folder, '--port', String(port), ...options]);
+}

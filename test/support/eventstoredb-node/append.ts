@@ -1,20 +1,24 @@
 import type grpc from '@grpc/grpc-js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import { streamName, sizeOnDisk, toExpected, toProposed } from './messages.ts';
+import { authorizationOf } from './access.ts';
+import { appendMeter } from './appendSize.ts';
+import { streamName, toExpected, toProposed } from './messages.ts';
 import type { NodeContext } from './node.ts';
 import type { AppendOutcome, Expected, Proposed } from './types.ts';
-import { invalidArgument, maxAppendSizeExceeded, streamDeleted, timedOut, unavailable, type WireError } from './wireErrors.ts';
-
-/** The server's default limit of an append, in bytes. */
-export const MAX_APPEND_SIZE = 1024 * 1024;
+import { accessDenied, appendTooLarge, invalidArgument, streamDeleted, timedOut, unavailable, type WireError } from './wireErrors.ts';
 
 const position = (at: bigint) => new streamsPb.AppendResp.Position().setCommitPosition(String(at)).setPreparePosition(String(at));
+
+function appended(outcome: { revision: bigint; position: bigint }): streamsPb.AppendResp.Success {
+  const success = new streamsPb.AppendResp.Success().setPosition(position(outcome.position));
+  return outcome.revision < 0n ? success.setNoStream(new sharedPb.Empty()) : success.setCurrentRevision(String(outcome.revision));
+}
 
 /** A version conflict is part of Append's answer; only a deleted stream fails the call. */
 function answer(outcome: Exclude<AppendOutcome, { kind: 'deleted' }>, expected: Expected): streamsPb.AppendResp {
   if (outcome.kind === 'success') {
-    return new streamsPb.AppendResp().setSuccess(new streamsPb.AppendResp.Success().setCurrentRevision(String(outcome.revision)).setPosition(position(outcome.position)));
+    return new streamsPb.AppendResp().setSuccess(appended(outcome));
   }
   const conflict = new streamsPb.AppendResp.WrongExpectedVersion();
   if (outcome.current < 0n) conflict.setCurrentNoStream(new sharedPb.Empty());
@@ -34,12 +38,17 @@ export const handleAppend =
   (call: AppendCall, callback: grpc.sendUnaryData<streamsPb.AppendResp>): void => {
     let options: streamsPb.AppendReq.Options | undefined;
     const events: Proposed[] = [];
+    const measure = appendMeter(node.version);
     let failure: WireError | undefined;
     call.on('data', (request: streamsPb.AppendReq) => {
       try {
         options ??= request.getOptions();
         const message = request.getProposedMessage();
-        if (message) events.push(toProposed(message));
+        if (!message) return;
+        const event = toProposed(message);
+        const excess = measure(event);
+        if (excess) failure ??= appendTooLarge(excess);
+        events.push(event);
       } catch (error) {
         failure ??= invalidArgument(String(error));
       }
@@ -48,11 +57,14 @@ export const handleAppend =
     call.on('end', () => {
       const stream = streamName(options?.getStreamIdentifier());
       const expected = options === undefined ? 'any' : toExpected(options, options.getRevision());
-      if (events.reduce((size, event) => size + sizeOnDisk(event), 0) > MAX_APPEND_SIZE) failure ??= maxAppendSizeExceeded(MAX_APPEND_SIZE);
+      const caller = node.access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
+      if (!node.access.allows(caller, 'write', stream)) failure = accessDenied();
       if (failure) return callback(failure);
+      const respond = (outcome: AppendOutcome): void =>
+        outcome.kind === 'deleted' ? callback(streamDeleted(stream)) : callback(null, answer(outcome, expected));
       node.write(call.metadata, {
         operation: { kind: 'append', stream, expected, events },
-        answer: (outcome) => (outcome.kind === 'deleted' ? callback(streamDeleted(stream)) : callback(null, answer(outcome, expected))),
+        answer: respond,
         fail: (error) => callback(error),
         timeout: () => callback(timedOut()),
         notReady: () => callback(unavailable()),

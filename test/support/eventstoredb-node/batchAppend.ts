@@ -2,22 +2,25 @@ import type grpc from '@grpc/grpc-js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import statusPb from '@eventstore/db-client/generated/status_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import { MAX_APPEND_SIZE } from './append.ts';
-import { parseUuid, sizeOnDisk, streamIdentifier, streamName, toExpected, toProposed } from './messages.ts';
+import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
+import { authorizationOf } from './access.ts';
+import { appendMeter, type Excess } from './appendSize.ts';
+import { parseUuid, streamIdentifier, streamName, toExpected, toProposed } from './messages.ts';
 import type { NodeContext } from './node.ts';
 import type { AppendOutcome, Expected, Proposed } from './types.ts';
-import { badRequestStatus, maxAppendSizeStatus, notReadyStatus, refusalStatus, timeoutStatus } from './wireErrors.ts';
+import { accessDeniedStatus, appendTooLargeStatus, badRequestStatus, notReadyStatus, refusalStatus, timeoutStatus } from './wireErrors.ts';
 
 interface PendingAppend {
   stream: string;
   expected: Expected;
   events: Proposed[];
-  size: number;
+  measure: (event: Proposed) => Excess | undefined;
 }
 
 function success({ revision, position }: { revision: bigint; position: bigint }): streamsPb.BatchAppendResp.Success {
   const at = new sharedPb.AllStreamPosition().setCommitPosition(String(position)).setPreparePosition(String(position));
-  return new streamsPb.BatchAppendResp.Success().setCurrentRevision(String(revision)).setPosition(at);
+  const done = new streamsPb.BatchAppendResp.Success().setPosition(at);
+  return revision < 0n ? done.setNoStream(new emptyPb.Empty()) : done.setCurrentRevision(String(revision));
 }
 
 type BatchAppendCall = grpc.ServerDuplexStream<streamsPb.BatchAppendReq, streamsPb.BatchAppendResp>;
@@ -27,6 +30,8 @@ export const handleBatchAppend =
   (node: NodeContext) =>
   (call: BatchAppendCall): void => {
     const pending = new Map<string, PendingAppend>();
+    // Who has opened the call may go on with it, whatever becomes of the password.
+    const caller = node.access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
 
     const respond = (correlationId: string, stream: string, result: statusPb.Status | streamsPb.BatchAppendResp.Success): void => {
       const response = new streamsPb.BatchAppendResp().setCorrelationId(new sharedPb.UUID().setString(correlationId)).setStreamIdentifier(streamIdentifier(stream));
@@ -37,19 +42,20 @@ export const handleBatchAppend =
       const options = request.getOptions();
       if (options) {
         const stream = streamName(options.getStreamIdentifier());
-        pending.set(correlationId, { stream, expected: toExpected(options, options.getStreamPosition()), events: [], size: 0 });
+        if (!node.access.allows(caller, 'write', stream)) return respond(correlationId, stream, accessDeniedStatus());
+        pending.set(correlationId, { stream, expected: toExpected(options, options.getStreamPosition()), events: [], measure: appendMeter(node.version) });
       }
       const append = pending.get(correlationId);
       if (!append) return;
       for (const message of request.getProposedMessagesList()) {
         const event = toProposed(message);
         append.events.push(event);
-        append.size += sizeOnDisk(event);
-      }
-      if (append.size > MAX_APPEND_SIZE) {
+        const excess = append.measure(event);
+        if (!excess) continue;
         pending.delete(correlationId);
-        respond(correlationId, append.stream, maxAppendSizeStatus(MAX_APPEND_SIZE));
-      } else if (request.getIsFinal()) {
+        return respond(correlationId, append.stream, appendTooLargeStatus(excess));
+      }
+      if (request.getIsFinal()) {
         pending.delete(correlationId);
         write(correlationId, append);
       }
@@ -72,7 +78,7 @@ export const handleBatchAppend =
         accept(request, correlationId);
       } catch (error) {
         pending.delete(correlationId);
-        respond(correlationId, streamName(request.getOptions()?.getStreamIdentifier()), badRequestStatus(String(error)));
+        respond(correlationId, streamName(request.getOptions()?.getStreamIdentifier()), badRequestStatus(error instanceof Error ? error.message : String(error)));
       }
     });
     call.on('end', () => call.end());

@@ -34,7 +34,7 @@ export function checkCommit(streams: StreamsView, { stream, expected, ids }: Att
     const found = ids.map((id) => streams.byId(stream, id));
     if (ids.length === 0 || found[0] === undefined) return write;
     const last = found.at(-1);
-    return found.includes(undefined) || last === undefined ? wrong : { kind: 'success', revision: last.revision, position: last.position };
+    return found.includes(undefined) || last === undefined ? wrong : { kind: 'success', revision: last.revision, position: last.position, again: true };
   }
 
   const expectedNumber = expected === 'no_stream' ? -1n : expected;
@@ -45,6 +45,6 @@ export function checkCommit(streams: StreamsView, { stream, expected, ids }: Att
     return record?.id === id ? record : undefined;
   });
   const last = found.at(-1);
-  if (last !== undefined && !found.includes(undefined)) return { kind: 'success', revision: last.revision, position: last.position };
+  if (last !== undefined && !found.includes(undefined)) return { kind: 'success', revision: last.revision, position: last.position, again: true };
   return expected === 'no_stream' && softDeleted && found[0] === undefined ? write : wrong;
 }

@@ -5,6 +5,8 @@ export interface Filter {
   on: 'stream' | 'type';
   prefixes: readonly string[];
   regex: string;
+  /** Records that a page looks at. */
+  window: number;
   /** After how many considered records a checkpoint is due. */
   checkpointInterval: number;
 }

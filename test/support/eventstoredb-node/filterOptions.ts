@@ -1,8 +1,6 @@
 import type streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { Filter } from './filter.ts';
-
-/** Records that one query takes from the log: what a server reads at a time. */
-export const PAGE = 32;
+import { PAGE } from './page.ts';
 
 /** Windows of a filter are counted in records; a server's default is one page. */
 export function toFilter(options: streamsPb.ReadReq.Options.FilterOptions | undefined): Filter | undefined {
@@ -14,6 +12,7 @@ export function toFilter(options: streamsPb.ReadReq.Options.FilterOptions | unde
     on: onStream ? 'stream' : 'type',
     prefixes: expression?.getPrefixList() ?? [],
     regex: expression?.getRegex() ?? '',
+    window,
     checkpointInterval: window * Math.max(1, options.getCheckpointintervalmultiplier()),
   };
 }

@@ -1,9 +1,13 @@
+import { guardedAccess, openAccess, type Access } from './access.ts';
 import type { Faults } from './faults.ts';
 import { CERTIFICATE_FILE } from '../tls/files.ts';
+import { handleHttp } from './http.ts';
 import { createListener } from './listener.ts';
+import { createInFlight } from './inFlight.ts';
 import { openLog, type NodeLog } from './log.ts';
 import { createNode, type Member, type NodeOptions } from './node.ts';
 import { addServices } from './services.ts';
+import { serverVersion } from './versions.ts';
 
 export interface EventStoreDbNode {
   /** `esdb://…` of this node alone. */
@@ -35,17 +39,32 @@ interface Options {
   folder: string;
   /** An ephemeral one when absent. */
   port?: number;
-  /** `user:password` that calls must carry; anyone is let in when absent. */
+  /** `user:password` of an administrator: calls must carry a user's credentials. Anyone may do anything when absent. */
   credentials?: string;
   tls?: boolean;
+  /** The version to pass for: one of those in `versions.ts`. */
+  version?: string;
+}
+
+/** The first users of a fresh log are its administrators. */
+function accessTo(log: NodeLog, credentials: string | undefined): Access {
+  if (credentials === undefined) return openAccess;
+  const access = guardedAccess(log);
+  const [loginName = '', password = ''] = credentials.split(':');
+  access.users?.create({ loginName, password, groups: ['$admins'] });
+  return access;
 }
 
 async function startMember(log: NodeLog, members: Member[], options: Options): Promise<EventStoreDbNode> {
   const self: Member = { instanceId: crypto.randomUUID(), host: '127.0.0.1', port: 0, state: members.length === 0 ? 'leader' : 'follower', alive: true };
   members.push(self);
-  const perform: NodeOptions['perform'] = (operation, done) => done(log.perform(operation));
-  const node = createNode({ log, members: () => members, perform, credentials: options.credentials }, () => self, () => listener.dropConnections());
-  const listener = createListener((server) => addServices(server, node), options.tls ?? false);
+  const access = accessTo(log, options.credentials);
+  const version = serverVersion(options.version);
+  const settle = createInFlight();
+  const perform: NodeOptions['perform'] = (operation, done) =>
+    settle(log.perform(operation), { answer: done, timeout: () => done({ kind: 'timeout' }) });
+  const node = createNode({ log, members: () => members, perform, access, version }, () => self, () => listener.dropConnections());
+  const listener = createListener({ register: (server) => addServices(server, node), onHttp: handleHttp(access) }, options.tls ?? false);
 
   async function start(): Promise<void> {
     self.port = (await listener.listen(options.port ?? 0)).port;

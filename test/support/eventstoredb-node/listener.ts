@@ -1,16 +1,29 @@
 import { readFileSync } from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
+import tls from 'node:tls';
 import grpc from '@grpc/grpc-js';
 import { CERTIFICATE_FILE, KEY_FILE } from '../tls/files.ts';
 import type { Endpoint } from './node.ts';
 
-const serverCredentials = (tls: boolean): grpc.ServerCredentials =>
-  tls
-    ? grpc.ServerCredentials.createSsl(null, [{ private_key: readFileSync(KEY_FILE), cert_chain: readFileSync(CERTIFICATE_FILE) }])
-    : grpc.ServerCredentials.createInsecure();
+/** Speaks TLS to a connection and hands it on by the protocol that its client has chosen. */
+function terminateTls(protocols: { h2: (socket: net.Socket) => void; http1: (socket: net.Socket) => void }): tls.Server {
+  const options = { key: readFileSync(KEY_FILE), cert: readFileSync(CERTIFICATE_FILE), ALPNProtocols: ['h2', 'http/1.1'] };
+  const server = tls.createServer(options, (socket) => (socket.alpnProtocol === 'h2' ? protocols.h2 : protocols.http1)(socket));
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
+}
 
-/** A gRPC server behind a listener of our own, so that single connections can be cut and the port can be left and taken again. */
-export function createListener(register: (server: grpc.Server) => void, tls: boolean) {
+interface Services {
+  register: (server: grpc.Server) => void;
+  onHttp: http.RequestListener;
+}
+
+/**
+ * A gRPC server behind a listener of our own, so that single connections can be cut and the port can be left and taken again.
+ * With TLS the port serves HTTP/1.1 as well.
+ */
+export function createListener({ register, onHttp }: Services, secure: boolean) {
   const sockets = new Set<net.Socket>();
   let listening: net.Server | undefined;
   let port = 0;
@@ -22,12 +35,16 @@ export function createListener(register: (server: grpc.Server) => void, tls: boo
   async function listen(wanted: number): Promise<Endpoint> {
     const server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
     register(server);
-    const injector = server.createConnectionInjector(serverCredentials(tls));
+    const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
+    const http1 = http.createServer(onHttp);
+    const h2 = (socket: net.Socket): void => injector.injectConnection(socket);
+    const secured = secure ? terminateTls({ h2, http1: (socket) => http1.emit('connection', socket) }) : undefined;
     const listener = net.createServer({ noDelay: true }, (socket) => {
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));
       socket.on('error', () => socket.destroy());
-      injector.injectConnection(socket);
+      if (secured) secured.emit('connection', socket);
+      else h2(socket);
     });
     await new Promise<void>((resolve, reject) => {
       listener.once('error', reject);

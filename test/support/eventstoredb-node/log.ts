@@ -1,8 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { checkCommit } from './commitCheck.ts';
 import { REPLICATION_SCHEMA } from './cluster/schema.ts';
+import { checkCommit } from './commitCheck.ts';
+import { createStreamMetadata, type StreamMetadata } from './streamMetadata.ts';
+import { FIRST_EVENT_POSITION, systemEvents } from './systemEvents.ts';
 import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Operation, type Proposed, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
 
 const SCHEMA = `
@@ -13,6 +15,7 @@ const SCHEMA = `
     content_type TEXT NOT NULL, data BLOB NOT NULL, metadata BLOB NOT NULL, created INTEGER NOT NULL,
     ends_write INTEGER NOT NULL, UNIQUE (stream, revision));
   CREATE INDEX IF NOT EXISTS records_by_id ON records (stream, id);
+  CREATE TABLE IF NOT EXISTS empty_writes (position INTEGER PRIMARY KEY);
 `;
 
 /** What a record takes in the log beside its data and metadata: positions of a real server are bytes, so they are not dense. */
@@ -20,6 +23,7 @@ const RECORD_OVERHEAD = 96n;
 
 const toRecord = (row: Record<string, unknown>): LogRecord => ({
   position: row['position'] as bigint,
+  next: row['next'] as bigint,
   stream: row['stream'] as string,
   revision: row['revision'] as bigint,
   id: row['id'] as string,
@@ -30,21 +34,16 @@ const toRecord = (row: Record<string, unknown>): LogRecord => ({
   created: row['created'] as bigint,
 });
 
-/** What the last record of a stream, and of its metadata, tells about it. */
+/** What the last record of a stream, and of its metadata, tells about it; `source` has the records that count. */
 function streamsOn(source: string, statement: (sql: string) => StatementSync) {
   const selectHead = statement(`SELECT revision FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`);
-  const selectLast = statement(`SELECT * FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`);
-  const head = (stream: string): bigint => (selectHead.get(stream)?.['revision'] as bigint | undefined) ?? -1n;
-
-  function truncateBefore(stream: string): bigint {
-    const row = selectLast.get(`$$${stream}`);
-    if (!row) return 0n;
-    const { $tb } = JSON.parse(Buffer.from(toRecord(row).data).toString()) as { $tb?: number };
-    // The largest number is beyond what JSON.parse keeps exact; nothing else comes near it.
-    return $tb === undefined ? 0n : $tb >= Number(DELETED_STREAM) ? DELETED_STREAM : BigInt($tb);
-  }
-
-  return { head, truncateBefore, isSoftDeleted: (stream: string): boolean => truncateBefore(stream) === DELETED_STREAM };
+  const selectLast = statement(`SELECT data FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`);
+  const metadata = createStreamMetadata((stream) => selectLast.get(stream)?.['data'] as Uint8Array | undefined);
+  return {
+    head: (stream: string): bigint => (selectHead.get(stream)?.['revision'] as bigint | undefined) ?? -1n,
+    metadata,
+    isSoftDeleted: (stream: string): boolean => metadata.of(stream).truncateBefore === DELETED_STREAM,
+  };
 }
 
 export type NodeLog = ReturnType<typeof openLog>;
@@ -65,30 +64,53 @@ export function openLog(folder: string, { replicated = false } = {}) {
     return prepared;
   };
   const insert = statement('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
-  const selectEnd = statement('SELECT next FROM records ORDER BY position DESC LIMIT 1');
+  const selectEnd = statement('SELECT position, next FROM records ORDER BY position DESC LIMIT 1');
+  const selectVisibleEnd = statement(`SELECT position, next FROM ${visible} ORDER BY position DESC LIMIT 1`);
+  const selectPosition = statement('SELECT 1 FROM records WHERE position = ?1 UNION ALL SELECT 1 FROM empty_writes WHERE position = ?1');
+  const insertEmptyWrite = statement('INSERT INTO empty_writes VALUES (?)');
+  const lengthenLast = statement('UPDATE records SET next = ? WHERE position = ?');
   const written = streamsOn('records', statement);
-  const readable = streamsOn(visible, statement);
+  const readable = replicated ? streamsOn(visible, statement) : written;
   const selectAt = statement('SELECT * FROM records WHERE stream = ? AND revision = ?');
   const selectById = statement('SELECT * FROM records WHERE stream = ? AND id = ?');
   const forwards = statement(`SELECT * FROM ${visible} WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`);
   const backwards = statement(`SELECT * FROM ${visible} WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?`);
+  const youngFrom = statement(`SELECT revision FROM ${visible} WHERE stream = ? AND revision >= ? AND created >= ? ORDER BY revision LIMIT 1`);
   const allForwards = statement(`SELECT * FROM ${visible} WHERE position >= ? ORDER BY position LIMIT ?`);
   const allBackwards = statement(`SELECT * FROM ${visible} WHERE position < ? ORDER BY position DESC LIMIT ?`);
   const listeners = new Set<() => void>();
-  const wake = (): void => {
+
+  function wake(): void {
+    // What comes by replication, or goes by it, is not known stream by stream.
+    if (replicated) for (const { metadata } of [written, readable]) metadata.clear();
     for (const listener of listeners) listener();
-  };
+  }
 
   const view = {
-    ...written,
+    head: written.head,
+    isSoftDeleted: written.isSoftDeleted,
     at: (stream: string, revision: bigint) => optional(selectAt.get(stream, revision)),
     byId: (stream: string, id: string) => optional(selectById.get(stream, id)),
   };
 
+  const endOf = (last: Record<string, unknown> | undefined): bigint => (last?.['next'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
+
+  /** A write without events takes its place in the log, where no reader meets it; in a log that is replicated it takes none. */
+  function writeNothing(): bigint {
+    const last = selectEnd.get();
+    if (!last || replicated) return (last?.['position'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
+    const position = endOf(last);
+    insertEmptyWrite.run(position);
+    lengthenLast.run(position + RECORD_OVERHEAD, last['position'] as bigint);
+    return position;
+  }
+
   function write(stream: string, first: bigint, events: readonly Proposed[]): bigint {
+    written.metadata.written(stream);
+    if (events.length === 0) return writeNothing();
     let position = -1n;
     for (const [index, event] of events.entries()) {
-      position = (selectEnd.get()?.['next'] as bigint | undefined) ?? 0n;
+      position = endOf(selectEnd.get());
       const next = position + RECORD_OVERHEAD + BigInt(event.data.length + event.metadata.length);
       insert.run(position, next, stream, first + BigInt(index), event.id, event.type, event.contentType, event.data, event.metadata, BigInt(Date.now()), index === events.length - 1 ? 1n : 0n);
     }
@@ -103,6 +125,7 @@ export function openLog(folder: string, { replicated = false } = {}) {
       return result;
     } catch (error) {
       database.exec('ROLLBACK');
+      written.metadata.clear();
       throw error;
     } finally {
       wake();
@@ -136,16 +159,31 @@ export function openLog(folder: string, { replicated = false } = {}) {
     });
   }
 
+  /** The oldest revision that readers see. */
+  function oldestOf(stream: string, last: bigint, { truncateBefore, maxCount, maxAgeMs }: StreamMetadata): bigint {
+    const counted = maxCount === undefined ? truncateBefore : max(truncateBefore, last - maxCount + 1n);
+    if (maxAgeMs === undefined) return counted;
+    const young = youngFrom.get(stream, counted, BigInt(Date.now() - maxAgeMs));
+    return (young?.['revision'] as bigint | undefined) ?? last + 1n;
+  }
+
   function readStream(stream: string, { from, direction, limit }: StreamRange): StreamRead {
     const last = readable.head(stream);
     if (last === DELETED_STREAM) return { kind: 'deleted' };
-    const oldest = readable.truncateBefore(stream);
-    if (last < 0n || oldest === DELETED_STREAM) return { kind: 'not_found' };
+    const about = readable.metadata.of(stream);
+    if (last < 0n || about.truncateBefore === DELETED_STREAM) return { kind: 'not_found' };
+    const oldest = oldestOf(stream, last, about);
     const rows =
       direction === 'forwards'
         ? forwards.all(stream, from === 'end' ? last + 1n : max(from, oldest), limit)
         : backwards.all(stream, oldest, from === 'end' ? last : from, limit);
     return { kind: 'found', records: rows.map(toRecord) };
+  }
+
+  if (!replicated && !selectEnd.get()) {
+    inTransaction(() => {
+      for (const { stream, event } of systemEvents()) write(stream, 0n, [event]);
+    });
   }
 
   return {
@@ -157,7 +195,14 @@ export function openLog(folder: string, { replicated = false } = {}) {
     append,
     remove,
     readStream,
+    /** The last revision of a stream, hidden or not; -1 when it has none. */
+    head: readable.head,
+    metadataOf: readable.metadata.of,
     isTombstoned: (stream: string) => readable.head(stream) === DELETED_STREAM,
+    /** The position of the last event. */
+    lastPosition: (): bigint => (selectVisibleEnd.get()?.['position'] as bigint | undefined) ?? -1n,
+    /** Whether a record begins here, as far as the log goes; what lies beyond is no wrong position. */
+    isPosition: (position: bigint): boolean => position <= 0n || position >= endOf(selectVisibleEnd.get()) || selectPosition.get(position) !== undefined,
     /** Records at a position or later, oldest first. */
     readAllForwards(from: TfPosition, limit: number): LogRecord[] {
       const least = from.prepare > from.commit ? from.commit + 1n : from.commit;

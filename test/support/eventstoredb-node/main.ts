@@ -1,6 +1,7 @@
 /**
  * Runs a node as a process of its own, for tests that kill it or measure beside it: prints its connection string once it
- * listens. With `--member` it is one of a cluster, and `--ports` and `--replication-ports` name those of all members.
+ * listens. With `--users` calls need a user: `admin:changeit` at first. With `--member` it is one of a cluster, and `--ports`
+ * and `--replication-ports` name those of all members.
  * Lines on standard input: `drop` cuts every client off, `resign` makes a leader step down, `isolate` cuts a member off from
  * the others and `rejoin` ends that.
  */
@@ -8,36 +9,43 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { startClusterMember } from './cluster/index.ts';
 import { startEventStoreDbNode } from './index.ts';
+import { DEFAULT_VERSION } from './versions.ts';
 
-const USAGE = `usage: node test/support/eventstoredb-node/main.ts --folder <folder>
-  [--port <port> | --member <index> --ports <port,port,port> --replication-ports <port,port,port>]`;
+const USAGE = `usage: node test/support/eventstoredb-node/main.ts --folder <folder> [--version <version>]
+  [--port <port>] [--tls] [--users] | --member <index> --ports <port,port,port> --replication-ports <port,port,port>`;
 
 const { values } = parseArgs({
   options: {
     folder: { type: 'string' },
     port: { type: 'string', default: '0' },
+    version: { type: 'string', default: DEFAULT_VERSION },
+    tls: { type: 'boolean', default: false },
+    users: { type: 'boolean', default: false },
     member: { type: 'string' },
     ports: { type: 'string', default: '' },
     'replication-ports': { type: 'string', default: '' },
   },
 });
-const { folder, member } = values;
-if (folder === undefined) throw new Error(USAGE);
 
 const numbers = (list: string): number[] => list.split(',').map(Number);
 
-async function startMember(index: number) {
-  const options = { folder: folder ?? '', index, ports: numbers(values.ports), replicationPorts: numbers(values['replication-ports']) };
-  const { resign, isolate, ...node } = await startClusterMember(options);
+async function startMember(folder: string, index: number) {
+  const { version, ports, 'replication-ports': replicationPorts } = values;
+  const addresses = { index, ports: numbers(ports), replicationPorts: numbers(replicationPorts) };
+  const { resign, isolate, ...node } = await startClusterMember({ folder, version, ...addresses });
   return { ...node, commands: { drop: node.dropConnections, resign, isolate: () => isolate(true), rejoin: () => isolate(false) } };
 }
 
-async function startSingle() {
-  const node = await startEventStoreDbNode({ folder: folder ?? '', port: Number(values.port) });
+async function startSingle(folder: string) {
+  const { port, version, tls, users } = values;
+  const credentials = users ? { credentials: 'admin:changeit' } : {};
+  const node = await startEventStoreDbNode({ folder, port: Number(port), version, tls, ...credentials });
   return { ...node, commands: { drop: node.dropConnections } };
 }
 
-const node = member === undefined ? await startSingle() : await startMember(Number(member));
+const { folder, member } = values;
+if (folder === undefined) throw new Error(USAGE);
+const node = member === undefined ? await startSingle(folder) : await startMember(folder, Number(member));
 process.stdout.write(`${node.connectionString}\n`);
 const commands: Record<string, (() => void) | undefined> = node.commands;
 const lines = createInterface({ input: process.stdin });

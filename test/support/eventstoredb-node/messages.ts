@@ -12,16 +12,14 @@ interface ProposedMessage {
 /** An event as a client proposes it. Errors: a plain Error for what a server refuses as a bad request. */
 export function toProposed(message: ProposedMessage): Proposed {
   const id = parseUuid(message.getId());
-  if (id === undefined || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id) || /^[0-]*$/.test(id)) throw new Error('Empty eventId provided.');
+  if (id === undefined || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id) || /^[0-]*$/.test(id)) throw new Error("Empty eventId provided. (Parameter 'eventId')");
   const type = message.getMetadataMap().get('type');
   const contentType = message.getMetadataMap().get('content-type');
-  if (!type) throw new Error('Empty eventType provided.');
+  if (!type) throw new Error("Empty eventType provided. (Parameter 'eventType')");
   if (contentType === undefined) throw new Error("Required Metadata Property 'content-type' is missing");
   return { id, type, contentType, data: message.getData_asU8(), metadata: message.getCustomMetadata_asU8() };
 }
 
-/** What an event counts towards the size of an append (`Event.SizeOnDisk` in EventStore.Core). */
-export const sizeOnDisk = ({ type, data, metadata }: Proposed): number => data.length + metadata.length + type.length * 2;
 
 const bits = (text: string): string => BigInt.asUintN(64, BigInt(text)).toString(16).padStart(16, '0');
 
@@ -74,11 +72,9 @@ export const confirmationResponse = (): streamsPb.ReadResp =>
 
 export const caughtUpResponse = (): streamsPb.ReadResp => new streamsPb.ReadResp().setCaughtUp(new streamsPb.ReadResp.CaughtUp());
 
-export const fellBehindResponse = (): streamsPb.ReadResp => new streamsPb.ReadResp().setFellBehind(new streamsPb.ReadResp.FellBehind());
-
-export const checkpointResponse = (position: bigint): streamsPb.ReadResp =>
+export const checkpointResponse = ({ commit, prepare }: TfPosition): streamsPb.ReadResp =>
   new streamsPb.ReadResp().setCheckpoint(
-    new streamsPb.ReadResp.Checkpoint().setCommitPosition(String(position)).setPreparePosition(String(position)),
+    new streamsPb.ReadResp.Checkpoint().setCommitPosition(String(commit)).setPreparePosition(String(prepare)),
   );
 
 export const toPosition = (position: { getCommitPosition(): string; getPreparePosition(): string } | undefined): TfPosition => ({

@@ -1,8 +1,10 @@
 import type grpc from '@grpc/grpc-js';
+import { authorizationOf, type Access } from './access.ts';
 import { noFaults, type AppendFault, type Faults } from './faults.ts';
 import type { NodeLog } from './log.ts';
 import type { AppendOutcome, Operation } from './types.ts';
-import { accessDenied, notLeader, unavailable, type WireError } from './wireErrors.ts';
+import type { ServerVersion } from './versions.ts';
+import { notLeader, unauthenticated, unavailable, type WireError } from './wireErrors.ts';
 
 export interface Endpoint {
   host: string;
@@ -37,8 +39,10 @@ export interface NodeOptions {
   members: () => Member[];
   /** Does a write, here or at the leader. It is answered when it is done, and not at all when the leader is lost meanwhile. */
   perform: (operation: Operation, done: (outcome: Outcome) => void) => void;
-  /** `user:password` that calls must carry; anyone is let in when absent. */
-  credentials?: string | undefined;
+  /** What the node lets whom do. */
+  access: Access;
+  /** The version of a server that the node passes for. */
+  version: ServerVersion;
 }
 
 /** What the services of a node share. */
@@ -46,6 +50,8 @@ export interface NodeContext extends NodeOptions {
   faults: Faults;
   /** Tells, when its time has come, why a call is refused at its start; undefined when it is let in. Never while the node is silent. */
   admit: (metadata: grpc.Metadata, decided: (refusal: WireError | undefined) => void, where?: 'at the leader' | 'anywhere') => void;
+  /** Why a call that asks for the leader is refused here; undefined when it does not ask for it, or this is the leader. */
+  leaderElsewhere: (metadata: grpc.Metadata) => WireError | undefined;
   write: (metadata: grpc.Metadata, write: Write) => void;
 }
 
@@ -64,11 +70,8 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
 
   const knownLeader = (): Member | undefined => options.members().find((member) => member.state === 'leader' && member.alive);
 
-  function unauthorized(metadata: grpc.Metadata): WireError | undefined {
-    if (options.credentials === undefined) return undefined;
-    const expected = `Basic ${Buffer.from(options.credentials).toString('base64')}`;
-    return metadata.get('authorization')[0] === expected ? undefined : accessDenied();
-  }
+  const strange = (metadata: grpc.Metadata): WireError | undefined =>
+    options.access.caller(authorizationOf(metadata)) === undefined ? unauthenticated() : undefined;
 
   /** Runs what a call leads to once the delay is over, unless the node is silent then. */
   function inTime(act: () => void): void {
@@ -81,27 +84,29 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
 
   const admit: NodeContext['admit'] = (metadata, decided, where = 'at the leader') =>
     inTime(() => {
-      const refusal = faults.unavailable ? unavailable() : unauthorized(metadata);
+      const refusal = faults.unavailable ? unavailable() : strange(metadata);
       decided(refusal ?? (where === 'anywhere' ? undefined : leaderElsewhere(metadata)));
     });
 
   const outcomes: Record<AppendFault, (request: Write) => void> = {
-    none: (request) =>
-      options.perform(request.operation, (outcome) => (outcome.kind === 'timeout' ? request.timeout() : request.answer(outcome))),
+    none: (request) => perform(request, request.answer),
     unavailable_before_write: ({ fail }) => fail(unavailable()),
     connection_lost_before_write: dropConnections,
     no_answer_before_write: () => undefined,
-    stream_error_after_write: ({ operation, fail }) => options.perform(operation, () => fail(unavailable())),
-    connection_lost_after_write: ({ operation }) => options.perform(operation, dropConnections),
-    no_answer_after_write: ({ operation }) => options.perform(operation, () => undefined),
-    timeout_answer_after_write: ({ operation, timeout }) => options.perform(operation, timeout),
-    conflict_answer_after_write: ({ operation, answer }) =>
-      options.perform(operation, (outcome) => {
-        if (outcome.kind === 'success') answer({ kind: 'wrong_expected_version', current: outcome.revision });
-        else if (outcome.kind !== 'timeout') answer(outcome);
-      }),
-    late_write: (request) => void setTimeout(() => self().alive && outcomes.none(request), LATE_WRITE_MS),
+    stream_error_after_write: (request) => perform(request, () => request.fail(unavailable())),
+    connection_lost_after_write: (request) => perform(request, dropConnections),
+    no_answer_after_write: (request) => perform(request, () => undefined),
+    timeout_answer_after_write: (request) => perform(request, request.timeout),
+    conflict_answer_after_write: (request) =>
+      perform(request, (outcome) =>
+        request.answer(outcome.kind === 'success' ? { kind: 'wrong_expected_version', current: outcome.revision } : outcome),
+      ),
+    late_write: (request) => void setTimeout(() => self().alive && perform(request, request.answer), LATE_WRITE_MS),
   };
+
+  function perform({ operation, timeout }: Write, done: (outcome: AppendOutcome) => void): void {
+    options.perform(operation, (outcome) => (outcome.kind === 'timeout' ? timeout() : done(outcome)));
+  }
 
   const write: NodeContext['write'] = (metadata, request) => {
     const fault = request.operation.kind === 'append' ? faults.onAppend() : 'none';
@@ -114,5 +119,5 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
     });
   };
 
-  return { ...options, faults, admit, write };
+  return { ...options, faults, admit, leaderElsewhere, write };
 }

@@ -1,26 +1,31 @@
 import type grpc from '@grpc/grpc-js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import { filteredBy } from './filter.ts';
-import { PAGE, toFilter } from './filterOptions.ts';
+import { authorizationOf } from './access.ts';
 import { eventResponse, notFoundResponse, streamName, toPosition } from './messages.ts';
 import type { NodeContext } from './node.ts';
-import { subscribeToAll, subscribeToStream } from './subscribe.ts';
-import type { LogRecord, StreamRange, TfPosition } from './types.ts';
-import { streamDeleted } from './wireErrors.ts';
+import { PAGE, turn } from './page.ts';
 import { createResponder, type Responder } from './responder.ts';
+import { allSource, isAtRecord, toStart, type Start } from './sources.ts';
+import { confirmAndRefuse, subscribeToAll, subscribeToStream } from './subscribe.ts';
+import type { LogRecord, StreamRange, TfPosition } from './types.ts';
+import { accessDenied, streamDeleted, unexpectedResult } from './wireErrors.ts';
 
 const { FORWARDS } = streamsPb.ReadReq.Options.ReadDirection;
 
-async function readStream({ log }: NodeContext, options: streamsPb.ReadReq.Options, send: Responder['send']): Promise<void> {
+async function readStream({ log, version }: NodeContext, options: streamsPb.ReadReq.Options, { send }: Responder): Promise<void> {
   const from = options.getStream();
   const stream = streamName(from?.getStreamIdentifier());
   const direction = options.getReadDirection() === FORWARDS ? 'forwards' : 'backwards';
+  if (from?.hasEnd() && direction === 'forwards') {
+    const reason = "fromEventNumber should be non negative. (Parameter 'fromEventNumber')";
+    throw unexpectedResult('ReadStreamResult', 'Error', version.givesReasons ? reason : undefined);
+  }
   let remaining = Number(options.getCount());
   let range: StreamRange = { from: from?.hasEnd() ? 'end' : from?.hasRevision() ? BigInt(from.getRevision()) : 0n, direction, limit: 0 };
   while (remaining > 0) {
     const limit = Math.min(PAGE, remaining);
     const read = log.readStream(stream, { ...range, limit });
-    if (read.kind === 'not_found') return void (await send(notFoundResponse(stream)));
+    if (read.kind === 'not_found') return send(notFoundResponse(stream));
     if (read.kind === 'deleted') throw streamDeleted(stream);
     for (const record of read.records) await send(eventResponse(record));
     const last = read.records.at(-1);
@@ -30,25 +35,41 @@ async function readStream({ log }: NodeContext, options: streamsPb.ReadReq.Optio
   }
 }
 
-const asBound = ({ position }: LogRecord): TfPosition => ({ commit: position, prepare: position });
-const justAfter = ({ position }: LogRecord): TfPosition => ({ commit: position, prepare: position + 1n });
+function invalidPosition({ version }: NodeContext, position: bigint, filtered: boolean) {
+  const kind = filtered ? 'FilteredReadAllResult' : 'ReadAllResult';
+  const reason = `Log record at actual pos ${position} has non-positive length: 0.  in chunk #0-0 (chunk-000000.000000).`;
+  if (version.slowConsumer === 'ended') return unexpectedResult(kind, 'Error', undefined);
+  return unexpectedResult(kind, 'InvalidPosition', version.givesReasons ? reason : undefined);
+}
 
-async function readAll({ log }: NodeContext, options: streamsPb.ReadReq.Options, send: Responder['send']): Promise<void> {
+const asBound = ({ position }: LogRecord): TfPosition => ({ commit: position, prepare: position });
+const justAfter = ({ next }: LogRecord): TfPosition => ({ commit: next, prepare: 0n });
+
+/**
+ * Sends what passes as it is found. The call ends when one more is found than was asked for, or the log ends: where nothing
+ * more passes, it scans all the rest of the log after its last event.
+ */
+async function readAll(node: NodeContext, options: streamsPb.ReadReq.Options, { send, signal }: Responder): Promise<void> {
+  const { log } = node;
   const from = options.getAll();
   const forwards = options.getReadDirection() === FORWARDS;
-  const filter = toFilter(options.getFilter());
-  const passes = filter ? filteredBy(filter) : () => true;
+  const { passes } = allSource(log, options);
   let remaining = Number(options.getCount());
-  let start: TfPosition | 'end' = from?.hasPosition() ? toPosition(from.getPosition()) : from?.hasEnd() ? 'end' : { commit: 0n, prepare: 0n };
-  while (remaining > 0) {
+  let start: Start = from?.hasPosition() ? toStart(toPosition(from.getPosition())) : from?.hasEnd() ? 'end' : { commit: 0n, prepare: 0n };
+  if (start !== 'end' && !isAtRecord(log, start)) throw invalidPosition(node, start.commit, options.hasFilter());
+  for (;;) {
+    signal.throwIfAborted();
     const records: LogRecord[] = forwards ? (start === 'end' ? [] : log.readAllForwards(start, PAGE)) : log.readAllBackwards(start, PAGE);
-    for (const record of records.filter(passes).slice(0, remaining)) {
+    for (const record of records) {
+      if (!passes(record)) continue;
+      if (remaining === 0) return;
       remaining -= 1;
       await send(eventResponse(record));
     }
     const last = records.at(-1);
-    if (last === undefined) return;
+    if (last === undefined || records.length < PAGE) return;
     start = forwards ? justAfter(last) : asBound(last);
+    await turn();
   }
 }
 
@@ -57,10 +78,15 @@ export const handleRead =
   (node: NodeContext) =>
   (call: grpc.ServerWritableStream<streamsPb.ReadReq, streamsPb.ReadResp>): void => {
     const options = call.request.getOptions() ?? new streamsPb.ReadReq.Options();
-    const { send, signal } = createResponder(call);
+    const caller = node.access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
+    const stream = options.hasStream() ? streamName(options.getStream()?.getStreamIdentifier()) : '$all';
+    if (!node.access.allows(caller, 'read', stream)) return void call.emit('error', accessDenied());
     const subscribes = options.hasSubscription();
+    const elsewhere = node.leaderElsewhere(call.metadata);
+    if (elsewhere && !(subscribes && node.version.confirmsRefused)) return void call.emit('error', elsewhere);
+    const responder = createResponder(call);
     const run = options.hasStream() ? (subscribes ? subscribeToStream : readStream) : subscribes ? subscribeToAll : readAll;
-    run(node, options, send, signal).then(
+    (elsewhere ? confirmAndRefuse(responder, elsewhere) : run(node, options, responder)).then(
       () => call.end(),
       (error: unknown) => call.emit('error', error),
     );

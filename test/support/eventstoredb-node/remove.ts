@@ -1,8 +1,9 @@
 import type grpc from '@grpc/grpc-js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import { authorizationOf } from './access.ts';
 import { streamName, toExpected } from './messages.ts';
 import type { NodeContext } from './node.ts';
-import { streamDeleted, timedOut, unavailable, wrongExpectedVersion, type WireError } from './wireErrors.ts';
+import { accessDenied, streamDeleted, timedOut, unavailable, wrongExpectedVersion, type WireError } from './wireErrors.ts';
 
 type Options = streamsPb.DeleteReq.Options | streamsPb.TombstoneReq.Options;
 
@@ -15,6 +16,8 @@ function remove(
 ): void {
   const options = call.request.getOptions();
   const stream = streamName(options?.getStreamIdentifier());
+  const caller = node.access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
+  if (!node.access.allows(caller, 'delete', stream)) return answered(accessDenied());
   const expected = options === undefined ? 'any' : toExpected(options, options.getRevision());
   node.write(call.metadata, {
     operation: { kind: 'remove', stream, expected, hard },

@@ -11,9 +11,6 @@ import type { Member, NodeContext } from './node.ts';
 import { handleRead } from './read.ts';
 import { handleDelete, handleTombstone } from './remove.ts';
 
-/** The version that the node passes for: the oldest one that tells subscriptions when they have caught up. */
-const SERVER_VERSION = '23.10.0.0';
-
 const { LEADER, PRELEADER, FOLLOWER, UNKNOWN } = gossipPb.MemberInfo.VNodeState;
 const STATES = { leader: LEADER, pre_leader: PRELEADER, follower: FOLLOWER, unknown: UNKNOWN };
 
@@ -23,23 +20,24 @@ const admitCallback =
   (call: Call, callback: grpc.sendUnaryData<Response>): void =>
     node.admit(call.metadata, (refusal) => (refusal ? callback(refusal) : handler(call, callback)));
 
-/** The same for a call that answers with a stream. */
+/** The same for a call that answers with a stream, and asks for the leader itself. */
 const admitStream =
   <Call extends grpc.ServerWritableStream<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>>(
     node: NodeContext,
     handler: (call: Call) => void,
-    where?: 'anywhere',
   ) =>
   (call: Call): void =>
-    node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)), where);
+    node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)), 'anywhere');
 
-function supportedMethods(): featuresPb.SupportedMethods {
+/** The methods of Streams and what they can do beside. */
+const METHODS = { read: ['position', 'events'], append: [], delete: [], tombstone: [], batchappend: ['deadline_duration'] };
+
+function supportedMethods(reported: string): featuresPb.SupportedMethods {
   const [, serviceName = ''] = streamsGrpc.StreamsService.read.path.toLowerCase().split('/');
-  const methods = ['append', 'read', 'delete', 'tombstone', 'batchappend'].map((name) => {
-    const method = new featuresPb.SupportedMethod().setServiceName(serviceName).setMethodName(name);
-    return name === 'read' ? method.setFeaturesList(['position', 'events']) : method;
-  });
-  return new featuresPb.SupportedMethods().setEventStoreServerVersion(SERVER_VERSION).setMethodsList(methods);
+  const methods = Object.entries(METHODS).map(([name, features]) =>
+    new featuresPb.SupportedMethod().setServiceName(serviceName).setMethodName(name).setFeaturesList(features),
+  );
+  return new featuresPb.SupportedMethods().setEventStoreServerVersion(reported).setMethodsList(methods);
 }
 
 function memberInfo(member: Member): gossipPb.MemberInfo {
@@ -56,15 +54,14 @@ export function addServices(server: grpc.Server, node: NodeContext): void {
   server.addService(streamsGrpc.StreamsService, {
     read: admitStream(node, handleRead(node)),
     append: admitCallback(node, handleAppend(node)),
-    // Each append that it carries is refused for itself where there is no leader.
-    batchAppend: admitStream(node, handleBatchAppend(node), 'anywhere'),
+    batchAppend: admitStream(node, handleBatchAppend(node)),
     delete: admitCallback(node, handleDelete(node)),
     tombstone: admitCallback(node, handleTombstone(node)),
   });
   // These two answer on any member, and without credentials.
   server.addService(featuresGrpc.ServerFeaturesService, {
     getSupportedMethods(_call: unknown, callback: grpc.sendUnaryData<featuresPb.SupportedMethods>) {
-      if (!node.faults.silent) callback(null, supportedMethods());
+      if (!node.faults.silent) callback(null, supportedMethods(node.version.reported));
     },
   });
   server.addService(gossipGrpc.GossipService, {

@@ -1,98 +1,116 @@
 import type streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import { filteredBy } from './filter.ts';
-import type { NodeLog } from './log.ts';
-import { caughtUpResponse, checkpointResponse, confirmationResponse, eventResponse, fellBehindResponse, streamName, toPosition } from './messages.ts';
+import { endedWhenSlow } from './endedWhenSlow.ts';
+import { endOf, openLiveQueue, type LiveQueue } from './liveQueue.ts';
+import { caughtUpResponse, checkpointResponse, confirmationResponse, eventResponse } from './messages.ts';
 import type { NodeContext } from './node.ts';
-import { PAGE, toFilter } from './filterOptions.ts';
+import { FIRST, HEAD, isBefore, readPage, turn } from './page.ts';
 import type { Responder } from './responder.ts';
-import type { LogRecord, TfPosition } from './types.ts';
-import { streamDeleted } from './wireErrors.ts';
+import type { Followed } from './sources.ts';
+import { followAll, followStream } from './sources.ts';
+import type { TfPosition } from './types.ts';
+import type { ServerVersion } from './versions.ts';
+import { invalidPosition, type WireError } from './wireErrors.ts';
 
-interface Source {
-  /** The next records, at most a page; the cursor moves past them. */
-  next: () => LogRecord[];
-  passes: (record: LogRecord) => boolean;
-  /** Records to consider between two checkpoints; none are sent when undefined. */
-  checkpointInterval: number | undefined;
+/** The place HEAD as a client reads it: minus one in 64 bits without a sign. */
+const AS_SENT_HEAD: TfPosition = { commit: 2n ** 64n - 1n, prepare: 2n ** 64n - 1n };
+
+/** Sends checkpoints, each only once, and none that lies before one that was sent. */
+function checkpointSender({ send }: Responder, interval: number | undefined) {
+  let sent: TfPosition | undefined;
+  return async (checkpoint: TfPosition): Promise<void> => {
+    if (interval === undefined) return;
+    const place = checkpoint.commit === HEAD.commit ? AS_SENT_HEAD : checkpoint;
+    if (sent && !isBefore(sent, place)) return;
+    sent = place;
+    await send(checkpointResponse(place));
+  };
 }
 
-/** Resolves at the next write to the log, or when the call is over. */
-const writeOrEnd = (log: NodeLog, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const stop = log.onWrite(done);
-    function done(): void {
-      stop();
-      signal.removeEventListener('abort', done);
-      resolve();
-    }
-    signal.addEventListener('abort', done, { once: true });
-  });
+/**
+ * Follows as servers from 24 on do: reads pages until the end of the log, says that it has caught up, and sends what is
+ * written from then on. When so much waits that something was lost, it goes back to the log, without a word about it.
+ */
+function caughtUpAgain(followed: Followed, live: LiveQueue, { version, responder }: { version: ServerVersion; responder: Responder }) {
+  const { source, interval } = followed;
+  const { send, signal } = responder;
+  const sendCheckpoint = checkpointSender(responder, interval);
+  let number = 0;
 
-/** Catches up and goes live; a client that is too slow is told that it fell behind, and caught up again. */
-async function follow(log: NodeLog, source: Source, { send, signal }: Responder): Promise<void> {
-  await send(confirmationResponse());
-  let live = false;
-  let considered = 0;
-  while (!signal.aborted) {
-    const records = source.next();
-    let slow = false;
-    for (const record of records) {
-      if (source.passes(record)) slow = (await send(eventResponse(record))) || slow;
-      considered += 1;
-      if (source.checkpointInterval !== undefined && considered >= source.checkpointInterval) {
-        considered = 0;
-        await send(checkpointResponse(record.position));
+  /** Answers with the place up to which the client has all. */
+  async function catchUp(checkpoint: TfPosition): Promise<TfPosition> {
+    let from = checkpoint.commit === HEAD.commit ? FIRST : checkpoint;
+    let considered = 0;
+    const movesAlways = version.emptyCatchUp === 'start';
+    for (;;) {
+      signal.throwIfAborted();
+      const page = readPage(source, from);
+      for (const event of page.events) {
+        const at = source.placeOf(event);
+        if (!isBefore(checkpoint, at)) continue;
+        await send(eventResponse(event));
+        checkpoint = at;
       }
+      if (movesAlways && isBefore(checkpoint, page.from) && isBefore(page.from, page.next)) checkpoint = page.from;
+      considered += page.considered;
+      if (page.isEnd) {
+        await sendCheckpoint(checkpoint);
+        return checkpoint;
+      }
+      if (interval !== undefined && considered >= interval) {
+        considered %= interval;
+        if (isBefore(checkpoint, page.from)) checkpoint = page.from;
+        await sendCheckpoint(checkpoint);
+      }
+      from = page.next;
+      await turn();
     }
-    if (records.length === PAGE) {
-      if (live && slow) await send(fellBehindResponse());
-      live &&= !slow;
-      continue;
+  }
+
+  /** Answers, once something was lost, with the place up to which the client has all. */
+  async function goLive(checkpoint: TfPosition): Promise<TfPosition> {
+    await send(caughtUpResponse());
+    for (;;) {
+      const item = await live.take();
+      const follows = item.number === number + 1;
+      number = item.number;
+      if (item.record ? !isBefore(checkpoint, item.at) : isBefore(item.at, checkpoint)) continue;
+      if (!follows) {
+        await sendCheckpoint(checkpoint);
+        return checkpoint;
+      }
+      await (item.record ? send(eventResponse(item.record)) : sendCheckpoint(item.at));
+      checkpoint = item.at;
     }
-    if (!live) await send(caughtUpResponse());
-    live = true;
-    await writeOrEnd(log, signal);
+  }
+
+  return { catchUp, goLive };
+}
+
+async function follow({ log, version }: NodeContext, followed: Followed, responder: Responder): Promise<void> {
+  if (version.slowConsumer === 'ended') return endedWhenSlow(log, followed, responder);
+  const { source, start, interval, isStartValid } = followed;
+  const last = source.last();
+  const live = openLiveQueue(source, endOf(source), { onWrite: log.onWrite, signal: responder.signal, interval });
+  try {
+    await responder.send(confirmationResponse());
+    if (!isStartValid()) throw invalidPosition();
+    const { catchUp, goLive } = caughtUpAgain(followed, live, { version, responder });
+    let checkpoint = start === 'end' ? last : start;
+    if (!isBefore(checkpoint, last)) checkpoint = await goLive(checkpoint);
+    for (;;) checkpoint = await goLive(await catchUp(checkpoint));
+  } finally {
+    live.close();
   }
 }
 
-export async function subscribeToAll(node: NodeContext, options: streamsPb.ReadReq.Options, send: Responder['send'], signal: AbortSignal): Promise<void> {
-  const { log } = node;
-  const from = options.getAll();
-  const filter = toFilter(options.getFilter());
-  let cursor: TfPosition = { commit: 0n, prepare: 0n };
-  const pass = (record: LogRecord | undefined) => {
-    if (record) cursor = { commit: record.position, prepare: record.position + 1n };
-  };
-  if (from?.hasPosition()) {
-    // A server begins after the first record that it finds at the position or later, whether or not it is the one named.
-    cursor = toPosition(from.getPosition());
-    pass(log.readAllForwards(cursor, 1)[0]);
-  } else if (from?.hasEnd()) {
-    pass(log.readAllBackwards('end', 1)[0]);
-  }
-  const next = () => {
-    const records = log.readAllForwards(cursor, PAGE);
-    pass(records.at(-1));
-    return records;
-  };
-  await follow(log, { next, passes: filter ? filteredBy(filter) : () => true, checkpointInterval: filter?.checkpointInterval }, { send, signal });
+/** How a server from 24 on turns a subscription away: when it looks for the first page, and the client takes it for open. */
+export async function confirmAndRefuse({ send }: Responder, refusal: WireError): Promise<never> {
+  await send(confirmationResponse());
+  throw refusal;
 }
 
-export async function subscribeToStream(node: NodeContext, options: streamsPb.ReadReq.Options, send: Responder['send'], signal: AbortSignal): Promise<void> {
-  const { log } = node;
-  const from = options.getStream();
-  const stream = streamName(from?.getStreamIdentifier());
-  const read = (range: Parameters<NodeLog['readStream']>[1]): LogRecord[] => {
-    const result = log.readStream(stream, range);
-    if (result.kind === 'deleted') throw streamDeleted(stream);
-    return result.kind === 'found' ? result.records : [];
-  };
-  let cursor = from?.hasRevision() ? BigInt(from.getRevision()) + 1n : 0n;
-  if (from?.hasEnd()) cursor = (read({ from: 'end', direction: 'backwards', limit: 1 })[0]?.revision ?? -1n) + 1n;
-  const next = () => {
-    const records = read({ from: cursor, direction: 'forwards', limit: PAGE });
-    cursor = (records.at(-1)?.revision ?? cursor - 1n) + 1n;
-    return records;
-  };
-  await follow(log, { next, passes: () => true, checkpointInterval: undefined }, { send, signal });
-}
+export const subscribeToAll = (node: NodeContext, options: streamsPb.ReadReq.Options, responder: Responder): Promise<void> =>
+  follow(node, followAll(node.log, options), responder);
+
+export const subscribeToStream = (node: NodeContext, options: streamsPb.ReadReq.Options, responder: Responder): Promise<void> =>
+  follow(node, followStream(node.log, options), responder);

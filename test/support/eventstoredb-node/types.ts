@@ -19,6 +19,8 @@ export interface Proposed {
 
 export interface LogRecord extends Proposed {
   position: bigint;
+  /** Where the record ends and the next one begins. */
+  next: bigint;
   stream: string;
   revision: bigint;
   /** Milliseconds since the epoch. */
@@ -32,7 +34,8 @@ export type Operation =
 
 export type Refusal = { kind: 'wrong_expected_version'; current: bigint } | { kind: 'deleted' };
 
-export type AppendOutcome = { kind: 'success'; revision: bigint; position: bigint } | Refusal;
+/** `again` marks what an earlier append has written. */
+export type AppendOutcome = { kind: 'success'; revision: bigint; position: bigint; again?: true } | Refusal;
 
 export interface StreamRange {
   from: bigint | 'end';

@@ -1,8 +1,10 @@
 import grpc from '@grpc/grpc-js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import statusPb from '@eventstore/db-client/generated/status_pb.js';
+import jspb from 'google-protobuf';
 import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
+import type { Excess } from './appendSize.ts';
 import type { Expected, Refusal } from './types.ts';
 
 /** How a call fails: a gRPC status with the trailers that clients tell errors apart by (`RpcExceptions` in EventStore.Core). */
@@ -31,16 +33,41 @@ export const timedOut = (): WireError => wireError(grpc.status.ABORTED, 'Operati
 
 export const accessDenied = (): WireError => wireError(grpc.status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
 
+export const unauthenticated = (): WireError => wireError(grpc.status.UNAUTHENTICATED, 'Unauthenticated');
+
+/** What a server answers when a handler of it failed in a way that it did not foresee. */
+export const thrownByHandler = (): WireError => wireError(grpc.status.UNKNOWN, 'Exception was thrown by handler.');
+
+/** A read that failed: the kind of its result, the result, and why, if the version tells. */
+export const unexpectedResult = (kind: string, result: string, reason: string | undefined): WireError =>
+  wireError(grpc.status.UNKNOWN, `Unexpected ${kind}: ${result}${reason === undefined ? '' : ` >> ${reason}`}`);
+
+export const invalidPosition = (): WireError => invalidArgument('Trying to read from an invalid position.');
+
+export const consumerTooSlow = (): WireError =>
+  wireError(grpc.status.ABORTED, 'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.');
+
 export const invalidArgument = (details: string): WireError => wireError(grpc.status.INVALID_ARGUMENT, details);
 
 export const streamDeleted = (stream: string): WireError =>
   wireError(grpc.status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, { exception: 'stream-deleted', 'stream-name': stream });
 
-export const maxAppendSizeExceeded = (limit: number): WireError =>
-  wireError(grpc.status.INVALID_ARGUMENT, `Maximum Append Size of ${limit} Exceeded.`, {
-    exception: 'maximum-append-size-exceeded',
-    'maximum-append-size': String(limit),
-  });
+export const appendTooLarge = (excess: Excess): WireError =>
+  excess.kind === 'append'
+    ? wireError(grpc.status.INVALID_ARGUMENT, `Maximum Append Size of ${excess.limit} Exceeded.`, {
+        exception: 'maximum-append-size-exceeded',
+        'maximum-append-size': String(excess.limit),
+      })
+    : wireError(
+        grpc.status.INVALID_ARGUMENT,
+        `Event with Id: ${excess.id}, Size: ${excess.size}, exceeds Maximum Append Event Size of ${excess.limit}.`,
+        {
+          exception: 'maximum-append-event-size-exceeded',
+          'maximum-append-event-size': String(excess.limit),
+          'event-id': excess.id,
+          'proposed-append-event-size': String(excess.size),
+        },
+      );
 
 /** Numbers that stand for an expectation without a revision (`ExpectedVersion` in EventStore.Core). */
 const EXPECTATION_NUMBERS = { no_stream: -1n, any: -2n, stream_exists: -4n };
@@ -77,6 +104,8 @@ export function refusalStatus(refusal: Refusal, stream: string, expected: Expect
 
 export const timeoutStatus = (): statusPb.Status => inBand(grpc.status.DEADLINE_EXCEEDED, 'Timeout', new sharedPb.Timeout());
 
+export const accessDeniedStatus = (): statusPb.Status => inBand(grpc.status.PERMISSION_DENIED, 'AccessDenied', new sharedPb.AccessDenied());
+
 /** A node without a leader answers an append with this: no code, and details that are empty. */
 export function notReadyStatus(): statusPb.Status {
   const details = new anyPb.Any();
@@ -87,5 +116,15 @@ export function notReadyStatus(): statusPb.Status {
 export const badRequestStatus = (message: string): statusPb.Status =>
   inBand(grpc.status.INVALID_ARGUMENT, 'BadRequest', new sharedPb.BadRequest().setMessage(message));
 
-export const maxAppendSizeStatus = (limit: number): statusPb.Status =>
-  inBand(grpc.status.INVALID_ARGUMENT, 'MaximumAppendSizeExceeded', new sharedPb.MaximumAppendSizeExceeded().setMaxappendsize(limit));
+export function appendTooLargeStatus(excess: Excess): statusPb.Status {
+  if (excess.kind === 'append') {
+    const message = new sharedPb.MaximumAppendSizeExceeded().setMaxappendsize(excess.limit);
+    return inBand(grpc.status.INVALID_ARGUMENT, 'MaximumAppendSizeExceeded', message);
+  }
+  // The client's definitions are older than this message.
+  const writer = new jspb.BinaryWriter();
+  writer.writeString(1, excess.id);
+  writer.writeUint32(2, excess.size);
+  writer.writeUint32(3, excess.limit);
+  return inBand(grpc.status.INVALID_ARGUMENT, 'MaximumAppendEventSizeExceeded', { serializeBinary: () => writer.getResultBuffer() });
+}

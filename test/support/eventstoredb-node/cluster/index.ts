@@ -1,7 +1,10 @@
+import { openAccess } from '../access.ts';
+import { handleHttp } from '../http.ts';
 import { createListener } from '../listener.ts';
 import { openLog } from '../log.ts';
 import { createNode, type Member } from '../node.ts';
 import { addServices } from '../services.ts';
+import { serverVersion } from '../versions.ts';
 import { joinCluster } from './member.ts';
 
 export interface ClusterMemberOptions {
@@ -13,6 +16,8 @@ export interface ClusterMemberOptions {
   ports: readonly number[];
   /** And where they listen for each other. */
   replicationPorts: readonly number[];
+  /** The version of a server to pass for. */
+  version?: string;
 }
 
 export interface ClusterMember {
@@ -26,7 +31,8 @@ export interface ClusterMember {
 }
 
 /** One member of a cluster, each of which is a process of its own with a log of its own. */
-export async function startClusterMember({ folder, index, ports, replicationPorts }: ClusterMemberOptions): Promise<ClusterMember> {
+export async function startClusterMember(options: ClusterMemberOptions): Promise<ClusterMember> {
+  const { folder, index, ports, replicationPorts } = options;
   const log = openLog(folder, { replicated: true });
   const members = ports.map((port, member): Member => {
     const isSelf = member === index;
@@ -35,8 +41,9 @@ export async function startClusterMember({ folder, index, ports, replicationPort
   const self = members[index];
   if (!self) throw new Error(`there is no member ${index} among ${ports.length}`);
   const cluster = await joinCluster({ log, members, self: index, ports: replicationPorts });
-  const node = createNode({ log, members: () => members, perform: cluster.perform }, () => self, () => listener.dropConnections());
-  const listener = createListener((server) => addServices(server, node), false);
+  const context = { log, members: () => members, perform: cluster.perform, access: openAccess, version: serverVersion(options.version) };
+  const node = createNode(context, () => self, () => listener.dropConnections());
+  const listener = createListener({ register: (server) => addServices(server, node), onHttp: handleHttp(openAccess) }, false);
   await listener.listen(self.port);
   return {
     connectionString: `esdb://${self.host}:${self.port}?tls=false`,

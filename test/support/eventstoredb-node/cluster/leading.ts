@@ -78,11 +78,10 @@ export function lead({ replica, term, peers, isAlive, send, established }: Optio
   pumpAll();
   return {
     write(operation: Operation, done: (outcome: Outcome) => void): void {
-      const end = replica.end();
       const outcome = replica.perform(operation);
       // A refusal is told at once, on the ground of writes that may never be committed: so does a server.
       if (outcome.kind !== 'success' || outcome.position < replica.committed()) return done(outcome);
-      pending.push({ outcome, done, since: performance.now(), copy: replica.end() === end });
+      pending.push({ outcome, done, since: performance.now(), copy: outcome.again ?? false });
       pumpAll();
     },
     replicated(peer: number, end: bigint): void {

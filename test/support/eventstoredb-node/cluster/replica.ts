@@ -1,13 +1,12 @@
 import type { NodeLog } from '../log.ts';
+import { epochInformation, EPOCHS, FIRST_EVENT_POSITION, SCAVENGES_METADATA, scavengesMetadata } from '../systemEvents.ts';
 import type { Epoch, LogEnd, Row } from './protocol.ts';
 
-/** The stream, and the type, of the record that a new leader writes first. */
-const EPOCHS = '$epoch-information';
 /** The newest epochs that a follower names; further apart are no two logs that were ever one. */
 const NAMED_EPOCHS = 1000;
 const BATCH_BYTES = 256 * 1024;
 
-const number = (row: Row): number => (JSON.parse(Buffer.from(row['data'] as Uint8Array).toString()) as { EpochNumber: number }).EpochNumber;
+const number = (row: Row): number => (JSON.parse(Buffer.from(row['data'] as Uint8Array).toString()) as { epochNumber: number }).epochNumber;
 
 export type Replica = ReturnType<typeof openReplica>;
 
@@ -32,7 +31,7 @@ export function openReplica(log: NodeLog) {
   const state = selectState.get() as { term: bigint; vote: bigint | null; committed: bigint };
   let { committed } = state;
 
-  const endBefore = (position: bigint): bigint => (selectLast.get(position)?.['next'] as bigint | undefined) ?? 0n;
+  const endBefore = (position: bigint): bigint => (selectLast.get(position)?.['next'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
   const end = (): bigint => endBefore(2n ** 63n - 1n);
   const epochsBefore = (position: bigint, limit: number): Epoch[] =>
     selectEpochs.all(position, limit).map((row) => ({ number: number(row), position: row['position'] as bigint }));
@@ -75,11 +74,11 @@ export function openReplica(log: NodeLog) {
     logEnd: (): LogEnd => ({ epoch: epochAt(end()), position: end() }),
     epochs: (): Epoch[] => epochsBefore(end(), NAMED_EPOCHS),
     perform: log.perform,
-    /** Begins an epoch at the end of the log. Returns where its record ends. */
+    /** Begins an epoch at the end of the log, which may be its beginning. Returns where that is written. */
     writeEpoch(epoch: number): bigint {
-      const data = Buffer.from(JSON.stringify({ EpochPosition: Number(end()), EpochNumber: epoch }));
-      const record = { id: crypto.randomUUID(), type: EPOCHS, contentType: 'application/json', data, metadata: new Uint8Array() };
-      log.append(EPOCHS, 'any', [record]);
+      const isFresh = end() === FIRST_EVENT_POSITION;
+      log.append(EPOCHS, 'any', [epochInformation(epoch, end())]);
+      if (isFresh) log.append(SCAVENGES_METADATA, 'any', [scavengesMetadata()]);
       return end();
     },
     /** The next whole writes, a batch at most unless a single one is larger. */
@@ -107,7 +106,7 @@ export function openReplica(log: NodeLog) {
         const [a, b] = [endOf(ours, index, end()), endOf(theirs, same, theirEnd)];
         return a < b ? a : b;
       }
-      return 0n;
+      return FIRST_EVENT_POSITION;
     },
   };
 }

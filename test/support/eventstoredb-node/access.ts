@@ -1,0 +1,61 @@
+import type grpc from '@grpc/grpc-js';
+import type { NodeLog } from './log.ts';
+import { isMetadataStream, type Acl, type Names } from './streamMetadata.ts';
+import { createUsers, type User, type Users } from './users.ts';
+
+/** Who makes a call: somebody whose password fits, or nobody that a name was given of. */
+export type Caller = User | 'anonymous';
+
+export type Right = 'read' | 'write' | 'delete';
+
+export interface Access {
+  /** Undefined when the credentials are wrong. */
+  caller: (authorization: string | undefined) => Caller | undefined;
+  allows: (caller: Caller, right: Right, stream: string) => boolean;
+  /** Absent where nobody is asked for a password. */
+  users?: Users;
+}
+
+export const isAdmin = (caller: Caller): boolean => caller !== 'anonymous' && caller.groups.includes('$admins');
+
+/** A node that was told to be insecure: everyone may do everything. */
+export const openAccess: Access = { caller: () => 'anonymous', allows: () => true };
+
+const EVERYONE = '$all';
+const ADMINS = '$admins';
+
+const OF_RIGHT = { read: '$r', write: '$w', delete: '$d' } as const;
+const OF_RIGHT_ON_METADATA = { read: '$mr', write: '$mw', delete: '$mw' } as const;
+
+/** What holds where the metadata of a stream say nothing: its own events are for all who have a password, the server's are not. */
+const byDefault = (stream: string): Names => (stream.startsWith('$') ? ADMINS : EVERYONE);
+
+/** Whom the access control list of a stream gives a right. */
+function named(log: NodeLog, right: Right, stream: string): Names {
+  const [about, key]: [string, keyof Acl] = isMetadataStream(stream)
+    ? [stream.slice(2), OF_RIGHT_ON_METADATA[right]]
+    : [stream, OF_RIGHT[right]];
+  return log.metadataOf(about).acl[key] ?? byDefault(about);
+}
+
+/** Users with passwords, and rights by access control lists in `$$<stream>`, of which `$all` has one too. */
+export function guardedAccess(log: NodeLog, users: Users = createUsers(log)): Access {
+  function caller(authorization: string | undefined): Caller | undefined {
+    if (authorization === undefined) return 'anonymous';
+    const [, encoded = ''] = /^Basic (.*)$/i.exec(authorization) ?? [];
+    const [, name = '', password = ''] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
+    return users.verified(name, password);
+  }
+
+  function allows(who: Caller, right: Right, stream: string): boolean {
+    if (who === 'anonymous') return false;
+    if (isAdmin(who)) return true;
+    const names = [named(log, right, stream)].flat();
+    return names.some((name) => name === EVERYONE || name === who.name || who.groups.includes(name));
+  }
+
+  return { caller, allows, users };
+}
+
+/** The header that carries a call's credentials. */
+export const authorizationOf = (metadata: grpc.Metadata): string | undefined => metadata.get('authorization')[0]?.toString();
