@@ -14,12 +14,16 @@ const ROUNDS = 2;
 let folder: string;
 let cluster: EventStoreDbClusterProcess;
 let nodes: RawNode[];
+/** Ends what a test that failed has left running. */
+let over: AbortController;
 beforeEach(async () => {
+  over = new AbortController();
   folder = await temporaryFolder();
   cluster = await startEventStoreDbClusterProcess({ folder });
   nodes = cluster.ports.map(openRawNode);
 });
 afterEach(async () => {
+  over.abort();
   for (const node of nodes) node.close();
   await cluster.close();
   await rm(folder, { recursive: true });
@@ -51,15 +55,15 @@ async function settled(): Promise<RawRecord[]> {
 
 /** Writers that append one event after the other, each with its own id until it is acknowledged, at whoever may lead. */
 function startWriters() {
-  const load = new EventEmitter().setMaxListeners(WRITERS);
+  const load = new EventEmitter();
   const state = { stopping: false, acknowledged: 0, leader: 0 };
 
   async function write(): Promise<{ stream: string; ids: string[] }> {
     const stream = `s-${crypto.randomUUID()}`;
     const ids: string[] = [];
-    while (!state.stopping) {
+    while (!state.stopping && !over.signal.aborted) {
       const id = crypto.randomUUID();
-      for (let at = state.leader; ; at = (await cluster.leader()) ?? Math.trunc(Math.random() * nodes.length)) {
+      for (let at = state.leader; !over.signal.aborted; at = (await cluster.leader()) ?? Math.trunc(Math.random() * nodes.length)) {
         const answer = await node(at).append({ stream, expected: ids.length - 1, id }, { deadlineMs: 2500 });
         if (answer.kind !== 'success') continue;
         expect(answer.revision).toBe(ids.length);
@@ -76,7 +80,8 @@ function startWriters() {
   const writing = Array.from({ length: WRITERS }, write);
   return {
     async progress(count: number): Promise<void> {
-      for (const goal = state.acknowledged + count; state.acknowledged < goal; ) await once(load, 'acknowledged');
+      const signal = AbortSignal.any([over.signal, AbortSignal.timeout(30_000)]);
+      for (const goal = state.acknowledged + count; state.acknowledged < goal; ) await once(load, 'acknowledged', { signal });
     },
     stop: () => {
       state.stopping = true;
@@ -90,11 +95,12 @@ function startSubscriber() {
   const seen: RawRecord[] = [];
   const state = { stopping: false, cancel: () => {} };
   const following = (async () => {
-    while (!state.stopping) {
+    while (!state.stopping && !over.signal.aborted) {
       const leader = await cluster.leader();
       if (leader === undefined) continue;
       const { ended, cancel } = node(leader).subscribe(seen.at(-1)?.position, (record) => seen.push(record));
       state.cancel = cancel;
+      over.signal.addEventListener('abort', cancel, { once: true });
       await ended;
     }
   })();

@@ -5,7 +5,8 @@ import { createForwarding } from './forwarding.ts';
 import { lead, type Leading } from './leading.ts';
 import { min, type Message } from './protocol.ts';
 import { openReplica } from './replica.ts';
-import { DEAD_MS, HEARTBEAT_MS, startClock } from './timing.ts';
+import { trackSilences } from './silences.ts';
+import { HEARTBEAT_MS, startClock } from './timing.ts';
 import { openTransport } from './transport.ts';
 
 interface Options {
@@ -20,7 +21,7 @@ interface Options {
 /** A node's part in the cluster: it votes, leads or follows, and sees to it that its log is that of the majority. */
 export async function joinCluster({ log, members, self, ports }: Options) {
   const replica = openReplica(log);
-  const silences = members.map(() => DEAD_MS);
+  const silences = trackSilences(members, self);
   const peers = members.map((_, index) => index).filter((index) => index !== self);
   let leading: Leading | undefined;
   let sinceHeartbeat = 0;
@@ -34,7 +35,7 @@ export async function joinCluster({ log, members, self, ports }: Options) {
     self,
     members,
     replica,
-    silence: (member) => silences[member] ?? Infinity,
+    silence: silences.of,
     broadcast,
     send: transport.send,
     changed,
@@ -68,8 +69,7 @@ export async function joinCluster({ log, members, self, ports }: Options) {
   function receive(from: number, message: Message): void {
     const member = members[from];
     if (!member) return;
-    silences[from] = 0;
-    member.alive = true;
+    silences.heard(from);
     const isTrial = message.kind === 'ask_vote' && message.trial;
     if (message.term > election.term() && !isTrial) election.adopt(message.term);
     const isPresent = message.term === election.term();
@@ -111,12 +111,7 @@ export async function joinCluster({ log, members, self, ports }: Options) {
   }
 
   const clock = startClock((elapsed) => {
-    for (const peer of peers) {
-      const silence = (silences[peer] ?? 0) + elapsed;
-      silences[peer] = silence;
-      const member = members[peer];
-      if (member) member.alive = silence < DEAD_MS;
-    }
+    silences.elapse(elapsed);
     election.tick(elapsed);
     leading?.tick();
     forwarding.tick();

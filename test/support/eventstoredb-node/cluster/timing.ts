@@ -6,6 +6,8 @@ export const TICK_MS = 50;
 export const HEARTBEAT_MS = 200;
 /** A member that is silent for so long is called dead. */
 export const DEAD_MS = 1000;
+/** When another one is called dead, a member that is silent for so long is called dead with it. */
+export const DOUBTED_MS = 500;
 /** Who heard the leader within so long votes for nobody else. */
 export const FAITHFUL_MS = 700;
 /** A leader that heard less than a majority for so long leads no more. Longer than DEAD_MS: gossip tells of the dead first. */
