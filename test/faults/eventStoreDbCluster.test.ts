@@ -182,7 +182,65 @@ test('keeps every acknowledged append once and in order on all nodes, whatever h
   await subscriber.stop();
 }, 180_000);
 
+test('does not let a node lead that missed what the others have, though it is there first', async () => {
+  const leader = await cluster.untilLeader();
+  const [late = 0, other = 0] = followersOf(leader);
+  await cluster.kill(late);
+  const ids = Array.from({ length: 5 }, () => crypto.randomUUID());
+  for (const [index, id] of ids.entries()) {
+    expect(await node(leader).append({ stream: 's-1', expected: index - 1, id })).toMatchObject({ kind: 'success' });
+  }
+  await Promise.all([leader, other].map((index) => cluster.kill(index)));
+  await cluster.start(late);
+  await sleep(1000);
+  await cluster.start(other);
+  expect(await cluster.untilLeader()).toBe(other);
+  await cluster.start(leader);
+  expect((await settled()).filter(({ stream }) => stream === 's-1').map(({ id }) => id)).toEqual(ids);
+});
+
+test('keeps a subscription open when the leader resigns, and serves it as a follower', async () => {
+  const leader = await cluster.untilLeader();
+  const seen: string[] = [];
+  const ends: string[] = [];
+  const subscription = node(leader).subscribe(undefined, ({ id }) => seen.push(id));
+  void subscription.ended.then((reason) => ends.push(reason));
+  await cluster.resign();
+  await eventually(async () => expect([undefined, leader]).not.toContain(await cluster.leader()));
+  const id = crypto.randomUUID();
+  const next = await cluster.untilLeader();
+  await node(next).append({ stream: 's-1', expected: -1, id });
+  await eventually(async () => expect(seen).toContain(id));
+  expect(ends).toEqual([]);
+  subscription.cancel();
+});
+
+test('passes an append that a follower takes on to the leader', async () => {
+  const leader = await cluster.untilLeader();
+  const [follower = 0] = followersOf(leader);
+  const request = { stream: 's-1', expected: -1, id: crypto.randomUUID() };
+  expect(await node(follower).append(request)).toEqual({ kind: 'unknown', reason: '5 Leader info available' });
+  expect(await node(follower).append(request, { requiresLeader: false })).toEqual({ kind: 'success', revision: 0 });
+  expect((await settled()).at(-1)?.id).toBe(request.id);
+});
+
 describe('what was not committed', () => {
+  test('is never acknowledged by a leader that was frozen and does not know yet that another one leads', async () => {
+    const leader = await cluster.untilLeader();
+    await node(leader).append({ stream: 's-1', expected: -1, id: crypto.randomUUID() });
+    cluster.freeze(leader);
+    const lost = Array.from({ length: 50 }, () => crypto.randomUUID());
+    const appends = lost.map((id) => node(leader).append({ stream: `s-${id}`, expected: -1, id }, { deadlineMs: 8000 }));
+    const next = await cluster.untilLeader();
+    const kept = crypto.randomUUID();
+    expect(await node(next).append({ stream: 's-1', expected: 0, id: kept })).toEqual({ kind: 'success', revision: 1 });
+    cluster.thaw(leader);
+    expect(new Set((await Promise.all(appends)).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
+    const ids = (await settled()).map(({ id }) => id);
+    expect(ids).toContain(kept);
+    expect(lost.filter((id) => ids.includes(id))).toEqual([]);
+  });
+
   test('is gone when the leader that was cut off with it is back, and its place is taken by another record', async () => {
     const leader = await cluster.untilLeader();
     await node(leader).append({ stream: 's-1', expected: -1, id: crypto.randomUUID() });

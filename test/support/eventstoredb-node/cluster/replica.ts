@@ -4,7 +4,7 @@ import type { Epoch, LogEnd, Row } from './protocol.ts';
 
 /** The newest epochs that a follower names; further apart are no two logs that were ever one. */
 const NAMED_EPOCHS = 1000;
-const BATCH_BYTES = 256 * 1024;
+const BATCH_BYTES = 256n * 1024n;
 
 const number = (row: Row): number => (JSON.parse(Buffer.from(row['data'] as Uint8Array).toString()) as { epochNumber: number }).epochNumber;
 
@@ -84,11 +84,9 @@ export function openReplica(log: NodeLog) {
     /** The next whole writes, a batch at most unless a single one is larger. */
     batch(from: bigint): Row[] {
       const rows: Row[] = [];
-      let bytes = 0;
       for (const row of selectFrom.iterate(from)) {
         rows.push(row);
-        bytes += (row['data'] as Uint8Array).length + (row['metadata'] as Uint8Array).length;
-        if (bytes >= BATCH_BYTES && row['ends_write'] === 1n) break;
+        if ((row['next'] as bigint) - from >= BATCH_BYTES && row['ends_write'] === 1n) break;
       }
       return rows;
     },

@@ -3,8 +3,8 @@ import { deserialize, serialize } from 'node:v8';
 import type { Message } from './protocol.ts';
 
 const RECONNECT_MS = 100;
-/** What waits for a member that does not read is given up with its connection. */
-const MAX_UNSENT_BYTES = 8 * 1024 * 1024;
+/** What waits for a member that does not read is given up with its connection. A single append may have 16 MiB. */
+const MAX_UNSENT_BYTES = 32 * 1024 * 1024;
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
 const LENGTH_BYTES = 4;
 
