@@ -1,6 +1,6 @@
 /**
- * What the EventStoreDB node says to fixed requests, against what real servers said (`eventstoredb-node/records/`). With
- * EVENTSTOREDB_URL a fresh real server is asked instead: the first part without TLS, the refusals with it.
+ * What the EventStoreDB node says to fixed requests, against what real servers said (`eventstoredb-node/records/`).
+ * With EVENTSTOREDB_URL a fresh real server is asked instead: the first part without TLS, the refusals with it.
  */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
@@ -24,7 +24,8 @@ const record = (name: string): string => readFileSync(new URL(name, RECORDS), 'u
 
 async function play(script: string, connectionString: string): Promise<string> {
   const file = fileURLToPath(new URL(script, RECORDS));
-  return (await promisify(execFile)(process.execPath, ['--no-deprecation', file, connectionString], { cwd: ROOT })).stdout;
+  const recorder = ['--no-deprecation', file, connectionString];
+  return (await promisify(execFile)(process.execPath, recorder, { cwd: ROOT })).stdout;
 }
 
 /** What a node of this version says, from its start to its end. */
@@ -45,7 +46,8 @@ if (url === undefined) {
   // The recorders mostly wait, so all versions are asked at once.
   const saying = new Map(recorded('.txt').map((version) => [version, playOnNode('record.mjs', version, false)]));
   const allSaid = Promise.allSettled(saying.values());
-  const refuse = (version: string): Promise<string> => allSaid.then(() => playOnNode('record-refusals.mjs', version, true));
+  const refuse = (version: string): Promise<string> =>
+    allSaid.then(() => playOnNode('record-refusals.mjs', version, true));
   const refusing = new Map(recorded('.refusals.txt').map((version) => [version, refuse(version)]));
   afterAll(() => Promise.allSettled([...saying.values(), ...refusing.values()]), TIMEOUT_MS);
 
@@ -62,11 +64,13 @@ if (url === undefined) {
   const said = await play('record.mjs', url);
   const [, version = 'unknown'] = /^ {4}(\d+\.\d+\.\d+)/m.exec(said) ?? [];
   const name = `the server at EVENTSTOREDB_URL says what one of ${version} said`;
-  if (recorded('.txt').includes(version)) test(name, () => expect(ofServer(said)).toEqual(ofServer(record(`${version}.txt`))));
+  const compare = (): void => expect(ofServer(said)).toEqual(ofServer(record(`${version}.txt`)));
+  if (recorded('.txt').includes(version)) test(name, compare);
   else test.skip(`${name}: there is no record of it`, () => undefined);
 } else {
   test('the server at EVENTSTOREDB_URL refuses what all servers refused', async () => {
     const said = ofOneNode(await play('record-refusals.mjs', url));
-    expect(recorded('.refusals.txt').map((version) => ofOneNode(record(`${version}.refusals.txt`)))).toContainEqual(said);
+    const records = recorded('.refusals.txt').map((version) => ofOneNode(record(`${version}.refusals.txt`)));
+    expect(records).toContainEqual(said);
   }, TIMEOUT_MS);
 }

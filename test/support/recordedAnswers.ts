@@ -1,6 +1,6 @@
 /**
- * What may differ between two runs of `eventstoredb-node/records/record.mjs` on one server, put in words that are the same
- * for both. Each rule names the place that it holds for; everything else is compared as it was said.
+ * What may differ between two runs of `eventstoredb-node/records/record.mjs` on one server, put in words that are the
+ * same for both. Each rule names the place that it holds for; everything else is compared as it was said.
  */
 
 const SUCCESS = /^ {4}success revision 2 =dup-\d@2$/;
@@ -29,14 +29,18 @@ const copies = inBlocks(
   (name) => /^\d copies:$/.test(name),
   (lines) => {
     const known = lines.every((line) => SUCCESS.test(line) || TIMEOUT.test(line));
-    return known && lines.some((line) => SUCCESS.test(line)) ? [`    ${lines.length} answers, of success or time-outs`] : lines;
+    const told = lines.some((line) => SUCCESS.test(line));
+    return known && told ? [`    ${lines.length} answers, of success or time-outs`] : lines;
   },
 );
 
 /** Of seven copies in flight some time out, on every server. */
-const timeouts: Rule = (lines) => [...lines, `copies that timed out: ${lines.some((line) => TIMEOUT.test(line)) ? 'some' : 'none'}`];
+const timeouts: Rule = (lines) => {
+  const timedOut = lines.some((line) => TIMEOUT.test(line));
+  return [...lines, `copies that timed out: ${timedOut ? 'some' : 'none'}`];
+};
 
-/** An answer that took about a second came from a busy machine; servers take two and more where they wait for something. */
+/** An answer that took about a second came from a busy machine; servers take two where they wait for something. */
 const busyMachine: Rule = (lines) => lines.map((line) => line.replace(/ after about (1|1\.5) s$/, ''));
 
 /** A page is 32 events; 3,000 events behind a gap are read in 94 pages with a checkpoint each. */
@@ -44,17 +48,19 @@ const PAGE = 32;
 const PAGES = 94;
 
 /** What a slow consumer got before the gap: nothing, or some events of the first append. */
-const BEFORE_GAP = /^ {4}(checkpoint =behind-400@99|\d+ × event slow-0@0 happened >behind-400@99 … event slow-0@\d+ happened >behind-400@99)$/;
+const BEFORE_GAP =
+  /^ {4}(checkpoint =|\d+ × event slow-0@0 happened >behind-400@99 … event slow-0@\d+ happened >)behind-400@99$/;
 const BETWEEN = /^ {4}… (\d+) events, (\d+) checkpoints between them …$/;
 
-/** A slow consumer that is caught up again, from 24 on: when it is found slow, and how often it is told that it is caught up. */
+/** A slow consumer that is caught up again, from 24 on: when it is found slow, and how often it is told `caught_up`. */
 function caughtUpAgain(lines: string[]): string[] {
   const [first = '', between = '', ...rest] = lines;
-  const [, events, checkpoints] = (BETWEEN.exec(between) ?? []).map(Number);
+  const [, events = 0, checkpoints = 0] = (BETWEEN.exec(between) ?? []).map(Number);
   const told = rest.filter((line) => line === '    also caught_up').length;
-  const isUsual = BEFORE_GAP.test(first) && events === 3000 && checkpoints! >= PAGES && checkpoints! <= PAGES + 4 * told;
+  const usualCheckpoints = checkpoints >= PAGES && checkpoints <= PAGES + 4 * told;
+  const isUsual = BEFORE_GAP.test(first) && events === 3000 && usualCheckpoints;
   if (!isUsual || told === 0 || rest.length !== told + 1) return lines;
-  return ['    nothing or some events; 3000 events in all, a checkpoint each page; told that it is caught up', rest.at(-1)!];
+  return ['    nothing or some events; 3000 events in all, a checkpoint each page; caught_up', rest.at(-1)!];
 }
 
 /** A slow consumer that is ended, in 23.10: after how many events, with a checkpoint for each 32 of them. */
@@ -69,13 +75,15 @@ const slowConsumer = inBlocks(
   (lines) => (lines.at(-1)?.startsWith('    status ABORTED') ? ended(lines) : caughtUpAgain(lines)),
 );
 
-/** Where the checkpoints of live traffic fall depends on what a server writes itself: three or four of them to an append of 100. */
-const liveCheckpoints: Rule = (lines) => lines.map((line) => line.replace(/^( {4}checkpoint >live\w+-\d+@\d+) \([34]\)$/, '$1 (3 or 4)'));
+/** Where the checkpoints of live traffic fall depends on what a server writes itself: three or four to an append of 100. */
+const LIVE_CHECKPOINTS = /^( {4}checkpoint >live\w+-\d+@\d+) \([34]\)$/;
+const liveCheckpoints: Rule = (lines) => lines.map((line) => line.replace(LIVE_CHECKPOINTS, '$1 (3 or 4)'));
 
 /** Servers that were built from source say so. */
 const build: Rule = (lines) => lines.map((line) => line.replace(/^( {4}\d+\.\d+\.\d+)(-\S+)?$/, '$1'));
 
-const normalised = (text: string, rules: readonly Rule[]): string[] => rules.reduce((lines, rule) => rule(lines), text.trim().split('\n'));
+const normalised = (text: string, rules: readonly Rule[]): string[] =>
+  rules.reduce((lines, rule) => rule(lines), text.trim().split('\n'));
 
 const OF_EVERY_SERVER = [busyMachine, timeouts, copies, slowConsumer];
 

@@ -27,7 +27,7 @@ const ADMINS = '$admins';
 const OF_RIGHT = { read: '$r', write: '$w', delete: '$d' } as const;
 const OF_RIGHT_ON_METADATA = { read: '$mr', write: '$mw', delete: '$mw' } as const;
 
-/** What holds where the metadata of a stream say nothing: its own events are for all who have a password, the server's are not. */
+/** Where the metadata of a stream say nothing, it is for all who have a password; the server's own streams are not. */
 const byDefault = (stream: string): Names => (stream.startsWith('$') ? ADMINS : EVERYONE);
 
 /** Whom the access control list of a stream gives a right. */
@@ -58,4 +58,5 @@ export function guardedAccess(log: NodeLog, users: Users = createUsers(log)): Ac
 }
 
 /** The header that carries a call's credentials. */
-export const authorizationOf = (metadata: grpc.Metadata): string | undefined => metadata.get('authorization')[0]?.toString();
+export const authorizationOf = (metadata: grpc.Metadata): string | undefined =>
+  metadata.get('authorization')[0]?.toString();

@@ -6,13 +6,22 @@ import { appendMeter } from './appendSize.ts';
 import { streamName, toExpected, toProposed } from './messages.ts';
 import type { NodeContext } from './node.ts';
 import type { AppendOutcome, Expected, Proposed } from './types.ts';
-import { accessDenied, appendTooLarge, invalidArgument, streamDeleted, timedOut, unavailable, type WireError } from './wireErrors.ts';
+import {
+  accessDenied,
+  appendTooLarge,
+  invalidArgument,
+  streamDeleted,
+  timedOut,
+  unavailable,
+  type WireError,
+} from './wireErrors.ts';
 
 const position = (at: bigint) => new streamsPb.AppendResp.Position().setCommitPosition(String(at)).setPreparePosition(String(at));
 
 function appended(outcome: { revision: bigint; position: bigint }): streamsPb.AppendResp.Success {
   const success = new streamsPb.AppendResp.Success().setPosition(position(outcome.position));
-  return outcome.revision < 0n ? success.setNoStream(new sharedPb.Empty()) : success.setCurrentRevision(String(outcome.revision));
+  if (outcome.revision < 0n) return success.setNoStream(new sharedPb.Empty());
+  return success.setCurrentRevision(String(outcome.revision));
 }
 
 /** A version conflict is part of Append's answer; only a deleted stream fails the call. */

@@ -4,8 +4,10 @@ import type { ServerVersion } from './versions.ts';
 /** What is too large about an append. */
 export type Excess = { kind: 'append'; limit: number } | { kind: 'event'; id: string; size: number; limit: number };
 
-/** Measures the events of one append as they come (`Event.SizeOnDisk` in EventStore.Core); answers once they are too many. */
-export function appendMeter({ countsTypes, maxAppendSize, maxEventSize }: ServerVersion): (event: Proposed) => Excess | undefined {
+export type Meter = (event: Proposed) => Excess | undefined;
+
+/** Measures the events of one append as they come (`Event.SizeOnDisk` in EventStore.Core): answers once it is too large. */
+export function appendMeter({ countsTypes, maxAppendSize, maxEventSize }: ServerVersion): Meter {
   let total = 0;
   return ({ id, type, data, metadata }) => {
     const size = data.length + metadata.length + (countsTypes ? type.length * 2 : 0);

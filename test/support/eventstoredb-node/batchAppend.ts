@@ -4,17 +4,24 @@ import statusPb from '@eventstore/db-client/generated/status_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import { authorizationOf } from './access.ts';
-import { appendMeter, type Excess } from './appendSize.ts';
+import { appendMeter, type Meter } from './appendSize.ts';
 import { parseUuid, streamIdentifier, streamName, toExpected, toProposed } from './messages.ts';
 import type { NodeContext } from './node.ts';
 import type { AppendOutcome, Expected, Proposed } from './types.ts';
-import { accessDeniedStatus, appendTooLargeStatus, badRequestStatus, notReadyStatus, refusalStatus, timeoutStatus } from './wireErrors.ts';
+import {
+  accessDeniedStatus,
+  appendTooLargeStatus,
+  badRequestStatus,
+  notReadyStatus,
+  refusalStatus,
+  timeoutStatus,
+} from './wireErrors.ts';
 
 interface PendingAppend {
   stream: string;
   expected: Expected;
   events: Proposed[];
-  measure: (event: Proposed) => Excess | undefined;
+  measure: Meter;
 }
 
 function success({ revision, position }: { revision: bigint; position: bigint }): streamsPb.BatchAppendResp.Success {
@@ -43,7 +50,8 @@ export const handleBatchAppend =
       if (options) {
         const stream = streamName(options.getStreamIdentifier());
         if (!node.access.allows(caller, 'write', stream)) return respond(correlationId, stream, accessDeniedStatus());
-        pending.set(correlationId, { stream, expected: toExpected(options, options.getStreamPosition()), events: [], measure: appendMeter(node.version) });
+        const expected = toExpected(options, options.getStreamPosition());
+        pending.set(correlationId, { stream, expected, events: [], measure: appendMeter(node.version) });
       }
       const append = pending.get(correlationId);
       if (!append) return;
@@ -62,7 +70,8 @@ export const handleBatchAppend =
     }
 
     function write(correlationId: string, { stream, expected, events }: PendingAppend): void {
-      const outcomeOf = (outcome: AppendOutcome) => (outcome.kind === 'success' ? success(outcome) : refusalStatus(outcome, stream, expected));
+      const outcomeOf = (outcome: AppendOutcome) =>
+        outcome.kind === 'success' ? success(outcome) : refusalStatus(outcome, stream, expected);
       node.write(call.metadata, {
         operation: { kind: 'append', stream, expected, events },
         answer: (outcome) => respond(correlationId, stream, outcomeOf(outcome)),
@@ -78,7 +87,8 @@ export const handleBatchAppend =
         accept(request, correlationId);
       } catch (error) {
         pending.delete(correlationId);
-        respond(correlationId, streamName(request.getOptions()?.getStreamIdentifier()), badRequestStatus(error instanceof Error ? error.message : String(error)));
+        const message = error instanceof Error ? error.message : String(error);
+        respond(correlationId, streamName(request.getOptions()?.getStreamIdentifier()), badRequestStatus(message));
       }
     });
     call.on('end', () => call.end());

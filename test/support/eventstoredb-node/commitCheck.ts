@@ -15,6 +15,8 @@ interface Attempt {
 
 type Decision = AppendOutcome | { kind: 'write'; first: bigint; softDeleted: boolean };
 
+const alreadyWritten = ({ revision, position }: LogRecord): Decision => ({ kind: 'success', revision, position, again: true });
+
 /**
  * What a server decides about a write: the rules of `IndexWriter.CheckCommit` in EventStore.Core. Ids are compared only where
  * the events would stand (or, without an expected number, within the stream): a server never looks for an id elsewhere.
@@ -34,7 +36,7 @@ export function checkCommit(streams: StreamsView, { stream, expected, ids }: Att
     const found = ids.map((id) => streams.byId(stream, id));
     if (ids.length === 0 || found[0] === undefined) return write;
     const last = found.at(-1);
-    return found.includes(undefined) || last === undefined ? wrong : { kind: 'success', revision: last.revision, position: last.position, again: true };
+    return found.includes(undefined) || last === undefined ? wrong : alreadyWritten(last);
   }
 
   const expectedNumber = expected === 'no_stream' ? -1n : expected;
@@ -45,6 +47,6 @@ export function checkCommit(streams: StreamsView, { stream, expected, ids }: Att
     return record?.id === id ? record : undefined;
   });
   const last = found.at(-1);
-  if (last !== undefined && !found.includes(undefined)) return { kind: 'success', revision: last.revision, position: last.position, again: true };
+  if (last !== undefined && !found.includes(undefined)) return alreadyWritten(last);
   return expected === 'no_stream' && softDeleted && found[0] === undefined ? write : wrong;
 }

@@ -14,8 +14,8 @@ function afterStart(source: Source, start: TfPosition): TfPosition {
 }
 
 /**
- * Follows as a server of 23.10 does: a wrong start fails the call before it is confirmed, no checkpoint ends a catch-up, and
- * a live subscriber for which more than a page waits is turned out.
+ * Follows as a server of 23.10 does: a wrong start fails the call before it is confirmed, no checkpoint ends a catch-up,
+ * and a live subscriber that leaves too much waiting is turned out.
  */
 export async function endedWhenSlow(log: NodeLog, followed: Followed, responder: Responder): Promise<void> {
   const { source, start, interval, isStartValid } = followed;
@@ -41,7 +41,8 @@ export async function endedWhenSlow(log: NodeLog, followed: Followed, responder:
   /** Goes on live after a place; one that lies beyond the end of the log keeps nothing back. */
   function openLive(from: TfPosition): LiveQueue {
     const end = endOf(source);
-    return openLiveQueue(source, isBefore(end, from) ? end : from, { onWrite: log.onWrite, signal, interval, considered, makesRoom });
+    const options = { onWrite: log.onWrite, signal, interval, considered, makesRoom };
+    return openLiveQueue(source, isBefore(end, from) ? end : from, options);
   }
 
   async function catchUp(from: TfPosition): Promise<LiveQueue> {
@@ -57,7 +58,8 @@ export async function endedWhenSlow(log: NodeLog, followed: Followed, responder:
     }
   }
 
-  const first = (begin: Start): TfPosition => (begin === 'end' || begin.commit === HEAD.commit ? FIRST : afterStart(source, begin));
+  const first = (begin: Start): TfPosition =>
+    begin === 'end' || begin.commit === HEAD.commit ? FIRST : afterStart(source, begin);
   const fromEnd = start === 'end' ? openLive(endOf(source)) : undefined;
   await send(confirmationResponse());
   const live = fromEnd ?? (await catchUp(first(start)));

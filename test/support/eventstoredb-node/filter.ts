@@ -1,4 +1,4 @@
-import type { LogRecord } from './types.ts';
+import type { RecordHead } from './types.ts';
 
 /** A server-side filter: by stream name or event type, by prefixes or a regular expression. */
 export interface Filter {
@@ -12,7 +12,7 @@ export interface Filter {
 }
 
 /** Whether a record passes the filter. The expression wins when both are given, as on a server. */
-export function filteredBy({ on, prefixes, regex }: Filter): (record: LogRecord) => boolean {
+export function filteredBy({ on, prefixes, regex }: Filter): (record: RecordHead) => boolean {
   const pattern = regex === '' ? undefined : new RegExp(regex);
   return (record) => {
     const subject = record[on];

@@ -11,7 +11,8 @@ function administer({ users }: Access, path: string, body: string): number {
   if (path === '/users/' || path === '/users') return users.create(JSON.parse(body) as NewUser) ? 201 : 409;
   const name = RESET.exec(path)?.[1];
   if (name === undefined) return 404;
-  return users.resetPassword(decodeURIComponent(name), (JSON.parse(body) as { newPassword: string }).newPassword) ? 200 : 404;
+  const { newPassword } = JSON.parse(body) as { newPassword: string };
+  return users.resetPassword(decodeURIComponent(name), newPassword) ? 200 : 404;
 }
 
 async function statusOf(access: Access, request: http.IncomingMessage): Promise<number> {

@@ -1,3 +1,4 @@
+import type grpc from '@grpc/grpc-js';
 import { guardedAccess, openAccess, type Access } from './access.ts';
 import type { Faults } from './faults.ts';
 import { CERTIFICATE_FILE } from '../tls/files.ts';
@@ -63,8 +64,10 @@ async function startMember(log: NodeLog, members: Member[], options: Options): P
   const settle = createInFlight();
   const perform: NodeOptions['perform'] = (operation, done) =>
     settle(log.perform(operation), { answer: done, timeout: () => done({ kind: 'timeout' }) });
-  const node = createNode({ log, members: () => members, perform, access, version }, () => self, () => listener.dropConnections());
-  const listener = createListener({ register: (server) => addServices(server, node), onHttp: handleHttp(access) }, options.tls ?? false);
+  const shared = { log, members: () => members, perform, access, version };
+  const node = createNode(shared, () => self, () => listener.dropConnections());
+  const services = { register: (server: grpc.Server) => addServices(server, node), onHttp: handleHttp(access) };
+  const listener = createListener(services, options.tls ?? false);
 
   async function start(): Promise<void> {
     self.port = (await listener.listen(options.port ?? 0)).port;

@@ -7,9 +7,11 @@ import { CERTIFICATE_FILE, KEY_FILE } from '../tls/files.ts';
 import type { Endpoint } from './node.ts';
 
 /** Speaks TLS to a connection and hands it on by the protocol that its client has chosen. */
-function terminateTls(protocols: { h2: (socket: net.Socket) => void; http1: (socket: net.Socket) => void }): tls.Server {
-  const options = { key: readFileSync(KEY_FILE), cert: readFileSync(CERTIFICATE_FILE), ALPNProtocols: ['h2', 'http/1.1'] };
-  const server = tls.createServer(options, (socket) => (socket.alpnProtocol === 'h2' ? protocols.h2 : protocols.http1)(socket));
+function terminateTls({ h2, http1 }: Record<'h2' | 'http1', (socket: net.Socket) => void>): tls.Server {
+  const certificate = { key: readFileSync(KEY_FILE), cert: readFileSync(CERTIFICATE_FILE) };
+  const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) =>
+    socket.alpnProtocol === 'h2' ? h2(socket) : http1(socket),
+  );
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
 }
@@ -20,8 +22,8 @@ interface Services {
 }
 
 /**
- * A gRPC server behind a listener of our own, so that single connections can be cut and the port can be left and taken again.
- * With TLS the port serves HTTP/1.1 as well.
+ * A gRPC server behind a listener of our own, so that single connections can be cut and the port can be left and taken
+ * again. With TLS the port serves HTTP/1.1 as well.
  */
 export function createListener({ register, onHttp }: Services, secure: boolean) {
   const sockets = new Set<net.Socket>();

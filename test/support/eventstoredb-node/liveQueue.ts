@@ -1,4 +1,4 @@
-import { HEAD, PAGE, type Source } from './page.ts';
+import { FIRST, HEAD, PAGE, type Source } from './page.ts';
 import type { LogRecord, TfPosition } from './types.ts';
 import { consumerTooSlow } from './wireErrors.ts';
 
@@ -97,5 +97,5 @@ export function openLiveQueue(source: Source, from: TfPosition, options: Options
 /** The place after the last record, from which all that comes later is new. */
 export const endOf = (source: Source): TfPosition => {
   const last = source.last();
-  return last.commit === HEAD.commit ? { commit: 0n, prepare: 0n } : { commit: last.commit, prepare: last.prepare + 1n };
+  return last.commit === HEAD.commit ? FIRST : { commit: last.commit, prepare: last.prepare + 1n };
 };

@@ -5,7 +5,18 @@ import { REPLICATION_SCHEMA } from './cluster/schema.ts';
 import { checkCommit } from './commitCheck.ts';
 import { createStreamMetadata, type StreamMetadata } from './streamMetadata.ts';
 import { FIRST_EVENT_POSITION, systemEvents } from './systemEvents.ts';
-import { DELETED_STREAM, type AppendOutcome, type Expected, type LogRecord, type Operation, type Proposed, type StreamRange, type StreamRead, type TfPosition } from './types.ts';
+import {
+  DELETED_STREAM,
+  type AppendOutcome,
+  type Expected,
+  type LogRecord,
+  type Operation,
+  type Proposed,
+  type RecordHead,
+  type StreamRange,
+  type StreamRead,
+  type TfPosition,
+} from './types.ts';
 
 const SCHEMA = `
   PRAGMA journal_mode = WAL;
@@ -66,7 +77,8 @@ export function openLog(folder: string, { replicated = false } = {}) {
   const insert = statement('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
   const selectEnd = statement('SELECT position, next FROM records ORDER BY position DESC LIMIT 1');
   const selectVisibleEnd = statement(`SELECT position, next FROM ${visible} ORDER BY position DESC LIMIT 1`);
-  const selectPosition = statement('SELECT 1 FROM records WHERE position = ?1 UNION ALL SELECT 1 FROM empty_writes WHERE position = ?1');
+  const selectPosition = statement(`
+    SELECT 1 FROM records WHERE position = ?1 UNION ALL SELECT 1 FROM empty_writes WHERE position = ?1`);
   const insertEmptyWrite = statement('INSERT INTO empty_writes VALUES (?)');
   const lengthenLast = statement('UPDATE records SET next = ? WHERE position = ?');
   const written = streamsOn('records', statement);
@@ -75,9 +87,14 @@ export function openLog(folder: string, { replicated = false } = {}) {
   const selectById = statement('SELECT * FROM records WHERE stream = ? AND id = ?');
   const forwards = statement(`SELECT * FROM ${visible} WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`);
   const backwards = statement(`SELECT * FROM ${visible} WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?`);
-  const youngFrom = statement(`SELECT revision FROM ${visible} WHERE stream = ? AND revision >= ? AND created >= ? ORDER BY revision LIMIT 1`);
+  const youngFrom = statement(`
+    SELECT revision FROM ${visible} WHERE stream = ? AND revision >= ? AND created >= ? ORDER BY revision LIMIT 1`);
   const allForwards = statement(`SELECT * FROM ${visible} WHERE position >= ? ORDER BY position LIMIT ?`);
   const allBackwards = statement(`SELECT * FROM ${visible} WHERE position < ? ORDER BY position DESC LIMIT ?`);
+  const heads = `SELECT position, next, stream, type FROM ${visible}`;
+  const scanForwards = statement(`${heads} WHERE position >= ? ORDER BY position LIMIT ?`);
+  const scanBackwards = statement(`${heads} WHERE position < ? ORDER BY position DESC LIMIT ?`);
+  const selectByPosition = statement(`SELECT * FROM ${visible} WHERE position = ?`);
   const listeners = new Set<() => void>();
 
   function wake(): void {
@@ -202,18 +219,18 @@ export function openLog(folder: string, { replicated = false } = {}) {
     /** The position of the last event. */
     lastPosition: (): bigint => (selectVisibleEnd.get()?.['position'] as bigint | undefined) ?? -1n,
     /** Whether a record begins here, as far as the log goes; what lies beyond is no wrong position. */
-    isPosition: (position: bigint): boolean => position <= 0n || position >= endOf(selectVisibleEnd.get()) || selectPosition.get(position) !== undefined,
+    isPosition: (position: bigint): boolean =>
+      position <= 0n || position >= endOf(selectVisibleEnd.get()) || selectPosition.get(position) !== undefined,
     /** Records at a position or later, oldest first. */
-    readAllForwards(from: TfPosition, limit: number): LogRecord[] {
-      const least = from.prepare > from.commit ? from.commit + 1n : from.commit;
-      return allForwards.all(least, limit).map(toRecord);
-    },
+    readAllForwards: (from: TfPosition, limit: number): LogRecord[] =>
+      allForwards.all(boundOf(from), limit).map(toRecord),
     /** Records before a position, newest first. */
-    readAllBackwards(before: TfPosition | 'end', limit: number): LogRecord[] {
-      if (before === 'end') return allBackwards.all(DELETED_STREAM, limit).map(toRecord);
-      const bound = before.prepare > before.commit ? before.commit + 1n : before.commit;
-      return allBackwards.all(bound, limit).map(toRecord);
-    },
+    readAllBackwards: (before: TfPosition | 'end', limit: number): LogRecord[] =>
+      allBackwards.all(boundOf(before), limit).map(toRecord),
+    /** What a filter looks at, of records in either direction: a scan leaves the rest where it is. */
+    scan: (direction: StreamRange['direction'], from: TfPosition | 'end', limit: number): RecordHead[] =>
+      (direction === 'forwards' ? scanForwards : scanBackwards).all(boundOf(from), limit) as unknown as RecordHead[],
+    recordAt: (position: bigint): LogRecord | undefined => optional(selectByPosition.get(position)),
     /** Calls back after every write of this process, until the function that it returns is called. */
     onWrite(listener: () => void): () => void {
       listeners.add(listener);
@@ -226,6 +243,10 @@ export function openLog(folder: string, { replicated = false } = {}) {
     close: () => database.close(),
   };
 }
+
+/** The least position that a record may have there: one at the commit position may lie before the prepare position. */
+const boundOf = (at: TfPosition | 'end'): bigint =>
+  at === 'end' ? DELETED_STREAM : at.prepare > at.commit ? at.commit + 1n : at.commit;
 
 const optional = (row: Record<string, unknown> | undefined): LogRecord | undefined => (row === undefined ? undefined : toRecord(row));
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -1,4 +1,4 @@
-import type { LogRecord, TfPosition } from './types.ts';
+import type { LogRecord, RecordHead, TfPosition } from './types.ts';
 
 /** Records that a server reads at a time, and events that it lets wait for a live subscriber. */
 export const PAGE = 32;
@@ -7,7 +7,7 @@ export const PAGE = 32;
 export interface Source {
   /** Records at a place or later, oldest first. */
   records: (from: TfPosition, limit: number) => LogRecord[];
-  passes: (record: LogRecord) => boolean;
+  passes: (record: RecordHead) => boolean;
   placeOf: (record: LogRecord) => TfPosition;
   /** The place of what follows a record. */
   after: (record: LogRecord) => TfPosition;
@@ -30,7 +30,8 @@ export const HEAD: TfPosition = { commit: -1n, prepare: -1n };
 
 export const FIRST: TfPosition = { commit: 0n, prepare: 0n };
 
-export const isBefore = (a: TfPosition, b: TfPosition): boolean => a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
+export const isBefore = (a: TfPosition, b: TfPosition): boolean =>
+  a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
 
 /** One page, read as a server's `AllReader` does: it ends with enough events, with its window, or with the log. */
 export function readPage(source: Source, from: TfPosition): Page {

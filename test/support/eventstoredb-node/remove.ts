@@ -7,10 +7,15 @@ import { accessDenied, streamDeleted, timedOut, unavailable, wrongExpectedVersio
 
 type Options = streamsPb.DeleteReq.Options | streamsPb.TombstoneReq.Options;
 
+interface Call {
+  metadata: grpc.Metadata;
+  request: { getOptions(): Options | undefined };
+}
+
 /** Removes through the leader and answers with the position of the deletion, or the error that fails the call. */
 function remove(
   node: NodeContext,
-  call: { metadata: grpc.Metadata; request: { getOptions(): Options | undefined } },
+  call: Call,
   hard: boolean,
   answered: (error: WireError | null, position?: string) => void,
 ): void {

@@ -30,7 +30,13 @@ const admitStream =
     node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)), 'anywhere');
 
 /** The methods of Streams and what they can do beside. */
-const METHODS = { read: ['position', 'events'], append: [], delete: [], tombstone: [], batchappend: ['deadline_duration'] };
+const METHODS = {
+  read: ['position', 'events'],
+  append: [],
+  delete: [],
+  tombstone: [],
+  batchappend: ['deadline_duration'],
+};
 
 function supportedMethods(reported: string): featuresPb.SupportedMethods {
   const [, serviceName = ''] = streamsGrpc.StreamsService.read.path.toLowerCase().split('/');

@@ -35,7 +35,8 @@ export function followAll(log: NodeLog, options: streamsPb.ReadReq.Options): Fol
   const from = options.getAll();
   const filter = toFilter(options.getFilter());
   const start = from?.hasPosition() ? toStart(toPosition(from.getPosition())) : from?.hasEnd() ? 'end' : HEAD;
-  return { source: allSource(log, options), start, interval: filter?.checkpointInterval, isStartValid: () => isAtRecord(log, start) };
+  const isStartValid = (): boolean => isAtRecord(log, start);
+  return { source: allSource(log, options), start, interval: filter?.checkpointInterval, isStartValid };
 }
 
 export function allSource(log: NodeLog, options: streamsPb.ReadReq.Options): Source {

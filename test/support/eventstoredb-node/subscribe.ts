@@ -5,8 +5,7 @@ import { caughtUpResponse, checkpointResponse, confirmationResponse, eventRespon
 import type { NodeContext } from './node.ts';
 import { FIRST, HEAD, isBefore, readPage, turn } from './page.ts';
 import type { Responder } from './responder.ts';
-import type { Followed } from './sources.ts';
-import { followAll, followStream } from './sources.ts';
+import { followAll, followStream, type Followed } from './sources.ts';
 import type { TfPosition } from './types.ts';
 import type { ServerVersion } from './versions.ts';
 import { invalidPosition, type WireError } from './wireErrors.ts';
@@ -30,8 +29,7 @@ function checkpointSender({ send }: Responder, interval: number | undefined) {
  * Follows as servers from 24 on do: reads pages until the end of the log, says that it has caught up, and sends what is
  * written from then on. When so much waits that something was lost, it goes back to the log, without a word about it.
  */
-function caughtUpAgain(followed: Followed, live: LiveQueue, { version, responder }: { version: ServerVersion; responder: Responder }) {
-  const { source, interval } = followed;
+function caughtUpAgain({ source, interval }: Followed, live: LiveQueue, version: ServerVersion, responder: Responder) {
   const { send, signal } = responder;
   const sendCheckpoint = checkpointSender(responder, interval);
   let number = 0;
@@ -94,7 +92,7 @@ async function follow({ log, version }: NodeContext, followed: Followed, respond
   try {
     await responder.send(confirmationResponse());
     if (!isStartValid()) throw invalidPosition();
-    const { catchUp, goLive } = caughtUpAgain(followed, live, { version, responder });
+    const { catchUp, goLive } = caughtUpAgain(followed, live, version, responder);
     let checkpoint = start === 'end' ? last : start;
     if (!isBefore(checkpoint, last)) checkpoint = await goLive(checkpoint);
     for (;;) checkpoint = await goLive(await catchUp(checkpoint));
@@ -109,8 +107,10 @@ export async function confirmAndRefuse({ send }: Responder, refusal: WireError):
   throw refusal;
 }
 
-export const subscribeToAll = (node: NodeContext, options: streamsPb.ReadReq.Options, responder: Responder): Promise<void> =>
+type Options = streamsPb.ReadReq.Options;
+
+export const subscribeToAll = (node: NodeContext, options: Options, responder: Responder): Promise<void> =>
   follow(node, followAll(node.log, options), responder);
 
-export const subscribeToStream = (node: NodeContext, options: streamsPb.ReadReq.Options, responder: Responder): Promise<void> =>
+export const subscribeToStream = (node: NodeContext, options: Options, responder: Responder): Promise<void> =>
   follow(node, followStream(node.log, options), responder);

@@ -32,6 +32,9 @@ export type Operation =
   | { kind: 'append'; stream: string; expected: Expected; events: readonly Proposed[] }
   | { kind: 'remove'; stream: string; expected: Expected; hard: boolean };
 
+/** What is looked at of a record before it is read. */
+export type RecordHead = Pick<LogRecord, 'position' | 'next' | 'stream' | 'type'>;
+
 export type Refusal = { kind: 'wrong_expected_version'; current: bigint } | { kind: 'deleted' };
 
 /** `again` marks what an earlier append has written. */

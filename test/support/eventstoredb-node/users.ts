@@ -23,7 +23,8 @@ interface StoredUser {
 
 export type Users = ReturnType<typeof createUsers>;
 
-const hashOf = (salt: string, password: string): string => createHash('sha256').update(salt + password).digest('base64');
+const hashOf = (salt: string, password: string): string =>
+  createHash('sha256').update(salt + password).digest('base64');
 
 /** The users of a node, in streams of its log, as a server keeps them. */
 export function createUsers(log: NodeLog) {

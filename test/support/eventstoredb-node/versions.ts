@@ -29,10 +29,16 @@ const V23: ServerVersion = {
   emptyCatchUp: 'no_checkpoint',
   givesReasons: false,
 };
-const V24: ServerVersion = { ...V23, reported: '24.10.0-prerelease', slowConsumer: 'caught_up_again', confirmsRefused: true, emptyCatchUp: 'end' };
+const V24: ServerVersion = {
+  ...V23,
+  reported: '24.10.0-prerelease',
+  slowConsumer: 'caught_up_again',
+  confirmsRefused: true,
+  emptyCatchUp: 'end',
+};
 const V25: ServerVersion = { ...V24, reported: '25.0.1-prerelease', countsTypes: true, emptyCatchUp: 'start' };
 
-/** 26.1 takes 4 MB at its defaults; where its limits are was not tried: 16 MB is the most that a server can be told to take. */
+/** 26.1 takes 4 MB at its defaults. Where its limits are was not tried; these stand for them. */
 const V26: ServerVersion = {
   ...V25,
   reported: '26.1.0-prerelease',

@@ -45,7 +45,10 @@ export const unexpectedResult = (kind: string, result: string, reason: string | 
 export const invalidPosition = (): WireError => invalidArgument('Trying to read from an invalid position.');
 
 export const consumerTooSlow = (): WireError =>
-  wireError(grpc.status.ABORTED, 'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.');
+  wireError(
+    grpc.status.ABORTED,
+    'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
+  );
 
 export const invalidArgument = (details: string): WireError => wireError(grpc.status.INVALID_ARGUMENT, details);
 
@@ -104,7 +107,8 @@ export function refusalStatus(refusal: Refusal, stream: string, expected: Expect
 
 export const timeoutStatus = (): statusPb.Status => inBand(grpc.status.DEADLINE_EXCEEDED, 'Timeout', new sharedPb.Timeout());
 
-export const accessDeniedStatus = (): statusPb.Status => inBand(grpc.status.PERMISSION_DENIED, 'AccessDenied', new sharedPb.AccessDenied());
+export const accessDeniedStatus = (): statusPb.Status =>
+  inBand(grpc.status.PERMISSION_DENIED, 'AccessDenied', new sharedPb.AccessDenied());
 
 /** A node without a leader answers an append with this: no code, and details that are empty. */
 export function notReadyStatus(): statusPb.Status {
@@ -126,5 +130,6 @@ export function appendTooLargeStatus(excess: Excess): statusPb.Status {
   writer.writeString(1, excess.id);
   writer.writeUint32(2, excess.size);
   writer.writeUint32(3, excess.limit);
-  return inBand(grpc.status.INVALID_ARGUMENT, 'MaximumAppendEventSizeExceeded', { serializeBinary: () => writer.getResultBuffer() });
+  const message = { serializeBinary: () => writer.getResultBuffer() };
+  return inBand(grpc.status.INVALID_ARGUMENT, 'MaximumAppendEventSizeExceeded', message);
 }
