@@ -1,9 +1,15 @@
-/** The cluster that stands in for EventStoreDB's, seen without a client library: what it acknowledged stays, once and in order. */
+/**
+ * The cluster that stands in for EventStoreDB's, seen without a client library: what it
+ * acknowledged stays, once and in order.
+ */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startEventStoreDbClusterProcess, type EventStoreDbClusterProcess } from '../support/eventStoreDbClusterProcess.ts';
+import {
+  startEventStoreDbClusterProcess,
+  type EventStoreDbClusterProcess,
+} from '../support/eventStoreDbClusterProcess.ts';
 import { gossipOf } from '../support/eventStoreDbGossip.ts';
 import { openRawNode, type RawNode, type RawRecord } from '../support/rawEventStoreDb.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
@@ -30,6 +36,7 @@ afterEach(async () => {
 });
 
 const node = (index: number): RawNode => nodes[index] as RawNode;
+const anyNode = (): number => Math.trunc(Math.random() * nodes.length);
 const followersOf = (leader: number): number[] => [0, 1, 2].filter((index) => index !== leader);
 
 async function eventually(check: () => Promise<void>, timeoutMs = 15_000): Promise<void> {
@@ -53,7 +60,10 @@ async function settled(): Promise<RawRecord[]> {
   return records;
 }
 
-/** Writers that append one event after the other, each with its own id until it is acknowledged, at whoever may lead. */
+/**
+ * Writers that append one event after the other, each with its own id until it is acknowledged, at
+ * whoever may lead.
+ */
 function startWriters() {
   const load = new EventEmitter();
   const state = { stopping: false, acknowledged: 0, leader: 0 };
@@ -63,7 +73,7 @@ function startWriters() {
     const ids: string[] = [];
     while (!state.stopping && !over.signal.aborted) {
       const id = crypto.randomUUID();
-      for (let at = state.leader; !over.signal.aborted; at = (await cluster.leader()) ?? Math.trunc(Math.random() * nodes.length)) {
+      for (let at = state.leader; !over.signal.aborted; at = (await cluster.leader()) ?? anyNode()) {
         const answer = await node(at).append({ stream, expected: ids.length - 1, id }, { deadlineMs: 2500 });
         if (answer.kind !== 'success') continue;
         expect(answer.revision).toBe(ids.length);
@@ -81,7 +91,8 @@ function startWriters() {
   return {
     async progress(count: number): Promise<void> {
       const signal = AbortSignal.any([over.signal, AbortSignal.timeout(30_000)]);
-      for (const goal = state.acknowledged + count; state.acknowledged < goal; ) await once(load, 'acknowledged', { signal });
+      const goal = state.acknowledged + count;
+      while (state.acknowledged < goal) await once(load, 'acknowledged', { signal });
     },
     stop: () => {
       state.stopping = true;
@@ -160,7 +171,7 @@ const FAULTS: Record<string, (leader: number) => Promise<void>> = {
   },
 };
 
-test('keeps every acknowledged append once and in order on all nodes, whatever happens to them under load', async () => {
+test('keeps every acknowledged append once and in order on all nodes, whatever happens under load', async () => {
   const writers = startWriters();
   const subscriber = startSubscriber();
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -230,7 +241,8 @@ describe('what was not committed', () => {
     await node(leader).append({ stream: 's-1', expected: -1, id: crypto.randomUUID() });
     cluster.freeze(leader);
     const lost = Array.from({ length: 50 }, () => crypto.randomUUID());
-    const appends = lost.map((id) => node(leader).append({ stream: `s-${id}`, expected: -1, id }, { deadlineMs: 8000 }));
+    const append = (id: string) => node(leader).append({ stream: `s-${id}`, expected: -1, id }, { deadlineMs: 8000 });
+    const appends = lost.map(append);
     const next = await cluster.untilLeader();
     const kept = crypto.randomUUID();
     expect(await node(next).append({ stream: 's-1', expected: 0, id: kept })).toEqual({ kind: 'success', revision: 1 });
@@ -241,7 +253,7 @@ describe('what was not committed', () => {
     expect(lost.filter((id) => ids.includes(id))).toEqual([]);
   });
 
-  test('is gone when the leader that was cut off with it is back, and its place is taken by another record', async () => {
+  test('is gone when the leader that was cut off with it is back, and another record is in its place', async () => {
     const leader = await cluster.untilLeader();
     await node(leader).append({ stream: 's-1', expected: -1, id: crypto.randomUUID() });
     const lost = crypto.randomUUID();

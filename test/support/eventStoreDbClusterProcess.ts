@@ -10,9 +10,9 @@ const POLL_MS = 50;
 export type EventStoreDbClusterProcess = Awaited<ReturnType<typeof startEventStoreDbClusterProcess>>;
 
 /**
- * Starts a cluster of three processes, each on a folder of its own below the one that is given, and resolves when it has a
- * leader that the others follow. Nodes are named by their index. A client must be ready for each of them to be gone, to be
- * silent and to be wrong about who leads.
+ * Starts a cluster of three processes, each on a folder of its own below the one that is given, and
+ * resolves when it has a leader that the others follow. Nodes are named by their index. A client
+ * must be ready for each of them to be gone, to be silent and to be wrong about who leads.
  */
 export async function startEventStoreDbClusterProcess({ folder, version }: { folder: string; version?: string }) {
   const ports: number[] = [];
@@ -34,12 +34,15 @@ export async function startEventStoreDbClusterProcess({ folder, version }: { fol
     return node;
   };
 
-  /** The leader that says so itself and is called so by another one; undefined while there is none. */
+  /**
+   * The leader that says so itself and is called so by another one; undefined while there is none.
+   */
   async function leader(): Promise<number | undefined> {
     const told = await Promise.all(ports.map((port) => gossipOf(port)));
     const isNamed = (index: number, by: number) =>
       told[by]?.some(({ port, state, alive }) => port === ports[index] && state === 'leader' && alive) ?? false;
-    const found = ports.findIndex((_, index) => isNamed(index, index) && ports.some((_port, by) => by !== index && isNamed(index, by)));
+    const isByOthers = (index: number) => ports.some((_, by) => by !== index && isNamed(index, by));
+    const found = ports.findIndex((_, index) => isNamed(index, index) && isByOthers(index));
     return found === -1 ? undefined : found;
   }
 

@@ -10,7 +10,8 @@ export interface GossipMember {
   alive: boolean;
 }
 
-const NAMES = new Map(Object.entries(gossipPb.MemberInfo.VNodeState).map(([name, number]) => [number, name.toLowerCase()]));
+const STATES = Object.entries(gossipPb.MemberInfo.VNodeState);
+const NAMES = new Map(STATES.map(([name, number]) => [number, name.toLowerCase()]));
 
 /** What the node at a port tells of its cluster; undefined when it does not answer in time. */
 export function gossipOf(port: number, deadlineMs = 500): Promise<GossipMember[] | undefined> {

@@ -51,7 +51,8 @@ interface Options {
 }
 
 /** Starts a node on the log in a folder. */
-export function startEventStoreDbProcess({ folder, port = 0, version, secured = false }: Options): Promise<EventStoreDbProcess> {
-  const options = [...(version === undefined ? [] : ['--version', version]), ...(secured ? ['--tls', '--users'] : [])];
-  return spawnEventStoreDbNode(['--folder', folder, '--port', String(port), ...options]);
+export function startEventStoreDbProcess(options: Options): Promise<EventStoreDbProcess> {
+  const { folder, port = 0, version, secured = false } = options;
+  const kind = [...(version === undefined ? [] : ['--version', version]), ...(secured ? ['--tls', '--users'] : [])];
+  return spawnEventStoreDbNode(['--folder', folder, '--port', String(port), ...kind]);
 }

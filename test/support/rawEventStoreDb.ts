@@ -4,7 +4,10 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import grpc from '@grpc/grpc-js';
 
 /** What came of an append. `unknown`: it may have happened, or may happen yet. */
-export type RawAnswer = { kind: 'success'; revision: number } | { kind: 'conflict' } | { kind: 'unknown'; reason: string };
+export type RawAnswer =
+  | { kind: 'success'; revision: number }
+  | { kind: 'conflict' }
+  | { kind: 'unknown'; reason: string };
 
 export interface RawRecord {
   position: string;
@@ -28,7 +31,8 @@ function metadata(requiresLeader: boolean): grpc.Metadata {
   return headers;
 }
 
-const identifier = (stream: string) => new sharedPb.StreamIdentifier().setStreamName(new Uint8Array(Buffer.from(stream)));
+const identifier = (stream: string) =>
+  new sharedPb.StreamIdentifier().setStreamName(new Uint8Array(Buffer.from(stream)));
 
 function toRecord(event: streamsPb.ReadResp.ReadEvent.RecordedEvent): RawRecord {
   return {
@@ -43,10 +47,12 @@ function toRequest({ stream, expected, id }: RawAppend): streamsPb.BatchAppendRe
   const options = new streamsPb.BatchAppendReq.Options().setStreamIdentifier(identifier(stream));
   if (expected < 0) options.setNoStream(new sharedPb.Empty());
   else options.setStreamPosition(String(expected));
-  const event = new streamsPb.BatchAppendReq.ProposedMessage().setId(new sharedPb.UUID().setString(id)).setData(Buffer.from('{}'));
+  const uuid = new sharedPb.UUID().setString(id);
+  const event = new streamsPb.BatchAppendReq.ProposedMessage().setId(uuid).setData(Buffer.from('{}'));
   event.getMetadataMap().set('type', 'happened').set('content-type', 'application/json');
   const correlationId = new sharedPb.UUID().setString(crypto.randomUUID());
-  return new streamsPb.BatchAppendReq().setCorrelationId(correlationId).setOptions(options).setProposedMessagesList([event]).setIsFinal(true);
+  const request = new streamsPb.BatchAppendReq().setCorrelationId(correlationId).setOptions(options);
+  return request.setProposedMessagesList([event]).setIsFinal(true);
 }
 
 /** One node, called without a client library that decides, repeats or hides anything. */
@@ -68,7 +74,9 @@ export function openRawNode(port: number) {
         else resolve({ kind: 'unknown', reason: `${type} ${error.getMessage()}` });
         call.end();
       });
-      call.on('error', (error: grpc.ServiceError) => resolve({ kind: 'unknown', reason: `${error.code} ${error.details}` }));
+      call.on('error', ({ code, details }: grpc.ServiceError) =>
+        resolve({ kind: 'unknown', reason: `${code} ${details}` }),
+      );
       call.write(toRequest(request));
     });
   }
@@ -91,12 +99,16 @@ export function openRawNode(port: number) {
     });
   }
 
-  /** Follows `$all` after a position, or from the start. Resolves with why it ended; never when it stays open and silent. */
+  /**
+   * Follows `$all` after a position, or from the start. Resolves with why it ended; never when it
+   * stays open and silent.
+   */
   function subscribe(after: string | undefined, seen: (record: RawRecord) => void, requiresLeader = true) {
     const all = new Options.AllOptions();
     if (after === undefined) all.setStart(new sharedPb.Empty());
     else all.setPosition(new Options.Position().setCommitPosition(after).setPreparePosition(after));
-    const call = client.read(request(new Options().setAll(all).setSubscription(new Options.SubscriptionOptions())), metadata(requiresLeader));
+    const options = new Options().setAll(all).setSubscription(new Options.SubscriptionOptions());
+    const call = client.read(request(options), metadata(requiresLeader));
     const ended = new Promise<string>((resolve) => {
       call.on('data', (response: streamsPb.ReadResp) => {
         const event = response.getEvent()?.getEvent();

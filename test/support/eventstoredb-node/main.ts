@@ -1,9 +1,10 @@
 /**
- * Runs a node as a process of its own, for tests that kill it or measure beside it: prints its connection string once it
- * listens. With `--users` calls need a user: `admin:changeit` at first. With `--member` it is one of a cluster, and `--ports`
- * and `--replication-ports` name those of all members.
- * Lines on standard input: `drop` cuts every client off, `resign` makes a leader step down, `isolate` cuts a member off from
- * the others and `rejoin` ends that.
+ * Runs a node as a process of its own, for tests that kill it or measure beside it: prints its
+ * connection string once it listens. With `--users` calls need a user: `admin:changeit` at first.
+ * With `--member` it is one of a cluster, and `--ports` and `--replication-ports` name those of all
+ * members.
+ * Lines on standard input: `drop` cuts every client off, `resign` makes a leader step down,
+ * `isolate` cuts a member off from the others and `rejoin` ends that.
  */
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
@@ -33,7 +34,8 @@ async function startMember(folder: string, index: number) {
   const { version, ports, 'replication-ports': replicationPorts } = values;
   const addresses = { index, ports: numbers(ports), replicationPorts: numbers(replicationPorts) };
   const { resign, isolate, ...node } = await startClusterMember({ folder, version, ...addresses });
-  return { ...node, commands: { drop: node.dropConnections, resign, isolate: () => isolate(true), rejoin: () => isolate(false) } };
+  const network = { isolate: () => isolate(true), rejoin: () => isolate(false) };
+  return { ...node, commands: { drop: node.dropConnections, resign, ...network } };
 }
 
 async function startSingle(folder: string) {

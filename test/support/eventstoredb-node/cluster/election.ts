@@ -19,9 +19,9 @@ type Ask = Message & { kind: 'ask_vote' };
 type Vote = Message & { kind: 'vote' };
 
 /**
- * Who leads: a majority votes for one member in each term, and only for one whose log is not shorter than the voter's own.
- * Before it calls an election a member asks whether it would win (`trial`), so that nobody who merely missed the leader for a
- * while deposes it.
+ * Who leads: a majority votes for one member in each term, and only for one whose log is not
+ * shorter than the voter's own. Before it calls an election a member asks whether it would win
+ * (`trial`), so that nobody who merely missed the leader for a while deposes it.
  */
 export function createElection({ self, members, replica, silence, broadcast, send, changed }: Options) {
   const me = members[self] as Member;

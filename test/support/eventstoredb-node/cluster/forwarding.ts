@@ -3,7 +3,10 @@ import type { Operation } from '../types.ts';
 import type { Message } from './protocol.ts';
 import { FORWARD_TIMEOUT_MS } from './timing.ts';
 
-/** Passes the writes that come to a follower on to the leader. One whose answer is lost on the way is never answered. */
+/**
+ * Passes the writes that come to a follower on to the leader. One whose answer is lost on the way
+ * is never answered.
+ */
 export function createForwarding(send: (leader: number, message: Message) => void) {
   const waiting = new Map<string, { done: (outcome: Outcome) => void; since: number }>();
   return {

@@ -1,3 +1,4 @@
+import type grpc from '@grpc/grpc-js';
 import { openAccess } from '../access.ts';
 import { handleHttp } from '../http.ts';
 import { createListener } from '../listener.ts';
@@ -25,7 +26,10 @@ export interface ClusterMember {
   connectionString: string;
   dropConnections: () => void;
   resign: () => void;
-  /** Cuts the node off from the other members, or joins it to them again; its clients stay connected. */
+  /**
+   * Cuts the node off from the other members, or joins it to them again; its clients stay
+   * connected.
+   */
   isolate: (apart: boolean) => void;
   close: () => Promise<void>;
 }
@@ -36,14 +40,17 @@ export async function startClusterMember(options: ClusterMemberOptions): Promise
   const log = openLog(folder, { replicated: true });
   const members = ports.map((port, member): Member => {
     const isSelf = member === index;
-    return { instanceId: crypto.randomUUID(), host: '127.0.0.1', port, state: isSelf ? 'unknown' : 'follower', alive: isSelf };
+    const state = isSelf ? 'unknown' : 'follower';
+    return { instanceId: crypto.randomUUID(), host: '127.0.0.1', port, state, alive: isSelf };
   });
   const self = members[index];
   if (!self) throw new Error(`there is no member ${index} among ${ports.length}`);
   const cluster = await joinCluster({ log, members, self: index, ports: replicationPorts });
-  const context = { log, members: () => members, perform: cluster.perform, access: openAccess, version: serverVersion(options.version) };
+  const version = serverVersion(options.version);
+  const context = { log, members: () => members, perform: cluster.perform, access: openAccess, version };
   const node = createNode(context, () => self, () => listener.dropConnections());
-  const listener = createListener({ register: (server) => addServices(server, node), onHttp: handleHttp(openAccess) }, false);
+  const register = (server: grpc.Server): void => addServices(server, node);
+  const listener = createListener({ register, onHttp: handleHttp(openAccess) }, false);
   await listener.listen(self.port);
   return {
     connectionString: `esdb://${self.host}:${self.port}?tls=false`,

@@ -18,7 +18,10 @@ interface Follower {
 interface Pending {
   outcome: Outcome & { kind: 'success' };
   since: number;
-  /** A copy of a write that is not committed yet: a server drops it, and tells the client of a time-out. */
+  /**
+   * A copy of a write that is not committed yet: a server drops it, and tells the client of a
+   * time-out.
+   */
   copy: boolean;
   done: (outcome: Outcome) => void;
 }
@@ -36,11 +39,15 @@ interface Options {
 
 export type Leading = ReturnType<typeof lead>;
 
-/** The leader's work in one term: gets its log to the followers, and answers writes when a majority has them. */
+/**
+ * The leader's work in one term: gets its log to the followers, and answers writes when a majority
+ * has them.
+ */
 export function lead({ replica, term, peers, isAlive, send, established }: Options) {
   const before = replica.end();
   const own = replica.writeEpoch(term);
-  const followers = new Map(peers.map((peer): [number, Follower] => [peer, { next: before, matched: 0n, told: 0n, sentAt: undefined }]));
+  const followers = new Map<number, Follower>();
+  for (const peer of peers) followers.set(peer, { next: before, matched: 0n, told: 0n, sentAt: undefined });
   let pending: Pending[] = [];
   let isEstablished = false;
 
@@ -51,26 +58,30 @@ export function lead({ replica, term, peers, isAlive, send, established }: Optio
   }
 
   function pump(peer: number, follower: Follower): void {
-    const lost = follower.sentAt !== undefined;
-    if (!isAlive(peer) || (follower.sentAt !== undefined && performance.now() - follower.sentAt < RESEND_MS)) return;
-    const rows = replica.batch(follower.next);
+    const { next: from, sentAt } = follower;
+    if (!isAlive(peer) || (sentAt !== undefined && performance.now() - sentAt < RESEND_MS)) return;
+    const rows = replica.batch(from);
     const committed = replica.committed();
-    if (rows.length === 0 && follower.told === committed && !lost) return;
+    if (rows.length === 0 && follower.told === committed && sentAt === undefined) return;
     follower.sentAt = performance.now();
     follower.told = committed;
-    send(peer, { kind: 'replicate', term, from: follower.next, epoch: replica.epochAt(follower.next), rows, committed });
+    send(peer, { kind: 'replicate', term, from, epoch: replica.epochAt(from), rows, committed });
   }
 
   const pumpAll = (): void => followers.forEach((follower, peer) => pump(peer, follower));
 
-  /** What a majority has is committed, once something of this term is among it: only that can no longer be overruled. */
+  /**
+   * What a majority has is committed, once something of this term is among it: only that can no
+   * longer be overruled.
+   */
   function advance(): void {
-    const ends = [replica.end(), ...[...followers.values()].map(({ matched }) => matched)].toSorted((a, b) => (a < b ? 1 : -1));
-    const majority = ends[Math.floor(ends.length / 2)] ?? 0n;
+    const ends = [replica.end(), ...Array.from(followers.values(), ({ matched }) => matched)];
+    const [majority = 0n] = ends.toSorted((a, b) => (a < b ? 1 : -1)).slice(Math.floor(ends.length / 2));
     if (majority < own || majority <= replica.committed()) return;
     replica.commit(majority);
     pumpAll();
-    for (const { done, outcome } of take((write) => !write.copy && write.outcome.position < majority)) done(outcome);
+    const settled = take(({ copy, outcome }) => !copy && outcome.position < majority);
+    for (const { done, outcome } of settled) done(outcome);
     if (!isEstablished) established();
     isEstablished = true;
   }
@@ -79,7 +90,8 @@ export function lead({ replica, term, peers, isAlive, send, established }: Optio
   return {
     write(operation: Operation, done: (outcome: Outcome) => void): void {
       const outcome = replica.perform(operation);
-      // A refusal is told at once, on the ground of writes that may never be committed: so does a server.
+      // A refusal is told at once, on the ground of writes that may never be committed: so does a
+      // server.
       if (outcome.kind !== 'success' || outcome.position < replica.committed()) return done(outcome);
       pending.push({ outcome, done, since: performance.now(), copy: outcome.again ?? false });
       pumpAll();
@@ -105,7 +117,10 @@ export function lead({ replica, term, peers, isAlive, send, established }: Optio
       const now = performance.now();
       for (const { done } of take(({ since }) => now - since > COMMIT_TIMEOUT_MS)) done({ kind: 'timeout' });
     },
-    /** Tells those who still wait that it takes too long. A leader that is deposed leaves them without an answer. */
+    /**
+     * Tells those who still wait that it takes too long. A leader that is deposed leaves them
+     * without an answer.
+     */
     giveUp(): void {
       for (const { done } of take(() => true)) done({ kind: 'timeout' });
     },

@@ -18,7 +18,10 @@ interface Options {
   ports: readonly number[];
 }
 
-/** A node's part in the cluster: it votes, leads or follows, and sees to it that its log is that of the majority. */
+/**
+ * A node's part in the cluster: it votes, leads or follows, and sees to it that its log is that of
+ * the majority.
+ */
 export async function joinCluster({ log, members, self, ports }: Options) {
   const replica = openReplica(log);
   const silences = trackSilences(members, self);
@@ -43,7 +46,11 @@ export async function joinCluster({ log, members, self, ports }: Options) {
 
   function changed(): void {
     if (!election.leads()) leading = undefined;
-    else leading ??= lead({
+    else leading ??= startLeading();
+  }
+
+  const startLeading = (): Leading =>
+    lead({
       replica,
       term: election.term(),
       peers,
@@ -51,7 +58,6 @@ export async function joinCluster({ log, members, self, ports }: Options) {
       send: transport.send,
       established: election.established,
     });
-  }
 
   function learnCommitted(committed: bigint): void {
     if (matched.term === election.term()) replica.commit(min(committed, matched.end));
@@ -60,7 +66,10 @@ export async function joinCluster({ log, members, self, ports }: Options) {
   function replicate(from: number, message: Message & { kind: 'replicate' }): void {
     const { term } = message;
     const end = replica.accept(message.from, message.epoch, message.rows);
-    if (end === undefined) return transport.send(from, { kind: 'mismatch', term, epochs: replica.epochs(), end: replica.end() });
+    if (end === undefined) {
+      const mismatch = { epochs: replica.epochs(), end: replica.end() };
+      return transport.send(from, { kind: 'mismatch', term, ...mismatch });
+    }
     if (matched.term !== term || matched.end < end) matched = { term, end };
     learnCommitted(message.committed);
     transport.send(from, { kind: 'replicated', term, end });

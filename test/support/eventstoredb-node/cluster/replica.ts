@@ -1,16 +1,29 @@
 import type { NodeLog } from '../log.ts';
-import { epochInformation, EPOCHS, FIRST_EVENT_POSITION, SCAVENGES_METADATA, scavengesMetadata } from '../systemEvents.ts';
+import {
+  epochInformation,
+  EPOCHS,
+  FIRST_EVENT_POSITION,
+  SCAVENGES_METADATA,
+  scavengesMetadata,
+} from '../systemEvents.ts';
 import type { Epoch, LogEnd, Row } from './protocol.ts';
 
 /** The newest epochs that a follower names; further apart are no two logs that were ever one. */
 const NAMED_EPOCHS = 1000;
 const BATCH_BYTES = 256n * 1024n;
 
-const number = (row: Row): number => (JSON.parse(Buffer.from(row['data'] as Uint8Array).toString()) as { epochNumber: number }).epochNumber;
+function toEpoch(row: Row): Epoch {
+  const json = Buffer.from(row['data'] as Uint8Array).toString();
+  const { epochNumber } = JSON.parse(json) as { epochNumber: number };
+  return { number: epochNumber, position: row['position'] as bigint };
+}
 
 export type Replica = ReturnType<typeof openReplica>;
 
-/** A node's log as replication sees it: what is written, committed or not, and where its epochs begin. */
+/**
+ * A node's log as replication sees it: what is written, committed or not, and where its epochs
+ * begin.
+ */
 export function openReplica(log: NodeLog) {
   const statement = (sql: string) => {
     const prepared = log.database.prepare(sql);
@@ -31,18 +44,22 @@ export function openReplica(log: NodeLog) {
   const state = selectState.get() as { term: bigint; vote: bigint | null; committed: bigint };
   let { committed } = state;
 
-  const endBefore = (position: bigint): bigint => (selectLast.get(position)?.['next'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
+  const endBefore = (position: bigint): bigint =>
+    (selectLast.get(position)?.['next'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
   const end = (): bigint => endBefore(2n ** 63n - 1n);
   const epochsBefore = (position: bigint, limit: number): Epoch[] =>
-    selectEpochs.all(position, limit).map((row) => ({ number: number(row), position: row['position'] as bigint }));
+    selectEpochs.all(position, limit).map(toEpoch);
   const epochAt = (position: bigint): number => epochsBefore(position, 1)[0]?.number ?? 0;
 
   function truncate(position: bigint): void {
-    if (position < committed) throw new Error(`record ${position} is committed (up to ${committed}) and another one comes for its place`);
+    if (position < committed) throw new Error(`another record comes for ${position}, and ${committed} is committed`);
     cut.run(position);
   }
 
-  /** Takes over what is missing; what is there instead of it, and all that follows, goes. Returns where the rows end. */
+  /**
+   * Takes over what is missing; what is there instead of it, and all that follows, goes. Returns
+   * where the rows end.
+   */
   function take(from: bigint, rows: readonly Row[]): bigint {
     let at = from;
     log.inTransaction(() => {
@@ -74,7 +91,10 @@ export function openReplica(log: NodeLog) {
     logEnd: (): LogEnd => ({ epoch: epochAt(end()), position: end() }),
     epochs: (): Epoch[] => epochsBefore(end(), NAMED_EPOCHS),
     perform: log.perform,
-    /** Begins an epoch at the end of the log, which may be its beginning. Returns where that is written. */
+    /**
+     * Begins an epoch at the end of the log, which may be its beginning. Returns where that is
+     * written.
+     */
     writeEpoch(epoch: number): bigint {
       const isFresh = end() === FIRST_EVENT_POSITION;
       log.append(EPOCHS, 'any', [epochInformation(epoch, end())]);
@@ -90,11 +110,17 @@ export function openReplica(log: NodeLog) {
       }
       return rows;
     },
-    /** Adds a leader's rows after `from`, if the log agrees with the leader's up to there: returns where they end. */
+    /**
+     * Adds a leader's rows after `from`, if the log agrees with the leader's up to there: returns
+     * where they end.
+     */
     accept(from: bigint, epoch: number, rows: readonly Row[]): bigint | undefined {
       return endBefore(from) === from && epochAt(from) === epoch ? take(from, rows) : undefined;
     },
-    /** Where a log that names these epochs and ends there parts from this one: below it, the two are the same. */
+    /**
+     * Where a log that names these epochs and ends there parts from this one: below it, the two are
+     * the same.
+     */
     commonEnd(theirs: readonly Epoch[], theirEnd: bigint): bigint {
       const ours = epochsBefore(end(), NAMED_EPOCHS);
       const endOf = (epochs: readonly Epoch[], index: number, logEnd: bigint) => epochs[index - 1]?.position ?? logEnd;

@@ -1,6 +1,6 @@
 /**
- * What a node of a cluster keeps beside its records: its term and whom it voted for in it, and where what is committed ends.
- * `committed` shows the records before that.
+ * What a node of a cluster keeps beside its records: its term and whom it voted for in it, and
+ * where what is committed ends. `committed` shows the records before that.
  */
 export const REPLICATION_SCHEMA = `
   CREATE TABLE IF NOT EXISTS replication (

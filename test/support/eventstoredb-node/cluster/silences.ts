@@ -14,7 +14,10 @@ export function trackSilences(members: readonly Member[], self: number) {
       if (member) member.alive = true;
       silences[index] = 0;
     },
-    /** Lets time pass. Once one member is found dead, those that are silent as well go with it: gossip judges them in one round. */
+    /**
+     * Lets time pass. Once one member is found dead, those that are silent as well go with it:
+     * gossip judges them in one round.
+     */
     elapse(elapsedMs: number): void {
       for (const { index } of others) silences[index] = silenceOf(index) + elapsedMs;
       const isNews = others.some(({ member, index }) => member.alive && silenceOf(index) >= DEAD_MS);

@@ -10,16 +10,25 @@ export const DEAD_MS = 1000;
 export const DOUBTED_MS = 500;
 /** Who heard the leader within so long votes for nobody else. */
 export const FAITHFUL_MS = 700;
-/** A leader that heard less than a majority for so long leads no more. Longer than DEAD_MS: gossip tells of the dead first. */
+/**
+ * A leader that heard less than a majority for so long leads no more. Longer than DEAD_MS: gossip
+ * tells of the dead first.
+ */
 export const QUORUM_LOST_MS = 2000;
 /** When a batch has not been confirmed for so long by a member that is alive, it is sent again. */
 export const RESEND_MS = 500;
-/** A server gives up an append that is not committed after so long (`CommitTimeoutMs` in EventStore.Core). */
+/**
+ * A server gives up an append that is not committed after so long (`CommitTimeoutMs` in
+ * EventStore.Core).
+ */
 export const COMMIT_TIMEOUT_MS = 2000;
 /** How long a follower waits for the leader's answer to a write that it passed on. */
 export const FORWARD_TIMEOUT_MS = 10_000;
 
-/** How long a node waits for a leader before it wants to be one; random, so that two rarely want it at once. */
+/**
+ * How long a node waits for a leader before it wants to be one; random, so that two rarely want it
+ * at once.
+ */
 export const electionTimeout = (): number => randomInt(1000, 1500);
 /** The same when the leader has said that it steps down. */
 export const successionTimeout = (): number => randomInt(100, 400);
@@ -27,8 +36,9 @@ export const successionTimeout = (): number => randomInt(100, 400);
 export const RESIGNED_MS = 4000;
 
 /**
- * Calls back every TICK_MS with the time that passed. A process that was late (a busy machine, SIGSTOP) counts one tick for all
- * its absence: it must not take its own silence for that of the others, whose messages wait to be read.
+ * Calls back every TICK_MS with the time that passed. A process that was late (a busy machine,
+ * SIGSTOP) counts one tick for all its absence: it must not take its own silence for that of the
+ * others, whose messages wait to be read.
  */
 export function startClock(tick: (elapsedMs: number) => void): { stop: () => void } {
   let last = performance.now();

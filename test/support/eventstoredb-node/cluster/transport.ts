@@ -3,7 +3,10 @@ import { deserialize, serialize } from 'node:v8';
 import type { Message } from './protocol.ts';
 
 const RECONNECT_MS = 100;
-/** What waits for a member that does not read is given up with its connection. A single append may have 16 MiB. */
+/**
+ * What waits for a member that does not read is given up with its connection. A single append may
+ * have 16 MiB.
+ */
 const MAX_UNSENT_BYTES = 32 * 1024 * 1024;
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
 const LENGTH_BYTES = 4;
@@ -43,10 +46,15 @@ function unframe(socket: net.Socket, received: (envelope: Envelope) => void): vo
 }
 
 /**
- * The network between the nodes: one TCP connection from each to each other, made again when it breaks. What cannot be sent is
- * lost. `ports` are those of all members, `self` is the index of this one.
+ * The network between the nodes: one TCP connection from each to each other, made again when it
+ * breaks. What cannot be sent is lost. `ports` are those of all members, `self` is the index of
+ * this one.
  */
-export async function openTransport(self: number, ports: readonly number[], onMessage: (from: number, message: Message) => void) {
+export async function openTransport(
+  self: number,
+  ports: readonly number[],
+  onMessage: (from: number, message: Message) => void,
+) {
   const incoming = new Set<net.Socket>();
   const outgoing = new Map<number, net.Socket>();
   let open = true;
