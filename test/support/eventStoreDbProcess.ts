@@ -8,10 +8,37 @@ const MAIN = fileURLToPath(new URL('./eventstoredb-node/main.ts', import.meta.ur
 export interface EventStoreDbProcess {
   connectionString: string;
   port: number;
+  pid: number;
+  /** Sends a line to the node's standard input. */
+  command: (line: string) => void;
+  signal: (signal: NodeJS.Signals) => void;
   /** Cuts every client off. */
   drop: () => void;
   /** Ends the process, with SIGKILL unless told otherwise, and resolves when it is gone. */
   kill: (signal?: NodeJS.Signals) => Promise<void>;
+}
+
+/** Starts a node as a process of its own, and resolves once it listens. */
+export async function spawnEventStoreDbNode(options: readonly string[]): Promise<EventStoreDbProcess> {
+  const child = spawn(process.execPath, [MAIN, ...options], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const first = once(createInterface({ input: child.stdout }), 'line') as Promise<[string]>;
+  const line = await Promise.race([first, exited.then(() => undefined)]);
+  if (!line || child.pid === undefined) throw new Error('the node ended before it listened');
+  const [connectionString] = line;
+  const command = (text: string): void => void child.stdin.write(`${text}\n`);
+  return {
+    connectionString,
+    port: Number(new URL(connectionString).port),
+    pid: child.pid,
+    command,
+    signal: (signal) => void child.kill(signal),
+    drop: () => command('drop'),
+    async kill(signal = 'SIGKILL') {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      await exited;
+    },
+  };
 }
 
 interface Options {
@@ -23,21 +50,9 @@ interface Options {
   secured?: boolean;
 }
 
-/** Starts a node as a process of its own on the log in a folder. */
-export async function startEventStoreDbProcess(options: Options): Promise<EventStoreDbProcess> {
+/** Starts a node on the log in a folder. */
+export function startEventStoreDbProcess(options: Options): Promise<EventStoreDbProcess> {
   const { folder, port = 0, version, secured = false } = options;
-  const place = ['--folder', folder, '--port', String(port)];
   const kind = [...(version === undefined ? [] : ['--version', version]), ...(secured ? ['--tls', '--users'] : [])];
-  const child = spawn(process.execPath, [MAIN, ...place, ...kind], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const exited = once(child, 'exit');
-  const [connectionString] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-  return {
-    connectionString,
-    port: Number(new URL(connectionString).port),
-    drop: () => void child.stdin.write('drop\n'),
-    async kill(signal = 'SIGKILL') {
-      child.kill(signal);
-      await exited;
-    },
-  };
+  return spawnEventStoreDbNode(['--folder', folder, '--port', String(port), ...kind]);
 }

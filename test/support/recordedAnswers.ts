@@ -99,3 +99,7 @@ export const ofOneNode = (text: string): string[] =>
     .trim()
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('##'));
+
+/** The second part: three nodes without TLS, of which two are ended. */
+export const ofThreeNodes = (text: string): string[] =>
+  normalised(text.slice(Math.max(0, text.indexOf('# the leader'))), [busyMachine]);

@@ -12,6 +12,7 @@ import {
   invalidArgument,
   streamDeleted,
   timedOut,
+  unavailable,
   type WireError,
 } from './wireErrors.ts';
 
@@ -70,12 +71,12 @@ export const handleAppend =
       if (failure) return callback(failure);
       const respond = (outcome: AppendOutcome): void =>
         outcome.kind === 'deleted' ? callback(streamDeleted(stream)) : callback(null, answer(outcome, expected));
-      const timeout = (): void => callback(timedOut());
       node.write(call.metadata, {
-        write: () => node.log.append(stream, expected, events),
-        answer: (outcome) => node.settle(outcome, { answer: respond, timeout }),
+        operation: { kind: 'append', stream, expected, events },
+        answer: respond,
         fail: (error) => callback(error),
-        timeout,
+        timeout: () => callback(timedOut()),
+        notReady: () => callback(unavailable()),
       });
     });
   };

@@ -12,6 +12,7 @@ import {
   accessDeniedStatus,
   appendTooLargeStatus,
   badRequestStatus,
+  notReadyStatus,
   refusalStatus,
   timeoutStatus,
 } from './wireErrors.ts';
@@ -69,14 +70,14 @@ export const handleBatchAppend =
     }
 
     function write(correlationId: string, { stream, expected, events }: PendingAppend): void {
-      const timeout = (): void => respond(correlationId, stream, timeoutStatus());
-      const answer = (outcome: AppendOutcome): void => respond(correlationId, stream, outcomeOf(outcome));
-      const outcomeOf = (outcome: AppendOutcome) => (outcome.kind === 'success' ? success(outcome) : refusalStatus(outcome, stream, expected));
+      const outcomeOf = (outcome: AppendOutcome) =>
+        outcome.kind === 'success' ? success(outcome) : refusalStatus(outcome, stream, expected);
       node.write(call.metadata, {
-        write: () => node.log.append(stream, expected, events),
-        answer: (outcome) => node.settle(outcome, { answer, timeout }),
+        operation: { kind: 'append', stream, expected, events },
+        answer: (outcome) => respond(correlationId, stream, outcomeOf(outcome)),
         fail: (error) => call.emit('error', error),
-        timeout,
+        timeout: () => respond(correlationId, stream, timeoutStatus()),
+        notReady: () => respond(correlationId, stream, notReadyStatus()),
       });
     }
 

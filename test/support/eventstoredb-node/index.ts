@@ -4,8 +4,9 @@ import type { Faults } from './faults.ts';
 import { CERTIFICATE_FILE } from '../tls/files.ts';
 import { handleHttp } from './http.ts';
 import { createListener } from './listener.ts';
+import { createInFlight } from './inFlight.ts';
 import { openLog, type NodeLog } from './log.ts';
-import { createNode, type Member } from './node.ts';
+import { createNode, type Member, type NodeOptions } from './node.ts';
 import { addServices } from './services.ts';
 import { serverVersion } from './versions.ts';
 
@@ -60,7 +61,10 @@ async function startMember(log: NodeLog, members: Member[], options: Options): P
   members.push(self);
   const access = accessTo(log, options.credentials);
   const version = serverVersion(options.version);
-  const shared = { log, members: () => members, access, version };
+  const settle = createInFlight();
+  const perform: NodeOptions['perform'] = (operation, done) =>
+    settle(log.perform(operation), { answer: done, timeout: () => done({ kind: 'timeout' }) });
+  const shared = { log, members: () => members, perform, access, version };
   const node = createNode(shared, () => self, () => listener.dropConnections());
   const services = { register: (server: grpc.Server) => addServices(server, node), onHttp: handleHttp(access) };
   const listener = createListener(services, options.tls ?? false);

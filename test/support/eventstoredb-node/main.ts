@@ -1,16 +1,19 @@
 /**
- * Runs a node as a process of its own, for tests that kill it or measure beside it: prints its connection string once it
- * listens. A line `drop` on standard input cuts every client off. With `--users` calls need a user, at first
- * `admin:changeit`.
+ * Runs a node as a process of its own, for tests that kill it or measure beside it: prints its
+ * connection string once it listens. With `--users` calls need a user: `admin:changeit` at first.
+ * With `--member` it is one of a cluster, and `--ports` and `--replication-ports` name those of all
+ * members.
+ * Lines on standard input: `drop` cuts every client off, `resign` makes a leader step down,
+ * `isolate` cuts a member off from the others and `rejoin` ends that.
  */
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { startClusterMember } from './cluster/index.ts';
 import { startEventStoreDbNode } from './index.ts';
 import { DEFAULT_VERSION } from './versions.ts';
 
-const USAGE =
-  'usage: node test/support/eventstoredb-node/main.ts --folder <folder> [--port <port>] [--version <version>]' +
-  ' [--tls] [--users]';
+const USAGE = `usage: node test/support/eventstoredb-node/main.ts --folder <folder> [--version <version>]
+  [--port <port>] [--tls] [--users] | --member <index> --ports <port,port,port> --replication-ports <port,port,port>`;
 
 const { values } = parseArgs({
   options: {
@@ -19,16 +22,37 @@ const { values } = parseArgs({
     version: { type: 'string', default: DEFAULT_VERSION },
     tls: { type: 'boolean', default: false },
     users: { type: 'boolean', default: false },
+    member: { type: 'string' },
+    ports: { type: 'string', default: '' },
+    'replication-ports': { type: 'string', default: '' },
   },
 });
-const { folder, port, version, tls, users } = values;
+
+const numbers = (list: string): number[] => list.split(',').map(Number);
+
+async function startMember(folder: string, index: number) {
+  const { version, ports, 'replication-ports': replicationPorts } = values;
+  const addresses = { index, ports: numbers(ports), replicationPorts: numbers(replicationPorts) };
+  const { resign, isolate, ...node } = await startClusterMember({ folder, version, ...addresses });
+  const network = { isolate: () => isolate(true), rejoin: () => isolate(false) };
+  return { ...node, commands: { drop: node.dropConnections, resign, ...network } };
+}
+
+async function startSingle(folder: string) {
+  const { port, version, tls, users } = values;
+  const credentials = users ? { credentials: 'admin:changeit' } : {};
+  const node = await startEventStoreDbNode({ folder, port: Number(port), version, tls, ...credentials });
+  return { ...node, commands: { drop: node.dropConnections } };
+}
+
+const { folder, member } = values;
 if (folder === undefined) throw new Error(USAGE);
-const secured = users ? { credentials: 'admin:changeit' } : {};
-const node = await startEventStoreDbNode({ folder, port: Number(port), version, tls, ...secured });
+const node = member === undefined ? await startSingle(folder) : await startMember(folder, Number(member));
 process.stdout.write(`${node.connectionString}\n`);
-const commands = createInterface({ input: process.stdin });
-commands.on('line', (command) => command === 'drop' && node.dropConnections());
+const commands: Record<string, (() => void) | undefined> = node.commands;
+const lines = createInterface({ input: process.stdin });
+lines.on('line', (command) => commands[command]?.());
 process.once('SIGTERM', () => {
-  commands.close();
+  lines.close();
   void node.close();
 });

@@ -1,9 +1,8 @@
 import type grpc from '@grpc/grpc-js';
 import { authorizationOf, type Access } from './access.ts';
 import { noFaults, type AppendFault, type Faults } from './faults.ts';
-import { createInFlight } from './inFlight.ts';
 import type { NodeLog } from './log.ts';
-import type { AppendOutcome } from './types.ts';
+import type { AppendOutcome, Operation } from './types.ts';
 import type { ServerVersion } from './versions.ts';
 import { notLeader, unauthenticated, unavailable, type WireError } from './wireErrors.ts';
 
@@ -14,24 +13,32 @@ export interface Endpoint {
 
 export interface Member extends Endpoint {
   instanceId: string;
-  state: 'leader' | 'follower';
+  /** One that is elected becomes the leader once its epoch is committed; without a leader all are unknown. */
+  state: 'leader' | 'pre_leader' | 'follower' | 'unknown';
   alive: boolean;
 }
 
-/** One write of a client: how it is done, and the ways in which it may be answered. */
+/** What becomes of an operation: its outcome, or a time-out within the cluster. */
+export type Outcome = AppendOutcome | { kind: 'timeout' };
+
+/** One write of a client: what it does, and the ways in which it may be answered. */
 export interface Write {
-  write: () => AppendOutcome;
+  operation: Operation;
   answer: (outcome: AppendOutcome) => void;
   /** Ends the call that carries the write. */
   fail: (error: WireError) => void;
   /** Answers that the write timed out within the cluster. */
   timeout: () => void;
+  /** Answers that the cluster has no leader. */
+  notReady: () => void;
 }
 
 export interface NodeOptions {
   log: NodeLog;
   /** The members of the cluster, itself included, at this moment. */
   members: () => Member[];
+  /** Does a write, here or at the leader. It is answered when it is done, and not at all when the leader is lost meanwhile. */
+  perform: (operation: Operation, done: (outcome: Outcome) => void) => void;
   /** What the node lets whom do. */
   access: Access;
   /** The version of a server that the node passes for. */
@@ -42,10 +49,10 @@ export interface NodeOptions {
 export interface NodeContext extends NodeOptions {
   faults: Faults;
   /** Tells, when its time has come, why a call is refused at its start; undefined when it is let in. Never while the node is silent. */
-  admit: (metadata: grpc.Metadata, decided: (refusal: WireError | undefined) => void) => void;
+  admit: (metadata: grpc.Metadata, decided: (refusal: WireError | undefined) => void, where?: 'at the leader' | 'anywhere') => void;
+  /** Why a call that asks for the leader is refused here; undefined when it does not ask for it, or this is the leader. */
+  leaderElsewhere: (metadata: grpc.Metadata) => WireError | undefined;
   write: (metadata: grpc.Metadata, write: Write) => void;
-  /** Answers an append when its commit is known. */
-  settle: ReturnType<typeof createInFlight>;
 }
 
 const LATE_WRITE_MS = 60;
@@ -57,9 +64,11 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
   /** A client that asks for the leader is sent on to it; without that wish a follower serves, and passes writes on itself. */
   function leaderElsewhere(metadata: grpc.Metadata): WireError | undefined {
     if (metadata.get('requires-leader')[0] !== 'true' || self().state === 'leader') return undefined;
-    const leader = options.members().find((member) => member.state === 'leader' && member.alive);
+    const leader = knownLeader();
     return leader ? notLeader(leader) : unavailable();
   }
+
+  const knownLeader = (): Member | undefined => options.members().find((member) => member.state === 'leader' && member.alive);
 
   const strange = (metadata: grpc.Metadata): WireError | undefined =>
     options.access.caller(authorizationOf(metadata)) === undefined ? unauthenticated() : undefined;
@@ -73,42 +82,42 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
     else ifItCan();
   }
 
-  const admit: NodeContext['admit'] = (metadata, decided) =>
-    inTime(() => decided(faults.unavailable ? unavailable() : (strange(metadata) ?? leaderElsewhere(metadata))));
+  const admit: NodeContext['admit'] = (metadata, decided, where = 'at the leader') =>
+    inTime(() => {
+      const refusal = faults.unavailable ? unavailable() : strange(metadata);
+      decided(refusal ?? (where === 'anywhere' ? undefined : leaderElsewhere(metadata)));
+    });
 
   const outcomes: Record<AppendFault, (request: Write) => void> = {
-    none: (request) => request.answer(request.write()),
+    none: (request) => perform(request, request.answer),
     unavailable_before_write: ({ fail }) => fail(unavailable()),
     connection_lost_before_write: dropConnections,
     no_answer_before_write: () => undefined,
-    stream_error_after_write(request) {
-      request.write();
-      request.fail(unavailable());
-    },
-    connection_lost_after_write(request) {
-      request.write();
-      dropConnections();
-    },
-    no_answer_after_write: (request) => void request.write(),
-    timeout_answer_after_write(request) {
-      request.write();
-      request.timeout();
-    },
-    conflict_answer_after_write(request) {
-      const outcome = request.write();
-      request.answer(outcome.kind === 'success' ? { kind: 'wrong_expected_version', current: outcome.revision } : outcome);
-    },
-    late_write: (request) => void setTimeout(() => self().alive && request.answer(request.write()), LATE_WRITE_MS),
+    stream_error_after_write: (request) => perform(request, () => request.fail(unavailable())),
+    connection_lost_after_write: (request) => perform(request, dropConnections),
+    no_answer_after_write: (request) => perform(request, () => undefined),
+    timeout_answer_after_write: (request) => perform(request, request.timeout),
+    conflict_answer_after_write: (request) =>
+      perform(request, (outcome) =>
+        request.answer(outcome.kind === 'success' ? { kind: 'wrong_expected_version', current: outcome.revision } : outcome),
+      ),
+    late_write: (request) => void setTimeout(() => self().alive && perform(request, request.answer), LATE_WRITE_MS),
   };
 
+  function perform({ operation, timeout }: Write, done: (outcome: AppendOutcome) => void): void {
+    options.perform(operation, (outcome) => (outcome.kind === 'timeout' ? timeout() : done(outcome)));
+  }
+
   const write: NodeContext['write'] = (metadata, request) => {
-    const fault = faults.onAppend();
+    const fault = request.operation.kind === 'append' ? faults.onAppend() : 'none';
     inTime(() => {
-      const refused = faults.unavailable ? unavailable() : leaderElsewhere(metadata);
+      if (faults.unavailable) return request.fail(unavailable());
+      if (!knownLeader()) return request.notReady();
+      const refused = leaderElsewhere(metadata);
       if (refused) request.fail(refused);
       else outcomes[fault](request);
     });
   };
 
-  return { ...options, faults, admit, write, settle: createInFlight() };
+  return { ...options, faults, admit, leaderElsewhere, write };
 }

@@ -6,7 +6,7 @@ import type { NodeContext } from './node.ts';
 import { FIRST, PAGE, turn } from './page.ts';
 import { createResponder, type Responder } from './responder.ts';
 import { allSource, isAtRecord, toStart, type Start } from './sources.ts';
-import { subscribeToAll, subscribeToStream } from './subscribe.ts';
+import { confirmAndRefuse, subscribeToAll, subscribeToStream } from './subscribe.ts';
 import type { StreamRange } from './types.ts';
 import { accessDenied, streamDeleted, unexpectedResult } from './wireErrors.ts';
 
@@ -89,8 +89,11 @@ export const handleRead =
     const stream = options.hasStream() ? streamName(options.getStream()?.getStreamIdentifier()) : '$all';
     if (!node.access.allows(caller, 'read', stream)) return void call.emit('error', accessDenied());
     const subscribes = options.hasSubscription();
+    const elsewhere = node.leaderElsewhere(call.metadata);
+    if (elsewhere && !(subscribes && node.version.confirmsRefused)) return void call.emit('error', elsewhere);
+    const responder = createResponder(call);
     const run = options.hasStream() ? (subscribes ? subscribeToStream : readStream) : subscribes ? subscribeToAll : readAll;
-    run(node, options, createResponder(call)).then(
+    (elsewhere ? confirmAndRefuse(responder, elsewhere) : run(node, options, responder)).then(
       () => call.end(),
       (error: unknown) => call.emit('error', error),
     );

@@ -3,7 +3,7 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { authorizationOf } from './access.ts';
 import { streamName, toExpected } from './messages.ts';
 import type { NodeContext } from './node.ts';
-import { accessDenied, streamDeleted, wrongExpectedVersion } from './wireErrors.ts';
+import { accessDenied, streamDeleted, timedOut, unavailable, wrongExpectedVersion, type WireError } from './wireErrors.ts';
 
 type Options = streamsPb.DeleteReq.Options | streamsPb.TombstoneReq.Options;
 
@@ -12,39 +12,47 @@ interface Call {
   request: { getOptions(): Options | undefined };
 }
 
-/** Answers with the position of the deletion. Throws the error that fails the call. */
-function remove({ log, access }: NodeContext, call: Call, hard: boolean): bigint {
+/** Removes through the leader and answers with the position of the deletion, or the error that fails the call. */
+function remove(
+  node: NodeContext,
+  call: Call,
+  hard: boolean,
+  answered: (error: WireError | null, position?: string) => void,
+): void {
   const options = call.request.getOptions();
   const stream = streamName(options?.getStreamIdentifier());
-  const caller = access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
-  if (!access.allows(caller, 'delete', stream)) throw accessDenied();
+  const caller = node.access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
+  if (!node.access.allows(caller, 'delete', stream)) return answered(accessDenied());
   const expected = options === undefined ? 'any' : toExpected(options, options.getRevision());
-  const outcome = log.remove(stream, expected, hard);
-  if (outcome.kind === 'deleted') throw streamDeleted(stream);
-  if (outcome.kind === 'wrong_expected_version') throw wrongExpectedVersion(stream, expected, outcome.current);
-  return outcome.position;
+  node.write(call.metadata, {
+    operation: { kind: 'remove', stream, expected, hard },
+    answer: (outcome) => {
+      if (outcome.kind === 'deleted') answered(streamDeleted(stream));
+      else if (outcome.kind === 'wrong_expected_version') answered(wrongExpectedVersion(stream, expected, outcome.current));
+      else answered(null, String(outcome.position));
+    },
+    fail: answered,
+    timeout: () => answered(timedOut()),
+    notReady: () => answered(unavailable()),
+  });
 }
 
 /** Streams/Delete: hides the stream's events; it can be written again, with its revisions going on. */
 export const handleDelete =
   (node: NodeContext) =>
-  (call: grpc.ServerUnaryCall<streamsPb.DeleteReq, streamsPb.DeleteResp>, callback: grpc.sendUnaryData<streamsPb.DeleteResp>): void => {
-    try {
-      const at = String(remove(node, call, false));
-      callback(null, new streamsPb.DeleteResp().setPosition(new streamsPb.DeleteResp.Position().setCommitPosition(at).setPreparePosition(at)));
-    } catch (error) {
-      callback(error as grpc.ServiceError);
-    }
-  };
+  (call: grpc.ServerUnaryCall<streamsPb.DeleteReq, streamsPb.DeleteResp>, callback: grpc.sendUnaryData<streamsPb.DeleteResp>): void =>
+    remove(node, call, false, (error, at = '') =>
+      error
+        ? callback(error)
+        : callback(null, new streamsPb.DeleteResp().setPosition(new streamsPb.DeleteResp.Position().setCommitPosition(at).setPreparePosition(at))),
+    );
 
 /** Streams/Tombstone: ends the stream for ever. */
 export const handleTombstone =
   (node: NodeContext) =>
-  (call: grpc.ServerUnaryCall<streamsPb.TombstoneReq, streamsPb.TombstoneResp>, callback: grpc.sendUnaryData<streamsPb.TombstoneResp>): void => {
-    try {
-      const at = String(remove(node, call, true));
-      callback(null, new streamsPb.TombstoneResp().setPosition(new streamsPb.TombstoneResp.Position().setCommitPosition(at).setPreparePosition(at)));
-    } catch (error) {
-      callback(error as grpc.ServiceError);
-    }
-  };
+  (call: grpc.ServerUnaryCall<streamsPb.TombstoneReq, streamsPb.TombstoneResp>, callback: grpc.sendUnaryData<streamsPb.TombstoneResp>): void =>
+    remove(node, call, true, (error, at = '') =>
+      error
+        ? callback(error)
+        : callback(null, new streamsPb.TombstoneResp().setPosition(new streamsPb.TombstoneResp.Position().setCommitPosition(at).setPreparePosition(at))),
+    );

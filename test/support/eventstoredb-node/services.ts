@@ -11,7 +11,8 @@ import type { Member, NodeContext } from './node.ts';
 import { handleRead } from './read.ts';
 import { handleDelete, handleTombstone } from './remove.ts';
 
-const STATES = { leader: gossipPb.MemberInfo.VNodeState.LEADER, follower: gossipPb.MemberInfo.VNodeState.FOLLOWER };
+const { LEADER, PRELEADER, FOLLOWER, UNKNOWN } = gossipPb.MemberInfo.VNodeState;
+const STATES = { leader: LEADER, pre_leader: PRELEADER, follower: FOLLOWER, unknown: UNKNOWN };
 
 /** Lets a call that answers through a callback on to its handler once the node admits it. */
 const admitCallback =
@@ -19,11 +20,14 @@ const admitCallback =
   (call: Call, callback: grpc.sendUnaryData<Response>): void =>
     node.admit(call.metadata, (refusal) => (refusal ? callback(refusal) : handler(call, callback)));
 
-/** The same for a call that answers with a stream. */
+/** The same for a call that answers with a stream, and asks for the leader itself. */
 const admitStream =
-  <Call extends grpc.ServerWritableStream<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>>(node: NodeContext, handler: (call: Call) => void) =>
+  <Call extends grpc.ServerWritableStream<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>>(
+    node: NodeContext,
+    handler: (call: Call) => void,
+  ) =>
   (call: Call): void =>
-    node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)));
+    node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)), 'anywhere');
 
 /** The methods of Streams and what they can do beside. */
 const METHODS = {

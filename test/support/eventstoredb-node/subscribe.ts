@@ -8,7 +8,7 @@ import type { Responder } from './responder.ts';
 import { followAll, followStream, type Followed } from './sources.ts';
 import type { TfPosition } from './types.ts';
 import type { ServerVersion } from './versions.ts';
-import { invalidPosition } from './wireErrors.ts';
+import { invalidPosition, type WireError } from './wireErrors.ts';
 
 /** The place HEAD as a client reads it: minus one in 64 bits without a sign. */
 const AS_SENT_HEAD: TfPosition = { commit: 2n ** 64n - 1n, prepare: 2n ** 64n - 1n };
@@ -99,6 +99,12 @@ async function follow({ log, version }: NodeContext, followed: Followed, respond
   } finally {
     live.close();
   }
+}
+
+/** How a server from 24 on turns a subscription away: when it looks for the first page, and the client takes it for open. */
+export async function confirmAndRefuse({ send }: Responder, refusal: WireError): Promise<never> {
+  await send(confirmationResponse());
+  throw refusal;
 }
 
 type Options = streamsPb.ReadReq.Options;

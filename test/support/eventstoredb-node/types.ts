@@ -27,6 +27,11 @@ export interface LogRecord extends Proposed {
   created: bigint;
 }
 
+/** What a client asks a log to do. */
+export type Operation =
+  | { kind: 'append'; stream: string; expected: Expected; events: readonly Proposed[] }
+  | { kind: 'remove'; stream: string; expected: Expected; hard: boolean };
+
 /** What is looked at of a record before it is read. */
 export type RecordHead = Pick<LogRecord, 'position' | 'next' | 'stream' | 'type'>;
 

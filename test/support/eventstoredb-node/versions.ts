@@ -9,6 +9,8 @@ export interface ServerVersion {
   countsTypes: boolean;
   /** A live subscriber that leaves too much waiting is ended, or caught up again from the log. */
   slowConsumer: 'ended' | 'caught_up_again';
+  /** Whether a subscription that another node must serve is confirmed before it is refused. */
+  confirmsRefused: boolean;
   /** The checkpoint at the end of a catch-up that matched nothing within its only page. */
   emptyCatchUp: 'no_checkpoint' | 'end' | 'start';
   /** Whether refused reads carry the reason behind their result. */
@@ -23,6 +25,7 @@ const V23: ServerVersion = {
   maxEventSize: Infinity,
   countsTypes: false,
   slowConsumer: 'ended',
+  confirmsRefused: false,
   emptyCatchUp: 'no_checkpoint',
   givesReasons: false,
 };
@@ -30,6 +33,7 @@ const V24: ServerVersion = {
   ...V23,
   reported: '24.10.0-prerelease',
   slowConsumer: 'caught_up_again',
+  confirmsRefused: true,
   emptyCatchUp: 'end',
 };
 const V25: ServerVersion = { ...V24, reported: '25.0.1-prerelease', countsTypes: true, emptyCatchUp: 'start' };

@@ -110,6 +110,13 @@ export const timeoutStatus = (): statusPb.Status => inBand(grpc.status.DEADLINE_
 export const accessDeniedStatus = (): statusPb.Status =>
   inBand(grpc.status.PERMISSION_DENIED, 'AccessDenied', new sharedPb.AccessDenied());
 
+/** A node without a leader answers an append with this: no code, and details that are empty. */
+export function notReadyStatus(): statusPb.Status {
+  const details = new anyPb.Any();
+  details.pack(new emptyPb.Empty().serializeBinary(), 'google.protobuf.Empty');
+  return new statusPb.Status().setMessage('Server Is Not Ready').setDetails(details);
+}
+
 export const badRequestStatus = (message: string): statusPb.Status =>
   inBand(grpc.status.INVALID_ARGUMENT, 'BadRequest', new sharedPb.BadRequest().setMessage(message));
 
