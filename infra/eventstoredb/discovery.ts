@@ -41,6 +41,18 @@ interface Options {
   closed: AbortSignal;
 }
 
+/** Runs at most once at a time for a host. */
+async function once(busy: Set<string>, host: Host, work: () => Promise<void>): Promise<void> {
+  const name = hostName(host);
+  if (busy.has(name)) return;
+  busy.add(name);
+  try {
+    await work();
+  } finally {
+    busy.delete(name);
+  }
+}
+
 /** Finds the node to use, by the nodes' own gossip where there are several, and connects to it. */
 export function createDiscovery({ target, requiresLeader, closed }: Options): Discovery {
   /** Whom to ask for the others, and whom to use: a node that is asked and answers may still not be of use. */
@@ -56,18 +68,6 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
   let wanted = false;
   let arrived: Found | undefined;
   let arrival = Promise.withResolvers<void>();
-
-  /** Runs at most once at a time for a host. */
-  async function once(busy: Set<string>, host: Host, work: () => Promise<void>): Promise<void> {
-    const name = hostName(host);
-    if (busy.has(name)) return;
-    busy.add(name);
-    try {
-      await work();
-    } finally {
-      busy.delete(name);
-    }
-  }
 
   function arrive(found: Found): void {
     if (!wanted || arrived || closed.aborted) return found.client.close();

@@ -115,7 +115,7 @@ async function loseQuorum(kind: number): Promise<void> {
   const [first, second] = followersOf(leader);
   const away = kind % 2 === 0 ? [first, second] : [leader, first];
   const freezes = kind % 3 === 2;
-  const ms = SHORTEST_LOSS_MS! + Math.random() * (LONGEST_LOSS_MS! - SHORTEST_LOSS_MS!);
+  const ms = SHORTEST_LOSS_MS + Math.random() * (LONGEST_LOSS_MS - SHORTEST_LOSS_MS);
   if (freezes) away.forEach(cluster.freeze);
   else await Promise.all(away.map((index) => cluster.kill(index, kind % 3 === 0 ? 'SIGKILL' : 'SIGTERM')));
   await sleep(ms);
