@@ -7,6 +7,10 @@ export interface Host {
   port: number;
 }
 
+/** True for what can stand in a connection string: what a server says of where others are may be anything. */
+export const isHost = ({ address, port }: Host): boolean =>
+  /^[\w.-]{1,253}$/.test(address) && Number.isInteger(port) && port >= 1 && port <= 65_535;
+
 export const hostName = ({ address, port }: Host): string => `${address}:${port}`;
 
 export interface Target {
@@ -30,11 +34,11 @@ const invalid = (message: string): TurnlogError => new TurnlogError('invalid_req
 
 function toHost(text: string): Host {
   const [address = '', port = String(DEFAULT_PORT), ...rest] = text.trim().split(':');
-  const number = Number(port);
-  if (address === '' || rest.length > 0 || !Number.isInteger(number) || number < 1 || number > 65_535) {
+  const host = { address, port: Number(port) };
+  if (rest.length > 0 || !isHost(host)) {
     throw invalid(`The URL of the event store names the host ${JSON.stringify(text)}; write it as name:port.`);
   }
-  return { address, port: number };
+  return host;
 }
 
 /** Options are named as the client takes them: without regard to case, dashes and underscores. */

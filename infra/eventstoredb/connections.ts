@@ -124,7 +124,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
 
   async function seekOn(): Promise<void> {
     while (!closed.signal.aborted && (!live || live.pulse.isSilent())) {
-      const found = await discovery.look();
+      const found = await discovery.look().catch(() => undefined);
       if (found && (closed.signal.aborted || (live && !live.pulse.isSilent()))) found.client.close();
       if (closed.signal.aborted || (live && !live.pulse.isSilent())) return discovery.rest();
       if (found) return use(found);

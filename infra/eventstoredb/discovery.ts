@@ -128,7 +128,8 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
   const ask = (host: Host): Promise<void> =>
     once(asking, host, async () => {
       const chosen = await nameOf(host);
-      if (chosen) await visit(chosen);
+      // Not waited for: the leader may be frozen, and this host is to be asked again whether it still is the leader.
+      if (chosen) void visit(chosen);
     });
 
   async function nameOf(host: Host): Promise<Host | undefined> {
@@ -155,7 +156,8 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
     wanted = true;
     const tries = target.cluster ? asked.due().map(ask) : visited.due().map(visit);
     const tick = sleep(LOOK_MS, undefined, { signal: closed, ref: false }).catch(() => undefined);
-    if (!arrived) await Promise.race([arrival.promise, tick, tries.length > 0 ? Promise.all(tries) : tick]);
+    const settled = Promise.all(tries).then(() => (asking.size + visiting.size > 0 ? tick : undefined));
+    if (!arrived) await Promise.race([arrival.promise, tick, settled]);
     const found = arrived;
     arrived = undefined;
     arrival = Promise.withResolvers();

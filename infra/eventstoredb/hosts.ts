@@ -36,10 +36,14 @@ export interface Hosts {
 
 export function createHosts(seeds: readonly Host[]): Hosts {
   const hosts = new Map<string, Known>();
+  const named = new Set(seeds.map(hostName));
 
   const learn = (host: Host): void => {
     const name = hostName(host);
-    if (!hosts.has(name) && hosts.size < MOST_HOSTS) hosts.set(name, { host, failures: 0, nextTryAt: 0, trouble: undefined });
+    if (hosts.has(name)) return;
+    hosts.set(name, { host, failures: 0, nextTryAt: 0, trouble: undefined });
+    // The one that was learnt first goes first: where addresses change, it is the least likely to be one still.
+    if (hosts.size > MOST_HOSTS) hosts.delete([...hosts.keys()].find((known) => !named.has(known)) ?? name);
   };
   const update = (host: Host, change: (known: Known) => void): void => {
     const known = hosts.get(hostName(host));

@@ -1,5 +1,5 @@
 import gossipPb, { type ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
-import { hostName, type Host, type Target } from './connectionString.ts';
+import { hostName, isHost, type Host, type Target } from './connectionString.ts';
 
 const { VNodeState } = gossipPb.MemberInfo;
 
@@ -13,8 +13,8 @@ export interface Member {
 export const membersOf = (info: ClusterInfo): Member[] =>
   info.getMembersList().flatMap((member) => {
     const endpoint = member.getHttpEndPoint();
-    if (!endpoint) return [];
-    return [{ host: { address: endpoint.getAddress(), port: endpoint.getPort() }, state: member.getState(), alive: member.getIsAlive() }];
+    const host = endpoint && { address: endpoint.getAddress(), port: endpoint.getPort() };
+    return host && isHost(host) ? [{ host, state: member.getState(), alive: member.getIsAlive() }] : [];
   });
 
 const REPLICAS = new Set([VNodeState.READONLYREPLICA, VNodeState.PREREADONLYREPLICA, VNodeState.READONLYLEADERLESS]);

@@ -1,4 +1,4 @@
-import type { Host } from './connectionString.ts';
+import { isHost, type Host } from './connectionString.ts';
 
 /** What a failed call carries: a gRPC status, and trailers of which `exception` names the kind of error. */
 interface FailedCall extends Error {
@@ -46,8 +46,8 @@ export const isStreamDeleted = (error: unknown): boolean => trailer(error, 'exce
 
 /** Where the leader is, as a node says that is not. */
 export function leaderNamedBy(error: unknown): Host | undefined {
-  const [address, port] = [trailer(error, 'leader-endpoint-host'), Number(trailer(error, 'leader-endpoint-port'))];
-  return trailer(error, 'exception') === 'not-leader' && address !== undefined && port > 0 ? { address, port } : undefined;
+  const host = { address: trailer(error, 'leader-endpoint-host') ?? '', port: Number(trailer(error, 'leader-endpoint-port')) };
+  return trailer(error, 'exception') === 'not-leader' && isHost(host) ? host : undefined;
 }
 
 /** True when the node may be gone, or no longer the one to ask: whether it is has to be looked at. */
