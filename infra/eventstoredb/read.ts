@@ -29,8 +29,8 @@ export function createReads({ deadlineMs, connections, retrying, known }: Depend
   const inTime = <Result>({ first, signal }: Attempt, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
     first ? within(deadlineMs * FIRST_TRY, signal, call) : call(signal);
 
-  const page = (stream: string, options: ReadOptions): Promise<Collected> =>
-    retrying(`read ${stream} ($r)`, async (attempt) => {
+  const page = (stream: string, options: ReadOptions, right = `read ${stream} ($r)`): Promise<Collected> =>
+    retrying(right, async (attempt) => {
       const { client, heard } = attempt.connection;
       try {
         return await inTime(attempt, (signal) => collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }));
@@ -43,7 +43,8 @@ export function createReads({ deadlineMs, connections, retrying, known }: Depend
   async function requireAbsent(stream: string, options: ReadOptions, { notFound }: Collected): Promise<void> {
     if (!notFound && beginsAtAnEnd(options)) throw streamHidden(stream);
     if (!notFound) return;
-    const { events } = await page(`$$${stream}`, { direction: 'backwards', limit: 1 });
+    const right = `read the metadata of ${stream} ($mr)`;
+    const { events } = await page(`$$${stream}`, { direction: 'backwards', limit: 1 }, right);
     if (events[0] && truncationOf(events[0]) !== undefined) throw streamHidden(stream);
   }
 

@@ -25,6 +25,16 @@ test('every image has a version, and the servers are those that the tests start'
   expect(tested('postgresServer.ts')).toBe(byDefault(servers['postgres'].image));
 });
 
+test('the event store keeps its data where its volume is, and is none of 24.2.0 to 24.10.4, which send checkpoints that are no place', () => {
+  for (const number of [1, 2, 3]) {
+    const { image, volumes } = servers[`eventstore${number}`];
+    const [major, minor, patch] = /:(\d+)\.(\d+)\.(\d+)/.exec(image)!.slice(1).map(Number) as [number, number, number];
+    const version = (major * 100 + minor) * 100 + patch;
+    expect(version < 24_02_00 || version > 24_10_04).toBe(true);
+    expect(volumes).toEqual([`eventstore${number}:${image.includes('kurrentdb') ? '/var/lib/kurrentdb' : '/var/lib/eventstore'}`]);
+  }
+});
+
 test('three API replicas, and two each of what stands by for the other, run without rights and with options that there are', () => {
   expect(ours.map((name) => processes[name].deploy.replicas)).toEqual([3, 2, 2]);
   for (const name of ours) {
@@ -40,14 +50,14 @@ test('what a process waits for before it starts has a health check', () => {
   expect(awaited.filter((name) => servers[name]?.healthcheck === undefined)).toEqual([]);
 });
 
-test('each EventStoreDB node gossips with the others by name and advertises a way to itself', () => {
+test('each KurrentDB node gossips with the others by name and advertises a way to itself', () => {
   for (const number of [1, 2, 3]) {
     const { environment, ports } = servers[`eventstore${number}`];
     const others = [1, 2, 3].filter((other) => other !== number).map((other) => `eventstore${other}:2113`);
-    expect(environment.EVENTSTORE_GOSSIP_SEED.split(',')).toEqual(others);
-    expect(environment.EVENTSTORE_NODE_HOST_ADVERTISE_AS).toBe(`eventstore${number}`);
-    expect(ports).toEqual([`${environment.EVENTSTORE_ADVERTISE_HOST_TO_CLIENT_AS}:${environment.EVENTSTORE_ADVERTISE_NODE_PORT_TO_CLIENT_AS}:2113`]);
-    expect(processes[`eventstore${number}`].environment).toEqual({ EVENTSTORE_ADVERTISE_HOST_TO_CLIENT_AS: `eventstore${number}`, EVENTSTORE_ADVERTISE_NODE_PORT_TO_CLIENT_AS: '2113' });
+    expect(environment.KURRENTDB_GOSSIP_SEED.split(',')).toEqual(others);
+    expect(environment.KURRENTDB_NODE_HOST_ADVERTISE_AS).toBe(`eventstore${number}`);
+    expect(ports).toEqual([`${environment.KURRENTDB_ADVERTISE_HOST_TO_CLIENT_AS}:${environment.KURRENTDB_ADVERTISE_NODE_PORT_TO_CLIENT_AS}:2113`]);
+    expect(processes[`eventstore${number}`].environment).toEqual({ KURRENTDB_ADVERTISE_HOST_TO_CLIENT_AS: `eventstore${number}`, KURRENTDB_ADVERTISE_NODE_PORT_TO_CLIENT_AS: '2113' });
   }
 });
 

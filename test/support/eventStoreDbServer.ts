@@ -7,7 +7,7 @@ export interface EventStoreDbServer {
   close: () => Promise<void>;
 }
 
-const IMAGE = 'eventstore/eventstore:24.10.0-bookworm-slim';
+const IMAGE = 'kurrentplatform/kurrentdb:26.1.0';
 const PORT = 2113;
 const START_TIMEOUT_MS = 120_000;
 
@@ -23,7 +23,7 @@ async function startContainer(): Promise<EventStoreDbServer | undefined> {
     return undefined;
   }
   const container = await new GenericContainer(IMAGE)
-    .withEnvironment({ EVENTSTORE_INSECURE: 'true', EVENTSTORE_CLUSTER_SIZE: '1', EVENTSTORE_RUN_PROJECTIONS: 'None', EVENTSTORE_MEM_DB: 'true' })
+    .withEnvironment({ KURRENTDB_INSECURE: 'true', KURRENTDB_CLUSTER_SIZE: '1', KURRENTDB_RUN_PROJECTIONS: 'None', KURRENTDB_MEM_DB: 'true' })
     .withExposedPorts(PORT)
     .withWaitStrategy(Wait.forHttp('/health/live', PORT).forStatusCode(204))
     .withStartupTimeout(START_TIMEOUT_MS)

@@ -24,21 +24,38 @@ export const openAccess: Access = { caller: () => 'anonymous', allows: () => tru
 const EVERYONE = '$all';
 const ADMINS = '$admins';
 
+/** Whose last event has the default access control lists: what it leaves out is as it was before. */
+const SETTINGS = '$settings';
+
 const OF_RIGHT = { read: '$r', write: '$w', delete: '$d' } as const;
 const OF_RIGHT_ON_METADATA = { read: '$mr', write: '$mw', delete: '$mw' } as const;
 
-/** Where the metadata of a stream say nothing, it is for all who have a password; the server's own streams are not. */
-const byDefault = (stream: string): Names => (stream.startsWith('$') ? ADMINS : EVERYONE);
+interface Settings {
+  $userStreamAcl?: Acl;
+  $systemStreamAcl?: Acl;
+}
+
+function settings(log: NodeLog): Settings {
+  const read = log.readStream(SETTINGS, { from: 'end', direction: 'backwards', limit: 1 });
+  const record = read.kind === 'found' ? read.records[0] : undefined;
+  return record ? (JSON.parse(Buffer.from(record.data).toString()) as Settings) : {};
+}
+
+/** Where the metadata of a stream say nothing: all who have a password, or for the server's own streams none but admins. */
+function byDefault(log: NodeLog, key: keyof Acl, stream: string): Names {
+  const { $userStreamAcl = {}, $systemStreamAcl = {} } = settings(log);
+  return stream.startsWith('$') ? ($systemStreamAcl[key] ?? ADMINS) : ($userStreamAcl[key] ?? EVERYONE);
+}
 
 /** Whom the access control list of a stream gives a right. */
 function named(log: NodeLog, right: Right, stream: string): Names {
   const [about, key]: [string, keyof Acl] = isMetadataStream(stream)
     ? [stream.slice(2), OF_RIGHT_ON_METADATA[right]]
     : [stream, OF_RIGHT[right]];
-  return log.metadataOf(about).acl[key] ?? byDefault(about);
+  return log.metadataOf(about).acl[key] ?? byDefault(log, key, about);
 }
 
-/** Users with passwords, and rights by access control lists in `$$<stream>`, of which `$all` has one too. */
+/** Users with passwords, and rights by access control lists in `$$<stream>`, of which `$all` has one too, and in `$settings`. */
 export function guardedAccess(log: NodeLog, users: Users = createUsers(log)): Access {
   function caller(authorization: string | undefined): Caller | undefined {
     if (authorization === undefined) return 'anonymous';
