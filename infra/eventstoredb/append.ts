@@ -55,7 +55,7 @@ export function createAppend({ deadlineMs, connections, retrying, known, readStr
     const first = expected === 'no_stream' ? 0 : expected + 1;
     if (known.standElsewhere(stream, first, events)) throw reused();
     const append = { stream, expected, events };
-    const answer = await retrying(`append to ${stream} ($w)`, ({ connection, signal }) => appendStream(connection)(append, signal));
+    const answer = await retrying({ kind: 'append', name: `append to ${stream} ($w)` }, ({ connection, signal }) => appendStream(connection)(append, signal));
     if (answer.kind === 'conflict') return afterConflict(append, first);
     if (answer.kind === 'refused') throw new TurnlogError('event_invalid', `EventStoreDB refuses the events: ${answer.reason}.`);
     known.note(events.map(({ id }, index) => ({ id, stream, revision: first + index })));

@@ -71,7 +71,8 @@ export function parseConnectionString(text: string): Target {
       throw invalid(`The URL of the event store names the file ${path}, which is not there.`);
     }
   }
-  const kept = query.slice(1).split('&').filter((pair) => pair !== '' && !/^(node_?-?preference|keep_?-?alive_?-?interval)=/i.test(pair));
+  // These three are ours: the client of one host neither discovers nor prefers, and each is to have a socket of its own.
+  const kept = query.slice(1).split('&').filter((pair) => pair !== '' && !/^(node_?-?preference|keep_?-?alive_?-?interval|dns_?-?discover)=/i.test(pair));
   return {
     seeds,
     cluster: discover !== undefined || seeds.length > 1,

@@ -6,7 +6,7 @@ import { parseConnectionString, type Host } from './connectionString.ts';
 import { createDiscovery, type Found } from './discovery.ts';
 import { leaderNamedBy, makesDoubtful } from './serverErrors.ts';
 import { startPulse, type Pulse } from './pulse.ts';
-import { createRights } from './rights.ts';
+import { createRights, type Right } from './rights.ts';
 import { createTroubleNotes } from './troubleNotes.ts';
 import { Silence, troubleWith } from './trouble.ts';
 
@@ -41,9 +41,9 @@ export interface Connections {
   /** Reports a call that failed: where that makes the node doubtful it is looked at, and given up when it can't serve. */
   failed(connection: Connection, error: unknown): void;
   /** Notes that the user lacks a right, and puts it into words. */
-  denied(right: string, error: unknown): Error;
+  denied(right: Right, error: unknown): Error;
   /** Notes that the user was allowed to do what it asked for. */
-  allowed(): void;
+  allowed(right: Right): void;
   /** One sentence on why the store can't be used now; undefined while it can. */
   trouble(): string | undefined;
   /** Aborted when the store is closed. */

@@ -40,5 +40,6 @@ export function troubleOf(members: readonly Member[]): string {
   const alive = members.filter((member) => member.alive).length;
   const names = members.filter((member) => !member.alive).map(({ host }) => hostName(host));
   if (alive * 2 > members.length) return 'The cluster of the event store has no leader at the moment.';
-  return `The cluster of the event store has no quorum: only ${alive} of its ${members.length} nodes is alive; ${names.join(' and ')} is not.`;
+  const dead = names.length === 1 ? `${names[0]} is not` : `${names.join(' and ')} are not`;
+  return `The cluster of the event store has no quorum: only ${alive} of its ${members.length} nodes ${alive === 1 ? 'is' : 'are'} alive; ${dead}.`;
 }

@@ -30,7 +30,7 @@ export function createReads({ deadlineMs, connections, retrying, known }: Depend
     first ? within(deadlineMs * FIRST_TRY, signal, call) : call(signal);
 
   const page = (stream: string, options: ReadOptions, right = `read ${stream} ($r)`): Promise<Collected> =>
-    retrying(right, async (attempt) => {
+    retrying({ kind: 'read', name: right }, async (attempt) => {
       const { client, heard } = attempt.connection;
       try {
         return await inTime(attempt, (signal) => collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }));
@@ -57,7 +57,7 @@ export function createReads({ deadlineMs, connections, retrying, known }: Depend
   }
 
   const head = (): Promise<Position | undefined> =>
-    retrying('read $all ($r)', (attempt) => {
+    retrying({ kind: 'read', name: 'read $all ($r)' }, (attempt) => {
       const { client, heard } = attempt.connection;
       return inTime(attempt, (signal) => endOfLog(client, { requiresLeader, signal, heard }));
     });

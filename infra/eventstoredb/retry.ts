@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isTurnlogError, storeUnavailable } from '../../shared/errors.ts';
 import type { Connection, Connections } from './connections.ts';
+import type { Right } from './rights.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
 
 const FIRST_PAUSE_MS = 25;
@@ -17,8 +18,8 @@ export interface Attempt {
   first: boolean;
 }
 
-/** `right` names what the user must be allowed to do, for who has to grant it: `append to session-1 ($w)`. */
-export type Retrying = <T>(right: string, attempt: (context: Attempt) => Promise<T>) => Promise<T>;
+/** `right` is what the user must be allowed to do, for who has to grant it. */
+export type Retrying = <T>(right: Right, attempt: (context: Attempt) => Promise<T>) => Promise<T>;
 
 /**
  * Repeats what may be repeated until it succeeds or the deadline has passed. How long one attempt may take is not limited:
@@ -55,7 +56,7 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
       for (let tries = 0; ; tries += 1) {
         try {
           const result = await once(attempt, over.signal, tries === 0);
-          connections.allowed();
+          connections.allowed(right);
           return result;
         } catch (error) {
           if (isTurnlogError(error) && !error.retriable) throw error;

@@ -9,7 +9,10 @@ import type { KnownEvents } from './knownEvents.ts';
 import { createLogView, type LogView } from './logView.ts';
 import { fromPosition } from './positions.ts';
 import { backOff } from './retry.ts';
-import { saidBy } from './serverErrors.ts';
+import { isAccessDenied, isUnauthenticated, saidBy } from './serverErrors.ts';
+
+/** A user who is refused is refused again, until somebody grants the right. */
+const REFUSED_PAUSE_MS = 5_000;
 
 interface Dependencies {
   connections: Connections;
@@ -29,11 +32,14 @@ export function createSubscribe({ connections, known, deadlineMs, logger }: Depe
   return async function* subscribe({ after, batchSize, signal }) {
     let position = after;
     if (position !== undefined) fromPosition(position);
+    /** What was logged last, until a batch comes: a store that refuses for hours says it once. */
+    let logged: string | undefined;
     const over = AbortSignal.any([signal, closed]);
     for (let failures = 0; !signal.aborted; failures += 1) {
       let connection: Connection | undefined;
       let view: LogView | undefined;
       let feed: Feed | undefined;
+      let pauseMs = backOff(failures);
       try {
         connection = await connections.current(over);
         view = createLogView({ connection, requiresLeader, signal: AbortSignal.any([over, connection.lost]), logger });
@@ -42,6 +48,7 @@ export function createSubscribe({ connections, known, deadlineMs, logger }: Depe
         for await (const batch of batches(feed, { batchSize, position, known, view })) {
           ({ position } = batch);
           failures = 0;
+          logged = undefined;
           yield batch;
           if (signal.aborted) return;
         }
@@ -51,11 +58,14 @@ export function createSubscribe({ connections, known, deadlineMs, logger }: Depe
         const error: unknown = view && position !== undefined ? await view.explain(position, thrown).catch(() => thrown) : thrown;
         if (isTurnlogError(error, 'position_invalid')) throw error;
         if (connection) connections.failed(connection, error);
-        logger?.warn({ after: position, reason: saidBy(error) }, 'the subscription to the event store broke off; resuming');
+        const reason = saidBy(error);
+        if (reason !== logged) logger?.warn({ after: position, reason }, 'the subscription to the event store broke off; resuming');
+        logged = reason;
+        if (isUnauthenticated(error) || isAccessDenied(error)) pauseMs = REFUSED_PAUSE_MS;
       } finally {
         feed?.stop();
       }
-      await delay(backOff(failures), undefined, { signal: over }).catch(() => undefined);
+      await delay(pauseMs, undefined, { signal: over }).catch(() => undefined);
     }
   };
 }
