@@ -5,11 +5,13 @@ import { endOfLog, within } from './endOfLog.ts';
 import { createHosts } from './hosts.ts';
 import { chooseMember, membersOf, troubleOf, type Member } from './members.ts';
 import { isAccessDenied, isRefused, isUnauthenticated, leaderNamedBy } from './serverErrors.ts';
-import { troubleWith } from './trouble.ts';
+import { Silence, troubleWith } from './trouble.ts';
 
 /** How long a node may take to connect and to answer, and to tell what it knows of the others. */
 const VISIT_LIMIT_MS = 5_000;
 const GOSSIP_LIMIT_MS = 1_000;
+/** After so long it is said that a host does not answer, though it may be slow. */
+const SILENCE_MS = 1_000;
 /** A look does not wait longer for the slow ones: what they say counts at the next look. */
 const LOOK_MS = 300;
 
@@ -92,6 +94,7 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
 
   async function tryOut(host: Host): Promise<void> {
     const client = open(host);
+    const silence = setTimeout(() => visited.note(host, troubleWith(host, target, new Silence())), SILENCE_MS);
     try {
       await within(VISIT_LIMIT_MS, closed, (signal) => endOfLog(client, { requiresLeader, signal }));
       visited.answered(host);
@@ -109,6 +112,8 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
       if (!target.cluster) note(host, await members(client).catch(() => []));
       visited.failed(host, trouble, isRefused(error));
       client.close();
+    } finally {
+      clearTimeout(silence);
     }
   }
 

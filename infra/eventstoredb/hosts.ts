@@ -28,6 +28,8 @@ export interface Hosts {
   /** The host answers. Whether that helps is another question: `trouble` says what is wrong with it. */
   answered(host: Host, trouble?: string): void;
   failed(host: Host, trouble: string, refused: boolean): void;
+  /** The host is being tried, and this is what is to be said of it meanwhile. */
+  note(host: Host, trouble: string): void;
   /** The host may be tried at once, because something new is known of it. */
   forgive(host: Host): void;
   /** What is wrong with each host of which something is, the first one first. */
@@ -64,6 +66,7 @@ export function createHosts(seeds: readonly Host[]): Hosts {
         // Spread, so that many clients of one host don't come in step; never more than one try in the pause's time.
         Object.assign(known, { failures: known.failures + 1, nextTryAt: performance.now() + pause * (1 + Math.random() / 4), trouble });
       }),
+    note: (host, trouble) => update(host, (known) => Object.assign(known, { trouble })),
     forgive: (host) => update(host, (known) => Object.assign(known, { failures: 0, nextTryAt: 0 })),
     troubles: () => [...new Set([...hosts.values()].flatMap(({ trouble }) => trouble ?? []))],
   };
