@@ -20,9 +20,8 @@ export function endInOrderOnDefect({ stop, logger, graceMs }: Ending): void {
   const end = (error: unknown): void => {
     logger.fatal({ err: error }, 'nobody handled an error; the service ends');
     process.exitCode = DEFECT_EXIT_CODE;
-    if (stop.signal.aborted) return;
-    stop.abort(new Error('ended by an error that nobody handled'));
     setTimeout(() => process.exit(DEFECT_EXIT_CODE), graceMs + CLOSING_MS).unref();
+    if (!stop.signal.aborted) stop.abort(new Error('ended by an error that nobody handled'));
   };
   process.on('uncaughtException', end);
   process.on('unhandledRejection', end);

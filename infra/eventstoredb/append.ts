@@ -6,6 +6,7 @@ import type { KnownEvents } from './knownEvents.ts';
 import { requireWritable } from './limits.ts';
 import { eventPosition } from './positions.ts';
 import type { Retrying } from './retry.ts';
+import { streamHidden } from './streamLoss.ts';
 
 /** How far around the place of a conflict the ids of an append are looked for. */
 const NEIGHBOURHOOD = 16;
@@ -58,7 +59,10 @@ export function createAppend({ deadlineMs, connections, retrying, known, readStr
     const answer = await retrying({ kind: 'append', name: `append to ${stream} ($w)` }, ({ connection, signal }) => appendStream(connection)(append, signal));
     if (answer.kind === 'conflict') return afterConflict(append, first);
     if (answer.kind === 'refused') throw new TurnlogError('event_invalid', `EventStoreDB refuses the events: ${answer.reason}.`);
-    known.note(events.map(({ id }, index) => ({ id, stream, revision: first + index })));
+    const last = answer.revision;
+    known.note(events.map(({ id }, index) => ({ id, stream, revision: last - events.length + 1 + index })));
+    // A server goes on counting in a stream that others have deleted, whatever was expected of it.
+    if (last !== first + events.length - 1) throw streamHidden(stream);
     const result = answer.commit === undefined ? await positionOf(stream, answer.revision) : { revision: answer.revision, position: eventPosition(answer.commit) };
     known.written(result.position);
     return result;

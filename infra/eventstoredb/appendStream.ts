@@ -98,8 +98,9 @@ interface Options {
  * all that were waiting is unknown: they reject, and the next append opens another call. So it does where a call has fallen
  * silent although its node lives, as one that was open while the node had no quorum; what waits on that call goes on waiting.
  */
-export function createAppendStream({ client, lost, heard }: Connection, { requiresLeader, deadlineMs }: Options): AppendTo {
-  const againMs = Math.min(AGAIN_MS, deadlineMs * AGAIN_PER_DEADLINE);
+export function createAppendStream({ client, lost, heard, patienceMs }: Connection, { requiresLeader, deadlineMs }: Options): AppendTo {
+  // A node that is known to be slow is not pressed.
+  const againMs = (): number => Math.max(Math.min(AGAIN_MS, deadlineMs * AGAIN_PER_DEADLINE), patienceMs());
   let open: OpenCall | undefined;
 
   function openCall(): OpenCall {
@@ -108,8 +109,13 @@ export function createAppendStream({ client, lost, heard }: Connection, { requir
     function end(error: unknown): void {
       lost.removeEventListener('abort', abandon);
       if (open === stream) open = undefined;
-      for (const { reject } of stream.pending.values()) reject(error);
+      const waited = [...stream.pending.values()];
       stream.pending.clear();
+      for (const waiting of waited) {
+        waiting.copies -= 1;
+        // Another copy, on another call, may still be answered.
+        if (waiting.copies === 0) waiting.reject(error);
+      }
     }
     function abandon(): void {
       end(lost.reason);
@@ -118,8 +124,10 @@ export function createAppendStream({ client, lost, heard }: Connection, { requir
     function settle(response: streamsPb.BatchAppendResp): void {
       heard();
       stream.heardAt = performance.now();
-      const waiting = stream.pending.get(response.getCorrelationId()?.getString() ?? '');
+      const id = response.getCorrelationId()?.getString() ?? '';
+      const waiting = stream.pending.get(id);
       if (!waiting) return;
+      stream.pending.delete(id);
       waiting.copies -= 1;
       try {
         waiting.resolve(answer(response));
@@ -136,7 +144,7 @@ export function createAppendStream({ client, lost, heard }: Connection, { requir
   }
 
   function send(append: Append, waiting: Pending): () => void {
-    if (open && open.pending.size > 0 && performance.now() - open.heardAt >= againMs) open = undefined;
+    if (open && open.pending.size > 0 && performance.now() - open.heardAt >= againMs()) open = undefined;
     const stream = (open ??= openCall());
     const correlationId = crypto.randomUUID();
     if (stream.pending.size === 0) stream.heardAt = performance.now();
@@ -155,8 +163,9 @@ export function createAppendStream({ client, lost, heard }: Connection, { requir
     const waiting: Pending = { resolve, reject, copies: 0 };
     const late = (): void => reject(signal.reason);
     const forget = [send(append, waiting)];
-    const again = setInterval(() => forget.push(send(append, waiting)), againMs);
-    signal.addEventListener('abort', late, { once: true });
+    const again = setInterval(() => forget.push(send(append, waiting)), againMs());
+    if (signal.aborted) late();
+    else signal.addEventListener('abort', late, { once: true });
     try {
       return await promise;
     } finally {

@@ -22,8 +22,11 @@ interface BatchOptions {
 /** Batches of one feed; ends only by throwing what ended the feed. */
 export async function* batches(feed: Feed, { batchSize, position, known, view }: BatchOptions): AsyncGenerator<EventBatch, never> {
   let live = false;
+  /** False after a backlog: nobody says when it is over, so the log is asked. */
+  let upToDate = true;
+  let said = true;
   // An event that was acknowledged here may still be on its way: until it has come, nothing has caught up with it.
-  const caughtUp = (): boolean => live && feed.isEmpty() && (position ?? '') >= (known.lastWritten() ?? '');
+  const caughtUp = (): boolean => live && upToDate && feed.isEmpty() && (position ?? '') >= (known.lastWritten() ?? '');
 
   /** Waits for more while more is on its way. Resolves false when the batch should go out as it is. */
   async function gathers(begun: number, backlog: boolean): Promise<boolean> {
@@ -52,12 +55,16 @@ export async function* batches(feed: Feed, { batchSize, position, known, view }:
         due = true;
       } else if (events.length > 0 || position !== before) {
         if (!(await gathers((begun ??= performance.now()), backlog))) break;
-      } else if (due && caughtUp()) {
+      } else if ((due || !said) && caughtUp()) {
         break;
       } else if (!(await feed.arrival(QUIET_MS)) && live) {
         position = await view.considered(position);
+        upToDate ||= await view.isEnd(position);
       }
     }
-    yield { events, position, caughtUp: caughtUp() };
+    upToDate &&= !live || !(backlog || events.length === batchSize);
+    if (live && !upToDate && feed.isEmpty()) upToDate = await view.isEnd(position);
+    said = caughtUp();
+    yield { events, position, caughtUp: said };
   }
 }

@@ -23,6 +23,8 @@ export interface Target {
   of(host: Host, keepAliveMs?: number): string;
   /** The file with the certificates to trust; the system's own when undefined. */
   caFile: string | undefined;
+  /** Options that nobody knows, or that have no effect here. */
+  ignored: string[];
 }
 
 const FORM = /^esdb(?<discover>\+discover)?:\/\/(?<user>[^@/?]*@)?(?<hosts>[^/?@]+)\/?(?<query>\?.*)?$/;
@@ -42,10 +44,20 @@ function toHost(text: string): Host {
 }
 
 /** Options are named as the client takes them: without regard to case, dashes and underscores. */
-function optionsOf(query: string): Map<string, string> {
-  const pairs = query.slice(1).split('&').map((pair) => pair.split('=', 2) as [string, string?]);
-  return new Map(pairs.map(([name, value = '']) => [name.toLowerCase().replace(/[_-]/g, ''), decodeURIComponent(value)]));
+const nameOf = (pair: string): string => (pair.split('=', 1)[0] ?? '').toLowerCase().replace(/[_-]/g, '');
+
+function optionsOf(pairs: readonly string[]): Map<string, string> {
+  try {
+    return new Map(pairs.map((pair) => [nameOf(pair), decodeURIComponent(pair.slice(pair.indexOf('=') + 1))]));
+  } catch {
+    throw invalid('The URL of the event store has an option whose value is not well encoded (%20 and the like).');
+  }
 }
+
+/** What the client of one host is told. It prints the whole URL, password included, for any option that it does not know. */
+const PASSED_ON = new Set(['tls', 'tlscafile', 'usercertfile', 'userkeyfile', 'connectionname', 'defaultdeadline', 'keepalivetimeout', 'throwonappendfailure']);
+/** What is ours: the client of one host neither discovers nor prefers, and each is to have a socket of its own. */
+const OURS = new Set(['nodepreference', 'dnsdiscover', 'keepaliveinterval', 'maxdiscoverattempts', 'discoveryinterval', 'gossiptimeout']);
 
 function preferenceOf(options: ReadonlyMap<string, string>): Target['preference'] {
   const named = options.get('nodepreference')?.toLowerCase().replace(/[_-]/g, '') ?? 'leader';
@@ -64,20 +76,21 @@ export function parseConnectionString(text: string): Target {
     throw invalid('The URL of the event store is not a connection string of EventStoreDB (esdb://host:2113?tls=false).');
   }
   const seeds = hosts.split(',').map(toHost);
-  const options = optionsOf(query);
+  const pairs = query.slice(1).split('&').filter((pair) => pair !== '');
+  const options = optionsOf(pairs);
   for (const file of ['tlscafile', 'usercertfile', 'userkeyfile']) {
     const path = options.get(file);
     if (path !== undefined && !existsSync(path)) {
       throw invalid(`The URL of the event store names the file ${path}, which is not there.`);
     }
   }
-  // These three are ours: the client of one host neither discovers nor prefers, and each is to have a socket of its own.
-  const kept = query.slice(1).split('&').filter((pair) => pair !== '' && !/^(node_?-?preference|keep_?-?alive_?-?interval|dns_?-?discover)=/i.test(pair));
+  const kept = pairs.filter((pair) => PASSED_ON.has(nameOf(pair)));
   return {
     seeds,
     cluster: discover !== undefined || seeds.length > 1,
     preference: preferenceOf(options),
     of: (host, keepAliveMs = KEEP_ALIVE_MS) => `esdb://${user}${hostName(host)}?${[...kept, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
     caFile: options.get('tls') === 'false' ? undefined : options.get('tlscafile'),
+    ignored: pairs.map(nameOf).filter((name) => !PASSED_ON.has(name) && !OURS.has(name)),
   };
 }

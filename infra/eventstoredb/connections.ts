@@ -6,25 +6,13 @@ import { parseConnectionString, type Host } from './connectionString.ts';
 import { createDiscovery, type Found } from './discovery.ts';
 import { leaderNamedBy, makesDoubtful } from './serverErrors.ts';
 import { startPulse, type Pulse } from './pulse.ts';
+import { createAskIfServing } from './serving.ts';
 import { createRights, type Right } from './rights.ts';
 import { createTroubleNotes } from './troubleNotes.ts';
 import { Silence, troubleWith } from './trouble.ts';
 
 /** Between two looks for a node to use. */
 const LEAST_PAUSE_MS = 50;
-
-/** Resolves with the promise. Rejects with the signal's reason when that aborts first. */
-async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort, { once: true });
-  try {
-    await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
 
 /** One connection to the node in use. */
 export interface Connection {
@@ -33,6 +21,8 @@ export interface Connection {
   lost: AbortSignal;
   /** To be called with everything that comes from the server. */
   heard(): void;
+  /** How long the node may take to answer, by how long it took lately, in milliseconds. */
+  patienceMs(): number;
 }
 
 export interface Connections {
@@ -69,15 +59,18 @@ export function createConnections(connectionString: string, logger: StoreLogger 
   const target = parseConnectionString(connectionString);
   // Options that the client does not take are told now, not at the first connection.
   for (const seed of target.seeds) openHostClient(target.of(seed)).close();
+  if (target.ignored.length > 0) logger?.warn({ options: target.ignored }, 'the URL of the event store has options that have no effect');
   const requiresLeader = target.preference === 'leader';
   const closed = new AbortController();
-  const discovery = createDiscovery({ target, requiresLeader, closed: closed.signal });
+  const askIfServing = createAskIfServing(requiresLeader);
+  const discovery = createDiscovery({ target, requiresLeader, askIfServing, closed: closed.signal });
   const notes = createTroubleNotes(logger);
   const rights = createRights(logger);
   let live: Live | undefined;
   let seeking: Promise<void> | undefined;
   let nudge = new AbortController();
-  let connected = Promise.withResolvers<void>();
+  /** Who waits for a connection. Each leaves when it gives up, or an outage would collect them. */
+  const waiting = new Set<() => void>();
 
   function give(up: Live, reason: Error): void {
     up.giveUp.abort(reason);
@@ -89,10 +82,8 @@ export function createConnections(connectionString: string, logger: StoreLogger 
     const before = live;
     live = begin(found);
     notes.set(found.trouble);
-    discovery.rest();
     if (before) give(before, storeUnavailable('The connection to the event store was given up for another one.'));
-    connected.resolve();
-    connected = Promise.withResolvers();
+    for (const proceed of waiting) proceed();
   }
 
   function begin({ host, client }: Found): Live {
@@ -102,7 +93,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
       if (live === node) notes.set(trouble);
     };
     const pulse = startPulse(
-      { client, requiresLeader, signal: lost },
+      { client, askIfServing, signal: lost },
       {
         well: () => note(undefined),
         refused: (error) => note(troubleWith(host, target, error)),
@@ -118,7 +109,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
         },
       },
     );
-    const node: Live = { host, client, giveUp, lost, pulse, heard: pulse.heard };
+    const node: Live = { host, client, giveUp, lost, pulse, heard: pulse.heard, patienceMs: pulse.patienceMs };
     return node;
   }
 
@@ -126,7 +117,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
     while (!closed.signal.aborted && (!live || live.pulse.isSilent())) {
       const found = await discovery.look().catch(() => undefined);
       if (found && (closed.signal.aborted || (live && !live.pulse.isSilent()))) found.client.close();
-      if (closed.signal.aborted || (live && !live.pulse.isSilent())) return discovery.rest();
+      if (closed.signal.aborted || (live && !live.pulse.isSilent())) return;
       if (found) return use(found);
       if (!live) notes.set(discovery.trouble());
       nudge = new AbortController();
@@ -140,6 +131,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
     nudge.abort();
     seeking ??= seekOn().finally(() => {
       seeking = undefined;
+      discovery.rest();
       // A connection may have been lost between the last look of the loop and its end.
       if (!live && !closed.signal.aborted) seek();
     });
@@ -153,6 +145,21 @@ export function createConnections(connectionString: string, logger: StoreLogger 
     seek();
   }
 
+  const connected = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const leaveWith = (settle: () => void) => (): void => {
+        waiting.delete(proceed);
+        signal.removeEventListener('abort', abandon);
+        closed.signal.removeEventListener('abort', abandon);
+        settle();
+      };
+      const proceed = leaveWith(resolve);
+      const abandon = leaveWith(() => reject((closed.signal.aborted ? closed.signal : signal).reason as Error));
+      waiting.add(proceed);
+      signal.addEventListener('abort', abandon);
+      closed.signal.addEventListener('abort', abandon);
+    });
+
   seek();
 
   return {
@@ -161,7 +168,7 @@ export function createConnections(connectionString: string, logger: StoreLogger 
         if (closed.signal.aborted) throw closed.signal.reason;
         signal.throwIfAborted();
         if (live) return live;
-        await untilAborted(connected.promise, AbortSignal.any([signal, closed.signal]));
+        await connected(signal);
       }
     },
     failed(connection, error) {

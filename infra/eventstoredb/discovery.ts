@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openHostClient, type HostClient } from './clientInternals.ts';
 import { hostName, KEEP_ALIVE_MS, type Host, type Target } from './connectionString.ts';
-import { endOfLog, within } from './endOfLog.ts';
+import { within } from './endOfLog.ts';
 import { createHosts } from './hosts.ts';
 import { chooseMember, membersOf, troubleOf, type Member } from './members.ts';
 import { isAccessDenied, isRefused, isUnauthenticated, leaderNamedBy } from './serverErrors.ts';
+import type { AskIfServing } from './serving.ts';
 import { Silence, troubleWith } from './trouble.ts';
 
 /** How long a node may take to connect and to answer, and to tell what it knows of the others. */
-const VISIT_LIMIT_MS = 5_000;
+const VISIT_LIMIT_MS = 10_000;
 const GOSSIP_LIMIT_MS = 1_000;
 /** After so long it is said that a host does not answer, though it may be slow. */
 const SILENCE_MS = 1_000;
@@ -39,6 +40,7 @@ export interface Discovery {
 interface Options {
   target: Target;
   requiresLeader: boolean;
+  askIfServing: AskIfServing;
   /** Ends every look. */
   closed: AbortSignal;
 }
@@ -56,7 +58,7 @@ async function once(busy: Set<string>, host: Host, work: () => Promise<void>): P
 }
 
 /** Finds the node to use, by the nodes' own gossip where there are several, and connects to it. */
-export function createDiscovery({ target, requiresLeader, closed }: Options): Discovery {
+export function createDiscovery({ target, requiresLeader, askIfServing, closed }: Options): Discovery {
   /** Whom to ask for the others, and whom to use: a node that is asked and answers may still not be of use. */
   const asked = createHosts(target.seeds);
   const visited = createHosts(target.cluster ? [] : target.seeds);
@@ -93,25 +95,28 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
     });
 
   async function tryOut(host: Host): Promise<void> {
-    const client = open(host);
     const silence = setTimeout(() => visited.note(host, troubleWith(host, target, new Silence())), SILENCE_MS);
+    let client: HostClient | undefined;
     try {
-      await within(VISIT_LIMIT_MS, closed, (signal) => endOfLog(client, { requiresLeader, signal }));
+      client = open(host);
+      await askIfServing(client, { limitMs: VISIT_LIMIT_MS, signal: closed });
+      visited.clear();
+      asked.clear();
       visited.answered(host);
       cluster = undefined;
       arrive({ host, client, trouble: undefined });
     } catch (error) {
       const trouble = troubleWith(host, target, error);
-      if (isUnauthenticated(error) || isAccessDenied(error)) {
+      if (client && (isUnauthenticated(error) || isAccessDenied(error))) {
         visited.answered(host, trouble);
         return arrive({ host, client, trouble });
       }
       const leader = leaderNamedBy(error);
       if (leader) hint(leader);
       // Where one host is all that is known, its gossip may still tell why it does not serve.
-      if (!target.cluster) note(host, await members(client).catch(() => []));
+      if (!target.cluster && client) note(host, await members(client).catch(() => []));
       visited.failed(host, trouble, isRefused(error));
-      client.close();
+      client?.close();
     } finally {
       clearTimeout(silence);
     }
@@ -138,14 +143,16 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
     });
 
   async function nameOf(host: Host): Promise<Host | undefined> {
-    const client = open(host);
+    let client: HostClient | undefined;
     try {
+      client = open(host);
       const known = await members(client);
       asked.answered(host);
+      visited.note(host, undefined);
       for (const { host: other } of known) asked.learn(other);
       const chosen = note(host, known);
       // A leader that was not there at the last look may be one that was tried in vain before.
-      if (chosen && hostName(chosen) !== lastNamed) visited.forgive(chosen);
+      if (requiresLeader && chosen && hostName(chosen) !== lastNamed) visited.forgive(chosen);
       lastNamed = chosen && hostName(chosen);
       return chosen;
     } catch (error) {
@@ -153,7 +160,7 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
       asked.failed(host, troubleWith(host, target, error), isRefused(error));
       return undefined;
     } finally {
-      client.close();
+      client?.close();
     }
   }
 
@@ -185,6 +192,6 @@ export function createDiscovery({ target, requiresLeader, closed }: Options): Di
     },
     hint,
     pauseMs: () => (target.cluster ? asked : visited).pauseMs(),
-    trouble: () => cluster?.trouble ?? ([...visited.troubles(), ...asked.troubles()].slice(0, 3).join(' ') || 'The event store does not answer.'),
+    trouble: () => cluster?.trouble ?? ([...new Set([...visited.troubles(), ...asked.troubles()])].slice(0, 3).join(' ') || 'The event store does not answer.'),
   };
 }

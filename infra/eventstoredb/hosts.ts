@@ -29,7 +29,9 @@ export interface Hosts {
   answered(host: Host, trouble?: string): void;
   failed(host: Host, trouble: string, refused: boolean): void;
   /** The host is being tried, and this is what is to be said of it meanwhile. */
-  note(host: Host, trouble: string): void;
+  note(host: Host, trouble: string | undefined): void;
+  /** One host can be used: what was wrong with the others is of no interest any more. */
+  clear(): void;
   /** The host may be tried at once, because something new is known of it. */
   forgive(host: Host): void;
   /** What is wrong with each host of which something is, the first one first. */
@@ -67,6 +69,7 @@ export function createHosts(seeds: readonly Host[]): Hosts {
         Object.assign(known, { failures: known.failures + 1, nextTryAt: performance.now() + pause * (1 + Math.random() / 4), trouble });
       }),
     note: (host, trouble) => update(host, (known) => Object.assign(known, { trouble })),
+    clear: () => hosts.forEach((known) => Object.assign(known, { trouble: undefined })),
     forgive: (host) => update(host, (known) => Object.assign(known, { failures: 0, nextTryAt: 0 })),
     troubles: () => [...new Set([...hosts.values()].flatMap(({ trouble }) => trouble ?? []))],
   };

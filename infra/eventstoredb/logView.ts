@@ -1,12 +1,12 @@
 import type { StoreLogger } from './logger.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
-import { collect } from './collect.ts';
+import { collect, type Collected } from './collect.ts';
 import type { Connection } from './connections.ts';
-import { endOfLog } from './endOfLog.ts';
+import { endOfLog, within } from './endOfLog.ts';
 import { positionInvalid } from './positions.ts';
 import { readFromRequest } from './readRequests.ts';
 import { isInvalidPosition, isUnexplained } from './serverErrors.ts';
-import { toStoredEvent } from './storedEvent.ts';
+import { canBeOurs, toStoredEvent } from './storedEvent.ts';
 
 /** What a subscription asks of the log itself, to check what it is told. */
 export interface LogView {
@@ -19,25 +19,37 @@ export interface LogView {
    * event of ours is there that the subscription has had the time to deliver and did not.
    */
   considered(position: Position | undefined): Promise<Position | undefined>;
+  /** True when no record lies beyond the position, whosever. */
+  isEnd(position: Position | undefined): Promise<boolean>;
   /** `position_invalid` where `error` means that no record begins at the position; else the error itself. */
   explain(position: Position, error: unknown): Promise<unknown>;
 }
 
 interface Looking {
   connection: Connection;
+  /** How long one look may take, in milliseconds. */
+  limitMs: number;
   requiresLeader: boolean;
   signal: AbortSignal;
   logger: StoreLogger | undefined;
 }
 
-export function createLogView({ connection: { client, heard }, requiresLeader, signal, logger }: Looking): LogView {
-  const asked = { requiresLeader, signal, heard };
+/** Two, because the first one may be the event at the position itself. */
+const PAGE = 2;
+
+export function createLogView({ connection: { client, heard }, limitMs, requiresLeader, signal, logger }: Looking): LogView {
   let end: Position | undefined;
   let warned = false;
   let missed: string | undefined;
 
+  const inTime = <Result>(call: (asked: { requiresLeader: boolean; signal: AbortSignal; heard: () => void }) => Promise<Result>): Promise<Result> =>
+    within(limitMs, signal, (limit) => call({ requiresLeader, signal: limit, heard }));
+
+  const readFrom = (position: Position | undefined, limit: number): Promise<Collected> =>
+    inTime((asked) => collect(client, readFromRequest(position, limit), asked));
+
   async function lookAtEnd(): Promise<Position | undefined> {
-    end = await endOfLog(client, asked);
+    end = await inTime((asked) => endOfLog(client, asked));
     return end;
   }
 
@@ -54,21 +66,28 @@ export function createLogView({ connection: { client, heard }, requiresLeader, s
       return false;
     },
 
+    isEnd: async (position) => ((await lookAtEnd()) ?? '') <= (position ?? ''),
+
     async considered(position) {
       const until = await lookAtEnd();
       if (until === undefined || until <= (position ?? '')) return position;
-      const { events } = await collect(client, readFromRequest(position, 2), asked);
-      const next = events.map(toStoredEvent).find((event) => event.position > (position ?? ''));
-      if (!next) return until;
-      if (missed === next.id) throw new Error(`the subscription does not deliver the event at ${next.position}`);
-      missed = next.id;
+      const page = (await readFrom(position, PAGE)).events;
+      const next = page.find((event) => canBeOurs(event) && toStoredEvent(event).position > (position ?? ''));
+      if (!next) {
+        // What others wrote into our streams is left out; more may lie behind a page that is full of it.
+        const last = page.at(-1);
+        return page.length < PAGE || !last ? until : toStoredEvent(last).position;
+      }
+      const { id, position: place } = toStoredEvent(next);
+      if (missed === id) throw new Error(`the subscription does not deliver the event at ${place}`);
+      missed = id;
       return position;
     },
 
     async explain(position, error) {
       if (isInvalidPosition(error)) return positionInvalid(position, 'no record begins there', error);
       if (!isUnexplained(error)) return error;
-      const reason: unknown = await collect(client, readFromRequest(position, 1), asked).then(
+      const reason: unknown = await readFrom(position, 1).then(
         () => error,
         (refusal: unknown) => refusal,
       );

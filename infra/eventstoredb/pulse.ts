@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HostClient } from './clientInternals.ts';
-import { endOfLog, within } from './endOfLog.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
+import type { AskIfServing } from './serving.ts';
 import { Silence } from './trouble.ts';
 
 /** How often a node in use is asked whether it is still the one to use. */
@@ -28,7 +28,7 @@ export interface Findings {
 
 interface Watched {
   client: HostClient;
-  requiresLeader: boolean;
+  askIfServing: AskIfServing;
   /** Aborted when the node is given up. */
   signal: AbortSignal;
 }
@@ -39,10 +39,12 @@ export interface Pulse {
   /** To be called with everything that comes from the node. */
   heard(): void;
   isSilent(): boolean;
+  /** How long the node may take to answer, by how long it took lately, in milliseconds. */
+  patienceMs(): number;
 }
 
-/** Asks a node for the end of the log, again and again: who can answer that can serve. */
-export function startPulse({ client, requiresLeader, signal }: Watched, findings: Findings): Pulse {
+/** Asks a node, again and again, whether it can serve. */
+export function startPulse({ client, askIfServing, signal }: Watched, findings: Findings): Pulse {
   let heardAt = performance.now();
   let patienceMs = SILENCE_MS;
   let pauseMs = PULSE_MS;
@@ -77,7 +79,7 @@ export function startPulse({ client, requiresLeader, signal }: Watched, findings
     // What came while this process was busy is read before the time counts as over.
     const suspicion = setTimeout(() => setImmediate(suspect, question), patienceMs);
     try {
-      await within(ANSWER_LIMIT_MS, signal, (limit) => endOfLog(client, { requiresLeader, signal: limit, heard }));
+      await askIfServing(client, { limitMs: ANSWER_LIMIT_MS, signal, heard });
       open.delete(question);
       answered(question, performance.now() - began);
     } catch (error) {
@@ -103,5 +105,5 @@ export function startPulse({ client, requiresLeader, signal }: Watched, findings
   }
 
   void watch();
-  return { ask: () => void (open.size === 0 && ask()), heard, isSilent: () => silent };
+  return { ask: () => void (open.size === 0 && ask()), heard, isSilent: () => silent, patienceMs: () => patienceMs };
 }

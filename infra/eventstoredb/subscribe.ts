@@ -42,7 +42,7 @@ export function createSubscribe({ connections, known, deadlineMs, logger }: Depe
       let pauseMs = backOff(failures);
       try {
         connection = await connections.current(over);
-        view = createLogView({ connection, requiresLeader, signal: AbortSignal.any([over, connection.lost]), logger });
+        view = createLogView({ connection, limitMs: deadlineMs, requiresLeader, signal: AbortSignal.any([over, connection.lost]), logger });
         if (position !== undefined) await view.requireWithin(position);
         feed = await openFeed(connection, { after: position, requiresLeader, confirmationMs: deadlineMs, signal: over });
         for await (const batch of batches(feed, { batchSize, position, known, view })) {

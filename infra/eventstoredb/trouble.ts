@@ -1,3 +1,4 @@
+import { isTurnlogError } from '../../shared/errors.ts';
 import { hostName, type Host, type Target } from './connectionString.ts';
 import { isAccessDenied, isRefused, isUnauthenticated, NotReady, saidBy } from './serverErrors.ts';
 
@@ -13,6 +14,7 @@ const rootCauseOf = (text: string): string => /Last error: (?:Error: )?(.*?)(?:\
 /** Why a host can't be used, in a sentence that an operator understands; never a secret. */
 export function troubleWith(host: Host, target: Target, error: unknown): string {
   const name = hostName(host);
+  if (isTurnlogError(error)) return error.message;
   const said = rootCauseOf(saidBy(error));
   if (error instanceof Silence) return `The event store at ${name} takes connections, but does not answer.`;
   if (isUnauthenticated(error)) return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL.`;
