@@ -39,10 +39,14 @@ export function openLiveQueue(source: Source, from: TfPosition, options: Options
 
   function push(at: TfPosition, record?: LogRecord): void {
     number += 1;
+    // What comes after an item that was lost must not come before the error that tells of it.
+    if (full) return;
     if (items.length >= PAGE) {
       const room = options.makesRoom?.(items.length) ?? 'by losing the oldest';
-      if (room === 'not') full = true;
-      if (full) return;
+      if (room === 'not') {
+        full = true;
+        return;
+      }
       if (room === 'by losing the oldest') items.shift();
     }
     items.push(record ? { number, at, record } : { number, at });
