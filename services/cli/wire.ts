@@ -106,13 +106,13 @@ function inDatabase({ store, logger, signal }: Opening, databaseUrl: string): St
 export async function openOperator(
   config: Config,
   logger: Logger,
-  signal = new AbortController().signal,
+  interrupted = new AbortController().signal,
 ): Promise<Operator> {
   const { DATABASE_URL, EVENTSTOREDB_URL } = config;
   const dataFolder = DATABASE_URL === undefined ? prepareDataFolder(config.DATA_DIR) : '';
   const place: Place = { dataFolder, eventStoreDbUrl: EVENTSTOREDB_URL };
   const store = await openEventStore(place, logger);
-  const parts: Opening = { store, logger, signal };
+  const parts: Opening = { store, logger, signal: interrupted };
   const storage =
     DATABASE_URL === undefined ? inFolder(parts, readModelsFolder(place)) : inDatabase(parts, DATABASE_URL);
   let readModels: Promise<ReadModels> | undefined;

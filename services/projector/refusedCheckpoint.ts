@@ -28,9 +28,9 @@ export interface RefusedCheckpoint {
 
 /** The same as half a sentence. */
 export function describeRefusal({ checkpoint, end, outgrown }: RefusedCheckpoint): string {
-  const lay = end === undefined ? '' : `, which ended at ${end}`;
-  if (outgrown) return `their checkpoint ${checkpoint} lay beyond the end of the log${lay}, and the log has grown past it since`;
-  return `their checkpoint ${checkpoint} is no place of the log${end === undefined ? '' : `, which ends at ${end}`}`;
+  const which = (verb: string): string => (end === undefined ? '' : `, which ${verb} at ${end}`);
+  if (!outgrown) return `their checkpoint ${checkpoint} is no place of the log${which('ends')}`;
+  return `their checkpoint ${checkpoint} was no place of the log${which('ended')} before it grew`;
 }
 
 /** The same where only the checkpoint is known that was given up; undefined where none was. */

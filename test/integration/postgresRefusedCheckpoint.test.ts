@@ -47,6 +47,16 @@ function suite(serverUrl: string): void {
     (await execute(database.url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1")).map(
       ({ nspname }) => nspname,
     );
+  /** Resolves once queries are answered. */
+  const answers = () =>
+    eventually(
+      () =>
+        replica.listAccounts().then(
+          () => true,
+          () => false,
+        ),
+      Boolean,
+    );
   /** A database that lacks every other agent and has such a checkpoint: what an older version left behind. */
   const breakIt = (checkpoint = BOGUS) =>
     execute(
@@ -63,14 +73,7 @@ function suite(serverUrl: string): void {
     replica = openPostgresReadModels({ databaseUrl: database.url });
     projector = start();
     expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
-    await eventually(
-      () =>
-        replica.listAccounts().then(
-          () => true,
-          () => false,
-        ),
-      Boolean,
-    );
+    await answers();
     await stop();
   });
   afterEach(async () => {
@@ -201,14 +204,7 @@ function suite(serverUrl: string): void {
         row,
         (found) => found?.['position'] === events.at(-1)?.position && found?.['refused'] === null,
       );
-      await eventually(
-        () =>
-          replica.listAccounts().then(
-            () => true,
-            () => false,
-          ),
-        Boolean,
-      );
+      await answers();
       expect(generation).toBeDefined();
       await stop();
       return contents();
