@@ -58,7 +58,7 @@ export function createRefusalJudge({ log, logger, signal }: Pick<Projection, 'lo
   const endOfLog = createEndOfLog(log, END_LIMIT_MS);
   /** In a row, without a failure of another kind between them. */
   let looks = 0;
-  /** The first refusal of the checkpoint. */
+  /** The first refusal of the checkpoint; a projection that begins anew, in another process say, knows none. */
   let doubted: RefusedCheckpoint | undefined;
 
   return {

@@ -7,6 +7,7 @@ import { openPostgresRebuildStore } from '../../infra/postgres/readModels/rebuil
 import { tableNames } from '../../infra/postgres/readModels/tables.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { rebuildReadModels } from '../../services/projector/rebuildReadModels.ts';
+import { beyondTheEnd } from '../../shared/eventlog/positions.ts';
 import type { EventLog, EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { eventually } from '../support/operator.ts';
 import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
@@ -94,7 +95,10 @@ function suite(serverUrl: string): void {
     await breakIt();
     // The listener is told by a new connection of what was changed past it.
     await cutConnections(database.url, 'listener');
-    expect(await replica.waitUntilPassed(last, 1_000)).toBe(false);
+    await eventually(
+      () => replica.waitUntilPassed(last, 100),
+      (passed) => !passed,
+    );
     projector = start();
     expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
     await healed();
@@ -171,6 +175,22 @@ function suite(serverUrl: string): void {
       'The log refuses the checkpoint of the read models; it is looked at again',
       expect.stringContaining('built anew from the log'),
     ]);
+  });
+
+  test('that the log has grown past since it was refused are built anew', async () => {
+    await breakIt(positionOf(AGENTS));
+    let subscriptions = 0;
+    projector = start({
+      head: log.head,
+      async *subscribe(options) {
+        subscriptions += 1;
+        if (subscriptions === 1) throw beyondTheEnd(positionOf(AGENTS), positionOf(AGENTS - 1));
+        yield* log.subscribe(options);
+      },
+    });
+    await healed();
+    expect(await listed()).toBe(AGENTS);
+    expect(projector.lines.filter(({ level }) => level === 'warn').at(-1)?.message).toContain('before it grew');
   });
 
   test('in a first copy that never was complete are built anew, and queries are refused until then', async () => {
