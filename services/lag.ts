@@ -31,7 +31,8 @@ function recordedAt(event: StoredEvent): number | undefined {
   }
 }
 
-export function createLag(clock: Clock): Lag {
+/** `elapsed` is a monotonic time in milliseconds: a wall clock that is set would add or take away hours. */
+export function createLag(clock: Clock, elapsed = (): number => Math.round(performance.now())): Lag {
   let position: Position | undefined;
   let batch: EventBatch | undefined;
   /** At least as old as the oldest event that is not dealt with. */
@@ -39,7 +40,7 @@ export function createLag(clock: Clock): Lag {
   let everUpToDate = false;
   /** An end that was not reached, and since when that is known. */
   let missing: { end: Position; since: number } | undefined;
-  const begun = clock.now();
+  const begun = elapsed();
 
   const isReached = (end: Position | undefined): boolean =>
     end === undefined || (position !== undefined && position >= end);
@@ -51,10 +52,10 @@ export function createLag(clock: Clock): Lag {
       missing = undefined;
       return 0;
     }
-    if (!everUpToDate) return clock.now() - begun;
-    if (isReached(missing?.end)) missing = { end, since: clock.now() };
-    const since = missing?.since ?? clock.now();
-    return clock.now() - since >= REACHED_WITHIN_MS ? clock.now() - since : 0;
+    if (!everUpToDate) return elapsed() - begun;
+    if (missing === undefined || isReached(missing.end)) missing = { end, since: elapsed() };
+    const ms = elapsed() - missing.since;
+    return ms >= REACHED_WITHIN_MS ? ms : 0;
   }
 
   return {
@@ -77,7 +78,9 @@ export function createLag(clock: Clock): Lag {
         const ms = outOfReach(end);
         return { events: ms === 0 ? 0 : null, ms };
       }
-      const ms = Math.max(0, clock.now() - (recordedAt(oldest) ?? begun));
+      const recorded = recordedAt(oldest);
+      // Recorded by the clock of whoever wrote it, which may be ahead of this one.
+      const ms = recorded === undefined ? elapsed() - begun : Math.max(0, clock.now() - recorded);
       return { events: batch?.caughtUp ? batch.events.length : null, ms };
     },
   };

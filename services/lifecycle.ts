@@ -8,7 +8,6 @@ import { isTurnlogError } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { EventStore, Position } from '../shared/ports/eventStore.ts';
 import type { ProgressFeed } from '../shared/projections/progress.ts';
-import { createEndOfLog } from './endOfLog.ts';
 
 const STORE_PAUSE_MS = 1_000;
 
@@ -94,15 +93,20 @@ const unlessDone = <Result>(work: Promise<Result>): Promise<Result | undefined> 
 
 /**
  * Where no key was ever issued: opens the account `default` and issues it a key with every scope, the operator's own or a
- * new one. Resolves with the key, undefined where there was one already.
+ * new one. Resolves with the key, undefined where there was one already; every later query finds it then.
+ * Errors: `store_unavailable`, the signal's reason.
  */
-export async function bootstrap(context: CommandContext, operatorsKey: string | undefined): Promise<string | undefined> {
+export async function bootstrap(
+  context: CommandContext,
+  operatorsKey: string | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   if (await context.readModels.hasApiKeys()) return undefined;
   const actor = { account_id: FIRST_ACCOUNT, key_id: 'operator', request_id: 'bootstrap' };
   await unlessDone(openAccount(context, actor, 'default'));
   const issued = await unlessDone(issueKey(context, actor, { name: 'bootstrap', scopes: SCOPES, expiresAt: null, apiKey: operatorsKey }));
   // What another replica has written lies before the end.
-  const written = issued?.position ?? (await createEndOfLog(context.store).latest());
-  if (written !== undefined) await untilVisible(context, written);
+  if (issued?.position !== undefined) await untilVisible(context, issued.position);
+  else await untilShown(context, signal);
   return issued?.api_key;
 }

@@ -54,7 +54,8 @@ export async function startService(config: Config, logger: Logger, { services, s
     };
     try {
       await turnlog.prepare(signal);
-      const firstKey = api && (await onceStoreAnswers(() => bootstrap(api, config.BOOTSTRAP_API_KEY), logger, signal));
+      const firstKey =
+        api && (await onceStoreAnswers(() => bootstrap(api, config.BOOTSTRAP_API_KEY, signal), logger, signal));
       availability = 'up';
       logger.info({ url: server.url, services, data_folder: dataFolder }, 'the service is up');
       return { url: server.url, services, dataFolder, firstKey, models: api?.models.list().map(({ id }) => id) ?? [], stop };

@@ -24,9 +24,15 @@ function openTerminal(): Omit<CliContext, 'operator'> {
 
 const withOperator: WithOperator = async (command) => {
   const config = parseConfig(process.env);
-  const operator = await openOperator(config, createLogger(config.LOG_LEVEL));
+  const terminal = openTerminal();
+  const operator = await openOperator(config, createLogger(config.LOG_LEVEL), terminal.signal);
   try {
-    await command({ operator, ...openTerminal() });
+    terminal.signal.throwIfAborted();
+    await command({ operator, ...terminal });
+  } catch (error) {
+    if (error !== terminal.signal.reason) throw error;
+    process.stderr.write('Interrupted.\n');
+    process.exitCode = 130;
   } finally {
     await operator.close();
   }

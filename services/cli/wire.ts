@@ -26,7 +26,10 @@ export const openNamedStore = (name: string, logger: Logger): Promise<EventStore
 
 /** What operator commands work with; all of it may be used beside a running server. */
 export interface Operator extends AccountCommandContext {
-  /** The read models, brought up to date by this process: no server need be running. */
+  /**
+   * The read models, brought up to date by this process: no server need be running.
+   * Errors: the signal's reason.
+   */
   readModels: () => Promise<ReadModels>;
   /** Resolves false when the signal aborted first; the next call goes on from there. */
   rebuild: (signal: AbortSignal, onProgress: (progress: RebuildProgress) => void) => Promise<boolean>;
@@ -37,15 +40,22 @@ export interface Operator extends AccountCommandContext {
 
 type Storage = Pick<Operator, 'readModels'> & { openRebuildStore: () => Promise<RebuildStore> };
 
+interface Opening {
+  store: EventStore;
+  logger: Logger;
+  /** Ends every wait of the operator's. */
+  signal: AbortSignal;
+}
+
 /** Read models in the data folder. */
-function inFolder(store: EventStore, folder: string, logger: Logger): Storage {
+function inFolder({ store, logger, signal }: Opening, folder: string): Storage {
   async function openUpToDate(): Promise<ReadModels> {
     const progress = createProgressSource();
     const caughtUp = new AbortController();
     await followGenerations({
       log: store,
       logger,
-      signal: caughtUp.signal,
+      signal: AbortSignal.any([caughtUp.signal, signal]),
       generations: {
         open: (atLeast) => openSqliteProjectionStore({ folder, atLeast }),
         current: () => currentGeneration(folder),
@@ -58,6 +68,7 @@ function inFolder(store: EventStore, folder: string, logger: Logger): Storage {
       },
       onHealing: () => undefined,
     });
+    signal.throwIfAborted();
     return openSqliteReadModels({ folder, progress });
   }
 
@@ -65,7 +76,7 @@ function inFolder(store: EventStore, folder: string, logger: Logger): Storage {
 }
 
 /** Read models in PostgreSQL: this process stands by for the projector until they are up to date. */
-function inDatabase(store: EventStore, databaseUrl: string, logger: Logger): Storage {
+function inDatabase({ store, logger, signal }: Opening, databaseUrl: string): Storage {
   async function openUpToDate(): Promise<ReadModels> {
     const readModels = await openReadModels(databaseUrl);
     const projector = startProjector({
@@ -74,20 +85,36 @@ function inDatabase(store: EventStore, databaseUrl: string, logger: Logger): Sto
       clock: systemClock,
       logger,
     });
-    await untilShown({ store, readModels, logger }, new AbortController().signal);
-    await projector.close();
-    return readModels;
+    try {
+      await untilShown({ store, readModels, logger }, signal);
+      return readModels;
+    } catch (error) {
+      await readModels.close();
+      throw error;
+    } finally {
+      await projector.close();
+    }
   }
 
   return { readModels: openUpToDate, openRebuildStore: () => openRebuildStore(databaseUrl) };
 }
 
-/** Opens the configured store for operator commands. Errors: `store_unavailable`, `invalid_request`. */
-export async function openOperator(config: Config, logger: Logger): Promise<Operator> {
+/**
+ * Opens the configured store for operator commands; the signal ends their waits.
+ * Errors: `store_unavailable`, `invalid_request`.
+ */
+export async function openOperator(
+  config: Config,
+  logger: Logger,
+  interrupted = new AbortController().signal,
+): Promise<Operator> {
   const { DATABASE_URL, EVENTSTOREDB_URL } = config;
-  const place: Place = { dataFolder: DATABASE_URL === undefined ? prepareDataFolder(config.DATA_DIR) : '', eventStoreDbUrl: EVENTSTOREDB_URL };
+  const dataFolder = DATABASE_URL === undefined ? prepareDataFolder(config.DATA_DIR) : '';
+  const place: Place = { dataFolder, eventStoreDbUrl: EVENTSTOREDB_URL };
   const store = await openEventStore(place, logger);
-  const storage = DATABASE_URL === undefined ? inFolder(store, readModelsFolder(place), logger) : inDatabase(store, DATABASE_URL, logger);
+  const parts: Opening = { store, logger, signal: interrupted };
+  const storage =
+    DATABASE_URL === undefined ? inFolder(parts, readModelsFolder(place)) : inDatabase(parts, DATABASE_URL);
   let readModels: Promise<ReadModels> | undefined;
   return {
     store,
@@ -97,7 +124,8 @@ export async function openOperator(config: Config, logger: Logger): Promise<Oper
     rebuild: async (signal, onProgress) => rebuildReadModels({ log: store, store: await storage.openRebuildStore(), signal, onProgress, logger }),
     replayPublisher: (topic) => openReplayPublisher(config, logger, topic),
     close: async () => {
-      await (await readModels)?.close();
+      // Whoever asked for them knows why they could not be opened.
+      await (await readModels?.catch(() => undefined))?.close();
       await store.close();
     },
   };

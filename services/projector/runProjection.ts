@@ -35,35 +35,37 @@ export interface Projection {
   logger: ProjectorLogger;
 }
 
-/** The batches after the checkpoint. Errors: a CheckpointRefusal when the log does not know it. */
+/** The batches after the checkpoint. Errors: a CheckpointRefusal when the log does not know it, or no longer does. */
 async function* resume({ log, signal }: Projection, checkpoint: Position | undefined): AsyncGenerator<EventBatch> {
-  let begun = false;
+  let reached = checkpoint;
   try {
     requirePosition(checkpoint);
     for await (const batch of log.subscribe({ after: checkpoint, batchSize: BATCH_SIZE, signal })) {
-      begun = true;
       yield batch;
+      reached = batch.position ?? reached;
     }
   } catch (error) {
-    throw begun ? error : asRefusal(error, checkpoint);
+    throw asRefusal(error, reached);
   }
 }
 
 interface Course {
   /** Events applied since the projection started. */
   events: number;
-  /** Called when the log has accepted the checkpoint. */
-  accepted: () => void;
+  /** Called when the log has accepted the checkpoint. Returns why it is not to be gone on from all the same. */
+  accepted: (checkpoint: Position | undefined) => RefusedCheckpoint | undefined;
 }
 
-/** One subscription, from the checkpoint on, until it fails or the signal aborts. */
-async function follow(projection: Projection, course: Course): Promise<void> {
+/** One subscription, from the checkpoint on, until it fails, the checkpoint is given up, or the signal aborts. */
+async function follow(projection: Projection, course: Course): Promise<RefusedCheckpoint | undefined> {
   const { log, store, signal, onProgress, onReading } = projection;
-  let position = await store.checkpoint();
+  const checkpoint = await store.checkpoint();
+  let position = checkpoint;
   const endOfLog = createEndOfLog(log);
   let end: Position | undefined;
   for await (const batch of resume(projection, position)) {
-    course.accepted();
+    const refused = course.accepted(checkpoint);
+    if (refused) return refused;
     onReading?.(batch);
     const moved = batch.position !== undefined && batch.position !== position;
     const parked = moved && batch.position !== undefined ? await store.apply(batch.events, batch.position) : [];
@@ -73,16 +75,17 @@ async function follow(projection: Projection, course: Course): Promise<void> {
     // Where the store has not said where its log ends, nothing is known of how much is left.
     const percent = batch.caughtUp ? 100 : end === undefined ? 0 : percentOf(position, end);
     onProgress({ position, caughtUp: batch.caughtUp, percent, events: course.events, parked });
-    if (signal.aborted) return;
+    if (signal.aborted) return undefined;
   }
   if (!signal.aborted) throw new Error('the subscription ended');
+  return undefined;
 }
 
 /**
  * Applies every event of the log to the store, first what is there, then live, until the signal aborts. A failure
  * is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the last checkpoint. It
- * ends by itself in one case only, and resolves with the reason then: the checkpoint is no place of the log, and
- * what follows from it can't be known.
+ * ends by itself in one case only, and resolves with the reason then: the checkpoint is no place of the log, or was
+ * none when it was looked at first, and what follows from it can't be known.
  */
 export async function runProjection(projection: Projection): Promise<RefusedCheckpoint | undefined> {
   const { signal, logger } = projection;
@@ -92,7 +95,8 @@ export async function runProjection(projection: Projection): Promise<RefusedChec
   while (!signal.aborted) {
     const before = course.events;
     try {
-      await follow(projection, course);
+      const refused = await follow(projection, course);
+      if (refused && !signal.aborted) return refused;
     } catch (error) {
       if (signal.aborted) return undefined;
       if (error instanceof CheckpointRefusal) {
@@ -100,6 +104,7 @@ export async function runProjection(projection: Projection): Promise<RefusedChec
         if (refused && !signal.aborted) return refused;
         continue;
       }
+      refusals.interrupted();
       if (course.events > before) pause = FIRST_PAUSE_MS;
       logger.warn({ err: error, retry_in_ms: pause }, 'The projection failed and goes on from its checkpoint');
       await sleep(pause, undefined, { signal }).catch(() => undefined);

@@ -56,3 +56,28 @@ export async function* subscribeAfter(resumed: Resumed): AsyncGenerator<EventBat
     throw new TurnlogError('position_invalid', `${origin} ${error.message}`, { cause: error });
   }
 }
+
+const STAYS = 'This relay publishes nothing until it is restarted, also when the log has grown past that position.';
+
+/**
+ * The same for a relay, which stays with a refusal: what others write after it up to the position would be left out
+ * if the relay went on once the log has grown past it. A log that only lagged can't be told from that.
+ */
+export function createSubscribeAfter(): typeof subscribeAfter {
+  let refused: { after: Position | undefined; error: TurnlogError } | undefined;
+
+  return async function* subscribeOrStay(resumed) {
+    if (refused && refused.after === resumed.after) throw refused.error;
+    let { after } = resumed;
+    try {
+      for await (const batch of subscribeAfter(resumed)) {
+        yield batch;
+        after = batch.position ?? after;
+      }
+    } catch (error) {
+      if (!isTurnlogError(error, 'position_invalid')) throw error;
+      refused = { after, error: new TurnlogError(error.code, `${error.message} ${STAYS}`, { cause: error }) };
+      throw refused.error;
+    }
+  };
+}

@@ -6,7 +6,7 @@ import type { RelayHealth } from '../../shared/queries/health.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
 import type { EndOfLog } from '../endOfLog.ts';
 import type { Lag } from '../lag.ts';
-import { logIdOf, resumeAfter, subscribeAfter } from './logIdentity.ts';
+import { createSubscribeAfter, logIdOf, resumeAfter } from './logIdentity.ts';
 import { orIdle } from './orIdle.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
 
@@ -58,9 +58,14 @@ function lagLines({ lag, endOfLog, logger }: Relay): (batch: EventBatch) => Prom
   };
 }
 
+interface Following extends Relay {
+  /** Of this relay, for as long as it runs. */
+  subscribeAfter: ReturnType<typeof createSubscribeAfter>;
+}
+
 /** Publishes what the subscription brings, until it fails, is fenced, or the signal aborts. */
-async function follow(relay: Relay, publication: Publication): Promise<void> {
-  const { log, lag, signal, takeOverMs } = relay;
+async function follow(relay: Following, publication: Publication): Promise<void> {
+  const { log, lag, signal, subscribeAfter, takeOverMs } = relay;
   let logId = await logIdOf(log);
   let position = resumeAfter(publication.checkpoint, logId, relay.startAfter);
   const logLag = lagLines(relay);
@@ -109,7 +114,7 @@ async function standBy({ publisher, takeOverMs, signal }: Relay): Promise<void> 
   }
 }
 
-async function publishUntilFenced(relay: Relay): Promise<void> {
+async function publishUntilFenced(relay: Following): Promise<void> {
   const publication = await relay.publisher.takeOver();
   try {
     await follow(relay, publication);
@@ -118,29 +123,44 @@ async function publishUntilFenced(relay: Relay): Promise<void> {
   }
 }
 
+/** A pause that doubles from each time to the next. */
+function createPause(signal: AbortSignal, { firstMs, longestMs }: { firstMs: number; longestMs: number }) {
+  let next = firstMs;
+  return {
+    next: () => next,
+    reset: () => void (next = firstMs),
+    async wait(): Promise<void> {
+      await sleep(next, undefined, { signal }).catch(() => undefined);
+      next = Math.min(next * 2, longestMs);
+    },
+  };
+}
+
 /** How failures are logged and how long they are followed by a pause. */
 function createRetries({ signal, logger, lag }: Relay) {
-  let pause = FIRST_PAUSE_MS;
+  // One each: an ordinary failure after a refusal is tried again as soon as any other.
+  const ordinary = createPause(signal, { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS });
+  const ofHelpless = createPause(signal, { firstMs: FIRST_HELPLESS_PAUSE_MS, longestMs: LONGEST_HELPLESS_PAUSE_MS });
   let told: string | undefined;
 
   return {
     /** It got on in the meantime. */
     moved(): void {
-      pause = FIRST_PAUSE_MS;
+      ordinary.reset();
+      ofHelpless.reset();
       told = undefined;
     },
     /** Says it, unless it is what only an operator can change and was said before. */
     async pauseAfter(failure: unknown, helpless: string | undefined): Promise<void> {
-      if (helpless !== undefined) pause = Math.max(pause, FIRST_HELPLESS_PAUSE_MS);
+      const pause = helpless === undefined ? ordinary : ofHelpless;
       const line =
         helpless === undefined
           ? 'The relay failed and goes on from its checkpoint'
           : 'The relay publishes nothing until this is changed';
-      const fields = { err: failure, retry_in_ms: pause, position: lag.position() };
+      const fields = { err: failure, retry_in_ms: pause.next(), position: lag.position() };
       if (helpless === undefined || helpless !== told) logger.warn(fields, line);
       told = helpless;
-      await sleep(pause, undefined, { signal }).catch(() => undefined);
-      pause = Math.min(pause * 2, helpless === undefined ? LONGEST_PAUSE_MS : LONGEST_HELPLESS_PAUSE_MS);
+      await pause.wait();
     },
   };
 }
@@ -157,6 +177,7 @@ const helplessness = (error: unknown): string | undefined =>
  */
 export async function runRelay(relay: Relay): Promise<void> {
   const { signal, logger, lag, onState } = relay;
+  const following: Following = { ...relay, subscribeAfter: createSubscribeAfter() };
   const retries = createRetries(relay);
   let standingBy = false;
   while (!signal.aborted) {
@@ -164,7 +185,7 @@ export async function runRelay(relay: Relay): Promise<void> {
     try {
       if (standingBy) await standBy(relay);
       standingBy = false;
-      await publishUntilFenced(relay);
+      await publishUntilFenced(following);
     } catch (error) {
       if (signal.aborted) return;
       if (isTurnlogError(error, 'publisher_fenced')) {

@@ -7,6 +7,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { retireGenerationsBefore } from '../../infra/sqlite/readModels/generations.ts';
+import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
 import { rebuildReadModels, type RebuildProgress } from '../../services/projector/rebuildReadModels.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
@@ -119,6 +121,31 @@ test('a second rebuild at the same time is refused', async () => {
   await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({ code: 'data_folder_in_use' });
   await first.close();
   await (await openSqliteRebuildStore({ folder })).close();
+});
+
+test('a rebuild at work keeps its file while a server builds anew beside it, and is published after that copy', async () => {
+  const building = await openSqliteRebuildStore({ folder });
+  await (await openSqliteProjectionStore({ folder, atLeast: 2 })).close();
+  retireGenerationsBefore(folder, 2);
+  await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({ code: 'data_folder_in_use' });
+  await building.publish(async () => undefined);
+  expect(files()).toEqual(['v2.2.db', 'v2.3.db']);
+});
+
+test('a rebuild whose file was deleted says so in a sentence', async () => {
+  const building = await openSqliteRebuildStore({ folder });
+  await rm(join(folder, 'read-models', 'v2.1.building.db'));
+  await expect(building.publish(async () => undefined)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('rebuild it again'),
+  });
+});
+
+test('an abandoned rebuild is deleted with what a newer copy replaces', async () => {
+  await (await openSqliteRebuildStore({ folder })).close();
+  await (await openSqliteProjectionStore({ folder, atLeast: 2 })).close();
+  retireGenerationsBefore(folder, 2);
+  expect(files()).toEqual(['v2.2.db']);
 });
 
 test('a rebuild parks what cannot be applied and says how many', async () => {

@@ -101,17 +101,37 @@ test('queries say how far a first build is until it is complete', async () => {
   await store.close();
 });
 
-test('read models never go over to a copy that is behind what they have shown', async () => {
-  const [older, newer] = [await openSqliteProjectionStore({ folder }), await openSqliteProjectionStore({ folder, atLeast: 2 })];
+test('read models do not go over to a copy that is still being built and behind what they have shown', async () => {
+  const older = await openSqliteProjectionStore({ folder });
+  const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });
   const progress = createProgressSource();
   const readModels = openSqliteReadModels({ folder, progress });
   await older.apply([created('agent_1')], positionOf(5));
   progress.publish({ position: positionOf(5), caughtUp: true, percent: 100, generation: 1 });
-  progress.publish({ position: positionOf(4), caughtUp: true, percent: 100, generation: 2 });
+  progress.publish({ position: positionOf(4), caughtUp: false, percent: 80, generation: 2 });
   expect(await readModels.findAgent('agent_1')).toBeDefined();
   await newer.apply([created('agent_1'), created('agent_2')], positionOf(6));
   progress.publish({ position: positionOf(6), caughtUp: true, percent: 100, generation: 2 });
   expect(await readModels.findAgent('agent_2')).toBeDefined();
+  await readModels.close();
+  await Promise.all([older.close(), newer.close()]);
+});
+
+test('read models go over to a copy that has caught up, though the log has become shorter and nobody says why', async () => {
+  const older = await openSqliteProjectionStore({ folder });
+  const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });
+  const progress = createProgressSource();
+  const readModels = openSqliteReadModels({ folder, progress });
+  await older.apply([created('agent_phantom')], positionOf(5));
+  progress.publish({ position: positionOf(5), caughtUp: true, percent: 100, generation: 1 });
+  await newer.apply([created('agent_1')], positionOf(2));
+  progress.publish({ position: positionOf(2), caughtUp: true, percent: 100, generation: 2 });
+  expect(await readModels.findAgent('agent_phantom')).toBeUndefined();
+  expect(await readModels.findAgent('agent_1')).toBeDefined();
+  expect(await readModels.waitUntilPassed(positionOf(3), 50)).toBe(false);
+  const waiting = readModels.waitUntilPassed(positionOf(3), 5_000);
+  progress.publish({ position: positionOf(3), caughtUp: true, percent: 100, generation: 2 });
+  expect(await waiting).toBe(true);
   await readModels.close();
   await Promise.all([older.close(), newer.close()]);
 });

@@ -9,7 +9,7 @@ import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/project
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
 import { followGenerations } from '../../services/projector/followGenerations.ts';
 import { rebuildReadModels } from '../../services/projector/rebuildReadModels.ts';
-import { beyondTheEnd } from '../../shared/eventlog/positions.ts';
+import { storeUnavailable } from '../../shared/errors.ts';
 import type { EventLog, StoredEvent } from '../../shared/ports/eventStore.ts';
 import { eventually } from '../support/operator.ts';
 import { appendAgents, recordingLogger, startProjector } from '../support/projector.ts';
@@ -159,23 +159,44 @@ describe('a projection in a data folder', () => {
     expect(contentsOf(folder)['agents']).toHaveLength(3);
   });
 
-  test('does not build anew where the end of the log was lower for a moment only', async () => {
-    const events = agents(5);
-    await project(events.slice(0, 4), folder);
+  test('builds anew where the log has grown past the checkpoint while that was looked at', async () => {
+    const events = agents(7);
+    // The log ended at 2, and its checkpoint was 4: nothing of what is there at 3 and 4 now was ever projected.
+    await project(events.slice(0, 2), folder);
+    storeCheckpoint(folder, positionOf(4));
     let looks = 0;
-    const log = fixedLog(events);
-    const lower: Pick<EventLog, 'head' | 'subscribe'> = {
-      ...log,
+    const { reasons, lines } = await catchUp({
+      ...fixedLog(events),
+      subscribe: (options) => fixedLog((looks += 1) === 1 ? events.slice(0, 2) : events).subscribe(options),
+    });
+    expect(reasons).toEqual([expect.stringMatching(`${positionOf(4)} was no place of the log, .* before it grew`)]);
+    expect(lines.at(-1)?.message).toContain('healed');
+    expect(contentsOf(folder)).toMatchObject({ checkpoint: [{ position: positionOf(7) }], agents: { length: 7 } });
+  });
+
+  test('begins its looks anew after any other failure, and is certain after three in a row', async () => {
+    const events = agents(3);
+    await project(events.slice(0, 1), folder);
+    storeCheckpoint(folder, positionOf(9));
+    let calls = 0;
+    let restored = 0;
+    const { lines } = await catchUp({
+      ...fixedLog(events),
       async *subscribe(options) {
-        looks += 1;
-        if (looks < 3) throw beyondTheEnd(options.after!, positionOf(2));
-        yield* log.subscribe(options);
+        calls += 1;
+        if (calls === 3) throw storeUnavailable('away');
+        if (calls === 4) restored = performance.now();
+        yield* fixedLog(events).subscribe(options);
       },
-    };
-    const { reasons, lines } = await catchUp(lower);
-    expect([looks, reasons, lines.length]).toEqual([3, [], 1]);
-    expect(await filesOf(folder)).toEqual(['v2.1.db']);
-    expect(contentsOf(folder)).toMatchObject({ checkpoint: [{ position: positionOf(5) }], agents: { length: 5 } });
+    });
+    expect(performance.now() - restored).toBeGreaterThan(4_900);
+    expect(lines.map(({ message }) => message)).toEqual([
+      expect.stringContaining('it is looked at again'),
+      expect.stringContaining('The projection failed'),
+      expect.stringContaining('it is looked at again'),
+      expect.stringContaining('built anew'),
+      expect.stringContaining('healed'),
+    ]);
   });
 
   test('shows through the read models nothing of the broken copy at the start, and why while it lasts', async () => {

@@ -169,6 +169,47 @@ describe('a relay that is to begin where the log never was', () => {
     },
   );
 
+  test('stays refused when the log has grown past the checkpoint, and says that it takes a restart', async () => {
+    const { state, publisher } = memoryPublisher();
+    const checkpoint = { position: positionOf(3), log_id: EVENTS[0]!.id };
+    state.checkpoint = checkpoint;
+    let subscriptions = 0;
+    const grown: typeof log = {
+      head: log.head,
+      // Two for each attempt: the first one asks which log it is.
+      subscribe: (options) => refusingLog((subscriptions += 1) <= 2 ? EVENTS.slice(0, 2) : EVENTS).subscribe(options),
+    };
+    const relay = relayTo(publisher, grown);
+    await until(() => state.takeOvers === 2);
+    await sleep(300);
+    const { reason, ...health } = await relay.health();
+    expect(health).toMatchObject({ state: 'retrying' });
+    expect(reason).toContain('until it is restarted');
+    expect(state).toMatchObject({ published: [], checkpoint });
+    await relay.close();
+    const restarted = relayTo(publisher, log);
+    await until(() => state.published.length > 0);
+    expect(state.published).toEqual([EVENTS[3]!.id]);
+    await restarted.close();
+  }, 20_000);
+
+  test('pauses shortly after an ordinary failure that follows a refusal', async () => {
+    const { state, publisher } = memoryPublisher();
+    state.checkpoint = { position: positionOf(99), log_id: EVENTS[0]!.id };
+    const failing: Publisher = {
+      ...publisher,
+      takeOver: () => (state.takeOvers === 1 ? Promise.reject(failed('publisher_unavailable')) : publisher.takeOver()),
+    };
+    const relay = relayTo(failing, log);
+    await until(() => relay.lines.length >= 3);
+    expect(relay.lines.slice(0, 3)).toMatchObject([
+      { fields: { retry_in_ms: 5_000, err: { code: 'position_invalid' } } },
+      { fields: { retry_in_ms: 100, err: { code: 'publisher_unavailable' } } },
+      { fields: { retry_in_ms: 200, err: { code: 'publisher_unavailable' } } },
+    ]);
+    await relay.close();
+  }, 20_000);
+
   test.each([
     ['a checkpoint', { position: BOGUS, log_id: EVENTS[0]!.id }, undefined],
     ['--from', undefined, positionOf(99)],
@@ -243,7 +284,7 @@ describe('the lag', () => {
 
   test('is nothing while a new end of the log may be on its way, and the time since it was seen after that', () => {
     const now = { value: 1_000 };
-    const lag = createLag({ now: () => now.value });
+    const lag = createLag({ now: () => 5 }, () => now.value);
     lag.resumed(positionOf(1));
     expect(lag.behind(positionOf(1))).toEqual({ events: 0, ms: 0 });
     now.value = 60_000;
@@ -257,9 +298,26 @@ describe('the lag', () => {
 
   test('is the time since the beginning while nothing was read yet of what there is', () => {
     const now = { value: 1_000 };
-    const lag = createLag({ now: () => now.value });
+    const lag = createLag({ now: () => 5 }, () => now.value);
     now.value = 6_000;
     expect(lag.behind(positionOf(2))).toEqual({ events: null, ms: 5_000 });
+  });
+
+  test('is no time that the clock was set by, forwards or backwards', () => {
+    const now = { value: Date.parse(at(100)) };
+    const lag = createLag({ now: () => now.value });
+    now.value -= 3_600_000;
+    const { ms } = lag.behind(positionOf(2));
+    expect(ms).toBeGreaterThanOrEqual(0);
+    expect(ms).toBeLessThan(1_000);
+    lag.reading(batch([], true));
+    lag.done();
+    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    now.value += 7_200_000;
+    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    now.value -= 86_400_000;
+    lag.reading(batch(EVENTS, true));
+    expect(lag.behind(positionOf(4)).ms).toBe(0);
   });
 
   test('is nothing in an empty log', () => {

@@ -4,6 +4,8 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { isBusy } from '../eventStoreErrors.ts';
 import { SCHEMA_VERSION } from './schema.ts';
 
 interface Generation {
@@ -39,11 +41,9 @@ const highest = (folder: string, building: boolean): number | undefined =>
 /** The highest finished generation of this schema version; undefined when there is none. */
 export const currentGeneration = (folder: string): number | undefined => highest(folder, false);
 
-/** The generation that a rebuild is to build: the one that an interrupted rebuild began, else the next. */
-export function buildingGeneration(folder: string): number {
-  const next = (currentGeneration(folder) ?? 0) + 1;
-  return Math.max(highest(folder, true) ?? 0, next);
-}
+/** The generation that a rebuild is to build: the one that a rebuild at work or an interrupted one began, else the next. */
+export const buildingGeneration = (folder: string): number =>
+  highest(folder, true) ?? (currentGeneration(folder) ?? 0) + 1;
 
 export const generationFile = (folder: string, generation: number): string => join(readModelsFolder(folder), `v${SCHEMA_VERSION}.${generation}.db`);
 export const buildingFile = (folder: string, generation: number): string => join(readModelsFolder(folder), `v${SCHEMA_VERSION}.${generation}.building.db`);
@@ -52,10 +52,28 @@ export function removeDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
 }
 
-/** Deletes what `generation` replaces: its predecessors, abandoned rebuilds and the files of older schema versions. */
-export function retireGenerationsBefore(folder: string, generation: number): void {
-  for (const entry of list(folder)) {
-    const replaced = entry.version < SCHEMA_VERSION || (entry.version === SCHEMA_VERSION && (entry.building ? entry.generation <= generation : entry.generation < generation));
-    if (replaced) removeDatabase(join(readModelsFolder(folder), entry.name));
+/** True while a rebuild is at work on the file: it holds the lock from the beginning to the end. */
+function isBeingBuilt(file: string): boolean {
+  const database = new DatabaseSync(file, { timeout: 0 });
+  try {
+    database.exec('BEGIN IMMEDIATE; ROLLBACK');
+    return false;
+  } catch (error) {
+    return isBusy(error);
+  } finally {
+    database.close();
   }
+}
+
+/**
+ * Deletes what `generation` replaces: its predecessors, abandoned rebuilds and the files of older schema versions.
+ * A rebuild that is at work keeps its file and publishes the generation after the current one.
+ */
+export function retireGenerationsBefore(folder: string, generation: number): void {
+  const isReplaced = (entry: Generation): boolean => {
+    if (entry.version !== SCHEMA_VERSION) return entry.version < SCHEMA_VERSION;
+    if (!entry.building) return entry.generation < generation;
+    return entry.generation <= generation && !isBeingBuilt(join(readModelsFolder(folder), entry.name));
+  };
+  for (const entry of list(folder).filter(isReplaced)) removeDatabase(join(readModelsFolder(folder), entry.name));
 }

@@ -38,18 +38,22 @@ export function createReader(folder: string, progress: ProgressFeed) {
   let complete = false;
 
   /**
-   * Goes over to the copy that the progress speaks of, unless that would show less than has been shown. What a
-   * copy that can't be trusted has shown does not count, but it still answers until the one that takes its place
-   * has caught up.
+   * Goes over to the copy that the progress speaks of, unless that would show less than has been shown. A copy
+   * that has caught up shows the log as it is: the one before is left for it whoever made it and why, because
+   * nobody brings that one up to date any more. What a copy that can't be trusted has shown does not count, but
+   * it still answers until the one that takes its place has caught up.
    */
   function follow({ generation, position, caughtUp, heals }: ProjectionProgress): boolean {
     if (connection?.generation === generation) return true;
     if (heals) waiters.reset();
     const passed = waiters.passed();
-    if (passed === undefined ? complete && !caughtUp : (position ?? '') < passed) return false;
+    const showsLess = passed === undefined ? complete : (position ?? '') < passed;
+    if (showsLess && !caughtUp) return false;
     const next = connect(folder, generation);
     connection?.database.close();
     connection = next;
+    // Nothing that the copy before has passed is known to be in this one.
+    waiters.reset();
     return true;
   }
 

@@ -1,9 +1,19 @@
 import { renameSync } from 'node:fs';
-import { TurnlogError } from '../../../shared/errors.ts';
+import { storeUnavailable, TurnlogError } from '../../../shared/errors.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { isBusy } from '../eventStoreErrors.ts';
 import { buildingFile, buildingGeneration, currentGeneration, generationFile } from './generations.ts';
 import { projectionStoreAt } from './projectionStore.ts';
+
+/** Errors: `store_unavailable` when somebody has deleted the file in the meantime. */
+function publishFile(folder: string, file: string): void {
+  try {
+    renameSync(file, generationFile(folder, (currentGeneration(folder) ?? 0) + 1));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw storeUnavailable('The copy of the read models was deleted while it was built; rebuild it again.', error);
+  }
+}
 
 /**
  * Opens the next generation of the read models for a rebuild: a new one, or the one that an interrupted rebuild left.
@@ -18,7 +28,7 @@ export async function openSqliteRebuildStore({ folder }: { folder: string }): Pr
       async publish() {
         // The last connection's close writes the -wal into the file, so the file alone is all there is to rename.
         await store.close();
-        renameSync(file, generationFile(folder, (currentGeneration(folder) ?? 0) + 1));
+        publishFile(folder, file);
       },
     };
   } catch (error) {
