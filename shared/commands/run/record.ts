@@ -6,6 +6,7 @@ import { createConflictLimit } from '../../eventlog/conflictLimit.ts';
 import type { NewEvent } from '../../eventlog/event.ts';
 import { asDamage, readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import type { KnownEvent } from '../../eventlog/wholeStream.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { Actor, CommandContext } from '../context.ts';
@@ -71,11 +72,16 @@ const turnInterrupted = (cause: unknown): TurnlogError =>
 
 const ENDS: readonly string[] = ['session.turn_completed.v1', 'session.turn_failed.v1', 'session.turn_interrupted.v1'];
 
+/** True for an event after which a turn is over: its end, or whatever belongs to a later one. */
+const endsTurn = ({ event: { type, data } }: KnownEvent, turn: number): boolean =>
+  'turn' in data && (data.turn > turn || (data.turn === turn && ENDS.includes(type)));
+
 /**
- * Looks at what stands where an append of the run met a conflict, and moves the run's head there. Resolves with
- * the position of the facts where an append that seemed to fail had written them; undefined where the turn is
- * still open without them.
- * Errors: `turn_interrupted` when somebody else has ended the turn, `stream_damaged`, `store_unavailable`.
+ * Looks at what stands where an append of the run met a conflict, and moves the run's head there, but never into
+ * a later turn. Resolves with the position of the facts where an append that seemed to fail had written them;
+ * undefined where the turn is still open without them.
+ * Errors: `turn_interrupted` when somebody else has ended the turn, after the facts or without them,
+ * `stream_damaged`, `store_unavailable`.
  */
 async function afterConflict(
   context: RunContext,
@@ -85,13 +91,12 @@ async function afterConflict(
 ): Promise<Position | undefined> {
   const page = { direction: 'forwards', from: run.head.revision + 1, limit: NEWS_PAGE } as const;
   const news = await readPage(context, sessionStream(run.session_id), page);
-  const last = news.at(-1)?.recorded;
-  if (last) run.head = headOf(last);
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
-  if (own) return own.recorded.position;
-  if (news.some(({ event }) => ENDS.includes(event.type) && 'turn' in event.data && event.data.turn === run.turn))
-    throw turnInterrupted(conflict);
-  return undefined;
+  const end = news.find((known) => endsTurn(known, run.turn));
+  if (end !== own && end !== undefined) throw turnInterrupted(conflict);
+  const last = end ?? news.at(-1);
+  if (last) run.head = headOf(last.recorded);
+  return own?.recorded.position;
 }
 
 /**
