@@ -36,7 +36,7 @@ let sent: EncodedEvent[][];
 let context: RunContext;
 let run: OpenRun;
 
-const readAll = () => fixture.store().readStream(STREAM, { direction: 'forwards', limit: 100 });
+const readAll = () => fixture.store().readStream(STREAM, { direction: 'forwards', limit: 1_000 });
 const types = async (): Promise<string[]> =>
   (await readAll()).map(({ type }) => type.replace(/^session\.|\.v1$/g, ''));
 
@@ -174,6 +174,18 @@ test('an end that can not be recorded for ten seconds leaves the turn to be clos
   await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(performance.now() - began).toBeLessThan(11_000);
   expect(context.leftOpen.take()).toMatchObject({ session_id: SESSION, revision: 2 });
+}, 20_000);
+
+test('an end that others come before without a pause is given up after ten seconds', async () => {
+  const { append: appendToStore } = context.store;
+  context.store.append = async (...appended) => {
+    await appendByOthers(toolCalled(1, 1, randomUUID()));
+    return appendToStore(...appended);
+  };
+  const began = performance.now();
+  await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(performance.now() - began).toBeLessThan(11_000);
+  expect([sent.length < 100, context.damaged.list(), context.leftOpen.size]).toEqual([true, [], 1]);
 }, 20_000);
 
 test('a store that refuses every append after what it shows is given up: the stream is damaged', async () => {

@@ -1,12 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { session, type SessionCommand, type SessionState } from '../../domain/session/decider.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { appendEvents, headOf, type Authorship, type StreamHead } from '../../eventlog/append.ts';
-import { createConflictLimit } from '../../eventlog/conflictLimit.ts';
+import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflictLimit.ts';
 import type { NewEvent } from '../../eventlog/event.ts';
 import { asDamage, readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { KnownEvent } from '../../eventlog/wholeStream.ts';
+import { pauseFor } from '../../pause.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { Actor, CommandContext } from '../context.ts';
@@ -58,8 +58,8 @@ export async function record(
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
-/** A client waits for the answer that this records; longer than this it would rather know. */
-const END_LIMIT_MS = 10_000;
+/** A client waits for what this records; longer than this it would rather know. */
+const LIMIT_MS = 10_000;
 /** What may stand after a run's head beside its own events is the end of its turn, and what others did after that. */
 const NEWS_PAGE = 100;
 
@@ -99,9 +99,31 @@ async function afterConflict(
   return own?.recorded.position;
 }
 
+/** Undefined after a conflict that leaves the turn open without the facts. */
+async function appendOnce(
+  context: RunContext,
+  run: OpenRun,
+  facts: Facts,
+  conflicts: ConflictLimit,
+): Promise<Position | undefined> {
+  const { revision } = run.head;
+  const target = { stream: sessionStream(run.session_id), head: run.head };
+  try {
+    const { head, position } = await appendEvents(context.store, target, facts.events, facts.authorship);
+    run.head = head;
+    return position;
+  } catch (error) {
+    if (!isTurnlogError(error, 'stream_conflict')) throw error;
+    const found = await afterConflict(context, run, facts, error);
+    if (found === undefined) await conflicts.lost(revision);
+    return found;
+  }
+}
+
 /**
  * Records a fact of a run, once, and moves the run's head. While the store is away it tries again for
- * `patienceMs`; an append whose outcome stayed unknown may have been written, which the next try finds.
+ * `patienceMs`; an append whose outcome stayed unknown may have been written, which the next try finds. Where
+ * others write to the session it tries for some seconds in any case.
  * Errors: `turn_interrupted`, `stream_damaged`, and those of EventStore.append except for `stream_conflict`.
  */
 export async function recordInRun(
@@ -110,34 +132,21 @@ export async function recordInRun(
   command: SessionCommand,
   patienceMs = 0,
 ): Promise<Position> {
-  const stream = sessionStream(run.session_id);
   const facts = decideFacts(context, { ...run.actor, causation_id: run.causation_id }, run.state, command);
-  const conflicts = createConflictLimit(context, stream);
-  const giveUpAt = performance.now() + patienceMs;
+  const began = performance.now();
+  const conflicts = createConflictLimit(context, sessionStream(run.session_id), { until: began + LIMIT_MS });
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
-      const { head, position } = await appendEvents(
-        context.store,
-        { stream, head: run.head },
-        facts.events,
-        facts.authorship,
-      ).catch(async (error: unknown) => {
-        if (!isTurnlogError(error, 'stream_conflict')) throw error;
-        const { revision } = run.head;
-        const found = await afterConflict(context, run, facts, error);
-        if (found === undefined) await conflicts.lost(revision);
-        return { head: run.head, position: found };
-      });
-      run.head = head;
+      const position = await appendOnce(context, run, facts, conflicts);
       if (position !== undefined) return position;
     } catch (error) {
-      if (!isTurnlogError(error, 'store_unavailable') || performance.now() + pause > giveUpAt) throw error;
+      if (!isTurnlogError(error, 'store_unavailable') || performance.now() + pause > began + patienceMs) throw error;
       context.logger.warn(
         { err: error, session_id: run.session_id, turn: run.turn },
         'a fact of a turn could not be recorded yet',
       );
+      await pauseFor(pause);
     }
-    await sleep(pause);
   }
 }
 
@@ -148,7 +157,7 @@ export async function recordInRun(
  */
 export async function recordEnd(context: RunContext, run: OpenRun, command: SessionCommand): Promise<Position> {
   try {
-    return await recordInRun(context, run, command, END_LIMIT_MS);
+    return await recordInRun(context, run, command, LIMIT_MS);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
       throw await asDamage(context, sessionStream(run.session_id), error, '/session_id');
