@@ -2,6 +2,7 @@ import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
 import {
+  checkNews,
   checkPage,
   damageOf,
   reasonOf,
@@ -62,19 +63,48 @@ export async function asDamage(
   return streamDamaged(damage, path);
 }
 
+/** Errors: `stream_damaged` (noted), `store_unavailable`. */
+async function readStored(source: StreamSource, stream: string, options: ReadOptions): Promise<StoredEvent[]> {
+  try {
+    return await source.store.readStream(stream, options);
+  } catch (error) {
+    throw isTurnlogError(error, 'stream_damaged') ? await asDamage(source, stream, error) : error;
+  }
+}
+
 /**
  * A page of a stream, oldest first, with every event known and none missing.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
 export async function readPage(source: StreamSource, stream: string, options: ReadOptions): Promise<KnownEvent[]> {
-  let events: StoredEvent[];
-  try {
-    events = await source.store.readStream(stream, options);
-  } catch (error) {
-    throw isTurnlogError(error, 'stream_damaged') ? await asDamage(source, stream, error) : error;
-  }
-  const checked = checkPage({ ...options, events });
+  const checked = checkPage({ ...options, events: await readStored(source, stream, options) });
   if (Array.isArray(checked)) return checked;
+  throw await foundDamaged(source, stream, checked);
+}
+
+export interface StreamNews {
+  /** What follows the known event, oldest first. */
+  news: KnownEvent[];
+  /** True where the page reached revision 0. */
+  begins: boolean;
+}
+
+/**
+ * What has come since an event that was read before, from a page of the newest; undefined where that is not
+ * among them.
+ * Errors: `stream_damaged` (noted), `store_unavailable`.
+ */
+export async function readNews(
+  source: StreamSource,
+  stream: string,
+  known: Pick<StoredEvent, 'id' | 'revision'>,
+  limit: number,
+): Promise<StreamNews | undefined> {
+  const options = { direction: 'backwards', limit } as const;
+  const events = await readStored(source, stream, options);
+  const checked = checkNews({ ...options, events }, known);
+  if (checked === undefined) return undefined;
+  if (Array.isArray(checked)) return { news: checked, begins: events.at(-1)?.revision === 0 };
   throw await foundDamaged(source, stream, checked);
 }
 
