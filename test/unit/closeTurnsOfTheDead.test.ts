@@ -112,6 +112,7 @@ test('a session that refuses its end for ever is noted as damaged, with few trie
     ...refusing,
     append(stream, ...rest) {
       tries += 1;
+      if (tries > 200) return Promise.reject(new Error('It tries without a pause.'));
       return refusing.append(stream, ...rest);
     },
   };
@@ -143,6 +144,29 @@ test('sessions that are gone are noted after some seconds, all of them together'
   await sweep();
   const ms = performance.now() - began;
   expect([damaged.list().length, ms > 4_900, ms < 7_000]).toEqual([10, true, true]);
+});
+
+test('a session that was found damaged is left alone by the sweeps of the next minute', async () => {
+  let now = 0;
+  damaged = createDamagedStreams(
+    () => undefined,
+    () => now,
+  );
+  await openTurn('session_1', 'dead');
+  let reads = 0;
+  store = {
+    ...fixture.store(),
+    readStream() {
+      reads += 1;
+      return Promise.reject(new TurnlogError('stream_damaged', 'Deleted.'));
+    },
+  };
+  await sweep();
+  const once = reads;
+  for (now = 2_000; now < 60_000; now += 2_000) await sweep();
+  expect([once > 0, reads]).toEqual([true, once]);
+  await sweep();
+  expect(reads).toBe(2 * once);
 });
 
 test('a session that a node shows late is closed, and nobody calls it damaged', async () => {

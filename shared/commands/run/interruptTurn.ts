@@ -26,16 +26,16 @@ function orphanedBy(context: OrphanContext, { owner, deadline }: Extract<Session
 }
 
 /**
- * Closes a session's open turn, as it was loaded, if nobody runs it any more. `running` while it may still run
- * elsewhere; `moved` when the session has gone on since it was loaded, perhaps by the turn's end.
+ * Closes a session's open turn, as it was loaded, if nobody runs it any more. `idle` where no turn is open,
+ * `running` while it may still run elsewhere; `moved` when the session has gone on since it was loaded, perhaps by the turn's end.
  * Errors: `store_unavailable`.
  */
 export async function closeOrphan(
   context: OrphanContext,
   session_id: string,
   { state, head, lastEventId, account_id }: LoadedSession,
-): Promise<'closed' | 'running' | 'moved'> {
-  if (state.status !== 'running') return 'closed';
+): Promise<'idle' | 'closed' | 'running' | 'moved'> {
+  if (state.status !== 'running') return 'idle';
   const reason = orphanedBy(context, state);
   if (!reason) return 'running';
   const author = { account_id: account_id!, key_id: 'system', request_id: 'recovery', causation_id: lastEventId! };
@@ -83,7 +83,7 @@ const TOGETHER = 16;
 /**
  * Closes those of the turns, which the read models show as open, that nobody runs any more, until the signal
  * aborts. A session that can't be read, or that others write to without a pause, is left alone: it must not keep
- * the others back; a damaged one is noted, any other logged.
+ * the others back; a damaged one is noted, and looked at again after a minute, any other logged.
  * Errors: `store_unavailable`.
  */
 export async function interruptOrphans(
@@ -96,6 +96,7 @@ export async function interruptOrphans(
   const interruptNext = async (): Promise<void> => {
     for (const { session_id, turn } of left) {
       if (signal.aborted || away !== undefined) return;
+      if (context.damaged.foundLately(sessionStream(session_id))) continue;
       await interruptShown(context, session_id, signal).catch((error: unknown) => {
         if (signal.aborted || isTurnlogError(error, 'stream_damaged')) return;
         if (isTurnlogError(error, 'store_unavailable')) away = error;
