@@ -47,7 +47,7 @@ export const foundDamaged = async (source: StreamSource, stream: string, flaw: F
   streamDamaged(await noteDamage(source, stream, flaw));
 
 /**
- * A `stream_damaged` with what is known of the damage, noted, also where the store told it by itself, because
+ * A `stream_damaged` with what is known of the damage, which is noted when it is found, also where the store told it by itself, because
  * events of the stream were deleted or are hidden. `path` is that of streamDamaged.
  * Errors: `store_unavailable`.
  */
@@ -59,7 +59,6 @@ export async function asDamage(
 ): Promise<TurnlogError> {
   const damage =
     damageOf(error) ?? (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
-  source.damaged.note(damage);
   return streamDamaged(damage, path);
 }
 
