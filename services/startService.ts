@@ -42,8 +42,8 @@ export async function startService(config: Config, logger: Logger, { services, s
   const process: ProcessContext = { ids: systemIds, logger, availability: () => availability, health: () => checkHealth(turnlog, availability) };
   try {
     const server = await serve(api ? createApp({ ...api, ...process }) : createHealthApp(process), { host: config.HOST, port: config.PORT, ids: systemIds, logger });
-    const sweepers = [startSweeper(turnlog.sweep, logger), ...(turnlog.closer ? [startClosing(turnlog.closer)] : [])];
-    const stopSweeping = () => Promise.all(sweepers.map((sweeper) => sweeper.stop()));
+    const repeated = [startSweeper(turnlog.sweep, logger), ...(turnlog.closer ? [startClosing(turnlog.closer)] : [])];
+    const stopSweeping = () => Promise.all(repeated.map((work) => work.stop()));
     const stop = async (): Promise<void> => {
       availability = 'stopping';
       // A sweep that waits for a store which is away must not hold up the rest.

@@ -7,13 +7,14 @@ const SWEEP_MS = 2_000;
 /** How often this process looks whether it has left turns open: nothing but a look, mostly. */
 const CLOSE_MS = 250;
 
-export interface Sweeper {
+/** What a process does again and again. */
+export interface Repeated {
   /** Lets what is at work end. */
   stop(): Promise<void>;
 }
 
 /** Sweeps every few seconds, one sweep at a time. A store that is away is waited for. */
-export function startSweeper(sweep: (signal: AbortSignal) => Promise<void>, logger: Logger): Sweeper {
+export function startSweeper(sweep: (signal: AbortSignal) => Promise<void>, logger: Logger): Repeated {
   const stopping = new AbortController();
   let sweeping: Promise<void> | undefined;
 
@@ -38,7 +39,7 @@ export function startSweeper(sweep: (signal: AbortSignal) => Promise<void>, logg
 }
 
 /** Closes what this process had to leave open, as soon as the store is back. */
-export function startClosing({ closeDue, idle }: LeftOpenCloser): Sweeper {
+export function startClosing({ closeDue, idle }: LeftOpenCloser): Repeated {
   const stopping = new AbortController();
   const timer = setInterval(() => closeDue(stopping.signal), CLOSE_MS).unref();
   return {

@@ -6,13 +6,13 @@ import { acquireServerLock } from '../infra/sqlite/serverLock.ts';
 import { createLeftOpenCloser } from '../shared/commands/run/closeLeftOpen.ts';
 import type { Config } from '../shared/config.ts';
 import type { Logger } from '../shared/logger.ts';
-import { openDamagedStreams } from './damagedStreams.ts';
 import { prepareDataFolder } from './dataFolder.ts';
 import { openEventStore, readModelsFolder } from './eventStore.ts';
 import { onceStoreAnswers, recoverOpenTurns, untilCaughtUp } from './lifecycle.ts';
 import { opening } from './opening.ts';
 import { openRelay } from './openRelay.ts';
 import { startProjectorThread, THREAD_LIMITS } from './projector/startProjectorThread.ts';
+import { reportDamage } from './reportDamage.ts';
 import { openRunContext, systemIds } from './runContext.ts';
 import type { Turnlog } from './turnlog.ts';
 
@@ -47,7 +47,7 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
     const isGone = (owner: string): boolean => config.EVENTSTOREDB_URL === undefined || owner === instanceId;
     const context = await openRunContext(
       config,
-      { store, damaged: openDamagedStreams(logger), readModels, known: readModels, instanceId, isGone, logger },
+      { store, damaged: reportDamage(logger), readModels, known: readModels, instanceId, isGone, logger },
       closeLater,
     );
     const relay = relays ? await openRelay(config, logger, store) : undefined;

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { hashApiKey, claimedKeyId, mintApiKey } from '../apiKey.ts';
 import { account, type AccountCommand, type AccountState } from '../domain/account/decider.ts';
 import type { AccountEvent, Scope } from '../domain/account/events.ts';
 import { Rejection } from '../domain/rejection.ts';
-import { isTurnlogError, storeUnavailable, TurnlogError } from '../errors.ts';
+import { isTurnlogError, TurnlogError } from '../errors.ts';
 import { appendEvents, headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
 import { createConflictLimit } from '../eventlog/conflictLimit.ts';
 import { createDamagedStreams, type DamagedStreams } from '../eventlog/damagedStreams.ts';
@@ -14,11 +13,6 @@ import type { EventStore, Position } from '../ports/eventStore.ts';
 import type { Actor } from './context.ts';
 
 const PAGE = 500;
-/** Between two conflicts; it doubles. */
-const FIRST_PAUSE_MS = 2;
-const LONGEST_PAUSE_MS = 250;
-/** A command that others have come before for so long is given up. */
-const CONFLICT_LIMIT_MS = 10_000;
 
 export interface AccountCommandContext {
   store: EventStore;
@@ -54,8 +48,7 @@ async function handle(
   const stream = accountStream(actor.account_id);
   const source = { store, damaged };
   const conflicts = createConflictLimit(source, stream);
-  const giveUpAt = performance.now() + CONFLICT_LIMIT_MS;
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+  for (;;) {
     const { state, head } = await loadAccount(source, stream);
     const events = decideOrRefuse(command, state).map((event) => ({ id: ids.uuid(), ...event }));
     if (events.length === 0) return undefined;
@@ -65,9 +58,6 @@ async function handle(
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
       await conflicts.lost(head.revision);
-      if (performance.now() > giveUpAt)
-        throw storeUnavailable('Others write to the account without a pause.', error);
-      await sleep(pause);
     }
   }
 }

@@ -1,37 +1,56 @@
-import { storeUnavailable } from '../errors.ts';
+import { storeUnavailable, type TurnlogError } from '../errors.ts';
+import { pauseFor, type Bounds } from '../pause.ts';
 import { foundDamaged, type StreamSource } from './readWhole.ts';
 
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 250;
 /**
- * A stream that refuses an append this often, for this long, after the revision that it shows as its last,
- * shows too little.
+ * A stream that refuses an append this often, for this long, after the revision that it shows as its last, shows
+ * too little. A node of a cluster that only follows may do so for a while, and is believed at once only where
+ * the stream was found damaged before.
  */
 const STUCK_TIMES = 8;
-const STUCK_MS = 2_000;
-/** However the stream moves: others who write without a pause leave no place for this writer. */
-const MOST_CONFLICTS = 250;
+const STUCK_MS = 5_000;
+/** By default, however the stream moves: others who write without a pause leave no place for this writer. */
+const LIMIT_MS = 10_000;
+
+interface LimitOfConflicts extends Bounds {
+  /** What a loop that others leave no place for ends with. By default `store_unavailable`. */
+  tooMany?: () => TurnlogError;
+}
 
 export interface ConflictLimit {
-  /** To be called with each conflict. Errors: `stream_damaged` (noted), `store_unavailable` when it is one too many. */
+  /**
+   * To be called with each conflict, and the revision that the stream showed as its last: makes a pause, which
+   * grows, before the next try.
+   * Errors: `stream_damaged` (noted), what `tooMany` gives, `store_unavailable`, the signal's reason.
+   */
   lost(revision: number): Promise<void>;
 }
 
-/** Bounds one loop of load → append → conflict on a stream. A caller that waits for others bounds its time as well. */
-export function createConflictLimit(source: StreamSource, stream: string): ConflictLimit {
+/** Bounds one loop of load → append → conflict on a stream. */
+export function createConflictLimit(
+  source: StreamSource,
+  stream: string,
+  { until = performance.now() + LIMIT_MS, signal, tooMany }: LimitOfConflicts = {},
+): ConflictLimit {
   let last: { revision: number; since: number; times: number } | undefined;
-  let conflicts = 0;
+  let pause = FIRST_PAUSE_MS;
   return {
     async lost(revision) {
-      conflicts += 1;
       if (last?.revision !== revision) last = { revision, since: performance.now(), times: 0 };
       last.times += 1;
-      if (last.times >= STUCK_TIMES && performance.now() - last.since >= STUCK_MS) {
+      const forLong = performance.now() - last.since >= STUCK_MS || source.damaged.has(stream);
+      if (last.times >= STUCK_TIMES && forLong) {
         throw await foundDamaged(source, stream, {
           reason: `something that is not shown follows revision ${revision}`,
           revision: revision + 1,
         });
       }
-      if (conflicts >= MOST_CONFLICTS)
-        throw storeUnavailable(`Others write to the stream ${stream} without a pause.`);
+      if (performance.now() + pause > until)
+        throw tooMany?.() ?? storeUnavailable(`Others write to the stream ${stream} without a pause.`);
+      await pauseFor(pause, signal);
+      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
     },
   };
 }

@@ -1,7 +1,11 @@
 import type { StreamDamage } from './wholeStream.ts';
 
-/** More are not remembered: an operator who has so many looks into the store, not into a list. */
-const MOST_STREAMS = 100;
+/** More are not remembered. */
+const MOST_STREAMS = 10_000;
+/** More are not shown: an operator who has so many looks into the store, not into a list. */
+const MOST_SHOWN = 100;
+/** Who looks after many streams leaves one alone for so long after it was found damaged. */
+const LATELY_MS = 60_000;
 
 /** Revisions that were read without a fault; revision 0 is always among what was looked at. */
 export interface ReadRange {
@@ -15,13 +19,26 @@ export interface DamagedStreams {
   /** A stream was read whole, as far as that went: it leaves the list unless its flaw lies outside of what was read. */
   forget(stream: string, read: ReadRange): void;
   has(stream: string): boolean;
-  /** In the order in which they were found. */
+  /** True for a stream that was found damaged, by whomever, within the last minute. */
+  foundLately(stream: string): boolean;
+  /** The last hundred, in the order in which they were found. */
   list(): StreamDamage[];
 }
 
-/** `onFound` is called when a stream gets into the list, and not again while it stays there. */
-export function createDamagedStreams(onFound: (damage: StreamDamage) => void): DamagedStreams {
-  const streams = new Map<string, StreamDamage>();
+interface Found {
+  damage: StreamDamage;
+  at: number;
+}
+
+/**
+ * `onFound` is called when a stream is found damaged, and not again while it is remembered. `now` in milliseconds of
+ * a monotonic clock.
+ */
+export function createDamagedStreams(
+  onFound: (damage: StreamDamage) => void,
+  now: () => number = () => performance.now(),
+): DamagedStreams {
+  const streams = new Map<string, Found>();
   return {
     note(damage) {
       const { stream } = damage;
@@ -30,13 +47,14 @@ export function createDamagedStreams(onFound: (damage: StreamDamage) => void): D
         if (streams.size >= MOST_STREAMS && oldest !== undefined) streams.delete(oldest);
         onFound(damage);
       }
-      streams.set(stream, damage);
+      streams.set(stream, { damage, at: now() });
     },
     forget(stream, { from, to }) {
-      const flaw = streams.get(stream)?.revision;
+      const flaw = streams.get(stream)?.damage.revision;
       if (flaw === undefined || flaw === 0 || (flaw >= from && flaw <= to)) streams.delete(stream);
     },
     has: (stream) => streams.has(stream),
-    list: () => [...streams.values()],
+    foundLately: (stream) => now() - (streams.get(stream)?.at ?? -Infinity) < LATELY_MS,
+    list: () => [...streams.values()].slice(-MOST_SHOWN).map(({ damage }) => damage),
   };
 }

@@ -2,6 +2,7 @@ import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
 import {
+  checkNews,
   checkPage,
   damageOf,
   reasonOf,
@@ -46,7 +47,7 @@ export const foundDamaged = async (source: StreamSource, stream: string, flaw: F
   streamDamaged(await noteDamage(source, stream, flaw));
 
 /**
- * A `stream_damaged` with what is known of the damage, noted, also where the store told it by itself, because
+ * A `stream_damaged` with what is known of the damage, which is noted when it is found, also where the store told it by itself, because
  * events of the stream were deleted or are hidden. `path` is that of streamDamaged.
  * Errors: `store_unavailable`.
  */
@@ -58,8 +59,16 @@ export async function asDamage(
 ): Promise<TurnlogError> {
   const damage =
     damageOf(error) ?? (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
-  source.damaged.note(damage);
   return streamDamaged(damage, path);
+}
+
+/** Errors: `stream_damaged` (noted), `store_unavailable`. */
+async function readStored(source: StreamSource, stream: string, options: ReadOptions): Promise<StoredEvent[]> {
+  try {
+    return await source.store.readStream(stream, options);
+  } catch (error) {
+    throw isTurnlogError(error, 'stream_damaged') ? await asDamage(source, stream, error) : error;
+  }
 }
 
 /**
@@ -67,14 +76,34 @@ export async function asDamage(
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
 export async function readPage(source: StreamSource, stream: string, options: ReadOptions): Promise<KnownEvent[]> {
-  let events: StoredEvent[];
-  try {
-    events = await source.store.readStream(stream, options);
-  } catch (error) {
-    throw isTurnlogError(error, 'stream_damaged') ? await asDamage(source, stream, error) : error;
-  }
-  const checked = checkPage({ ...options, events });
+  const checked = checkPage({ ...options, events: await readStored(source, stream, options) });
   if (Array.isArray(checked)) return checked;
+  throw await foundDamaged(source, stream, checked);
+}
+
+export interface StreamNews {
+  /** What follows the known event, oldest first. */
+  news: KnownEvent[];
+  /** True where the page reached revision 0. */
+  begins: boolean;
+}
+
+/**
+ * What has come since an event that was read before, from a page of the newest; undefined where that is not
+ * among them.
+ * Errors: `stream_damaged` (noted), `store_unavailable`.
+ */
+export async function readNews(
+  source: StreamSource,
+  stream: string,
+  known: Pick<StoredEvent, 'id' | 'revision'>,
+  limit: number,
+): Promise<StreamNews | undefined> {
+  const options = { direction: 'backwards', limit } as const;
+  const events = await readStored(source, stream, options);
+  const checked = checkNews({ ...options, events }, known);
+  if (checked === undefined) return undefined;
+  if (Array.isArray(checked)) return { news: checked, begins: events.at(-1)?.revision === 0 };
   throw await foundDamaged(source, stream, checked);
 }
 

@@ -44,22 +44,24 @@ const OPENINGS: ReadonlySet<DomainEvent['type']> = new Set([
 /** Names of types are others' text; longer ones are cut. */
 const LONGEST_TYPE = 64;
 
+const named = ({ revision }: StoredEvent): string => `the event at revision ${revision}`;
+
+/** What is said of an event of a type that its stream can't hold. */
+const stranger = (stored: StoredEvent): string =>
+  `${named(stored)} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which does not belong there`;
+
 /** The event, or why it is none of ours. */
 function understand(stored: StoredEvent): KnownEvent | string {
-  const name = `the event at revision ${stored.revision}`;
   try {
     const recorded = decodeEvent(stored);
-    if (!metadataFits(recorded.metadata)) return `the metadata of ${name} does not fit its schema`;
+    if (!metadataFits(recorded.metadata)) return `the metadata of ${named(stored)} does not fit its schema`;
     const event = toDomainEvent(recorded);
-    if (!event || !belongsIn(stored.stream, event.type)) {
-      const type = JSON.stringify(stored.type.slice(0, LONGEST_TYPE));
-      return `${name} is of the type ${type}, which does not belong there`;
-    }
-    if (OPENINGS.has(event.type) !== (stored.revision === 0)) return `${name} is of the type ${stored.type}`;
+    if (!event || !belongsIn(stored.stream, event.type)) return stranger(stored);
+    if (OPENINGS.has(event.type) !== (stored.revision === 0)) return `${named(stored)} is of the type ${stored.type}`;
     return { recorded, event };
   } catch {
     // What can't be decoded says so in words that may quote it.
-    return `the content of ${name} is not JSON or does not fit its schema`;
+    return `the content of ${named(stored)} is not JSON or does not fit its schema`;
   }
 }
 
@@ -69,24 +71,54 @@ const missing = (due: number, found: number): Flaw =>
     : { reason: `revision ${due} is missing`, revision: due };
 
 /**
- * The events of a page, oldest first, or what is wrong with them. A page that ends before its limit has met the
- * end of the stream in its direction, which backwards must be revision 0. An empty page of a read without
- * `from` tells nothing: there is no such stream, or it is gone.
+ * What is wrong with the revisions of a page. A page that ends before its limit has met the end of the stream in
+ * its direction, which backwards must be revision 0. An empty page of a read without `from` tells nothing: there
+ * is no such stream, or it is gone.
  */
-export function checkPage({ events, direction, from, limit }: StreamPage): KnownEvent[] | Flaw {
+function misplaced({ events, direction, from, limit }: StreamPage): Flaw | undefined {
   const step = direction === 'forwards' ? 1 : -1;
   let due = from ?? (direction === 'forwards' ? 0 : events[0]?.revision);
-  if (due === undefined) return [];
-  const known: KnownEvent[] = [];
-  for (const stored of events) {
-    if (stored.revision !== due) return missing(due, stored.revision);
-    const understood = understand(stored);
-    if (typeof understood === 'string') return { reason: understood, revision: due };
-    known.push(understood);
+  if (due === undefined) return undefined;
+  for (const { revision } of events) {
+    if (revision !== due) return missing(due, revision);
     due += step;
   }
-  if (direction === 'forwards') return known;
-  return events.length < limit && due >= 0 ? missing(0, due + 1) : known.toReversed();
+  return direction === 'backwards' && events.length < limit && due >= 0 ? missing(0, due + 1) : undefined;
+}
+
+function understandAll(events: readonly StoredEvent[]): KnownEvent[] | Flaw {
+  const known: KnownEvent[] = [];
+  for (const stored of events) {
+    const understood = understand(stored);
+    if (typeof understood === 'string') return { reason: understood, revision: stored.revision };
+    known.push(understood);
+  }
+  return known;
+}
+
+const oldestFirst = ({ events, direction }: StreamPage): readonly StoredEvent[] =>
+  direction === 'forwards' ? events : events.toReversed();
+
+/** The events of a page, oldest first, or what is wrong with them. */
+export const checkPage = (page: StreamPage): KnownEvent[] | Flaw => misplaced(page) ?? understandAll(oldestFirst(page));
+
+/**
+ * The events of a page that follow one which was read before, oldest first, or what is wrong with the page. What
+ * was understood once is not decoded again: of the older ones only their places and types are looked at.
+ * Undefined where the page does not hold the known event.
+ */
+export function checkNews(
+  page: StreamPage,
+  { id, revision }: Pick<StoredEvent, 'id' | 'revision'>,
+): KnownEvent[] | Flaw | undefined {
+  const events = oldestFirst(page);
+  const joint = events.findIndex((event) => event.id === id && event.revision === revision);
+  if (joint === -1) return undefined;
+  const flaw = misplaced(page);
+  if (flaw) return flaw;
+  const misfit = events.slice(0, joint).find(({ stream, type }) => !belongsIn(stream, type));
+  if (misfit) return { reason: stranger(misfit), revision: misfit.revision };
+  return understandAll(events.slice(joint + 1));
 }
 
 const damagedBecause = (stream: string): string => `The stream ${stream} is damaged: `;

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { TurnlogError } from '../errors.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { foundDamaged, readBeginning, readPage, type StreamSource } from '../eventlog/readWhole.ts';
+import { readPage, type StreamSource } from '../eventlog/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import type { KnownEvent } from '../eventlog/wholeStream.ts';
+import { untilWhole } from '../eventlog/untilWhole.ts';
+import type { Flaw, KnownEvent } from '../eventlog/wholeStream.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../projections/rows.ts';
 import { cutPage, oneMoreThan, pageOf, type PageOf } from './page.ts';
@@ -35,16 +35,16 @@ export async function readTranscript(readModels: ReadModels, accountId: string, 
   return { session: found.session, turns: cutPage(page.limit, (row) => String(row.turn), found.turns) };
 }
 
-/**
- * A node of a cluster that only follows may show an event a moment after the read models do; then the page is
- * read again.
- */
-const LOOK_AGAIN_AFTER_MS = [100, 400];
+/** What one look at a page of a stream showed, and the event at revision 0 where the page does not begin there. */
+interface PageOfStream {
+  page: PageOf<KnownEvent>;
+  beginning: KnownEvent[] | undefined;
+}
 
 /**
  * A page of a session's events as they were recorded, oldest first, after revision `after`.
  * Errors: `session_not_found`, `stream_damaged` (noted) where the page, or the beginning of the stream, is not
- * whole, or the stream ends before what the read models have seen of it.
+ * whole, or the stream ends, for some seconds, before what the read models have seen of it.
  */
 export async function readSessionEvents(
   source: StreamSource & { readModels: Pick<ReadModels, 'findSession'> },
@@ -54,22 +54,30 @@ export async function readSessionEvents(
 ): Promise<PageOf<RecordedEvent>> {
   const row = await source.readModels.findSession(sessionId);
   requireOwn(row, accountId);
+  const { revision: shown } = row;
   const stream = sessionStream(sessionId);
   const from = page.after === undefined ? 0 : page.after + 1;
-  const read = (limit: number): Promise<KnownEvent[]> =>
-    readPage(source, stream, { direction: 'forwards', from, limit });
-  const beginning = from > 0 ? readBeginning(source, stream) : undefined;
-  for (let look = 0; ; look += 1) {
-    const reading = pageOf(page.limit, ({ recorded }) => String(recorded.revision), read);
-    const [{ rows, next }] = await Promise.all([reading, beginning]);
-    const last = rows.at(-1)?.recorded.revision ?? from - 1;
-    if (next !== undefined || last >= row.revision) {
-      source.damaged.forget(stream, { from, to: last });
-      return { rows: rows.map(({ recorded }) => recorded), next };
-    }
-    const pause = LOOK_AGAIN_AFTER_MS[look];
-    if (pause === undefined)
-      throw await foundDamaged(source, stream, { reason: `revision ${last + 1} is missing`, revision: last + 1 });
-    await sleep(pause);
+  const read = (first: number, limit: number): Promise<KnownEvent[]> =>
+    readPage(source, stream, { direction: 'forwards', from: first, limit });
+  const lastOf = ({ rows }: PageOf<KnownEvent>): number => rows.at(-1)?.recorded.revision ?? from - 1;
+
+  async function look(): Promise<PageOfStream> {
+    const [found, beginning] = await Promise.all([
+      pageOf(page.limit, ({ recorded }: KnownEvent) => String(recorded.revision), (limit) => read(from, limit)),
+      from > 0 ? read(0, 1) : undefined,
+    ]);
+    return { page: found, beginning };
   }
+
+  function missing({ page: found, beginning }: PageOfStream): Flaw | undefined {
+    if (beginning?.length === 0) return { reason: 'its beginning is missing', revision: 0 };
+    const due = lastOf(found) + 1;
+    return found.next !== undefined || due > shown
+      ? undefined
+      : { reason: `revision ${due} is missing`, revision: due };
+  }
+
+  const { page: found } = await untilWhole(source, stream, { look, missing });
+  source.damaged.forget(stream, { from, to: lastOf(found) });
+  return { rows: found.rows.map(({ recorded }) => recorded), next: found.next };
 }

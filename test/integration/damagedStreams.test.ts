@@ -84,8 +84,10 @@ const addEvent = (
   return () => void inLog((database) => database.prepare('DELETE FROM events WHERE id = ?').run(id));
 };
 
+type Damage = [what: string, damage: (stream: string) => () => void, found: Found];
+
 /** Of a session of three turns, revisions 0 to 6. */
-const DAMAGES: readonly [what: string, damage: (stream: string) => () => void, found: Found][] = [
+const DAMAGES: readonly Damage[] = [
   [
     'without its beginning',
     (stream) => removeEvents(stream, 'revision < 5'),
@@ -117,21 +119,13 @@ const DAMAGES: readonly [what: string, damage: (stream: string) => () => void, f
     (stream) => changeEvent(stream, 2, { type: 'order.paid' }),
     { first_revision: 0, last_revision: 6 },
   ],
-  [
-    'with an event that is no JSON',
-    (stream) => changeEvent(stream, 2, { data: '{' }),
-    { first_revision: 0, last_revision: 6 },
-  ],
-  [
-    'with data that does not fit its schema',
-    (stream) => changeEvent(stream, 2, { data: '{"turn":"one"}' }),
-    { first_revision: 0, last_revision: 6 },
-  ],
-  [
-    'with metadata that does not fit its schema',
-    (stream) => changeEvent(stream, 2, { metadata: '{}' }),
-    { first_revision: 0, last_revision: 6 },
-  ],
+];
+
+/** What shows only to who decodes the events again. */
+const CHANGES: readonly [what: string, change: Parameters<typeof changeEvent>[2]][] = [
+  ['an event that is no JSON', { data: '{' }],
+  ['data that does not fit its schema', { data: '{"turn":"one"}' }],
+  ['metadata that does not fit its schema', { metadata: '{}' }],
 ];
 
 /**
@@ -161,9 +155,31 @@ describe.each(DAMAGES)('a session %s', (_what, damage, found) => {
   );
 });
 
-test('a remembered long session that has lost its beginning is noticed, though only its news are read', async () => {
+describe.each(CHANGES)('a session with %s', (_what, change) => {
+  test.each([
+    ['that is read anew', 6, () => service.restart()],
+    [
+      'that the process remembers, once its events were read',
+      8,
+      async ({ session, agent }: Conversation) => {
+        expect((await run(service, agent, 'unnoticed', session)).status).toBe(200);
+        expectFailure(await service.get(`/v1/sessions/${session}/events`), 'stream_damaged');
+      },
+    ],
+  ] as const)('%s is said to be damaged', async (_how, last_revision, prepare) => {
+    const conversation = await earlier(3);
+    const mend = changeEvent(conversation.stream, 2, change);
+    await prepare(conversation);
+    await expectDamaged(service, conversation, { first_revision: 0, last_revision });
+    mend();
+    await expectWhole(service, conversation);
+  });
+});
+
+test('a long session that has lost its beginning is noticed by who reads its events, and then by its runs', async () => {
   const conversation = await earlier(20);
   const mend = removeEvents(conversation.stream, 'revision < 10');
+  expectFailure(await service.get(`/v1/sessions/${conversation.session}/events`), 'stream_damaged');
   await expectDamaged(service, conversation, { first_revision: 10, last_revision: 40 });
   mend();
   await expectWhole(service, conversation);

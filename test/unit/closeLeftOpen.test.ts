@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createLeftOpenCloser } from '../../shared/commands/run/closeLeftOpen.ts';
 import { createLeftOpen, type LeftOpen } from '../../shared/commands/run/leftOpen.ts';
@@ -205,4 +208,38 @@ test('a look that hangs although the store is there is given up, adds nothing la
   answerAtLast();
   await sleep(50);
   expect(await typesOf('hangs')).toEqual(['started', 'turn_started', 'turn_interrupted', 'turn_started']);
+});
+
+test('looks leave nothing behind on the signal that stops them, however many there were', async () => {
+  setFlagsFromString('--expose_gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const seen: WeakRef<AbortSignal>[] = [];
+  const { enter } = queue;
+  queue.enter = (id, waitMs, signal) => {
+    seen.push(new WeakRef(signal));
+    return enter(id, waitMs, signal);
+  };
+  const away = () => Promise.reject(storeUnavailable('Away.'));
+  const closer = closerOn({ ...fixture.store(), readStream: away });
+  leftOpen.add('left', 1);
+  for (let tick = 0; tick < 500; tick += 1) {
+    now += 250;
+    closer.closeDue(stopping.signal);
+    await closer.idle();
+  }
+  await sleep(10);
+  collectGarbage();
+  const alive = seen.filter((signal) => signal.deref() !== undefined);
+  expect([seen.length, getEventListeners(stopping.signal, 'abort').length]).toEqual([500, 0]);
+  expect(alive.length).toBeLessThan(50);
+});
+
+test('a look that hangs ends when it is told to stop, and its session stays to be closed', async () => {
+  leftOpen.add('hangs', 1);
+  const closer = closerOn({ ...fixture.store(), readStream: () => new Promise(() => undefined) });
+  closer.closeDue(stopping.signal);
+  await sleep(10);
+  stopping.abort();
+  await closer.idle();
+  expect([leftOpen.size, getEventListeners(stopping.signal, 'abort').length]).toEqual([1, 0]);
 });

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { closeTurnsOfTheDead } from '../../shared/commands/run/closeTurnsOfTheDead.ts';
+import { TurnlogError } from '../../shared/errors.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
 import { appendEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
-import { createDamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
+import { createDamagedStreams, type DamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import { createLogger } from '../../shared/logger.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
 import type { OpenTurn } from '../../shared/ports/readModels.ts';
+import { lagging } from '../support/laggingStore.ts';
 import { sessionStarted, turnStartData } from '../support/sessionEvents.ts';
 import { sqliteEventStoreFixture } from '../support/sqliteEventStore.ts';
 
@@ -16,11 +19,15 @@ const LATER = new Date(NOW + 60_000).toISOString();
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
 let open: OpenTurn[];
 let forgotten: string[];
+let store: EventStore;
+let damaged: DamagedStreams;
 
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
   open = [];
   forgotten = [];
+  store = fixture.store();
+  damaged = createDamagedStreams(() => undefined);
 });
 afterEach(() => fixture.dispose());
 
@@ -41,8 +48,8 @@ const instances: Instances = {
 const sweep = (signal = new AbortController().signal): Promise<void> =>
   closeTurnsOfTheDead(
     {
-      store: fixture.store(),
-      damaged: createDamagedStreams(() => undefined),
+      store,
+      damaged,
       ids: { uuid: randomUUID, typeId: (prefix) => prefix },
       clock: { now: () => NOW },
       logger: createLogger('silent'),
@@ -85,6 +92,88 @@ test('a session that can not be read does not keep the others back', async () =>
   await openTurn('session_2', 'dead');
   await sweep();
   expect(await endsOf('session_2')).toHaveLength(1);
+});
+
+/** Another node has events at the end of that stream which this one does not show: nothing can be added to it. */
+const stuck = (session_id: string): EventStore => ({
+  ...fixture.store(),
+  append: (stream, ...rest) =>
+    stream === sessionStream(session_id)
+      ? Promise.reject(new TurnlogError('stream_conflict', 'The stream is elsewhere.'))
+      : fixture.store().append(stream, ...rest),
+});
+
+test('a session that refuses its end for ever is noted as damaged, with few tries, and keeps nobody back', async () => {
+  await openTurn('session_1', 'dead');
+  await openTurn('session_2', 'dead');
+  let tries = 0;
+  const refusing = stuck('session_1');
+  store = {
+    ...refusing,
+    append(stream, ...rest) {
+      tries += 1;
+      if (tries > 200) return Promise.reject(new Error('It tries without a pause.'));
+      return refusing.append(stream, ...rest);
+    },
+  };
+  await sweep();
+  expect([await endsOf('session_2'), damaged.list().map(({ stream }) => stream)]).toEqual([
+    [['session.turn_interrupted.v1', 'crash']],
+    [sessionStream('session_1')],
+  ]);
+  expect(tries).toBeLessThan(50);
+});
+
+test('a sweep that is told to stop does not wait for a session that is in doubt', async () => {
+  await openTurn('session_1', 'dead');
+  store = stuck('session_1');
+  const began = performance.now();
+  await sweep(AbortSignal.timeout(100));
+  expect([performance.now() - began < 1_000, damaged.list()]).toEqual([true, []]);
+});
+
+test('sessions that are gone are noted after some seconds, all of them together', async () => {
+  open = Array.from({ length: 10 }, (_, index) => `gone_${index}`).map((session_id) => ({
+    session_id,
+    account_id: 'acct_1',
+    turn: 1,
+    owner: 'dead',
+    deadline: LATER,
+  }));
+  const began = performance.now();
+  await sweep();
+  const ms = performance.now() - began;
+  expect([damaged.list().length, ms > 4_900, ms < 7_000]).toEqual([10, true, true]);
+});
+
+test('a session that was found damaged is left alone by the sweeps of the next minute', async () => {
+  let now = 0;
+  damaged = createDamagedStreams(
+    () => undefined,
+    () => now,
+  );
+  await openTurn('session_1', 'dead');
+  let reads = 0;
+  store = {
+    ...fixture.store(),
+    readStream() {
+      reads += 1;
+      return Promise.reject(new TurnlogError('stream_damaged', 'Deleted.'));
+    },
+  };
+  await sweep();
+  const once = reads;
+  for (now = 2_000; now < 60_000; now += 2_000) await sweep();
+  expect([once > 0, reads]).toEqual([true, once]);
+  await sweep();
+  expect(reads).toBe(2 * once);
+});
+
+test('a session that a node shows late is closed, and nobody calls it damaged', async () => {
+  await openTurn('session_1', 'dead');
+  store = lagging(fixture.store(), -1, 1_000);
+  await sweep();
+  expect([await endsOf('session_1'), damaged.list()]).toEqual([[['session.turn_interrupted.v1', 'crash']], []]);
 });
 
 test('instances that have been dead for long are taken out of the list', async () => {

@@ -15,6 +15,7 @@ import {
   sessionStarted,
   toolCallData,
   toolCalled,
+  turnCompleted,
   turnCompletedData,
   turnInterrupted,
   turnStartData,
@@ -35,11 +36,12 @@ let sent: EncodedEvent[][];
 let context: RunContext;
 let run: OpenRun;
 
-const readAll = () => fixture.store().readStream(STREAM, { direction: 'forwards', limit: 100 });
+const readAll = () => fixture.store().readStream(STREAM, { direction: 'forwards', limit: 1_000 });
 const types = async (): Promise<string[]> =>
   (await readAll()).map(({ type }) => type.replace(/^session\.|\.v1$/g, ''));
 
 async function appendByOthers(...events: { type: string; data: object }[]): Promise<void> {
+  if (events.length === 0) return;
   const last = (await readAll()).at(-1);
   const head = last ? headOf(decodeEvent(last)) : NO_STREAM;
   const authorship = { ...actor, causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' };
@@ -51,12 +53,16 @@ async function appendByOthers(...events: { type: string; data: object }[]): Prom
   );
 }
 
+/** What others do right after an append that was written and not answered. */
+let meanwhile: { type: string; data: object }[];
+
 const append: EventStore['append'] = async (stream, expected, events) => {
   sent.push([...events]);
   const fate = fates.shift() ?? 'written';
   if (fate === 'conflict') throw new TurnlogError('stream_conflict', 'The stream is elsewhere.');
   if (fate === 'lost_before_write') throw storeUnavailable('No answer.');
   const written = await fixture.store().append(stream, expected, events);
+  await appendByOthers(...meanwhile.splice(0));
   if (fate === 'lost_after_write') throw storeUnavailable('No answer.');
   if (fate === 'conflict_after_write') throw new TurnlogError('stream_conflict', 'The stream is elsewhere.');
   return written;
@@ -66,6 +72,7 @@ beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
   fates = [];
   sent = [];
+  meanwhile = [];
   await appendByOthers(sessionStarted, turnStarted(1));
   const store: EventStore = { ...fixture.store(), append };
   context = {
@@ -136,12 +143,49 @@ test.each([
   expect([(await types()).length, context.leftOpen.size]).toEqual([5, 0]);
 });
 
+test.each([
+  ['interrupted', [turnInterrupted(1)]],
+  ['interrupted, and followed by another', [turnInterrupted(1), turnStarted(2), turnCompleted(2)]],
+  ['left behind by another, which goes on', [turnInterrupted(1), turnStarted(2)]],
+])('a tool call that had been written does not hide that its turn was %s', async (_what, others) => {
+  fates = ['conflict_after_write'];
+  meanwhile = [...others];
+  await expect(callTool('a')).rejects.toMatchObject({ code: 'turn_interrupted', retriable: true });
+  await expect(end()).rejects.toMatchObject({ code: 'turn_interrupted' });
+  expect(await types()).toEqual([
+    'started',
+    'turn_started',
+    'tool_called',
+    ...others.map(({ type }) => type.replace(/^session\.|\.v1$/g, '')),
+  ]);
+});
+
+test('an end that had been written is found though the next turn has followed it', async () => {
+  fates = ['conflict_after_write'];
+  meanwhile = [turnStarted(2)];
+  const position = await end();
+  const own = (await readAll())[2]!;
+  expect([position, run.head.revision, (await types()).length]).toEqual([own.position, own.revision, 4]);
+});
+
 test('an end that can not be recorded for ten seconds leaves the turn to be closed later', async () => {
   fates = Array.from({ length: 1_000 }, () => 'lost_before_write');
   const began = performance.now();
   await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(performance.now() - began).toBeLessThan(11_000);
   expect(context.leftOpen.take()).toMatchObject({ session_id: SESSION, revision: 2 });
+}, 20_000);
+
+test('an end that others come before without a pause is given up after ten seconds', async () => {
+  const { append: appendToStore } = context.store;
+  context.store.append = async (...appended) => {
+    await appendByOthers(toolCalled(1, 1, randomUUID()));
+    return appendToStore(...appended);
+  };
+  const began = performance.now();
+  await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(performance.now() - began).toBeLessThan(11_000);
+  expect([sent.length < 100, context.damaged.list(), context.leftOpen.size]).toEqual([true, [], 1]);
 }, 20_000);
 
 test('a store that refuses every append after what it shows is given up: the stream is damaged', async () => {

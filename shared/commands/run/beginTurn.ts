@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatSettings } from '../../domain/session/chat.ts';
 import { Rejection } from '../../domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflictLimit.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { pauseFor, type Bounds } from '../../pause.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { AgentRow } from '../../projections/rows.ts';
 import type { Actor } from '../context.ts';
@@ -34,10 +34,12 @@ async function settingsFor({ models, toolbox }: RunContext, agent: AgentRow): Pr
   };
 }
 
-interface Prompt {
+interface Attempt {
   settings: ChatSettings;
   /** Left for earlier turns. */
   tokens: number;
+  conflicts: ConflictLimit;
+  bounds: Bounds;
 }
 
 /**
@@ -47,35 +49,39 @@ interface Prompt {
  * `payload_too_large`, `store_unavailable`, the signal's reason.
  */
 export async function beginTurn(context: RunContext, request: TurnRequest, signal: AbortSignal): Promise<OpenRun> {
-  const waitUntil = performance.now() + context.limits.waitMs;
+  const bounds = { until: performance.now() + context.limits.waitMs, signal };
   const settings = await settingsFor(context, request.agent);
   const tokens = await historyBudget(context.budget, context.models.find(request.agent.model)!, { settings, instruction: request.agent.instruction, input: request.input });
-  const conflicts = createConflictLimit(context, sessionStream(request.session_id));
+  const conflicts = createConflictLimit(context, sessionStream(request.session_id), {
+    ...bounds,
+    tooMany: sessionBusy,
+  });
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-    const run = await attempt(context, request, { settings, tokens }, conflicts).catch(async (error: unknown) => {
-      throw await damagedForClient(context, request, error);
-    });
-    if (run) return run;
-    if (performance.now() + pause > waitUntil) throw sessionBusy();
-    await sleep(pause, undefined, { signal }).catch(() => {
-      throw signal.reason;
-    });
+    const run = await attempt(context, request, { settings, tokens, conflicts, bounds }).catch(
+      async (error: unknown) => {
+        throw await damagedForClient(context, request, error);
+      },
+    );
+    if (run === 'moved') continue;
+    if (run !== 'held') return run;
+    if (performance.now() + pause > bounds.until) throw sessionBusy();
+    await pauseFor(pause, signal);
   }
 }
 
-/** One pass of the loop; undefined when the session is another run's for now, or has to be loaded again. */
+/** One pass of the loop. `held` while the session is another run's, `moved` when it has to be loaded again. */
 async function attempt(
   context: RunContext,
   request: TurnRequest,
-  prompt: Prompt,
-  conflicts: ConflictLimit,
-): Promise<OpenRun | undefined> {
+  { settings, tokens, conflicts, bounds }: Attempt,
+): Promise<OpenRun | 'held' | 'moved'> {
   const { actor, agent, session_id, input } = request;
-  const loaded = await sessionOfRun(context, request, prompt.tokens);
+  const loaded = await sessionOfRun(context, request, tokens, bounds);
   if (loaded.state.status === 'running' && loaded.state.agent_id === agent.agent_id) {
     // This run holds the session's place in the queue, so nothing in this process runs that turn.
-    if ((await closeOrphan(context, session_id, loaded)) === 'moved') await conflicts.lost(loaded.head.revision);
-    return undefined;
+    const found = await closeOrphan(context, session_id, loaded);
+    if (found === 'moved') await conflicts.lost(loaded.head.revision);
+    return found === 'running' ? 'held' : 'moved';
   }
   const startedAt = context.clock.now();
   const turn = loaded.state.status === 'none' ? 1 : loaded.state.turn + 1;
@@ -83,7 +89,7 @@ async function attempt(
     input,
     agent_revision: agent.revision,
     model: agent.model,
-    settings: prompt.settings,
+    settings,
     context_from_turn: loaded.history[0]?.turn ?? turn,
     owner: context.instanceId,
     deadline: isoTime(startedAt + context.limits.timeoutMs),
@@ -109,7 +115,7 @@ async function attempt(
       model: agent.model,
       tool: agent.tool ?? undefined,
       instruction: agent.instruction,
-      settings: prompt.settings,
+      settings,
       history: loaded.history,
       input,
       causation_id: lastEventId,
@@ -119,7 +125,7 @@ async function attempt(
   } catch (error) {
     if (isTurnlogError(error, 'stream_conflict')) {
       await conflicts.lost(loaded.head.revision);
-      return undefined;
+      return 'moved';
     }
     // It may have been written all the same, or be written yet.
     if (isTurnlogError(error, 'store_unavailable')) context.leftOpen.add(session_id, loaded.head.revision + 1);

@@ -26,10 +26,16 @@ interface Look {
   giveUp: AbortController;
 }
 
-const untilAborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_resolve, reject) => {
+const TOOK_TOO_LONG = new Error('it took too long');
+
+/** The signal lives no longer than the look: what listened to a longer one would stay until that ends. */
+function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    if (signal.aborted) reject(signal.reason as Error);
   });
+  return Promise.race([work, aborted]);
+}
 
 /**
  * Looks at one session, in its queue: a session that is busy again looks after itself, but its run may fail as
@@ -41,7 +47,7 @@ async function lookAt({ queue, leftOpen, ...context }: Context, turn: LeftTurn, 
   const leave = await queue.enter(turn.session_id, 0, signal);
   try {
     const looking = interruptIfOrphaned(context, turn.session_id, signal);
-    const { state, head } = await Promise.race([looking, untilAborted(signal)]);
+    const { state, head } = await unlessAborted(looking, signal);
     // Before that revision was reached a late append may still open a turn.
     if (state.status === 'running' || head.revision >= turn.revision) leftOpen.settle(turn);
     else leftOpen.lookAgain(turn);
@@ -56,14 +62,14 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
   const atWork = new Map<Promise<void>, Look>();
   let together = SCOUTS;
 
-  async function close({ turn, giveUp }: Look, signal: AbortSignal): Promise<void> {
+  async function close({ turn, giveUp: { signal } }: Look): Promise<void> {
     try {
-      await lookAt(context, turn, AbortSignal.any([signal, giveUp.signal]));
+      await lookAt(context, turn, signal);
       together = TOGETHER;
     } catch (error) {
       if (isTurnlogError(error, 'stream_damaged')) return leftOpen.settle(turn);
-      leftOpen.putBack(turn, giveUp.signal.aborted);
-      if (isTurnlogError(error, 'session_busy') || giveUp.signal.aborted || signal.aborted) return;
+      leftOpen.putBack(turn, signal.reason === TOOK_TOO_LONG);
+      if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
       together = SCOUTS;
       const level = isTurnlogError(error, 'store_unavailable') ? 'debug' : 'error';
       logger[level]({ err: error, session_id: turn.session_id }, 'a turn that was left open could not be closed yet');
@@ -72,9 +78,12 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
 
   function begin(turn: LeftTurn, signal: AbortSignal): void {
     const look = { turn, since: performance.now(), giveUp: new AbortController() };
-    const closing = close(look, signal);
+    const stop = (): void => look.giveUp.abort(signal.reason);
+    signal.addEventListener('abort', stop);
+    const closing = close(look);
     atWork.set(closing, look);
     void closing.finally(() => {
+      signal.removeEventListener('abort', stop);
       atWork.delete(closing);
       if (together === TOGETHER) beginDue(signal);
     });
@@ -92,7 +101,7 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
   function giveUpHanging(): void {
     if (store.trouble() !== undefined) return;
     for (const { turn, since, giveUp } of atWork.values()) {
-      if (performance.now() - since > turn.patienceMs) giveUp.abort(new Error('it took too long'));
+      if (performance.now() - since > turn.patienceMs) giveUp.abort(TOOK_TOO_LONG);
     }
   }
 

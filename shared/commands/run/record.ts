@@ -1,11 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { session, type SessionCommand, type SessionState } from '../../domain/session/decider.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { appendEvents, headOf, type Authorship, type StreamHead } from '../../eventlog/append.ts';
-import { createConflictLimit } from '../../eventlog/conflictLimit.ts';
+import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflictLimit.ts';
 import type { NewEvent } from '../../eventlog/event.ts';
 import { asDamage, readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import type { KnownEvent } from '../../eventlog/wholeStream.ts';
+import { pauseFor } from '../../pause.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { Actor, CommandContext } from '../context.ts';
@@ -57,8 +58,8 @@ export async function record(
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
-/** A client waits for the answer that this records; longer than this it would rather know. */
-const END_LIMIT_MS = 10_000;
+/** A client waits for what this records; longer than this it would rather know. */
+const LIMIT_MS = 10_000;
 /** What may stand after a run's head beside its own events is the end of its turn, and what others did after that. */
 const NEWS_PAGE = 100;
 
@@ -71,11 +72,16 @@ const turnInterrupted = (cause: unknown): TurnlogError =>
 
 const ENDS: readonly string[] = ['session.turn_completed.v1', 'session.turn_failed.v1', 'session.turn_interrupted.v1'];
 
+/** True for an event after which a turn is over: its end, or whatever belongs to a later one. */
+const endsTurn = ({ event: { type, data } }: KnownEvent, turn: number): boolean =>
+  'turn' in data && (data.turn > turn || (data.turn === turn && ENDS.includes(type)));
+
 /**
- * Looks at what stands where an append of the run met a conflict, and moves the run's head there. Resolves with
- * the position of the facts where an append that seemed to fail had written them; undefined where the turn is
- * still open without them.
- * Errors: `turn_interrupted` when somebody else has ended the turn, `stream_damaged`, `store_unavailable`.
+ * Looks at what stands where an append of the run met a conflict, and moves the run's head there, but never into
+ * a later turn. Resolves with the position of the facts where an append that seemed to fail had written them;
+ * undefined where the turn is still open without them.
+ * Errors: `turn_interrupted` when somebody else has ended the turn, after the facts or without them,
+ * `stream_damaged`, `store_unavailable`.
  */
 async function afterConflict(
   context: RunContext,
@@ -85,18 +91,39 @@ async function afterConflict(
 ): Promise<Position | undefined> {
   const page = { direction: 'forwards', from: run.head.revision + 1, limit: NEWS_PAGE } as const;
   const news = await readPage(context, sessionStream(run.session_id), page);
-  const last = news.at(-1)?.recorded;
-  if (last) run.head = headOf(last);
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
-  if (own) return own.recorded.position;
-  if (news.some(({ event }) => ENDS.includes(event.type) && 'turn' in event.data && event.data.turn === run.turn))
-    throw turnInterrupted(conflict);
-  return undefined;
+  const end = news.find((known) => endsTurn(known, run.turn));
+  if (end !== own && end !== undefined) throw turnInterrupted(conflict);
+  const last = end ?? news.at(-1);
+  if (last) run.head = headOf(last.recorded);
+  return own?.recorded.position;
+}
+
+/** Undefined after a conflict that leaves the turn open without the facts. */
+async function appendOnce(
+  context: RunContext,
+  run: OpenRun,
+  facts: Facts,
+  conflicts: ConflictLimit,
+): Promise<Position | undefined> {
+  const { revision } = run.head;
+  const target = { stream: sessionStream(run.session_id), head: run.head };
+  try {
+    const { head, position } = await appendEvents(context.store, target, facts.events, facts.authorship);
+    run.head = head;
+    return position;
+  } catch (error) {
+    if (!isTurnlogError(error, 'stream_conflict')) throw error;
+    const found = await afterConflict(context, run, facts, error);
+    if (found === undefined) await conflicts.lost(revision);
+    return found;
+  }
 }
 
 /**
  * Records a fact of a run, once, and moves the run's head. While the store is away it tries again for
- * `patienceMs`; an append whose outcome stayed unknown may have been written, which the next try finds.
+ * `patienceMs`; an append whose outcome stayed unknown may have been written, which the next try finds. Where
+ * others write to the session it tries for some seconds in any case.
  * Errors: `turn_interrupted`, `stream_damaged`, and those of EventStore.append except for `stream_conflict`.
  */
 export async function recordInRun(
@@ -105,34 +132,21 @@ export async function recordInRun(
   command: SessionCommand,
   patienceMs = 0,
 ): Promise<Position> {
-  const stream = sessionStream(run.session_id);
   const facts = decideFacts(context, { ...run.actor, causation_id: run.causation_id }, run.state, command);
-  const conflicts = createConflictLimit(context, stream);
-  const giveUpAt = performance.now() + patienceMs;
+  const began = performance.now();
+  const conflicts = createConflictLimit(context, sessionStream(run.session_id), { until: began + LIMIT_MS });
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
-      const { head, position } = await appendEvents(
-        context.store,
-        { stream, head: run.head },
-        facts.events,
-        facts.authorship,
-      ).catch(async (error: unknown) => {
-        if (!isTurnlogError(error, 'stream_conflict')) throw error;
-        const { revision } = run.head;
-        const found = await afterConflict(context, run, facts, error);
-        if (found === undefined) await conflicts.lost(revision);
-        return { head: run.head, position: found };
-      });
-      run.head = head;
+      const position = await appendOnce(context, run, facts, conflicts);
       if (position !== undefined) return position;
     } catch (error) {
-      if (!isTurnlogError(error, 'store_unavailable') || performance.now() + pause > giveUpAt) throw error;
+      if (!isTurnlogError(error, 'store_unavailable') || performance.now() + pause > began + patienceMs) throw error;
       context.logger.warn(
         { err: error, session_id: run.session_id, turn: run.turn },
         'a fact of a turn could not be recorded yet',
       );
+      await pauseFor(pause);
     }
-    await sleep(pause);
   }
 }
 
@@ -143,7 +157,7 @@ export async function recordInRun(
  */
 export async function recordEnd(context: RunContext, run: OpenRun, command: SessionCommand): Promise<Position> {
   try {
-    return await recordInRun(context, run, command, END_LIMIT_MS);
+    return await recordInRun(context, run, command, LIMIT_MS);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
       throw await asDamage(context, sessionStream(run.session_id), error, '/session_id');

@@ -1,6 +1,9 @@
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
-import { asDamage, foundDamaged } from '../../eventlog/readWhole.ts';
+import { asDamage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { untilWhole } from '../../eventlog/untilWhole.ts';
+import type { Flaw } from '../../eventlog/wholeStream.ts';
+import type { Bounds } from '../../pause.ts';
 import type { RunContext } from './context.ts';
 import { newestThatFit } from './contextWindow.ts';
 import { NEW_SESSION, type LoadedSession } from './loadSession.ts';
@@ -16,6 +19,10 @@ interface SessionOfRun {
 export const sessionNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session of this agent.');
 
+/** What is wrong with a session that is known, and not there. */
+export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
+  state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
+
 /** Whether the read models show the session to this actor, with this agent: asked only where the log does not tell. */
 async function isShown(
   { readModels }: Pick<RunContext, 'readModels'>,
@@ -28,21 +35,22 @@ async function isShown(
 /**
  * The session that a run goes on with, as far as `tokens` of it fit the prompt.
  * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and the log
- * does not, `store_unavailable`.
+ * does not for some seconds, `store_unavailable` also where `bounds` end that sooner, the signal's reason.
  */
 export async function sessionOfRun(
   context: RunContext,
   request: SessionOfRun,
   tokens: number,
+  bounds: Bounds,
 ): Promise<LoadedSession> {
   const { session_id } = request;
   if (request.new_session) return NEW_SESSION;
-  const loaded = await recallSession(context, session_id, (turns) =>
-    newestThatFit(context.budget, tokens, session_id, turns),
-  );
-  if (loaded.state.status === 'none') {
+  const look = (): Promise<LoadedSession> =>
+    recallSession(context, session_id, (turns) => newestThatFit(context.budget, tokens, session_id, turns));
+  let loaded = await look();
+  if (eventsGone(loaded)) {
     if (!(await isShown(context, request))) throw sessionNotFound();
-    throw await foundDamaged(context, sessionStream(session_id), { reason: 'its events are gone', revision: 0 });
+    loaded = await untilWhole(context, sessionStream(session_id), { look, missing: eventsGone }, bounds);
   }
   if (loaded.account_id !== request.actor.account_id) throw sessionNotFound();
   return loaded;

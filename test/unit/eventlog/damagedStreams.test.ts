@@ -35,7 +35,40 @@ test.each([
   expect(names()).toEqual(left);
 });
 
-test('the list is bounded: the oldest make room', () => {
+test('the list is bounded: it shows the newest, and the others are still known', () => {
   for (let index = 0; index < 150; index += 1) damaged.note(damageAt(0, `session-${index}`));
   expect([names().length, names()[0], names().at(-1)]).toEqual([100, 'session-50', 'session-149']);
+  expect(damaged.has('session-0')).toBe(true);
+});
+
+test('each of very many is told of once, however often all of them are found', () => {
+  for (let sweep = 0; sweep < 10; sweep += 1)
+    for (let index = 0; index < 1_000; index += 1) damaged.note(damageAt(0, `session-${index}`));
+  expect(found.length).toBe(1_000);
+});
+
+test('what is remembered is bounded', () => {
+  for (let index = 0; index <= 10_000; index += 1) damaged.note(damageAt(0, `session-${index}`));
+  expect([damaged.has('session-0'), damaged.has('session-1')]).toEqual([false, true]);
+});
+
+test('a stream was found lately for a minute after it was last found, and not once it is whole', () => {
+  let now = 0;
+  damaged = createDamagedStreams(
+    () => undefined,
+    () => now,
+  );
+  const lately = () => damaged.foundLately('session-1');
+  expect(lately()).toBe(false);
+  damaged.note(damageAt(0));
+  now = 59_999;
+  expect(lately()).toBe(true);
+  damaged.note(damageAt(0));
+  now += 59_999;
+  expect(lately()).toBe(true);
+  now += 1;
+  expect([lately(), damaged.has('session-1')]).toEqual([false, true]);
+  damaged.note(damageAt(0));
+  damaged.forget('session-1', { from: 0, to: 9 });
+  expect(lately()).toBe(false);
 });
