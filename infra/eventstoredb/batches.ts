@@ -38,8 +38,8 @@ export async function* batches(feed: Feed, { batchSize, position, known, view }:
   for (;;) {
     const events: StoredEvent[] = [];
     const before = position;
-    // Nobody tells a live consumer that it has fallen behind; that as much waits as is kept for it does.
-    const backlog = feed.isFull();
+    // Nobody tells a live consumer that it has fallen behind; that as much waits as is kept for it does, until the end is reached.
+    const backlog: boolean = feed.isFull() || !upToDate;
     let begun: number | undefined;
     let due = false;
     while (events.length < batchSize) {
@@ -62,8 +62,7 @@ export async function* batches(feed: Feed, { batchSize, position, known, view }:
         upToDate ||= await view.isEnd(position);
       }
     }
-    upToDate &&= !live || !(backlog || events.length === batchSize);
-    if (live && !upToDate && feed.isEmpty()) upToDate = await view.isEnd(position);
+    if (live && (backlog || events.length === batchSize)) upToDate = feed.isEmpty() && (await view.isEnd(position));
     said = caughtUp();
     yield { events, position, caughtUp: said };
   }
