@@ -3,11 +3,12 @@ import type { Feed } from './feed.ts';
 import type { KnownEvents } from './knownEvents.ts';
 import type { LogView } from './logView.ts';
 
-/** While more is on its way, a batch that is not full waits so long for the next message: full batches make a rebuild fast. */
-const GATHER_MS = 10;
-/** The most that a batch waits in all: while catching up, and live, where a slow consumer finds a backlog. */
-const LONGEST_GATHER_MS = { catchingUp: 250, live: 50 };
-const LIVE_GATHER_MS = 2;
+/**
+ * While more is on its way, a batch that is not full waits so long for the next message, and so long in all: full batches
+ * make a rebuild fast.
+ */
+const BEHIND = { pauseMs: 10, longestMs: 250 };
+const BURST = { pauseMs: 2, longestMs: 50 };
 /** After so long without a message the log itself is looked at. */
 const QUIET_MS = 1_000;
 
@@ -31,8 +32,10 @@ export async function* batches(feed: Feed, { batchSize, position, known, view }:
   /** Waits for more while more is on its way. Resolves false when the batch should go out as it is. */
   async function gathers(begun: number, backlog: boolean): Promise<boolean> {
     if (live && !backlog) return false;
-    const left = begun + (live ? LONGEST_GATHER_MS.live : LONGEST_GATHER_MS.catchingUp) - performance.now();
-    return left > 0 && (await feed.arrival(Math.min(left, live ? LIVE_GATHER_MS : GATHER_MS)));
+    // A backlog that is just met may be a burst; one that was not over with the last batch is worth the wait.
+    const { pauseMs, longestMs } = live && upToDate ? BURST : BEHIND;
+    const left = begun + longestMs - performance.now();
+    return left > 0 && (await feed.arrival(Math.min(left, pauseMs)));
   }
 
   for (;;) {
