@@ -70,14 +70,14 @@ function guarded<Call extends Pick<ResponseCall<unknown>, 'cancel'> & { on(event
   return call;
 }
 
-/** Connects at the first call. Errors: `invalid_request` when an option of the connection string is not the client's. */
+/** Connects at the first call. Errors: `invalid_request` when the client does not take the connection string, its files included. */
 export function openHostClient(connectionString: string): HostClient {
   let client: EventStoreDBClient;
   try {
     client = eventstore.EventStoreDBClient.connectionString(connectionString);
   } catch {
     // The client's own message quotes the text, password included.
-    throw new TurnlogError('invalid_request', 'The URL of the event store has an option that its client does not take.');
+    throw new TurnlogError('invalid_request', 'The URL of the event store has an option that its client does not take, or names a file that is gone.');
   }
   const internals = client as unknown as Internals;
   const args = (requiresLeader: boolean): [object, object] => internals.callArguments({ requiresLeader }, { deadline: Infinity });

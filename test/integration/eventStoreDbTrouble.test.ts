@@ -1,7 +1,8 @@
 /** What the store says of itself while it can't be used: health repeats it, so it must name the cause. */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { rm } from 'node:fs/promises';
+import { copyFile, rm } from 'node:fs/promises';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
@@ -13,7 +14,7 @@ import { startServerProcess } from '../support/serverProcess.ts';
 import { apiClient } from '../support/service.ts';
 import { freePort } from '../support/freePort.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
-import { OTHER_CERTIFICATE_FILE } from '../support/tls/files.ts';
+import { CERTIFICATE_FILE, OTHER_CERTIFICATE_FILE } from '../support/tls/files.ts';
 
 const cleanups: Array<() => unknown> = [];
 afterEach(async () => {
@@ -78,6 +79,24 @@ describe('a store that can not be used says why', () => {
     const { store } = await open(node.connectionString.replace(/tlsCAFile=.*/, `tlsCAFile=${encodeURIComponent(OTHER_CERTIFICATE_FILE)}`));
     const trouble = await told(store, /certificate/);
     expect(trouble).toContain(OTHER_CERTIFICATE_FILE);
+  });
+
+  test('where the file of the trusted certificate is gone while it runs, without a busy loop', async () => {
+    const node = await startNode({ tls: true });
+    const trusted = join(await folder(), 'ca.pem');
+    await copyFile(CERTIFICATE_FILE, trusted);
+    const { store } = await open(node.connectionString.replace(/tlsCAFile=.*/, `tlsCAFile=${encodeURIComponent(trusted)}`));
+    await store.head();
+    await rm(trusted);
+    await node.stop();
+    await told(store, /names a file that is gone/);
+    await node.start();
+    const before = process.cpuUsage();
+    await sleep(2_000);
+    const { user, system } = process.cpuUsage(before);
+    expect(user + system).toBeLessThan(1_000_000);
+    await copyFile(CERTIFICATE_FILE, trusted);
+    await untilAnswered(() => store.head());
   });
 
   test('where TLS is spoken on one side only', async () => {
