@@ -8,7 +8,11 @@ export function prepareDataFolder(path: string): string {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new TurnlogError('invalid_request', `The data folder ${folder} can't be made; set DATA_DIR to a folder that this user may write.`, { cause: error });
+    throw new TurnlogError(
+      'invalid_request',
+      `The data folder ${folder} can't be made; set DATA_DIR to a folder that this user may write.`,
+      { cause: error },
+    );
   }
   return folder;
 }

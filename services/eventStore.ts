@@ -14,18 +14,31 @@ export interface Place {
 }
 
 /** The client of EventStoreDB is large: it is loaded only where one is configured. */
-async function openCluster(connectionString: string, logger: Pick<ProjectorLogger, 'warn'>): Promise<EventStore> {
+async function openCluster(
+  connectionString: string,
+  logger: Pick<ProjectorLogger, 'warn'>,
+): Promise<EventStore> {
   const { openEventStoreDb } = await import('../infra/eventstoredb/eventStore.ts');
   return openEventStoreDb({ connectionString, logger });
 }
 
 /** The configured event store. Errors: those of its adapter. */
-export const openEventStore = ({ dataFolder, eventStoreDbUrl }: Place, logger: Logger): Promise<EventStore> =>
-  eventStoreDbUrl === undefined ? openSqliteEventStore({ folder: dataFolder }) : openCluster(eventStoreDbUrl, logger);
+export const openEventStore = (
+  { dataFolder, eventStoreDbUrl }: Place,
+  logger: Logger,
+): Promise<EventStore> =>
+  eventStoreDbUrl === undefined
+    ? openSqliteEventStore({ folder: dataFolder })
+    : openCluster(eventStoreDbUrl, logger);
 
 /** The same for a thread that only reads. */
-export const openEventLog = async ({ dataFolder, eventStoreDbUrl }: Place, logger: ProjectorLogger): Promise<EventLog> =>
-  eventStoreDbUrl === undefined ? openSqliteEventLog({ folder: dataFolder }) : openCluster(eventStoreDbUrl, logger);
+export const openEventLog = async (
+  { dataFolder, eventStoreDbUrl }: Place,
+  logger: ProjectorLogger,
+): Promise<EventLog> =>
+  eventStoreDbUrl === undefined
+    ? openSqliteEventLog({ folder: dataFolder })
+    : openCluster(eventStoreDbUrl, logger);
 
 /**
  * The folder of the read models of this log. A checkpoint means nothing in another log, so those of a cluster have a folder

@@ -20,10 +20,14 @@ export async function checkHealth(turnlog: Turnlog, availability: Availability):
   const { store, api, damaged, projection, projector, relay } = turnlog;
   const runs = api && { runs_in_flight: api.inFlight.count() };
   const reason = availability === 'starting' ? startReason(turnlog) : undefined;
-  if (availability !== 'up') return { ready: false, reason: reason ?? REASONS[availability], ...runs };
+  if (availability !== 'up')
+    return { ready: false, reason: reason ?? REASONS[availability], ...runs };
   const readModels = projection && { projection: await projection() };
   const trouble = store.trouble();
   if (trouble !== undefined) return { ready: false, reason: trouble, ...readModels, ...runs };
-  const parts = { ...(projector && { projector: await projector.health() }), ...(relay && { relay: await relay.health() }) };
+  const parts = {
+    ...(projector && { projector: await projector.health() }),
+    ...(relay && { relay: await relay.health() }),
+  };
   return { ready: true, ...readModels, ...runs, damaged_streams: damaged?.list() ?? [], ...parts };
 }

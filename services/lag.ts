@@ -32,7 +32,10 @@ function recordedAt(event: StoredEvent): number | undefined {
 }
 
 /** `elapsed` is a monotonic time in milliseconds: a wall clock that is set would add or take away hours. */
-export function createLag(clock: Clock, elapsed = (): number => Math.round(performance.now())): Lag {
+export function createLag(
+  clock: Clock,
+  elapsed = (): number => Math.round(performance.now()),
+): Lag {
   let position: Position | undefined;
   let batch: EventBatch | undefined;
   /** At least as old as the oldest event that is not dealt with. */

@@ -12,7 +12,11 @@ import type { ProgressFeed } from '../shared/projections/progress.ts';
 const STORE_PAUSE_MS = 1_000;
 
 /** Does work of the start that needs a store, again and again while that is away. Errors: the work's own, the signal's reason. */
-export async function onceStoreAnswers<Result>(work: () => Promise<Result>, logger: Logger, signal: AbortSignal): Promise<Result> {
+export async function onceStoreAnswers<Result>(
+  work: () => Promise<Result>,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Result> {
   for (;;) {
     try {
       return await work();
@@ -39,8 +43,12 @@ export function untilCaughtUp(progress: ProgressFeed, signal: AbortSignal): Prom
 }
 
 /** The same for read models that another process may keep up to date. Errors: the signal's reason. */
-export async function untilShown({ store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>, signal: AbortSignal): Promise<void> {
-  const endNow = (): Promise<Position | undefined> => onceStoreAnswers(() => store.head(), logger, signal);
+export async function untilShown(
+  { store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const endNow = (): Promise<Position | undefined> =>
+    onceStoreAnswers(() => store.head(), logger, signal);
   let end = await endNow();
   while (end !== undefined && !(await readModels.waitUntilPassed(end, STORE_PAUSE_MS))) {
     signal.throwIfAborted();
@@ -53,7 +61,10 @@ export async function untilShown({ store, readModels, logger }: Pick<CommandCont
 }
 
 /** The same store, and the position of the last of the events that are written through it. */
-function notingPositions(store: EventStore): { store: EventStore; written: () => Position | undefined } {
+function notingPositions(store: EventStore): {
+  store: EventStore;
+  written: () => Position | undefined;
+} {
   let last: Position | undefined;
   const append: EventStore['append'] = async (...given) => {
     const result = await store.append(...given);
@@ -75,7 +86,10 @@ export async function recoverOpenTurns(context: RunContext, signal: AbortSignal)
   signal.throwIfAborted();
   const last = written();
   if (last !== undefined) await untilVisible(context, last);
-  context.logger.warn({ turns: open.length }, 'turns were open: those that a crash left behind are marked as interrupted');
+  context.logger.warn(
+    { turns: open.length },
+    'turns were open: those that a crash left behind are marked as interrupted',
+  );
 }
 
 /**
@@ -104,7 +118,14 @@ export async function bootstrap(
   if (await context.readModels.hasApiKeys()) return undefined;
   const actor = { account_id: FIRST_ACCOUNT, key_id: 'operator', request_id: 'bootstrap' };
   await unlessDone(openAccount(context, actor, 'default'));
-  const issued = await unlessDone(issueKey(context, actor, { name: 'bootstrap', scopes: SCOPES, expiresAt: null, apiKey: operatorsKey }));
+  const issued = await unlessDone(
+    issueKey(context, actor, {
+      name: 'bootstrap',
+      scopes: SCOPES,
+      expiresAt: null,
+      apiKey: operatorsKey,
+    }),
+  );
   // What another replica has written lies before the end.
   if (issued?.position !== undefined) await untilVisible(context, issued.position);
   else await untilShown(context, signal);

@@ -36,11 +36,16 @@ export function openInstances(databaseUrl: string): Instances {
 const becomeActive =
   (databaseUrl: string, logger: ProjectorLogger) =>
   async (signal: AbortSignal): Promise<ActiveProjectionStore | undefined> => {
-    const { openPostgresProjectionStore } = await import('../infra/postgres/readModels/projectionStore.ts');
+    const { openPostgresProjectionStore } =
+      await import('../infra/postgres/readModels/projectionStore.ts');
     return openPostgresProjectionStore({
       databaseUrl,
       signal,
-      onFailure: (error, retryInMs) => logger.warn({ err: error, retry_in_ms: retryInMs }, 'The database of the read models is away; this projector tries again'),
+      onFailure: (error, retryInMs) =>
+        logger.warn(
+          { err: error, retry_in_ms: retryInMs },
+          'The database of the read models is away; this projector tries again',
+        ),
     });
   };
 

@@ -33,7 +33,13 @@ async function openModels(config: Config, closeLater: CloseLater): Promise<ChatM
     env: process.env,
     offlineBaseUrl: offline.baseUrl,
   });
-  const models = createChatModels({ ...registry, limits: { attemptTimeoutMs: config.MODEL_ATTEMPT_TIMEOUT_MS, maxRetries: config.MODEL_MAX_RETRIES } });
+  const models = createChatModels({
+    ...registry,
+    limits: {
+      attemptTimeoutMs: config.MODEL_ATTEMPT_TIMEOUT_MS,
+      maxRetries: config.MODEL_MAX_RETRIES,
+    },
+  });
   closeLater(models.close);
   return models;
 }
@@ -45,7 +51,11 @@ export type RunStorage = Pick<
 >;
 
 /** What running agents takes. Errors: `invalid_request` (the models file). */
-export async function openRunContext(config: Config, storage: RunStorage, closeLater: CloseLater): Promise<RunContext> {
+export async function openRunContext(
+  config: Config,
+  storage: RunStorage,
+  closeLater: CloseLater,
+): Promise<RunContext> {
   return {
     ...storage,
     models: await openModels(config, closeLater),

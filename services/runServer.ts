@@ -9,7 +9,8 @@ import { startService } from './startService.ts';
 
 /** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once, as a person at a keyboard expects. */
 function stopAtSignal(stop: AbortController): void {
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
+  for (const name of ['SIGTERM', 'SIGINT'] as const)
+    process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
 }
 
 async function serveUntil(stop: AbortController): Promise<void> {
@@ -17,7 +18,10 @@ async function serveUntil(stop: AbortController): Promise<void> {
   const logger = createLogger(config.LOG_LEVEL);
   const stopped = stop.signal;
   endInOrderOnDefect({ stop, logger, graceMs: config.SHUTDOWN_GRACE_MS });
-  const service = await startService(config, logger, { services: chooseServices(process.argv.slice(2), config), signal: stopped });
+  const service = await startService(config, logger, {
+    services: chooseServices(process.argv.slice(2), config),
+    signal: stopped,
+  });
   // Compiled code makes the next start faster and smaller, also when this process is killed; does nothing where no cache is on.
   flushCompileCache();
   process.stdout.write(banner(service, config.BOOTSTRAP_API_KEY !== undefined));

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** True when `work` fulfils within the time, in milliseconds; false when it takes longer, and goes on. Rejects when `work` does. */
-export async function settlesWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
+export async function settlesWithin(
+  work: Promise<unknown>,
+  milliseconds: number,
+): Promise<boolean> {
   const limit = new AbortController();
   const tooLate = sleep(milliseconds, false, { signal: limit.signal }).catch(() => false);
   try {

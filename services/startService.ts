@@ -35,30 +35,64 @@ interface Start {
  * the turns that a crash left open are closed, and resolves then.
  * Errors: those of wire, and `invalid_request` when the address can't be had.
  */
-export async function startService(config: Config, logger: Logger, { services, signal }: Start): Promise<RunningService> {
+export async function startService(
+  config: Config,
+  logger: Logger,
+  { services, signal }: Start,
+): Promise<RunningService> {
   const turnlog = await wire(config, logger, services);
   const { api, dataFolder } = turnlog;
   let availability: Availability = 'starting';
-  const process: ProcessContext = { ids: systemIds, logger, availability: () => availability, health: () => checkHealth(turnlog, availability) };
+  const process: ProcessContext = {
+    ids: systemIds,
+    logger,
+    availability: () => availability,
+    health: () => checkHealth(turnlog, availability),
+  };
   try {
-    const server = await serve(api ? createApp({ ...api, ...process }) : createHealthApp(process), { host: config.HOST, port: config.PORT, ids: systemIds, logger });
-    const repeated = [startSweeper(turnlog.sweep, logger), ...(turnlog.closer ? [startClosing(turnlog.closer)] : [])];
+    const server = await serve(api ? createApp({ ...api, ...process }) : createHealthApp(process), {
+      host: config.HOST,
+      port: config.PORT,
+      ids: systemIds,
+      logger,
+    });
+    const repeated = [
+      startSweeper(turnlog.sweep, logger),
+      ...(turnlog.closer ? [startClosing(turnlog.closer)] : []),
+    ];
     const stopSweeping = () => Promise.all(repeated.map((work) => work.stop()));
     const stop = async (): Promise<void> => {
       availability = 'stopping';
       // A sweep that waits for a store which is away must not hold up the rest.
       const swept = stopSweeping();
-      await stopInOrder({ server, inFlight: api?.inFlight ?? createRunsInFlight(), logger, graceMs: config.SHUTDOWN_GRACE_MS });
+      await stopInOrder({
+        server,
+        inFlight: api?.inFlight ?? createRunsInFlight(),
+        logger,
+        graceMs: config.SHUTDOWN_GRACE_MS,
+      });
       await swept;
       await turnlog.close();
     };
     try {
       await turnlog.prepare(signal);
       const firstKey =
-        api && (await onceStoreAnswers(() => bootstrap(api, config.BOOTSTRAP_API_KEY, signal), logger, signal));
+        api &&
+        (await onceStoreAnswers(
+          () => bootstrap(api, config.BOOTSTRAP_API_KEY, signal),
+          logger,
+          signal,
+        ));
       availability = 'up';
       logger.info({ url: server.url, services, data_folder: dataFolder }, 'the service is up');
-      return { url: server.url, services, dataFolder, firstKey, models: api?.models.list().map(({ id }) => id) ?? [], stop };
+      return {
+        url: server.url,
+        services,
+        dataFolder,
+        firstKey,
+        models: api?.models.list().map(({ id }) => id) ?? [],
+        stop,
+      };
     } catch (error) {
       await stopSweeping();
       const closed = server.close();

@@ -30,7 +30,10 @@ export async function stopInOrder({ server, inFlight, logger, graceMs }: Stoppin
   const left = inFlight.count();
   inFlight.interruptAll();
   if (left > 0) {
-    logger.warn({ runs_in_flight: left }, 'the grace time is over: the runs in flight are interrupted');
+    logger.warn(
+      { runs_in_flight: left },
+      'the grace time is over: the runs in flight are interrupted',
+    );
     await inFlight.idle();
     answered = await settlesWithin(closed, LAST_WORDS_MS);
   }

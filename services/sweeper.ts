@@ -14,7 +14,10 @@ export interface Repeated {
 }
 
 /** Sweeps every few seconds, one sweep at a time. A store that is away is waited for. */
-export function startSweeper(sweep: (signal: AbortSignal) => Promise<void>, logger: Logger): Repeated {
+export function startSweeper(
+  sweep: (signal: AbortSignal) => Promise<void>,
+  logger: Logger,
+): Repeated {
   const stopping = new AbortController();
   let sweeping: Promise<void> | undefined;
 
@@ -22,7 +25,8 @@ export function startSweeper(sweep: (signal: AbortSignal) => Promise<void>, logg
     try {
       await sweep(stopping.signal);
     } catch (error) {
-      if (isTurnlogError(error, 'store_unavailable')) logger.debug({ err: error }, 'open turns could not be looked after yet');
+      if (isTurnlogError(error, 'store_unavailable'))
+        logger.debug({ err: error }, 'open turns could not be looked after yet');
       else logger.error({ err: error }, 'open turns could not be looked after');
     }
     sweeping = undefined;

@@ -7,8 +7,14 @@ import { wireRelay } from './wireRelay.ts';
 import { wireReplica } from './wireReplica.ts';
 
 /** Wires the services of one process as the configuration says. Errors: those of the three ways. */
-export function wire(config: Config, logger: Logger, services: readonly ServiceName[]): Promise<Turnlog> {
+export function wire(
+  config: Config,
+  logger: Logger,
+  services: readonly ServiceName[],
+): Promise<Turnlog> {
   const { DATABASE_URL } = config;
   if (services.every((name) => name === 'relay')) return wireRelay(config, logger);
-  return DATABASE_URL === undefined ? wireEmbedded(config, logger, services.includes('relay')) : wireReplica({ ...config, DATABASE_URL }, logger, services);
+  return DATABASE_URL === undefined
+    ? wireEmbedded(config, logger, services.includes('relay'))
+    : wireReplica({ ...config, DATABASE_URL }, logger, services);
 }

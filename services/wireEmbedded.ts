@@ -38,16 +38,35 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
     const place = { dataFolder, eventStoreDbUrl: config.EVENTSTOREDB_URL };
     const store = await openEventStore(place, logger);
     closeLater(store.close);
-    const projector = await startProjectorThread({ spawn: () => new Worker(new URL('projector/thread.ts', import.meta.url), { workerData: place, resourceLimits: THREAD_LIMITS }), logger });
+    const projector = await startProjectorThread({
+      spawn: () =>
+        new Worker(new URL('projector/thread.ts', import.meta.url), {
+          workerData: place,
+          resourceLimits: THREAD_LIMITS,
+        }),
+      logger,
+    });
     closeLater(projector.close);
-    const readModels = openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress });
+    const readModels = openSqliteReadModels({
+      folder: readModelsFolder(place),
+      progress: projector.progress,
+    });
     closeLater(readModels.close);
     const instanceId = instanceIdOf(dataFolder);
     // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A cluster may have other servers.
-    const isGone = (owner: string): boolean => config.EVENTSTOREDB_URL === undefined || owner === instanceId;
+    const isGone = (owner: string): boolean =>
+      config.EVENTSTOREDB_URL === undefined || owner === instanceId;
     const context = await openRunContext(
       config,
-      { store, damaged: reportDamage(logger), readModels, known: readModels, instanceId, isGone, logger },
+      {
+        store,
+        damaged: reportDamage(logger),
+        readModels,
+        known: readModels,
+        instanceId,
+        isGone,
+        logger,
+      },
       closeLater,
     );
     const relay = relays ? await openRelay(config, logger, store) : undefined;

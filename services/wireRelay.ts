@@ -8,7 +8,10 @@ import type { Turnlog } from './turnlog.ts';
 /** A relay on its own: it needs the log and Kafka, and no read models. Errors: `store_unavailable`, `invalid_request`. */
 export const wireRelay = (config: Config, logger: Logger): Promise<Turnlog> =>
   opening(async (closeLater) => {
-    const store = await openEventStore({ dataFolder: '', eventStoreDbUrl: config.EVENTSTOREDB_URL }, logger);
+    const store = await openEventStore(
+      { dataFolder: '', eventStoreDbUrl: config.EVENTSTOREDB_URL },
+      logger,
+    );
     closeLater(store.close);
     const relay = await openRelay(config, logger, store);
     closeLater(relay.close);

@@ -1,5 +1,8 @@
 import { createLeftOpenCloser } from '../shared/commands/run/closeLeftOpen.ts';
-import { closeTurnsOfTheDead, type SweepContext } from '../shared/commands/run/closeTurnsOfTheDead.ts';
+import {
+  closeTurnsOfTheDead,
+  type SweepContext,
+} from '../shared/commands/run/closeTurnsOfTheDead.ts';
 import type { RunContext } from '../shared/commands/run/context.ts';
 import { createDeathWatch } from '../shared/commands/run/deathWatch.ts';
 import type { Config } from '../shared/config.ts';
@@ -19,30 +22,59 @@ import type { ServiceName } from './serviceNames.ts';
 import type { Turnlog } from './turnlog.ts';
 
 /** The API of one replica, and how it enters the list of instances; it leaves the list in order unless it has left turns open. */
-async function openApi(config: Config, sweeping: SweepContext & Pick<RunContext, 'readModels'>, closeLater: CloseLater) {
+async function openApi(
+  config: Config,
+  sweeping: SweepContext & Pick<RunContext, 'readModels'>,
+  closeLater: CloseLater,
+) {
   const { store, damaged, readModels, instances, watch, clock, logger } = sweeping;
   const instanceId = systemIds.uuid();
   let registration: Registration | undefined;
   const isGone = (owner: string): boolean => owner === instanceId || watch.isDead(owner);
   const context = await openRunContext(
     config,
-    { store, damaged, readModels, known: rememberedRows(readModels, clock), instanceId, isGone, logger },
+    {
+      store,
+      damaged,
+      readModels,
+      known: rememberedRows(readModels, clock),
+      instanceId,
+      isGone,
+      logger,
+    },
     closeLater,
   );
   closeLater(async () => {
     if (context.leftOpen.size > 0) return;
-    await registration?.end().catch((error: unknown) => logger.warn({ err: error }, 'this instance could not be taken out of the list of instances'));
+    await registration
+      ?.end()
+      .catch((error: unknown) =>
+        logger.warn(
+          { err: error },
+          'this instance could not be taken out of the list of instances',
+        ),
+      );
   });
-  return { context, register: async () => void (registration = await instances.register(instanceId)) };
+  return {
+    context,
+    register: async () => void (registration = await instances.register(instanceId)),
+  };
 }
 
 /**
  * One process of several over the same PostgreSQL and EventStoreDB. It keeps nothing of its own: its name is new with every
  * start. Errors: `store_unavailable`, `invalid_request` (the models file).
  */
-export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: Logger, services: readonly ServiceName[]): Promise<Turnlog> =>
+export const wireReplica = (
+  config: Config & { DATABASE_URL: string },
+  logger: Logger,
+  services: readonly ServiceName[],
+): Promise<Turnlog> =>
   opening(async (closeLater) => {
-    const store = await openEventStore({ dataFolder: '', eventStoreDbUrl: config.EVENTSTOREDB_URL }, logger);
+    const store = await openEventStore(
+      { dataFolder: '', eventStoreDbUrl: config.EVENTSTOREDB_URL },
+      logger,
+    );
     closeLater(store.close);
     const readModels = await openReadModels(config.DATABASE_URL);
     closeLater(readModels.close);
@@ -50,10 +82,24 @@ export const wireReplica = (config: Config & { DATABASE_URL: string }, logger: L
     closeLater(instances.close);
     const damaged = reportDamage(logger);
     const watch = createDeathWatch(instances, systemClock);
-    const sweeping = { store, damaged, readModels, instances, watch, clock: systemClock, ids: systemIds, logger };
+    const sweeping = {
+      store,
+      damaged,
+      readModels,
+      instances,
+      watch,
+      clock: systemClock,
+      ids: systemIds,
+      logger,
+    };
     const api = services.includes('api') ? await openApi(config, sweeping, closeLater) : undefined;
     const projector = services.includes('projector')
-      ? startProjector({ log: store, ...projectorStores(config.DATABASE_URL, logger), clock: systemClock, logger })
+      ? startProjector({
+          log: store,
+          ...projectorStores(config.DATABASE_URL, logger),
+          clock: systemClock,
+          logger,
+        })
       : undefined;
     closeLater(() => projector?.close());
     const relay = services.includes('relay') ? await openRelay(config, logger, store) : undefined;

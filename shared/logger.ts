@@ -10,6 +10,12 @@ const SECRETS = ['api_key', 'apiKey', 'authorization', 'secret', 'password', '["
  */
 export const createLogger = (level: string): Logger =>
   pino(
-    { level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"`, formatters: { level: (label) => ({ level: label }) }, redact: SECRETS.flatMap((name) => [name, name.startsWith('[') ? `*${name}` : `*.${name}`]) },
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: SECRETS.flatMap((name) => [name, name.startsWith('[') ? `*${name}` : `*.${name}`]),
+    },
     destination({ dest: 2, sync: true }),
   );

@@ -5,9 +5,17 @@ import { get } from 'node:http';
 const TIMEOUT_MS = 4_000;
 
 process.exitCode = 1;
-const request = get({ host: '127.0.0.1', port: process.env['PORT'] || '3000', path: '/health/live', timeout: TIMEOUT_MS }, (response) => {
-  if (response.statusCode === 200) process.exitCode = 0;
-  response.resume();
-});
+const request = get(
+  {
+    host: '127.0.0.1',
+    port: process.env['PORT'] || '3000',
+    path: '/health/live',
+    timeout: TIMEOUT_MS,
+  },
+  (response) => {
+    if (response.statusCode === 200) process.exitCode = 0;
+    response.resume();
+  },
+);
 request.on('timeout', () => request.destroy());
 request.on('error', (error) => process.stderr.write(`${error.message}\n`));

@@ -28,12 +28,18 @@ const KNOWN_OUTCOMES: Readonly<Record<string, Answer['kind']>> = {
   'event_store.client.BadRequest': 'refused',
 };
 
-function request({ stream, expected, events }: Append, correlationId: string): streamsPb.BatchAppendReq {
+function request(
+  { stream, expected, events }: Append,
+  correlationId: string,
+): streamsPb.BatchAppendReq {
   const identifier = new sharedPb.StreamIdentifier().setStreamName(Buffer.from(stream));
   const options = new streamsPb.BatchAppendReq.Options().setStreamIdentifier(identifier);
   if (expected === 'no_stream') options.setNoStream(new sharedPb.Empty());
   else options.setStreamPosition(String(expected));
-  const message = new streamsPb.BatchAppendReq().setCorrelationId(new sharedPb.UUID().setString(correlationId)).setOptions(options).setIsFinal(true);
+  const message = new streamsPb.BatchAppendReq()
+    .setCorrelationId(new sharedPb.UUID().setString(correlationId))
+    .setOptions(options)
+    .setIsFinal(true);
   for (const { id, type, data, metadata } of events) {
     const proposed = new streamsPb.BatchAppendReq.ProposedMessage()
       .setId(new sharedPb.UUID().setString(id))
@@ -50,15 +56,21 @@ function answer(response: streamsPb.BatchAppendResp): Answer {
   const success = response.getSuccess();
   if (success) {
     const position = success.getPosition();
-    return { kind: 'written', revision: Number(success.getCurrentRevision()), commit: position && BigInt(position.getCommitPosition()) };
+    return {
+      kind: 'written',
+      revision: Number(success.getCurrentRevision()),
+      commit: position && BigInt(position.getCommitPosition()),
+    };
   }
   const error = response.getError();
   const name = error?.getDetails()?.getTypeName() ?? '';
-  if (name === 'event_store.client.AccessDenied') throw new AccessDenied('the append is not allowed');
+  if (name === 'event_store.client.AccessDenied')
+    throw new AccessDenied('the append is not allowed');
   const kind = KNOWN_OUTCOMES[name];
   if (kind === 'conflict') return { kind };
   if (kind === 'refused') return { kind, reason: error?.getMessage() ?? '' };
-  if (/Server Is Not Ready/i.test(error?.getMessage() ?? '')) throw new NotReady('the server is not ready');
+  if (/Server Is Not Ready/i.test(error?.getMessage() ?? ''))
+    throw new NotReady('the server is not ready');
   throw new Error(`the outcome of the append is unknown: ${name} ${error?.getMessage() ?? ''}`);
 }
 
@@ -98,13 +110,21 @@ interface Options {
  * all that were waiting is unknown: they reject, and the next append opens another call. So it does where a call has fallen
  * silent although its node lives, as one that was open while the node had no quorum; what waits on that call goes on waiting.
  */
-export function createAppendStream({ client, lost, heard, patienceMs }: Connection, { requiresLeader, deadlineMs }: Options): AppendTo {
+export function createAppendStream(
+  { client, lost, heard, patienceMs }: Connection,
+  { requiresLeader, deadlineMs }: Options,
+): AppendTo {
   // A node that is known to be slow is not pressed.
-  const againMs = (): number => Math.max(Math.min(AGAIN_MS, deadlineMs * AGAIN_PER_DEADLINE), patienceMs());
+  const againMs = (): number =>
+    Math.max(Math.min(AGAIN_MS, deadlineMs * AGAIN_PER_DEADLINE), patienceMs());
   let open: OpenCall | undefined;
 
   function openCall(): OpenCall {
-    const stream: OpenCall = { call: client.append(requiresLeader), pending: new Map(), heardAt: performance.now() };
+    const stream: OpenCall = {
+      call: client.append(requiresLeader),
+      pending: new Map(),
+      heardAt: performance.now(),
+    };
 
     function end(error: unknown): void {
       lost.removeEventListener('abort', abandon);
@@ -139,19 +159,30 @@ export function createAppendStream({ client, lost, heard, patienceMs }: Connecti
 
     if (lost.aborted) abandon();
     else lost.addEventListener('abort', abandon, { once: true });
-    stream.call.then((call) => call.on('data', settle).on('error', end).on('end', () => end(new Error('the server ended the call'))), end);
+    stream.call.then(
+      (call) =>
+        call
+          .on('data', settle)
+          .on('error', end)
+          .on('end', () => end(new Error('the server ended the call'))),
+      end,
+    );
     return stream;
   }
 
   function send(append: Append, waiting: Pending): () => void {
-    if (open && open.pending.size > 0 && performance.now() - open.heardAt >= againMs()) open = undefined;
+    if (open && open.pending.size > 0 && performance.now() - open.heardAt >= againMs())
+      open = undefined;
     const stream = (open ??= openCall());
     const correlationId = crypto.randomUUID();
     if (stream.pending.size === 0) stream.heardAt = performance.now();
     stream.pending.set(correlationId, waiting);
     waiting.copies += 1;
     // A failure to open the call has rejected everything that was pending already.
-    stream.call.then((call) => stream.pending.has(correlationId) && call.write(request(append, correlationId)), () => undefined);
+    stream.call.then(
+      (call) => stream.pending.has(correlationId) && call.write(request(append, correlationId)),
+      () => undefined,
+    );
     return () => {
       stream.pending.delete(correlationId);
       if (stream !== open && stream.pending.size === 0) cancel(stream);

@@ -21,13 +21,17 @@ interface BatchOptions {
 }
 
 /** Batches of one feed; ends only by throwing what ended the feed. */
-export async function* batches(feed: Feed, { batchSize, position, known, view }: BatchOptions): AsyncGenerator<EventBatch, never> {
+export async function* batches(
+  feed: Feed,
+  { batchSize, position, known, view }: BatchOptions,
+): AsyncGenerator<EventBatch, never> {
   let live = false;
   /** False after a backlog: nobody says when it is over, so the log is asked. */
   let upToDate = true;
   let said = true;
   // An event that was acknowledged here may still be on its way: until it has come, nothing has caught up with it.
-  const caughtUp = (): boolean => live && upToDate && feed.isEmpty() && (position ?? '') >= (known.lastWritten() ?? '');
+  const caughtUp = (): boolean =>
+    live && upToDate && feed.isEmpty() && (position ?? '') >= (known.lastWritten() ?? '');
 
   /** Waits for more while more is on its way. Resolves false when the batch should go out as it is. */
   async function gathers(begun: number, backlog: boolean): Promise<boolean> {
@@ -52,7 +56,11 @@ export async function* batches(feed: Feed, { batchSize, position, known, view }:
         ({ position } = step.event);
       } else if (step?.kind === 'checkpoint') {
         // A checkpoint may lie before the last event.
-        if ((step.position === undefined || step.position > (position ?? '')) && (await view.holds(step.position))) ({ position } = step);
+        if (
+          (step.position === undefined || step.position > (position ?? '')) &&
+          (await view.holds(step.position))
+        )
+          ({ position } = step);
       } else if (step) {
         live = true;
         due = true;
@@ -65,7 +73,8 @@ export async function* batches(feed: Feed, { batchSize, position, known, view }:
         upToDate ||= await view.isEnd(position);
       }
     }
-    if (live && (backlog || events.length === batchSize)) upToDate = feed.isEmpty() && (await view.isEnd(position));
+    if (live && (backlog || events.length === batchSize))
+      upToDate = feed.isEmpty() && (await view.isEnd(position));
     said = caughtUp();
     yield { events, position, caughtUp: said };
   }

@@ -3,7 +3,12 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type {
+  BatchAppendReq,
+  BatchAppendResp,
+  ReadReq,
+  ReadResp,
+} from '@eventstore/db-client/generated/streams_pb.js';
 import { TurnlogError } from '../../shared/errors.ts';
 
 /**
@@ -18,8 +23,14 @@ import { TurnlogError } from '../../shared/errors.ts';
  * - the discovery asks only the first host of esdb+discover.
  */
 interface Internals {
-  getGRPCClient<Service>(service: new (...args: never[]) => Service, name: string): Promise<Service>;
-  callArguments(options: { requiresLeader: boolean }, call: { deadline: number }): [metadata: object, options: object];
+  getGRPCClient<Service>(
+    service: new (...args: never[]) => Service,
+    name: string,
+  ): Promise<Service>;
+  callArguments(
+    options: { requiresLeader: boolean },
+    call: { deadline: number },
+  ): [metadata: object, options: object];
   getChannel(): Promise<{ close(): void }>;
 }
 
@@ -29,7 +40,12 @@ interface StreamsService {
 }
 
 interface GossipService {
-  read(request: sharedPb.Empty, metadata: object, options: object, answer: (error: Error | null, info: ClusterInfo) => void): { cancel(): void };
+  read(
+    request: sharedPb.Empty,
+    metadata: object,
+    options: object,
+    answer: (error: Error | null, info: ClusterInfo) => void,
+  ): { cancel(): void };
 }
 
 interface ResponseCall<Response> {
@@ -65,7 +81,11 @@ const streams = streamsGrpc.StreamsClient as unknown as new () => StreamsService
 const gossip = gossipGrpc.GossipClient as unknown as new () => GossipService;
 
 /** A call may be cancelled before anybody listens to it; an error without a listener would end the process. */
-function guarded<Call extends Pick<ResponseCall<unknown>, 'cancel'> & { on(event: 'error', listener: () => void): unknown }>(call: Call): Call {
+function guarded<
+  Call extends Pick<ResponseCall<unknown>, 'cancel'> & {
+    on(event: 'error', listener: () => void): unknown;
+  },
+>(call: Call): Call {
   call.on('error', () => undefined);
   return call;
 }
@@ -77,14 +97,20 @@ export function openHostClient(connectionString: string): HostClient {
     client = eventstore.EventStoreDBClient.connectionString(connectionString);
   } catch {
     // The client's own message quotes the text, password included.
-    throw new TurnlogError('invalid_request', 'The URL of the event store has an option that its client does not take, or names a file that is gone.');
+    throw new TurnlogError(
+      'invalid_request',
+      'The URL of the event store has an option that its client does not take, or names a file that is gone.',
+    );
   }
   const internals = client as unknown as Internals;
-  const args = (requiresLeader: boolean): [object, object] => internals.callArguments({ requiresLeader }, { deadline: Infinity });
+  const args = (requiresLeader: boolean): [object, object] =>
+    internals.callArguments({ requiresLeader }, { deadline: Infinity });
   const service = (): Promise<StreamsService> => internals.getGRPCClient(streams, 'turnlog');
   return {
-    append: async (requiresLeader) => guarded((await service()).batchAppend(...args(requiresLeader))),
-    read: async (request, requiresLeader) => guarded((await service()).read(request, ...args(requiresLeader))),
+    append: async (requiresLeader) =>
+      guarded((await service()).batchAppend(...args(requiresLeader))),
+    read: async (request, requiresLeader) =>
+      guarded((await service()).read(request, ...args(requiresLeader))),
     async gossip(signal) {
       const asked = await internals.getGRPCClient(gossip, 'turnlog');
       return new Promise((resolve, reject) => {

@@ -17,7 +17,11 @@ interface CollectOptions {
 }
 
 /** Reads until the server has answered all of a request. Rejects with what ended the call before, or the signal's reason. */
-export async function collect(client: HostClient, request: ReadReq, { requiresLeader, signal, heard }: CollectOptions): Promise<Collected> {
+export async function collect(
+  client: HostClient,
+  request: ReadReq,
+  { requiresLeader, signal, heard }: CollectOptions,
+): Promise<Collected> {
   signal.throwIfAborted();
   const call = await client.read(request, requiresLeader);
   const collected: Collected = { events: [], notFound: false };

@@ -27,7 +27,8 @@ export interface Target {
   ignored: string[];
 }
 
-const FORM = /^esdb(?<discover>\+discover)?:\/\/(?<user>[^@/?]*@)?(?<hosts>[^/?@]+)\/?(?<query>\?.*)?$/;
+const FORM =
+  /^esdb(?<discover>\+discover)?:\/\/(?<user>[^@/?]*@)?(?<hosts>[^/?@]+)\/?(?<query>\?.*)?$/;
 const DEFAULT_PORT = 2113;
 /** The client's own default; it warns of anything shorter. */
 export const KEEP_ALIVE_MS = 10_000;
@@ -38,31 +39,62 @@ function toHost(text: string): Host {
   const [address = '', port = String(DEFAULT_PORT), ...rest] = text.trim().split(':');
   const host = { address, port: Number(port) };
   if (rest.length > 0 || !isHost(host)) {
-    throw invalid(`The URL of the event store names the host ${JSON.stringify(text)}; write it as name:port.`);
+    throw invalid(
+      `The URL of the event store names the host ${JSON.stringify(text)}; write it as name:port.`,
+    );
   }
   return host;
 }
 
 /** Options are named as the client takes them: without regard to case, dashes and underscores. */
-const nameOf = (pair: string): string => (pair.split('=', 1)[0] ?? '').toLowerCase().replace(/[_-]/g, '');
+const nameOf = (pair: string): string =>
+  (pair.split('=', 1)[0] ?? '').toLowerCase().replace(/[_-]/g, '');
 
 function optionsOf(pairs: readonly string[]): Map<string, string> {
   try {
-    return new Map(pairs.map((pair) => [nameOf(pair), decodeURIComponent(pair.slice(pair.indexOf('=') + 1))]));
+    return new Map(
+      pairs.map((pair) => [nameOf(pair), decodeURIComponent(pair.slice(pair.indexOf('=') + 1))]),
+    );
   } catch {
-    throw invalid('The URL of the event store has an option whose value is not well encoded (%20 and the like).');
+    throw invalid(
+      'The URL of the event store has an option whose value is not well encoded (%20 and the like).',
+    );
   }
 }
 
 /** What the client of one host is told. It prints the whole URL, password included, for any option that it does not know. */
-const PASSED_ON = new Set(['tls', 'tlscafile', 'usercertfile', 'userkeyfile', 'connectionname', 'defaultdeadline', 'keepalivetimeout', 'throwonappendfailure']);
+const PASSED_ON = new Set([
+  'tls',
+  'tlscafile',
+  'usercertfile',
+  'userkeyfile',
+  'connectionname',
+  'defaultdeadline',
+  'keepalivetimeout',
+  'throwonappendfailure',
+]);
 /** What is ours: the client of one host neither discovers nor prefers, and each is to have a socket of its own. */
-const OURS = new Set(['nodepreference', 'dnsdiscover', 'keepaliveinterval', 'maxdiscoverattempts', 'discoveryinterval', 'gossiptimeout']);
+const OURS = new Set([
+  'nodepreference',
+  'dnsdiscover',
+  'keepaliveinterval',
+  'maxdiscoverattempts',
+  'discoveryinterval',
+  'gossiptimeout',
+]);
 
 function preferenceOf(options: ReadonlyMap<string, string>): Target['preference'] {
   const named = options.get('nodepreference')?.toLowerCase().replace(/[_-]/g, '') ?? 'leader';
-  if (named === 'leader' || named === 'follower' || named === 'random' || named === 'readonlyreplica') return named;
-  throw invalid('The URL of the event store has a nodePreference that is none of leader, follower, random, readOnlyReplica.');
+  if (
+    named === 'leader' ||
+    named === 'follower' ||
+    named === 'random' ||
+    named === 'readonlyreplica'
+  )
+    return named;
+  throw invalid(
+    'The URL of the event store has a nodePreference that is none of leader, follower, random, readOnlyReplica.',
+  );
 }
 
 /**
@@ -73,10 +105,15 @@ function preferenceOf(options: ReadonlyMap<string, string>): Target['preference'
 export function parseConnectionString(text: string): Target {
   const { discover, user = '', hosts = '', query = '?' } = FORM.exec(text.trim())?.groups ?? {};
   if (hosts === '') {
-    throw invalid('The URL of the event store is not a connection string of EventStoreDB (esdb://host:2113?tls=false).');
+    throw invalid(
+      'The URL of the event store is not a connection string of EventStoreDB (esdb://host:2113?tls=false).',
+    );
   }
   const seeds = hosts.split(',').map(toHost);
-  const pairs = query.slice(1).split('&').filter((pair) => pair !== '');
+  const pairs = query
+    .slice(1)
+    .split('&')
+    .filter((pair) => pair !== '');
   const options = optionsOf(pairs);
   for (const file of ['tlscafile', 'usercertfile', 'userkeyfile']) {
     const path = options.get(file);
@@ -89,7 +126,8 @@ export function parseConnectionString(text: string): Target {
     seeds,
     cluster: discover !== undefined || seeds.length > 1,
     preference: preferenceOf(options),
-    of: (host, keepAliveMs = KEEP_ALIVE_MS) => `esdb://${user}${hostName(host)}?${[...kept, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
+    of: (host, keepAliveMs = KEEP_ALIVE_MS) =>
+      `esdb://${user}${hostName(host)}?${[...kept, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
     caFile: options.get('tls') === 'false' ? undefined : options.get('tlscafile'),
     ignored: pairs.map(nameOf).filter((name) => !PASSED_ON.has(name) && !OURS.has(name)),
   };

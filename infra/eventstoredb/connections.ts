@@ -55,15 +55,27 @@ interface Live extends Connection {
  * ever rejects without being handled.
  * Errors: `invalid_request` when the text is not a connection string.
  */
-export function createConnections(connectionString: string, logger: StoreLogger | undefined): Connections {
+export function createConnections(
+  connectionString: string,
+  logger: StoreLogger | undefined,
+): Connections {
   const target = parseConnectionString(connectionString);
   // Options that the client does not take are told now, not at the first connection.
   for (const seed of target.seeds) openHostClient(target.of(seed)).close();
-  if (target.ignored.length > 0) logger?.warn({ options: target.ignored }, 'the URL of the event store has options that have no effect');
+  if (target.ignored.length > 0)
+    logger?.warn(
+      { options: target.ignored },
+      'the URL of the event store has options that have no effect',
+    );
   const requiresLeader = target.preference === 'leader';
   const closed = new AbortController();
   const askIfServing = createAskIfServing(requiresLeader);
-  const discovery = createDiscovery({ target, requiresLeader, askIfServing, closed: closed.signal });
+  const discovery = createDiscovery({
+    target,
+    requiresLeader,
+    askIfServing,
+    closed: closed.signal,
+  });
   const notes = createTroubleNotes(logger);
   const rights = createRights(logger);
   let live: Live | undefined;
@@ -82,7 +94,11 @@ export function createConnections(connectionString: string, logger: StoreLogger 
     const before = live;
     live = begin(found);
     notes.set(found.trouble);
-    if (before) give(before, storeUnavailable('The connection to the event store was given up for another one.'));
+    if (before)
+      give(
+        before,
+        storeUnavailable('The connection to the event store was given up for another one.'),
+      );
     for (const proceed of waiting) proceed();
   }
 
@@ -104,25 +120,40 @@ export function createConnections(connectionString: string, logger: StoreLogger 
         },
         revived() {
           discovery.hint(host);
-          give(node, storeUnavailable('The connection to the event store was silent and is made anew.'));
+          give(
+            node,
+            storeUnavailable('The connection to the event store was silent and is made anew.'),
+          );
           seek();
         },
       },
     );
-    const node: Live = { host, client, giveUp, lost, pulse, heard: pulse.heard, patienceMs: pulse.patienceMs };
+    const node: Live = {
+      host,
+      client,
+      giveUp,
+      lost,
+      pulse,
+      heard: pulse.heard,
+      patienceMs: pulse.patienceMs,
+    };
     return node;
   }
 
   async function seekOn(): Promise<void> {
     while (!closed.signal.aborted && (!live || live.pulse.isSilent())) {
       const found = await discovery.look().catch(() => undefined);
-      if (found && (closed.signal.aborted || (live && !live.pulse.isSilent()))) found.client.close();
+      if (found && (closed.signal.aborted || (live && !live.pulse.isSilent())))
+        found.client.close();
       if (closed.signal.aborted || (live && !live.pulse.isSilent())) return;
       if (found) return use(found);
       if (!live) notes.set(discovery.trouble());
       nudge = new AbortController();
       const signal = AbortSignal.any([closed.signal, nudge.signal]);
-      await sleep(Math.max(LEAST_PAUSE_MS, discovery.pauseMs()), undefined, { signal, ref: false }).catch(() => undefined);
+      await sleep(Math.max(LEAST_PAUSE_MS, discovery.pauseMs()), undefined, {
+        signal,
+        ref: false,
+      }).catch(() => undefined);
     }
   }
 
@@ -154,7 +185,9 @@ export function createConnections(connectionString: string, logger: StoreLogger 
         settle();
       };
       const proceed = leaveWith(resolve);
-      const abandon = leaveWith(() => reject((closed.signal.aborted ? closed.signal : signal).reason as Error));
+      const abandon = leaveWith(() =>
+        reject((closed.signal.aborted ? closed.signal : signal).reason as Error),
+      );
       waiting.add(proceed);
       signal.addEventListener('abort', abandon);
       closed.signal.addEventListener('abort', abandon);

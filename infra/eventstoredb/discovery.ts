@@ -58,7 +58,12 @@ async function once(busy: Set<string>, host: Host, work: () => Promise<void>): P
 }
 
 /** Finds the node to use, by the nodes' own gossip where there are several, and connects to it. */
-export function createDiscovery({ target, requiresLeader, askIfServing, closed }: Options): Discovery {
+export function createDiscovery({
+  target,
+  requiresLeader,
+  askIfServing,
+  closed,
+}: Options): Discovery {
   /** Whom to ask for the others, and whom to use: a node that is asked and answers may still not be of use. */
   const asked = createHosts(target.seeds);
   const visited = createHosts(target.cluster ? [] : target.seeds);
@@ -95,7 +100,10 @@ export function createDiscovery({ target, requiresLeader, askIfServing, closed }
     });
 
   async function tryOut(host: Host): Promise<void> {
-    const silence = setTimeout(() => visited.note(host, troubleWith(host, target, new Silence())), SILENCE_MS);
+    const silence = setTimeout(
+      () => visited.note(host, troubleWith(host, target, new Silence())),
+      SILENCE_MS,
+    );
     let client: HostClient | undefined;
     try {
       client = open(host);
@@ -168,7 +176,9 @@ export function createDiscovery({ target, requiresLeader, askIfServing, closed }
     wanted = true;
     const tries = target.cluster ? asked.due().map(ask) : visited.due().map(visit);
     const tick = sleep(LOOK_MS, undefined, { signal: closed, ref: false }).catch(() => undefined);
-    const settled = Promise.all(tries).then(() => (asking.size + visiting.size > 0 ? tick : undefined));
+    const settled = Promise.all(tries).then(() =>
+      asking.size + visiting.size > 0 ? tick : undefined,
+    );
     if (!arrived) await Promise.race([arrival.promise, tick, settled]);
     const found = arrived;
     arrived = undefined;
@@ -192,6 +202,9 @@ export function createDiscovery({ target, requiresLeader, askIfServing, closed }
     },
     hint,
     pauseMs: () => (target.cluster ? asked : visited).pauseMs(),
-    trouble: () => cluster?.trouble ?? ([...new Set([...visited.troubles(), ...asked.troubles()])].slice(0, 3).join(' ') || 'The event store does not answer.'),
+    trouble: () =>
+      cluster?.trouble ??
+      ([...new Set([...visited.troubles(), ...asked.troubles()])].slice(0, 3).join(' ') ||
+        'The event store does not answer.'),
   };
 }

@@ -9,7 +9,11 @@ import { Silence } from './trouble.ts';
  * Runs a call that must not take longer. Rejects with Silence when it does, with the signal's reason when that aborts; the
  * call is cancelled then.
  */
-export async function within<Result>(limitMs: number, signal: AbortSignal, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+export async function within<Result>(
+  limitMs: number,
+  signal: AbortSignal,
+  call: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
   const limit = new AbortController();
   const abort = (): void => limit.abort(signal.reason);
   const silence = (): void => limit.abort(new Silence(`no answer within ${limitMs} ms`));
@@ -35,7 +39,10 @@ interface Asked {
  * The place of the last record, whosever it is; undefined in an empty log. It needs the node to be alive, to be the leader
  * where that is asked for, to have a quorum, and the user to have every right that a follower of the log needs.
  */
-export async function endOfLog(client: HostClient, { requiresLeader, signal, heard = () => undefined }: Asked): Promise<Position | undefined> {
+export async function endOfLog(
+  client: HostClient,
+  { requiresLeader, signal, heard = () => undefined }: Asked,
+): Promise<Position | undefined> {
   const { events } = await collect(client, lastRecordRequest(), { requiresLeader, signal, heard });
   const [last] = events;
   return last && eventPosition(BigInt(last.getCommitPosition()));

@@ -19,7 +19,11 @@ export interface EventStoreDbOptions {
  * The event store in EventStoreDB (23.10 or later) or KurrentDB. Opens without waiting for the server, which may be away.
  * Errors: `invalid_request` when the text is not a connection string.
  */
-export async function openEventStoreDb({ connectionString, logger, deadlineMs = 10_000 }: EventStoreDbOptions): Promise<EventStore> {
+export async function openEventStoreDb({
+  connectionString,
+  logger,
+  deadlineMs = 10_000,
+}: EventStoreDbOptions): Promise<EventStore> {
   const connections = createConnections(connectionString, logger);
   const retrying = createRetrying(connections, deadlineMs);
   const known = createKnownEvents();

@@ -40,10 +40,14 @@ const BUFFERED = 16;
 
 function toStep(response: ReadResp): Step | undefined {
   const recorded = response.getEvent()?.getEvent();
-  if (recorded) return canBeOurs(recorded) ? { kind: 'event', event: toStoredEvent(recorded) } : undefined;
+  if (recorded)
+    return canBeOurs(recorded) ? { kind: 'event', event: toStoredEvent(recorded) } : undefined;
   const checkpoint = response.getCheckpoint();
   if (checkpoint) {
-    const place = { commit: BigInt(checkpoint.getCommitPosition()), prepare: BigInt(checkpoint.getPreparePosition()) };
+    const place = {
+      commit: BigInt(checkpoint.getCommitPosition()),
+      prepare: BigInt(checkpoint.getPreparePosition()),
+    };
     return { kind: 'checkpoint', position: isPlace(place) ? toPosition(place) : undefined };
   }
   return response.hasCaughtUp() ? { kind: 'caught_up' } : undefined;
@@ -89,17 +93,27 @@ function createFeed(call: ReadCall, signal: AbortSignal, heard: () => void): Fee
       call.on('readable', arrived);
     });
 
-  return { take, arrival, isEmpty: () => call.readableLength === 0, isFull: () => call.readableLength >= BUFFERED, stop: () => call.cancel() };
+  return {
+    take,
+    arrival,
+    isEmpty: () => call.readableLength === 0,
+    isFull: () => call.readableLength >= BUFFERED,
+    stop: () => call.cancel(),
+  };
 }
 
 /** Subscribes to our streams. Rejects when the call can't be opened, or is not confirmed. */
-export async function openFeed({ client, lost, heard }: Connection, { after, requiresLeader, confirmationMs, signal }: FeedOptions): Promise<Feed> {
+export async function openFeed(
+  { client, lost, heard }: Connection,
+  { after, requiresLeader, confirmationMs, signal }: FeedOptions,
+): Promise<Feed> {
   const ended = AbortSignal.any([signal, lost]);
   ended.throwIfAborted();
   const call = await client.read(subscribeRequest(after), requiresLeader);
   const feed = createFeed(call, ended, heard);
   try {
-    if (!(await feed.arrival(confirmationMs))) throw new Error('the server does not confirm the subscription');
+    if (!(await feed.arrival(confirmationMs)))
+      throw new Error('the server does not confirm the subscription');
     return feed;
   } catch (error) {
     feed.stop();

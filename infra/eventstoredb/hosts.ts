@@ -47,7 +47,8 @@ export function createHosts(seeds: readonly Host[]): Hosts {
     if (hosts.has(name)) return;
     hosts.set(name, { host, failures: 0, nextTryAt: 0, trouble: undefined });
     // The one that was learnt first goes first: where addresses change, it is the least likely to be one still.
-    if (hosts.size > MOST_HOSTS) hosts.delete([...hosts.keys()].find((known) => !named.has(known)) ?? name);
+    if (hosts.size > MOST_HOSTS)
+      hosts.delete([...hosts.keys()].find((known) => !named.has(known)) ?? name);
   };
   const update = (host: Host, change: (known: Known) => void): void => {
     const known = hosts.get(hostName(host));
@@ -56,17 +57,33 @@ export function createHosts(seeds: readonly Host[]): Hosts {
   for (const seed of seeds) learn(seed);
 
   return {
-    due: () => [...hosts.values()].filter(({ nextTryAt }) => nextTryAt <= performance.now()).map(({ host }) => host),
+    due: () =>
+      [...hosts.values()]
+        .filter(({ nextTryAt }) => nextTryAt <= performance.now())
+        .map(({ host }) => host),
     isDue: (host) => (hosts.get(hostName(host))?.nextTryAt ?? 0) <= performance.now(),
-    pauseMs: () => Math.max(0, Math.min(...[...hosts.values()].map(({ nextTryAt }) => nextTryAt)) - performance.now()),
+    pauseMs: () =>
+      Math.max(
+        0,
+        Math.min(...[...hosts.values()].map(({ nextTryAt }) => nextTryAt)) - performance.now(),
+      ),
     learn,
     answered: (host, trouble) =>
-      update(host, (known) => Object.assign(known, { failures: 0, nextTryAt: performance.now() + POLL_MS, trouble })),
+      update(host, (known) =>
+        Object.assign(known, { failures: 0, nextTryAt: performance.now() + POLL_MS, trouble }),
+      ),
     failed: (host, trouble, refused) =>
       update(host, (known) => {
-        const pause = Math.min(refused ? LONGEST_REFUSED_PAUSE_MS : LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** known.failures);
+        const pause = Math.min(
+          refused ? LONGEST_REFUSED_PAUSE_MS : LONGEST_PAUSE_MS,
+          FIRST_PAUSE_MS * 2 ** known.failures,
+        );
         // Spread, so that many clients of one host don't come in step; never more than one try in the pause's time.
-        Object.assign(known, { failures: known.failures + 1, nextTryAt: performance.now() + pause * (1 + Math.random() / 4), trouble });
+        Object.assign(known, {
+          failures: known.failures + 1,
+          nextTryAt: performance.now() + pause * (1 + Math.random() / 4),
+          trouble,
+        });
       }),
     note: (host, trouble) => update(host, (known) => Object.assign(known, { trouble })),
     clear: () => hosts.forEach((known) => Object.assign(known, { trouble: undefined })),

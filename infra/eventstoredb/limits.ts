@@ -21,10 +21,18 @@ export function requireWritable(expected: ExpectedRevision, events: readonly Enc
   const bytes = requireAppendable(events);
   for (const { id, type } of events) {
     if (!UUID.test(id)) throw invalid('The id of an event must be a UUID.');
-    if (type === '' || type.startsWith('$')) throw invalid('The type of an event must not be empty, nor begin with "$", which EventStoreDB keeps for itself.');
+    if (type === '' || type.startsWith('$'))
+      throw invalid(
+        'The type of an event must not be empty, nor begin with "$", which EventStoreDB keeps for itself.',
+      );
   }
-  const counted = bytes + events.reduce((sum, { type }) => sum + type.length * BYTES_PER_TYPE_CHARACTER, 0);
-  if (counted > SERVER_LIMIT_BYTES) throw invalid(`The events of one append take ${counted} bytes in EventStoreDB; the limit is ${SERVER_LIMIT_BYTES}.`);
+  const counted =
+    bytes + events.reduce((sum, { type }) => sum + type.length * BYTES_PER_TYPE_CHARACTER, 0);
+  if (counted > SERVER_LIMIT_BYTES)
+    throw invalid(
+      `The events of one append take ${counted} bytes in EventStoreDB; the limit is ${SERVER_LIMIT_BYTES}.`,
+    );
   const before = expected === 'no_stream' ? -1 : expected;
-  if (!Number.isSafeInteger(before + events.length) || before < -1) throw invalid(`No event can follow revision ${before}.`);
+  if (!Number.isSafeInteger(before + events.length) || before < -1)
+    throw invalid(`No event can follow revision ${before}.`);
 }

@@ -37,12 +37,24 @@ interface Looking {
 /** Two, because the first one may be the event at the position itself. */
 const PAGE = 2;
 
-export function createLogView({ connection: { client, heard }, limitMs, requiresLeader, signal, logger }: Looking): LogView {
+export function createLogView({
+  connection: { client, heard },
+  limitMs,
+  requiresLeader,
+  signal,
+  logger,
+}: Looking): LogView {
   let end: Position | undefined;
   let warned = false;
   let missed: string | undefined;
 
-  const inTime = <Result>(call: (asked: { requiresLeader: boolean; signal: AbortSignal; heard: () => void }) => Promise<Result>): Promise<Result> =>
+  const inTime = <Result>(
+    call: (asked: {
+      requiresLeader: boolean;
+      signal: AbortSignal;
+      heard: () => void;
+    }) => Promise<Result>,
+  ): Promise<Result> =>
     within(limitMs, signal, (limit) => call({ requiresLeader, signal: limit, heard }));
 
   const readFrom = (position: Position | undefined, limit: number): Promise<Collected> =>
@@ -56,12 +68,23 @@ export function createLogView({ connection: { client, heard }, limitMs, requires
   return {
     async requireWithin(position) {
       if (position <= (end ?? '') || position <= ((await lookAtEnd()) ?? '')) return;
-      throw positionInvalid(position, `it lies beyond the log's end, which is at ${end ?? 'its beginning'}`);
+      throw positionInvalid(
+        position,
+        `it lies beyond the log's end, which is at ${end ?? 'its beginning'}`,
+      );
     },
 
     async holds(checkpoint) {
-      if (checkpoint !== undefined && (checkpoint <= (end ?? '') || checkpoint <= ((await lookAtEnd()) ?? ''))) return true;
-      if (!warned) logger?.warn({ checkpoint }, 'the event store sent a checkpoint that is no place in its log (as EventStoreDB 24.2.0 to 24.10.4 do); it is ignored');
+      if (
+        checkpoint !== undefined &&
+        (checkpoint <= (end ?? '') || checkpoint <= ((await lookAtEnd()) ?? ''))
+      )
+        return true;
+      if (!warned)
+        logger?.warn(
+          { checkpoint },
+          'the event store sent a checkpoint that is no place in its log (as EventStoreDB 24.2.0 to 24.10.4 do); it is ignored',
+        );
       warned = true;
       return false;
     },
@@ -72,7 +95,9 @@ export function createLogView({ connection: { client, heard }, limitMs, requires
       const until = await lookAtEnd();
       if (until === undefined || until <= (position ?? '')) return position;
       const page = (await readFrom(position, PAGE)).events;
-      const next = page.find((event) => canBeOurs(event) && toStoredEvent(event).position > (position ?? ''));
+      const next = page.find(
+        (event) => canBeOurs(event) && toStoredEvent(event).position > (position ?? ''),
+      );
       if (!next) {
         // What others wrote into our streams is left out; more may lie behind a page that is full of it.
         const last = page.at(-1);
@@ -85,13 +110,16 @@ export function createLogView({ connection: { client, heard }, limitMs, requires
     },
 
     async explain(position, error) {
-      if (isInvalidPosition(error)) return positionInvalid(position, 'no record begins there', error);
+      if (isInvalidPosition(error))
+        return positionInvalid(position, 'no record begins there', error);
       if (!isUnexplained(error)) return error;
       const reason: unknown = await readFrom(position, 1).then(
         () => error,
         (refusal: unknown) => refusal,
       );
-      return isInvalidPosition(reason) ? positionInvalid(position, 'no record begins there', reason) : error;
+      return isInvalidPosition(reason)
+        ? positionInvalid(position, 'no record begins there', reason)
+        : error;
     },
   };
 }

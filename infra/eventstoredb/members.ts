@@ -14,10 +14,16 @@ export const membersOf = (info: ClusterInfo): Member[] =>
   info.getMembersList().flatMap((member) => {
     const endpoint = member.getHttpEndPoint();
     const host = endpoint && { address: endpoint.getAddress(), port: endpoint.getPort() };
-    return host && isHost(host) ? [{ host, state: member.getState(), alive: member.getIsAlive() }] : [];
+    return host && isHost(host)
+      ? [{ host, state: member.getState(), alive: member.getIsAlive() }]
+      : [];
   });
 
-const REPLICAS = new Set([VNodeState.READONLYREPLICA, VNodeState.PREREADONLYREPLICA, VNodeState.READONLYLEADERLESS]);
+const REPLICAS = new Set([
+  VNodeState.READONLYREPLICA,
+  VNodeState.PREREADONLYREPLICA,
+  VNodeState.READONLYLEADERLESS,
+]);
 const SERVING = new Set([VNodeState.LEADER, VNodeState.FOLLOWER, ...REPLICAS]);
 
 const WANTED: Record<Target['preference'], (member: Member) => boolean> = {
@@ -28,7 +34,10 @@ const WANTED: Record<Target['preference'], (member: Member) => boolean> = {
 };
 
 /** The node to use: one of the wanted kind; where another than the leader is wanted and there is none, any that serves. */
-export function chooseMember(members: readonly Member[], preference: Target['preference']): Host | undefined {
+export function chooseMember(
+  members: readonly Member[],
+  preference: Target['preference'],
+): Host | undefined {
   const serving = members.filter(({ state, alive }) => alive && SERVING.has(state));
   const wanted = serving.filter(WANTED[preference]);
   const candidates = wanted.length === 0 && preference !== 'leader' ? serving : wanted;
@@ -39,7 +48,8 @@ export function chooseMember(members: readonly Member[], preference: Target['pre
 export function troubleOf(members: readonly Member[]): string {
   const alive = members.filter((member) => member.alive).length;
   const names = members.filter((member) => !member.alive).map(({ host }) => hostName(host));
-  if (alive * 2 > members.length) return 'The cluster of the event store has no leader at the moment.';
+  if (alive * 2 > members.length)
+    return 'The cluster of the event store has no leader at the moment.';
   const dead = names.length === 1 ? `${names[0]} is not` : `${names.join(' and ')} are not`;
   return `The cluster of the event store has no quorum: only ${alive} of its ${members.length} nodes ${alive === 1 ? 'is' : 'are'} alive; ${dead}.`;
 }

@@ -17,7 +17,8 @@ const FORM = /^\d{20}\/\d{20}$/;
  */
 const LARGEST = 2n ** 63n - 1n;
 
-export const isPlace = ({ commit, prepare }: LogPosition): boolean => commit <= LARGEST && prepare <= LARGEST;
+export const isPlace = ({ commit, prepare }: LogPosition): boolean =>
+  commit <= LARGEST && prepare <= LARGEST;
 
 export const toPosition = ({ commit, prepare }: LogPosition): Position =>
   `${String(commit).padStart(DIGITS, '0')}/${String(prepare).padStart(DIGITS, '0')}` as Position;
@@ -30,11 +31,19 @@ export const toPosition = ({ commit, prepare }: LogPosition): Position =>
 export const eventPosition = (commit: bigint): Position => toPosition({ commit, prepare: commit });
 
 export const positionInvalid = (position: Position, why: string, cause?: unknown): TurnlogError =>
-  new TurnlogError('position_invalid', `The position ${position} is none of this event store's log: ${why}.`, { cause });
+  new TurnlogError(
+    'position_invalid',
+    `The position ${position} is none of this event store's log: ${why}.`,
+    { cause },
+  );
 
 /** Errors: `position_invalid` for a text that is no position of this adapter. */
 export function fromPosition(position: Position): LogPosition {
-  if (!FORM.test(position)) throw positionInvalid(position, 'its form is two numbers of 20 digits with a slash between them');
+  if (!FORM.test(position))
+    throw positionInvalid(
+      position,
+      'its form is two numbers of 20 digits with a slash between them',
+    );
   const [commit, prepare] = position.split('/').map(BigInt) as [bigint, bigint];
   const place = { commit, prepare };
   if (!isPlace(place)) throw positionInvalid(position, 'it lies beyond the end of any log');

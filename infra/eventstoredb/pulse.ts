@@ -105,5 +105,10 @@ export function startPulse({ client, askIfServing, signal }: Watched, findings: 
   }
 
   void watch();
-  return { ask: () => void (open.size === 0 && ask()), heard, isSilent: () => silent, patienceMs: () => patienceMs };
+  return {
+    ask: () => void (open.size === 0 && ask()),
+    heard,
+    isSilent: () => silent,
+    patienceMs: () => patienceMs,
+  };
 }

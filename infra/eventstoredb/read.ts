@@ -1,4 +1,9 @@
-import type { EventStore, Position, ReadOptions, StoredEvent } from '../../shared/ports/eventStore.ts';
+import type {
+  EventStore,
+  Position,
+  ReadOptions,
+  StoredEvent,
+} from '../../shared/ports/eventStore.ts';
 import { collect, type Collected } from './collect.ts';
 import type { Connections } from './connections.ts';
 import { endOfLog, within } from './endOfLog.ts';
@@ -20,27 +25,45 @@ interface Dependencies {
 }
 
 /** True when a read of a stream that is there must find something. */
-const beginsAtAnEnd = ({ direction, from }: ReadOptions): boolean => (direction === 'backwards' ? from === undefined : (from ?? 0) === 0);
+const beginsAtAnEnd = ({ direction, from }: ReadOptions): boolean =>
+  direction === 'backwards' ? from === undefined : (from ?? 0) === 0;
 
 /** Reads of one stream, and the end of the log. */
-export function createReads({ deadlineMs, connections, retrying, known }: Dependencies): Pick<EventStore, 'readStream' | 'head'> {
+export function createReads({
+  deadlineMs,
+  connections,
+  retrying,
+  known,
+}: Dependencies): Pick<EventStore, 'readStream' | 'head'> {
   const { requiresLeader } = connections;
 
-  const inTime = <Result>({ first, signal }: Attempt, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
-    first ? within(deadlineMs * FIRST_TRY, signal, call) : call(signal);
+  const inTime = <Result>(
+    { first, signal }: Attempt,
+    call: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> => (first ? within(deadlineMs * FIRST_TRY, signal, call) : call(signal));
 
-  const page = (stream: string, options: ReadOptions, right = `read ${stream} ($r)`): Promise<Collected> =>
+  const page = (
+    stream: string,
+    options: ReadOptions,
+    right = `read ${stream} ($r)`,
+  ): Promise<Collected> =>
     retrying({ kind: 'read', name: right }, async (attempt) => {
       const { client, heard } = attempt.connection;
       try {
-        return await inTime(attempt, (signal) => collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }));
+        return await inTime(attempt, (signal) =>
+          collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }),
+        );
       } catch (error) {
         throw isStreamDeleted(error) ? streamEnded(stream) : error;
       }
     });
 
   /** Nothing was found. Throws where that can't be: others have deleted the stream, or hidden all of it. */
-  async function requireAbsent(stream: string, options: ReadOptions, { notFound }: Collected): Promise<void> {
+  async function requireAbsent(
+    stream: string,
+    options: ReadOptions,
+    { notFound }: Collected,
+  ): Promise<void> {
     if (!notFound && beginsAtAnEnd(options)) throw streamHidden(stream);
     if (!notFound) return;
     const right = `read the metadata of ${stream} ($mr)`;

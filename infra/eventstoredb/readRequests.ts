@@ -8,12 +8,17 @@ import { fromPosition } from './positions.ts';
 const CHECKPOINT_INTERVAL = 8;
 
 const { Options } = streamsPb.ReadReq;
-const DIRECTIONS = { forwards: Options.ReadDirection.FORWARDS, backwards: Options.ReadDirection.BACKWARDS };
+const DIRECTIONS = {
+  forwards: Options.ReadDirection.FORWARDS,
+  backwards: Options.ReadDirection.BACKWARDS,
+};
 
 const empty = (): sharedPb.Empty => new sharedPb.Empty();
 
 const request = (options: streamsPb.ReadReq.Options): streamsPb.ReadReq =>
-  new streamsPb.ReadReq().setOptions(options.setUuidOption(new Options.UUIDOption().setString(empty())));
+  new streamsPb.ReadReq().setOptions(
+    options.setUuidOption(new Options.UUIDOption().setString(empty())),
+  );
 
 const onlyOurs = (): streamsPb.ReadReq.Options.FilterOptions =>
   new Options.FilterOptions()
@@ -22,13 +27,20 @@ const onlyOurs = (): streamsPb.ReadReq.Options.FilterOptions =>
     .setCheckpointintervalmultiplier(CHECKPOINT_INTERVAL);
 
 /** Events of one stream. */
-export function readStreamRequest(stream: string, { direction, from, limit }: ReadOptions): streamsPb.ReadReq {
-  const range = new Options.StreamOptions().setStreamIdentifier(new sharedPb.StreamIdentifier().setStreamName(Buffer.from(stream)));
+export function readStreamRequest(
+  stream: string,
+  { direction, from, limit }: ReadOptions,
+): streamsPb.ReadReq {
+  const range = new Options.StreamOptions().setStreamIdentifier(
+    new sharedPb.StreamIdentifier().setStreamName(Buffer.from(stream)),
+  );
   if (from !== undefined) range.setRevision(String(from));
   else if (direction === 'forwards') range.setStart(empty());
   else range.setEnd(empty());
   const options = new Options().setStream(range).setReadDirection(DIRECTIONS[direction]);
-  return request(options.setCount(String(Math.min(limit, Number.MAX_SAFE_INTEGER))).setNoFilter(empty()));
+  return request(
+    options.setCount(String(Math.min(limit, Number.MAX_SAFE_INTEGER))).setNoFilter(empty()),
+  );
 }
 
 /** The last record of the log, whosever it is: what costs the same however long the log is. */
@@ -45,7 +57,9 @@ const from = (position: Position | undefined): streamsPb.ReadReq.Options.AllOpti
   const start = new Options.AllOptions();
   if (position === undefined) return start.setStart(empty());
   const { commit, prepare } = fromPosition(position);
-  return start.setPosition(new Options.Position().setCommitPosition(String(commit)).setPreparePosition(String(prepare)));
+  return start.setPosition(
+    new Options.Position().setCommitPosition(String(commit)).setPreparePosition(String(prepare)),
+  );
 };
 
 /** Events of our streams from a position on, its own included. */
@@ -60,4 +74,9 @@ export const readFromRequest = (position: Position | undefined, limit: number): 
 
 /** A subscription to our streams, after a position or from the beginning. */
 export const subscribeRequest = (after: Position | undefined): streamsPb.ReadReq =>
-  request(new Options().setAll(from(after)).setSubscription(new Options.SubscriptionOptions()).setFilter(onlyOurs()));
+  request(
+    new Options()
+      .setAll(from(after))
+      .setSubscription(new Options.SubscriptionOptions())
+      .setFilter(onlyOurs()),
+  );

@@ -8,7 +8,8 @@ const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 500;
 
 /** How long to wait before attempt n + 1, in milliseconds: doubling, bounded, and spread so that clients don't come in step. */
-export const backOff = (attempt: number): number => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
+export const backOff = (attempt: number): number =>
+  Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
 
 export interface Attempt {
   connection: Connection;
@@ -27,7 +28,11 @@ export type Retrying = <T>(right: Right, attempt: (context: Attempt) => Promise<
  * Errors: TurnlogErrors of an attempt that are final, as they are; `store_unavailable` for all others.
  */
 export function createRetrying(connections: Connections, deadlineMs: number): Retrying {
-  async function once<T>(attempt: (context: Attempt) => Promise<T>, deadline: AbortSignal, first: boolean): Promise<T> {
+  async function once<T>(
+    attempt: (context: Attempt) => Promise<T>,
+    deadline: AbortSignal,
+    first: boolean,
+  ): Promise<T> {
     const connection = await connections.current(deadline);
     const ended = new AbortController();
     const lost = (): void => ended.abort(connection.lost.reason);
@@ -46,11 +51,18 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
     }
   }
 
-  const unavailable = (cause: unknown) => storeUnavailable('The event store does not answer.', new Error(connections.trouble() ?? 'No answer came in time.', { cause }));
+  const unavailable = (cause: unknown) =>
+    storeUnavailable(
+      'The event store does not answer.',
+      new Error(connections.trouble() ?? 'No answer came in time.', { cause }),
+    );
 
   return async (right, attempt) => {
     const over = new AbortController();
-    const timer = setTimeout(() => over.abort(new Error(`no success within ${deadlineMs} ms`)), deadlineMs);
+    const timer = setTimeout(
+      () => over.abort(new Error(`no success within ${deadlineMs} ms`)),
+      deadlineMs,
+    );
     let last: unknown;
     try {
       for (let tries = 0; ; tries += 1) {
@@ -60,9 +72,15 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
           return result;
         } catch (error) {
           if (isTurnlogError(error) && !error.retriable) throw error;
-          if (isAccessDenied(error)) throw storeUnavailable('The event store refuses the credentials.', connections.denied(right, error));
-          if (isUnauthenticated(error)) throw storeUnavailable('The event store refuses the credentials.', error);
-          if (connections.closed.aborted) throw storeUnavailable('The event store is closed.', error);
+          if (isAccessDenied(error))
+            throw storeUnavailable(
+              'The event store refuses the credentials.',
+              connections.denied(right, error),
+            );
+          if (isUnauthenticated(error))
+            throw storeUnavailable('The event store refuses the credentials.', error);
+          if (connections.closed.aborted)
+            throw storeUnavailable('The event store is closed.', error);
           if (over.signal.aborted) throw unavailable(last ?? error);
           last = error;
           await delay(backOff(tries), undefined, { signal: over.signal }).catch(() => undefined);

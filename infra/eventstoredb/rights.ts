@@ -34,6 +34,8 @@ export function createRights(logger: StoreLogger | undefined) {
     },
     allowed: ({ kind }: Right): void => void refused.delete(kind),
     trouble: (): string | undefined =>
-      [...refused.values()].find(({ refusals, at }) => refusals >= REFUSALS && performance.now() - at < FRESH_MS)?.sentence,
+      [...refused.values()].find(
+        ({ refusals, at }) => refusals >= REFUSALS && performance.now() - at < FRESH_MS,
+      )?.sentence,
   };
 }

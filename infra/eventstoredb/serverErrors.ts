@@ -15,7 +15,8 @@ const UNAVAILABLE = 14;
 const INTERNAL = 13;
 const UNAUTHENTICATED = 16;
 
-const isFailedCall = (error: unknown): error is FailedCall => error instanceof Error && 'code' in error && typeof error.code === 'number';
+const isFailedCall = (error: unknown): error is FailedCall =>
+  error instanceof Error && 'code' in error && typeof error.code === 'number';
 
 const trailer = (error: unknown, name: string): string | undefined => {
   const value = isFailedCall(error) ? error.metadata?.get(name)[0] : undefined;
@@ -23,7 +24,12 @@ const trailer = (error: unknown, name: string): string | undefined => {
 };
 
 /** What the server said, without gRPC's number and name of the status. */
-export const saidBy = (error: unknown): string => (isFailedCall(error) && error.details ? error.details : error instanceof Error ? error.message : String(error));
+export const saidBy = (error: unknown): string =>
+  isFailedCall(error) && error.details
+    ? error.details
+    : error instanceof Error
+      ? error.message
+      : String(error);
 
 /** The server refuses an append for want of a right, which is told within a call that goes on. */
 export class AccessDenied extends Error {}
@@ -35,24 +41,33 @@ export class NotReady extends Error {}
 export const isRefused = (error: unknown): boolean => /ECONNREFUSED/.test(saidBy(error));
 
 /** The user or the password is wrong. */
-export const isUnauthenticated = (error: unknown): boolean => isFailedCall(error) && error.code === UNAUTHENTICATED;
+export const isUnauthenticated = (error: unknown): boolean =>
+  isFailedCall(error) && error.code === UNAUTHENTICATED;
 
 /** The user lacks a right. */
 export const isAccessDenied = (error: unknown): boolean =>
-  error instanceof AccessDenied || (isFailedCall(error) && error.code === PERMISSION_DENIED) || trailer(error, 'exception') === 'access-denied';
+  error instanceof AccessDenied ||
+  (isFailedCall(error) && error.code === PERMISSION_DENIED) ||
+  trailer(error, 'exception') === 'access-denied';
 
 /** The stream was ended for ever. */
-export const isStreamDeleted = (error: unknown): boolean => trailer(error, 'exception') === 'stream-deleted';
+export const isStreamDeleted = (error: unknown): boolean =>
+  trailer(error, 'exception') === 'stream-deleted';
 
 /** Where the leader is, as a node says that is not. */
 export function leaderNamedBy(error: unknown): Host | undefined {
-  const host = { address: trailer(error, 'leader-endpoint-host') ?? '', port: Number(trailer(error, 'leader-endpoint-port')) };
+  const host = {
+    address: trailer(error, 'leader-endpoint-host') ?? '',
+    port: Number(trailer(error, 'leader-endpoint-port')),
+  };
   return trailer(error, 'exception') === 'not-leader' && isHost(host) ? host : undefined;
 }
 
 /** True when the node may be gone, or no longer the one to ask: whether it is has to be looked at. */
 export const makesDoubtful = (error: unknown): boolean =>
-  error instanceof NotReady || (isFailedCall(error) && [UNAVAILABLE, CANCELLED, INTERNAL].includes(error.code)) || trailer(error, 'exception') === 'not-leader';
+  error instanceof NotReady ||
+  (isFailedCall(error) && [UNAVAILABLE, CANCELLED, INTERNAL].includes(error.code)) ||
+  trailer(error, 'exception') === 'not-leader';
 
 /**
  * True when a server refuses a position at which no record begins. 24 and later say so; 23.10 says only that something
@@ -60,7 +75,9 @@ export const makesDoubtful = (error: unknown): boolean =>
  */
 export const isInvalidPosition = (error: unknown): boolean =>
   isFailedCall(error) &&
-  ((error.code === INVALID_ARGUMENT && /invalid position/i.test(saidBy(error))) || (error.code === UNKNOWN && /Unexpected ReadAllResult/.test(saidBy(error))));
+  ((error.code === INVALID_ARGUMENT && /invalid position/i.test(saidBy(error))) ||
+    (error.code === UNKNOWN && /Unexpected ReadAllResult/.test(saidBy(error))));
 
 /** True when 23.10 refuses the start of a subscription without a reason. */
-export const isUnexplained = (error: unknown): boolean => isFailedCall(error) && error.code === UNKNOWN;
+export const isUnexplained = (error: unknown): boolean =>
+  isFailedCall(error) && error.code === UNKNOWN;

@@ -23,5 +23,6 @@ export const createAskIfServing =
       await endOfLog(client, { requiresLeader, signal: limit, ...(heard && { heard }) });
       if (requiresLeader) return;
       const known = membersOf(await client.gossip(limit));
-      if (known.length > 1 && chooseMember(known, 'leader') === undefined) throw new NotReady('the node knows of no leader');
+      if (known.length > 1 && chooseMember(known, 'leader') === undefined)
+        throw new NotReady('the node knows of no leader');
     });

@@ -2,7 +2,8 @@ import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Recorded } from './collect.ts';
 import { eventPosition } from './positions.ts';
 
-const text = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+const text = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 
 /** The event as the port has it. One that others wrote into a stream of ours may not be JSON: who decodes it sees that. */
 export const toStoredEvent = (event: Recorded): StoredEvent => ({
@@ -18,5 +19,8 @@ export const toStoredEvent = (event: Recorded): StoredEvent => ({
 /** True for what can be an event of ours: no system event, no link, and JSON. A follower of the log leaves the others out. */
 export function canBeOurs(event: Recorded): boolean {
   const attributes = event.getMetadataMap();
-  return !(attributes.get('type') ?? '').startsWith('$') && attributes.get('content-type') === 'application/json';
+  return (
+    !(attributes.get('type') ?? '').startsWith('$') &&
+    attributes.get('content-type') === 'application/json'
+  );
 }

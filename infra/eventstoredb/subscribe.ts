@@ -26,7 +26,12 @@ interface Dependencies {
  * Subscriptions that outlive their connection: they go on after the last position that was handed out, until aborted. Where
  * they begin is checked each time, because a server takes a position beyond the end of its log for "from now on", or waits.
  */
-export function createSubscribe({ connections, known, deadlineMs, logger }: Dependencies): EventStore['subscribe'] {
+export function createSubscribe({
+  connections,
+  known,
+  deadlineMs,
+  logger,
+}: Dependencies): EventStore['subscribe'] {
   const { requiresLeader, closed } = connections;
 
   return async function* subscribe({ after, batchSize, signal }) {
@@ -42,9 +47,20 @@ export function createSubscribe({ connections, known, deadlineMs, logger }: Depe
       let pauseMs = backOff(failures);
       try {
         connection = await connections.current(over);
-        view = createLogView({ connection, limitMs: deadlineMs, requiresLeader, signal: AbortSignal.any([over, connection.lost]), logger });
+        view = createLogView({
+          connection,
+          limitMs: deadlineMs,
+          requiresLeader,
+          signal: AbortSignal.any([over, connection.lost]),
+          logger,
+        });
         if (position !== undefined) await view.requireWithin(position);
-        feed = await openFeed(connection, { after: position, requiresLeader, confirmationMs: deadlineMs, signal: over });
+        feed = await openFeed(connection, {
+          after: position,
+          requiresLeader,
+          confirmationMs: deadlineMs,
+          signal: over,
+        });
         for await (const batch of batches(feed, { batchSize, position, known, view })) {
           ({ position } = batch);
           failures = 0;
@@ -55,11 +71,18 @@ export function createSubscribe({ connections, known, deadlineMs, logger }: Depe
       } catch (thrown) {
         if (signal.aborted) return;
         if (closed.aborted) throw closed.reason;
-        const error: unknown = view && position !== undefined ? await view.explain(position, thrown).catch(() => thrown) : thrown;
+        const error: unknown =
+          view && position !== undefined
+            ? await view.explain(position, thrown).catch(() => thrown)
+            : thrown;
         if (isTurnlogError(error, 'position_invalid')) throw error;
         if (connection) connections.failed(connection, error);
         const reason = saidBy(error);
-        if (reason !== logged) logger?.warn({ after: position, reason }, 'the subscription to the event store broke off; resuming');
+        if (reason !== logged)
+          logger?.warn(
+            { after: position, reason },
+            'the subscription to the event store broke off; resuming',
+          );
         logged = reason;
         if (isUnauthenticated(error) || isAccessDenied(error)) pauseMs = REFUSED_PAUSE_MS;
       } finally {

@@ -9,23 +9,31 @@ export class Silence extends Error {}
 const CERTIFICATE = /certificate|self.signed|unable to verify|altnames|does not match/i;
 const TLS = /SSL|TLS|EPROTO|wrong version number/i;
 
-const rootCauseOf = (text: string): string => /Last error: (?:Error: )?(.*?)(?:\. Resolution note:|$)/s.exec(text)?.[1] ?? text;
+const rootCauseOf = (text: string): string =>
+  /Last error: (?:Error: )?(.*?)(?:\. Resolution note:|$)/s.exec(text)?.[1] ?? text;
 
 /** Why a host can't be used, in a sentence that an operator understands; never a secret. */
 export function troubleWith(host: Host, target: Target, error: unknown): string {
   const name = hostName(host);
   if (isTurnlogError(error)) return error.message;
   const said = rootCauseOf(saidBy(error));
-  if (error instanceof Silence) return `The event store at ${name} takes connections, but does not answer.`;
-  if (isUnauthenticated(error)) return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL.`;
-  if (isAccessDenied(error)) return `The event store at ${name} does not let this user read $all, which takes the right $r in the metadata of $all.`;
-  if (error instanceof NotReady || /Server Is Not Ready/i.test(said)) return `The event store at ${name} is not ready: it is starting, or its cluster has no leader.`;
+  if (error instanceof Silence)
+    return `The event store at ${name} takes connections, but does not answer.`;
+  if (isUnauthenticated(error))
+    return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL.`;
+  if (isAccessDenied(error))
+    return `The event store at ${name} does not let this user read $all, which takes the right $r in the metadata of $all.`;
+  if (error instanceof NotReady || /Server Is Not Ready/i.test(said))
+    return `The event store at ${name} is not ready: it is starting, or its cluster has no leader.`;
   if (isRefused(error)) return `The event store at ${name} refuses connections.`;
-  if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(said)) return `The host of the event store ${name} is not found.`;
+  if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(said))
+    return `The host of the event store ${name} is not found.`;
   if (CERTIFICATE.test(said)) {
-    const trusted = target.caFile === undefined ? 'those that the system trusts' : `the one in ${target.caFile}`;
+    const trusted =
+      target.caFile === undefined ? 'those that the system trusts' : `the one in ${target.caFile}`;
     return `The certificate of the event store at ${name} is not accepted (${said}); trusted is ${trusted}.`;
   }
-  if (TLS.test(said)) return `The event store at ${name} and this service don't agree on TLS (${said}).`;
+  if (TLS.test(said))
+    return `The event store at ${name} and this service don't agree on TLS (${said}).`;
   return `The event store at ${name} can't be reached (${said}).`;
 }

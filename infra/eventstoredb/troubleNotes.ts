@@ -16,7 +16,10 @@ export function createTroubleNotes(logger: StoreLogger | undefined) {
         // At the level of the line that it ends: who reads the one wants to read the other.
         logger?.warn({}, 'the event store can be used again');
         logged = undefined;
-      } else if (next !== undefined && (!logged || (logged.trouble !== next && performance.now() - logged.at > LINE_MS))) {
+      } else if (
+        next !== undefined &&
+        (!logged || (logged.trouble !== next && performance.now() - logged.at > LINE_MS))
+      ) {
         logger?.warn({}, next);
         logged = { trouble: next, at: performance.now() };
       }

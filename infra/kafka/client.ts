@@ -8,7 +8,11 @@ export interface KafkaLogger {
 /** How the brokers are spoken to: over TLS, which trusts what Node.js trusts, and as whom (SASL). In the clear and as nobody by default. */
 export interface KafkaSecurity {
   tls: boolean;
-  user?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
+  user?: {
+    mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+    username: string;
+    password: string;
+  };
 }
 
 export interface KafkaClientOptions {
@@ -36,11 +40,17 @@ export const createKafka = ({ brokers, security, clientId, logger }: KafkaClient
     requestTimeout: REQUEST_TIMEOUT_MS,
     logLevel: logLevel.WARN,
     // At `error` the library reports what its callers handle, such as a transaction that has to wait a few milliseconds.
-    logCreator: () => ({ namespace, log }) => logger.debug({ kafka: log }, `${namespace}: ${log.message}`),
+    logCreator:
+      () =>
+      ({ namespace, log }) =>
+        logger.debug({ kafka: log }, `${namespace}: ${log.message}`),
   });
 
 /** Runs one piece of administration on a connection of its own. */
-export async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<Result>): Promise<Result> {
+export async function withAdmin<Result>(
+  kafka: Kafka,
+  work: (admin: Admin) => Promise<Result>,
+): Promise<Result> {
   const admin = kafka.admin();
   try {
     await admin.connect();

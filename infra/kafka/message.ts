@@ -4,7 +4,12 @@ import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 
 /** The binding also writes what an event does not have, and the content type a second time under a name that the specification has not. */
 const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers as Record<string, string | number | undefined>).flatMap(([name, value]) => (value === undefined || name === 'ce_datacontenttype' ? [] : [[name, String(value)]])));
+  Object.fromEntries(
+    Object.entries(headers as Record<string, string | number | undefined>).flatMap(
+      ([name, value]) =>
+        value === undefined || name === 'ce_datacontenttype' ? [] : [[name, String(value)]],
+    ),
+  );
 
 /** The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts describes the headers. */
 export function toMessage(event: PublicEvent, source: string): Message & { value: string } {

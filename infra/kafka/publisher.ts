@@ -29,17 +29,29 @@ export interface KafkaPublisherOptions {
 const takenOverKey = (transactionalId: string): string => `${transactionalId}.taken-over`;
 const aliveKey = (transactionalId: string): string => `${transactionalId}.alive`;
 
-async function takeOver(kafka: Kafka, producer: TransactionalProducer, { topics, checkpointTopic, transactionalId, source }: KafkaPublisherOptions): Promise<Publication> {
-  const note = (key: string, value: string) => ({ topic: checkpointTopic, message: { key, value } });
+async function takeOver(
+  kafka: Kafka,
+  producer: TransactionalProducer,
+  { topics, checkpointTopic, transactionalId, source }: KafkaPublisherOptions,
+): Promise<Publication> {
+  const note = (key: string, value: string) => ({
+    topic: checkpointTopic,
+    message: { key, value },
+  });
   const alive = note(aliveKey(transactionalId), '');
   // Whatever was committed before this message was committed for good: the predecessor is fenced from here on.
   const token = { key: takenOverKey(transactionalId), value: randomUUID() };
   await producer.commit(note(token.key, token.value), []);
-  const checkpoint = await kafkaCall(() => readCheckpoint(kafka, { topic: checkpointTopic, key: transactionalId, until: token }));
+  const checkpoint = await kafkaCall(() =>
+    readCheckpoint(kafka, { topic: checkpointTopic, key: transactionalId, until: token }),
+  );
   return {
     checkpoint,
     publish(events, reached) {
-      const messages = events.map((event) => ({ topic: topics[event.channel], message: toMessage(event, source) }));
+      const messages = events.map((event) => ({
+        topic: topics[event.channel],
+        message: toMessage(event, source),
+      }));
       const { topic, message } = note(transactionalId, JSON.stringify(reached));
       // The checkpoint last: should a broker ever break its promise and show half of a transaction, events come twice, but none is left out.
       return producer.commit(alive, [...intoSends(messages), [{ topic, messages: [message] }]]);
@@ -54,14 +66,18 @@ async function takeOver(kafka: Kafka, producer: TransactionalProducer, { topics,
  * Needs brokers from Kafka 2.4 on; see infra/kafka/README.md for what was run.
  */
 export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
-  const { brokers, security, transactionalId, topics, checkpointTopic, partitions, logger } = options;
+  const { brokers, security, transactionalId, topics, checkpointTopic, partitions, logger } =
+    options;
   const kafka = createKafka({ brokers, security, clientId: transactionalId, logger });
   const published = [...new Set(Object.values(topics))];
   const open = new Set<TransactionalProducer>();
   let prepared = false;
 
   async function prepare(): Promise<void> {
-    if (!prepared) await withAdmin(kafka, (admin) => ensureTopics(admin, { published, checkpoints: checkpointTopic, partitions }));
+    if (!prepared)
+      await withAdmin(kafka, (admin) =>
+        ensureTopics(admin, { published, checkpoints: checkpointTopic, partitions }),
+      );
     prepared = true;
   }
 
@@ -84,7 +100,10 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
         throw error;
       }
     },
-    activity: () => kafkaCall(() => withAdmin(kafka, async (admin) => String(await endOf(admin, checkpointTopic)))),
+    activity: () =>
+      kafkaCall(() =>
+        withAdmin(kafka, async (admin) => String(await endOf(admin, checkpointTopic))),
+      ),
     isEmpty: () =>
       kafkaCall(() =>
         withAdmin(kafka, async (admin) => {

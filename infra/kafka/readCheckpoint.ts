@@ -13,7 +13,11 @@ const validator = lazyValidator(Type.Object({ position: Type.String(), log_id: T
 
 function parseCheckpoint(text: string): Checkpoint {
   const value: unknown = JSON.parse(text);
-  if (!validator()(value)) throw new TurnlogError('publisher_unavailable', 'The checkpoint topic holds something that is not a checkpoint.');
+  if (!validator()(value))
+    throw new TurnlogError(
+      'publisher_unavailable',
+      'The checkpoint topic holds something that is not a checkpoint.',
+    );
   return value as Checkpoint;
 }
 
@@ -29,9 +33,16 @@ export interface CheckpointRead {
  * The checkpoint that was committed last before a message that the caller has just committed. kafkajs can read only as a
  * member of a group, so a group of this name prefix is made for it and deleted: `<key>.reader.`.
  */
-export async function readCheckpoint(kafka: Kafka, { topic, key, until }: CheckpointRead): Promise<Checkpoint | undefined> {
+export async function readCheckpoint(
+  kafka: Kafka,
+  { topic, key, until }: CheckpointRead,
+): Promise<Checkpoint | undefined> {
   const groupId = `${key}.reader.${randomUUID()}`;
-  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: FETCH_WAIT_MS, allowAutoTopicCreation: false });
+  const consumer = kafka.consumer({
+    groupId,
+    maxWaitTimeInMs: FETCH_WAIT_MS,
+    allowAutoTopicCreation: false,
+  });
   let found: string | undefined;
   let complete = false;
   let limit: NodeJS.Timeout | undefined;
@@ -39,7 +50,10 @@ export async function readCheckpoint(kafka: Kafka, { topic, key, until }: Checkp
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
     await new Promise<void>((resolve, reject) => {
-      limit = setTimeout(() => reject(new Error(`the topic ${topic} could not be read within ${READ_LIMIT_MS} ms`)), READ_LIMIT_MS);
+      limit = setTimeout(
+        () => reject(new Error(`the topic ${topic} could not be read within ${READ_LIMIT_MS} ms`)),
+        READ_LIMIT_MS,
+      );
       consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
       consumer
         .run({

@@ -7,7 +7,8 @@ const CHECKPOINT_SEGMENT_BYTES = 1024 * 1024;
 /** The cluster's own default. */
 const REPLICATION = -1;
 
-const entries = (values: Record<string, string | number>) => Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
+const entries = (values: Record<string, string | number>) =>
+  Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
 
 const publicTopic = (topic: string, partitions: number): ITopicConfig => ({
   topic,
@@ -20,13 +21,23 @@ const checkpointTopic = (topic: string): ITopicConfig => ({
   topic,
   numPartitions: 1,
   replicationFactor: REPLICATION,
-  configEntries: entries({ 'cleanup.policy': 'compact', 'segment.bytes': CHECKPOINT_SEGMENT_BYTES, 'min.cleanable.dirty.ratio': 0.1 }),
+  configEntries: entries({
+    'cleanup.policy': 'compact',
+    'segment.bytes': CHECKPOINT_SEGMENT_BYTES,
+    'min.cleanable.dirty.ratio': 0.1,
+  }),
 });
 
 /** Creates the topics that do not exist. Those that do are left as they are, so an operator may have made them. */
-export async function ensureTopics(admin: Admin, topics: { published: readonly string[]; checkpoints: string; partitions: number }): Promise<void> {
+export async function ensureTopics(
+  admin: Admin,
+  topics: { published: readonly string[]; checkpoints: string; partitions: number },
+): Promise<void> {
   const existing = new Set(await admin.listTopics());
-  const wanted = [...topics.published.map((topic) => publicTopic(topic, topics.partitions)), checkpointTopic(topics.checkpoints)];
+  const wanted = [
+    ...topics.published.map((topic) => publicTopic(topic, topics.partitions)),
+    checkpointTopic(topics.checkpoints),
+  ];
   const missing = wanted.filter(({ topic }) => !existing.has(topic));
   if (missing.length > 0) await admin.createTopics({ topics: missing, waitForLeaders: true });
 }

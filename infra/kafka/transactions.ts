@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Partitioners, type Kafka, type Message, type TopicMessages, type Transaction } from 'kafkajs';
+import {
+  Partitioners,
+  type Kafka,
+  type Message,
+  type TopicMessages,
+  type Transaction,
+} from 'kafkajs';
 import { isProtocolError, kafkaCall } from './errors.ts';
 
 /** After this time without a sign of life the broker aborts a transaction, which until then holds up readers of committed messages. */
@@ -30,7 +36,8 @@ async function sendFirst(transaction: Transaction, { topic, message }: Single): 
       await transaction.send({ topic, messages: [message] });
       return;
     } catch (error) {
-      if (!isProtocolError(error, 'CONCURRENT_TRANSACTIONS') || performance.now() > deadline) throw error;
+      if (!isProtocolError(error, 'CONCURRENT_TRANSACTIONS') || performance.now() > deadline)
+        throw error;
     }
     await sleep(pause);
   }
@@ -44,7 +51,10 @@ async function sendFirst(transaction: Transaction, { topic, message }: Single): 
  * under new sequence numbers, and a producer whose commit has failed can't be used again. After any error a new producer
  * asks the checkpoint what has happened. `idempotent` is left out because it only concerns sends outside transactions.
  */
-export async function openTransactionalProducer(kafka: Kafka, transactionalId: string): Promise<TransactionalProducer> {
+export async function openTransactionalProducer(
+  kafka: Kafka,
+  transactionalId: string,
+): Promise<TransactionalProducer> {
   const producer = kafka.producer({
     transactionalId,
     transactionTimeout: TRANSACTION_TIMEOUT_MS,

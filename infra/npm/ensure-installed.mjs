@@ -19,8 +19,12 @@ function isInstalled() {
     // Not there, or still being written.
     return false;
   }
-  const wanted = Object.entries(JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')).packages).filter(([path]) => path !== '');
-  return wanted.every(([path, { version, optional }]) => (present[path] ? present[path].version === version : optional));
+  const wanted = Object.entries(
+    JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')).packages,
+  ).filter(([path]) => path !== '');
+  return wanted.every(([path, { version, optional }]) =>
+    present[path] ? present[path].version === version : optional,
+  );
 }
 
 /**
@@ -36,7 +40,10 @@ async function withInstallMutex(install) {
       if (error.code !== 'EEXIST') throw error;
       if (isInstalled()) return 0;
       if (waited === 0) console.error(`Waiting for another install, which holds ${mutex}…`);
-      if (waited >= 300_000) throw new Error(`another install holds ${mutex}; remove the folder if none is running`, { cause: error });
+      if (waited >= 300_000)
+        throw new Error(`another install holds ${mutex}; remove the folder if none is running`, {
+          cause: error,
+        });
       await sleep(500);
     }
   }
@@ -52,7 +59,19 @@ async function npmCi() {
   const npm = process.env.npm_execpath;
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
   // Nothing here needs an install script; npm's remarks about engines concern the Node that runs npm, not the one that runs Turnlog.
-  const child = spawn(command, [...args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=5', '--loglevel=error'], { cwd: root, stdio: ['ignore', 2, 2] });
+  const child = spawn(
+    command,
+    [
+      ...args,
+      'ci',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--fetch-retries=5',
+      '--loglevel=error',
+    ],
+    { cwd: root, stdio: ['ignore', 2, 2] },
+  );
   // This process must outlive the signal that ends npm: the mutex would stay, and every later start would wait for it.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => child.kill(name));
   const [code] = await once(child, 'exit');
@@ -64,8 +83,13 @@ if (!isInstalled()) {
   if (code !== 0) process.exit(code);
 }
 
-const scriptsNode = execFileSync('node', ['--version'], { encoding: 'utf8', shell: process.platform === 'win32' }).trim();
+const scriptsNode = execFileSync('node', ['--version'], {
+  encoding: 'utf8',
+  shell: process.platform === 'win32',
+}).trim();
 if (Number(scriptsNode.slice(1).split('.')[0]) < 24) {
-  console.error(`Turnlog needs Node.js 24 or newer; this is ${scriptsNode}, and no packaged one exists for ${process.platform}-${process.arch}. Install Node.js 24 and try again.`);
+  console.error(
+    `Turnlog needs Node.js 24 or newer; this is ${scriptsNode}, and no packaged one exists for ${process.platform}-${process.arch}. Install Node.js 24 and try again.`,
+  );
   process.exit(1);
 }

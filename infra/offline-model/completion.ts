@@ -19,36 +19,61 @@ interface Completion {
 export function complete(request: CompletionRequest, body: string): Completion {
   const thought = think(request);
   const prompt = request.messages.reduce((sum, message) => sum + words(textOf(message)), 0);
-  const completion = 'call' in thought ? words(`${thought.call.name} ${thought.call.arguments}`) : words(thought.content);
+  const completion =
+    'call' in thought
+      ? words(`${thought.call.name} ${thought.call.arguments}`)
+      : words(thought.content);
   return {
     id: `chatcmpl-offline-${createHash('sha256').update(body).digest('hex').slice(0, 24)}`,
     model: OFFLINE_MODEL,
     thought,
     finish_reason: 'call' in thought ? 'tool_calls' : 'stop',
-    usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+    usage: {
+      prompt_tokens: prompt,
+      completion_tokens: completion,
+      total_tokens: prompt + completion,
+    },
   };
 }
 
-const toolCall = (id: string, call: { name: string; arguments: string }) => ({ id: id.replace('chatcmpl', 'call'), type: 'function', function: call });
+const toolCall = (id: string, call: { name: string; arguments: string }) => ({
+  id: id.replace('chatcmpl', 'call'),
+  type: 'function',
+  function: call,
+});
 
 /** As the chat completions API writes it. `created` is the epoch: the same request has the same answer, to the byte. */
 export function completionBody({ id, model, thought, finish_reason, usage }: Completion): string {
-  const message = 'call' in thought ? { content: null, tool_calls: [toolCall(id, thought.call)] } : { content: thought.content };
+  const message =
+    'call' in thought
+      ? { content: null, tool_calls: [toolCall(id, thought.call)] }
+      : { content: thought.content };
   return JSON.stringify({
     id,
     object: 'chat.completion',
     created: 0,
     model,
-    choices: [{ index: 0, message: { role: 'assistant', refusal: null, ...message }, logprobs: null, finish_reason }],
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', refusal: null, ...message },
+        logprobs: null,
+        finish_reason,
+      },
+    ],
     usage,
   });
 }
 
 /** The same as server-sent events: a word a chunk, then the reason, then the usage if it was asked for, then `[DONE]`. */
-export function* completionEvents({ id, model, thought, finish_reason, usage }: Completion, includeUsage: boolean): Generator<string> {
+export function* completionEvents(
+  { id, model, thought, finish_reason, usage }: Completion,
+  includeUsage: boolean,
+): Generator<string> {
   const chunk = (choices: unknown[], more: object = {}): string =>
     `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created: 0, model, choices, ...(includeUsage && { usage: null }), ...more })}\n\n`;
-  const delta = (content: object, reason: string | null = null): string => chunk([{ index: 0, delta: content, logprobs: null, finish_reason: reason }]);
+  const delta = (content: object, reason: string | null = null): string =>
+    chunk([{ index: 0, delta: content, logprobs: null, finish_reason: reason }]);
   yield delta({ role: 'assistant', content: 'call' in thought ? null : '' });
   if ('call' in thought) yield delta({ tool_calls: [{ index: 0, ...toolCall(id, thought.call) }] });
   else for (const [word] of thought.content.matchAll(/\S+\s*|\s+/g)) yield delta({ content: word });

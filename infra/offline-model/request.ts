@@ -16,9 +16,18 @@ const Completion = Type.Object({
     }),
     { minItems: 1 },
   ),
-  tools: Type.Optional(Type.Array(Type.Object({ type: Type.String(), function: Type.Optional(Type.Object({ name: Type.String() })) }))),
+  tools: Type.Optional(
+    Type.Array(
+      Type.Object({
+        type: Type.String(),
+        function: Type.Optional(Type.Object({ name: Type.String() })),
+      }),
+    ),
+  ),
   stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-  stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
+  stream_options: Type.Optional(
+    Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()]),
+  ),
 });
 
 /** The part of a chat completion request that the offline model looks at. */

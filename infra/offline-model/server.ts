@@ -15,12 +15,19 @@ export interface OfflineModel {
 }
 
 function sendJson(response: ServerResponse, status: number, body: string): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  });
   response.end(body);
 }
 
 const sendError = (response: ServerResponse, status: number, message: string): void =>
-  sendJson(response, status, JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code: null } }));
+  sendJson(
+    response,
+    status,
+    JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code: null } }),
+  );
 
 /** The body as text; undefined when it is too long. It is read to its end all the same: a client that still sends sees no answer. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
@@ -33,28 +40,53 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size > LONGEST_BODY ? undefined : Buffer.concat(chunks).toString('utf8');
 }
 
-async function answer(response: ServerResponse, request: CompletionRequest, body: string): Promise<void> {
+async function answer(
+  response: ServerResponse,
+  request: CompletionRequest,
+  body: string,
+): Promise<void> {
   const completion = complete(request, body);
   if (!request.stream) return sendJson(response, 200, completionBody(completion));
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  return pipeline(Readable.from(completionEvents(completion, request.stream_options?.include_usage === true)), response);
+  return pipeline(
+    Readable.from(completionEvents(completion, request.stream_options?.include_usage === true)),
+    response,
+  );
 }
 
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const route = `${request.method} ${request.url?.split('?')[0]}`;
   if (route === 'GET /v1/models') {
-    return sendJson(response, 200, JSON.stringify({ object: 'list', data: [{ id: OFFLINE_MODEL, object: 'model', created: 0, owned_by: 'turnlog' }] }));
+    return sendJson(
+      response,
+      200,
+      JSON.stringify({
+        object: 'list',
+        data: [{ id: OFFLINE_MODEL, object: 'model', created: 0, owned_by: 'turnlog' }],
+      }),
+    );
   }
-  if (route !== 'POST /v1/chat/completions') return sendError(response, 404, `The offline model has no ${route}.`);
+  if (route !== 'POST /v1/chat/completions')
+    return sendError(response, 404, `The offline model has no ${route}.`);
   const body = await readBody(request);
-  if (body === undefined) return sendError(response, 413, `The body is longer than ${LONGEST_BODY} bytes.`);
+  if (body === undefined)
+    return sendError(response, 413, `The body is longer than ${LONGEST_BODY} bytes.`);
   let parsed: CompletionRequest;
   try {
     parsed = parseRequest(body);
   } catch (error) {
-    return sendError(response, 400, `The request is not a chat completion: ${error instanceof Error ? error.message : String(error)}.`);
+    return sendError(
+      response,
+      400,
+      `The request is not a chat completion: ${error instanceof Error ? error.message : String(error)}.`,
+    );
   }
-  if (parsed.model !== OFFLINE_MODEL) return sendError(response, 404, `The offline model has no model ${JSON.stringify(parsed.model)}.`);
+  if (parsed.model !== OFFLINE_MODEL)
+    return sendError(
+      response,
+      404,
+      `The offline model has no model ${JSON.stringify(parsed.model)}.`,
+    );
   return answer(response, parsed, body);
 }
 
@@ -74,5 +106,8 @@ export async function startOfflineModel(): Promise<OfflineModel> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   server.unref();
-  return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, close: () => stop(server) };
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    close: () => stop(server),
+  };
 }

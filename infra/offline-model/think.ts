@@ -4,13 +4,16 @@ import { textOf, type CompletionRequest } from './request.ts';
 /** What the offline model says: an answer, or one call of a function. */
 export type Thought = { content: string } | { call: { name: string; arguments: string } };
 
-const TIME_OR_DATE = /\b(what|which|tell|give|know|current|today|now)\b.*\b(time|date|day|hour|year|clock)\b|\b(time|date) (is it|now)\b|\bo'?clock\b/is;
-const TIME_ZONE = /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)\/[A-Za-z_]+(?:\/[A-Za-z_]+)?\b/;
+const TIME_OR_DATE =
+  /\b(what|which|tell|give|know|current|today|now)\b.*\b(time|date|day|hour|year|clock)\b|\b(time|date) (is it|now)\b|\bo'?clock\b/is;
+const TIME_ZONE =
+  /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)\/[A-Za-z_]+(?:\/[A-Za-z_]+)?\b/;
 /** The longest input that is quoted whole, and the part of it in which a wish for a function is looked for: the patterns take the square of its length. */
 const LONGEST_QUOTE = 4_000;
 const SEARCHED = 2_000;
 
-const quoted = (text: string): string => `"${text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE).toWellFormed()}…` : text}"`;
+const quoted = (text: string): string =>
+  `"${text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE).toWellFormed()}…` : text}"`;
 
 function jsonObjectIn(text: string): string {
   const candidate = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1);
@@ -30,7 +33,9 @@ function argumentsFor(name: string, input: string): string | undefined {
   }
   if (name === 'clock') {
     const zone = TIME_ZONE.exec(input)?.[0];
-    return TIME_OR_DATE.test(input) ? JSON.stringify(zone === undefined ? {} : { time_zone: zone }) : undefined;
+    return TIME_OR_DATE.test(input)
+      ? JSON.stringify(zone === undefined ? {} : { time_zone: zone })
+      : undefined;
   }
   return input.toLowerCase().includes(name.toLowerCase()) ? jsonObjectIn(input) : undefined;
 }
@@ -60,6 +65,12 @@ export function think(request: CompletionRequest): Thought {
     }
   }
   const turns = messages.filter((message) => message.role === 'user').length;
-  const said = results.map((result) => ` The ${functionCalled(messages, result.tool_call_id)} says ${textOf(result)}.`).join('');
-  return { content: `This is the offline model.${said} You said: ${quoted(input)}. I was shown ${turns} ${turns === 1 ? 'turn' : 'turns'} of this conversation.` };
+  const said = results
+    .map(
+      (result) => ` The ${functionCalled(messages, result.tool_call_id)} says ${textOf(result)}.`,
+    )
+    .join('');
+  return {
+    content: `This is the offline model.${said} You said: ${quoted(input)}. I was shown ${turns} ${turns === 1 ? 'turn' : 'turns'} of this conversation.`,
+  };
 }

@@ -5,7 +5,8 @@ import { TurnlogError } from '../../shared/errors.ts';
 import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
 import { lazyValidator } from '../../shared/validation.ts';
 
-const optional = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
+const optional = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Null()]));
 
 /** What is read of a chat completion; servers that are only nearly compatible leave some of it out or send null. */
 const Completion = Type.Object({
@@ -21,7 +22,10 @@ const Completion = Type.Object({
           Type.Array(
             Type.Object({
               id: optional(Type.String()),
-              function: Type.Object({ name: Type.String({ minLength: 1 }), arguments: optional(Type.String()) }),
+              function: Type.Object({
+                name: Type.String({ minLength: 1 }),
+                arguments: optional(Type.String()),
+              }),
             }),
           ),
         ),
@@ -33,7 +37,13 @@ const Completion = Type.Object({
 type Message = Static<typeof Completion>['choices'][number]['message'];
 
 const count = Type.Integer({ minimum: 0 });
-const Usage = Type.Object({ usage: Type.Object({ prompt_tokens: count, completion_tokens: count, total_tokens: Type.Optional(count) }) });
+const Usage = Type.Object({
+  usage: Type.Object({
+    prompt_tokens: count,
+    completion_tokens: count,
+    total_tokens: Type.Optional(count),
+  }),
+});
 
 const isCompletion = lazyValidator(Completion);
 const reportsUsage = lazyValidator(Usage);
@@ -46,7 +56,10 @@ const toolCalls = (message: Message): ToolCallRequest[] =>
   (message.tool_calls ?? []).map((call, index) => ({
     id: storable(call.id || `call_${index + 1}`),
     type: 'function',
-    function: { name: storable(call.function.name), arguments: storable(call.function.arguments ?? '') },
+    function: {
+      name: storable(call.function.name),
+      arguments: storable(call.function.arguments ?? ''),
+    },
   }));
 
 function tokens(body: unknown): Tokens | undefined {
@@ -60,11 +73,13 @@ function tokens(body: unknown): Tokens | undefined {
  * the provider does not say which answered. Errors: `model_error` when it is not a chat completion, or its first choice is empty.
  */
 export function readAnswer(body: unknown, modelAsked: string): ChatAnswer {
-  if (!isCompletion()(body)) throw new TurnlogError('model_error', "The model provider's answer is not a chat completion.");
+  if (!isCompletion()(body))
+    throw new TurnlogError('model_error', "The model provider's answer is not a chat completion.");
   const choice = body.choices[0];
   const calls = choice ? toolCalls(choice.message) : [];
   const text = choice?.message.content || choice?.message.refusal || null;
-  if (!choice || (text === null && calls.length === 0)) throw new TurnlogError('model_error', 'The model provider sent an empty answer.');
+  if (!choice || (text === null && calls.length === 0))
+    throw new TurnlogError('model_error', 'The model provider sent an empty answer.');
   return {
     response_id: storable(body.id ?? ''),
     model: storable(body.model || modelAsked),

@@ -28,10 +28,17 @@ export interface ChatModelsOptions {
   limits: ChatModelLimits;
 }
 
-const DEFAULTS = { maxResponseBytes: 8 * 1024 * 1024, maxRetryAfterMs: 20_000, maxConnections: 256, connectTimeoutMs: 10_000 };
+const DEFAULTS = {
+  maxResponseBytes: 8 * 1024 * 1024,
+  maxRetryAfterMs: 20_000,
+  maxConnections: 256,
+  connectTimeoutMs: 10_000,
+};
 
 /** The libraries take a quarter of a second and tens of megabytes to load: not before the first call. */
-async function load({ limits }: ChatModelsOptions): Promise<{ openai: typeof OpenAi; agent: Agent }> {
+async function load({
+  limits,
+}: ChatModelsOptions): Promise<{ openai: typeof OpenAi; agent: Agent }> {
   const [openai, undici] = await Promise.all([import('openai'), import('undici')]);
   const agent = new undici.Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
@@ -43,7 +50,11 @@ async function load({ limits }: ChatModelsOptions): Promise<{ openai: typeof Ope
   return { openai, agent };
 }
 
-function createClient(provider: Provider, { openai, agent }: Awaited<ReturnType<typeof load>>, limits: ChatModelLimits): OpenAi.OpenAI {
+function createClient(
+  provider: Provider,
+  { openai, agent }: Awaited<ReturnType<typeof load>>,
+  limits: ChatModelLimits,
+): OpenAi.OpenAI {
   return new openai.OpenAI({
     baseURL: provider.base_url,
     apiKey: provider.api_key ?? 'none',
@@ -54,12 +65,17 @@ function createClient(provider: Provider, { openai, agent }: Awaited<ReturnType<
     timeout: limits.attemptTimeoutMs,
     maxRetries: limits.maxRetries,
     logLevel: 'off',
-    fetch: pooledFetch(agent, { maxResponseBytes: limits.maxResponseBytes ?? DEFAULTS.maxResponseBytes, maxRetryAfterMs: limits.maxRetryAfterMs ?? DEFAULTS.maxRetryAfterMs }),
+    fetch: pooledFetch(agent, {
+      maxResponseBytes: limits.maxResponseBytes ?? DEFAULTS.maxResponseBytes,
+      maxRetryAfterMs: limits.maxRetryAfterMs ?? DEFAULTS.maxRetryAfterMs,
+    }),
   });
 }
 
 /** The chat models port over the `openai` package: one client per provider, made when it is first called. */
-export function createChatModels(options: ChatModelsOptions): ChatModels & { close(): Promise<void> } {
+export function createChatModels(
+  options: ChatModelsOptions,
+): ChatModels & { close(): Promise<void> } {
   const models = new Map(options.models.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
   const clients = new Map<string, OpenAi.OpenAI>();
@@ -67,7 +83,11 @@ export function createChatModels(options: ChatModelsOptions): ChatModels & { clo
 
   function providerOf(modelId: string): Provider {
     const provider = providers.get(models.get(modelId)?.provider ?? '');
-    if (!provider) throw new TurnlogError('model_not_supported', `The model ${JSON.stringify(modelId)} is not configured.`);
+    if (!provider)
+      throw new TurnlogError(
+        'model_not_supported',
+        `The model ${JSON.stringify(modelId)} is not configured.`,
+      );
     return provider;
   }
 
@@ -85,7 +105,9 @@ export function createChatModels(options: ChatModelsOptions): ChatModels & { clo
       const loaded = await (libraries ??= load(options));
       signal.throwIfAborted();
       try {
-        const body: unknown = await clientOf(provider, loaded).chat.completions.create(request, { signal });
+        const body: unknown = await clientOf(provider, loaded).chat.completions.create(request, {
+          signal,
+        });
         return readAnswer(body, request.model);
       } catch (error) {
         // Whatever the library made of an abort, the caller gets the reason that it gave.

@@ -12,12 +12,24 @@ const ModelsFile = Type.Object(
     providers: Type.Optional(
       Type.Record(
         Type.String(),
-        Type.Object({ base_url: Type.String({ pattern: '^https?://[^\\s@]+$' }), api_key_env: Type.Optional(Type.String({ minLength: 1 })) }, strict),
+        Type.Object(
+          {
+            base_url: Type.String({ pattern: '^https?://[^\\s@]+$' }),
+            api_key_env: Type.Optional(Type.String({ minLength: 1 })),
+          },
+          strict,
+        ),
       ),
     ),
     models: Type.Array(
       Type.Object(
-        { id: Id, provider: Id, upstream_model: Type.Optional(Id), context_window: Tokens, max_output_tokens: Type.Optional(Tokens) },
+        {
+          id: Id,
+          provider: Id,
+          upstream_model: Type.Optional(Id),
+          context_window: Tokens,
+          max_output_tokens: Type.Optional(Tokens),
+        },
         strict,
       ),
       { minItems: 1 },
@@ -35,16 +47,25 @@ const validator = lazyValidator(ModelsFile);
 /** One error for all the problems of the file. */
 export function badModelsFile(file: string, problems: Problems, cause?: unknown): TurnlogError {
   const details: Record<string, ErrorDetail> = {};
-  for (const [path, message] of Object.entries(problems)) details[`${file}#${path}`] = { message, path };
-  const lines = Object.entries(problems).map(([path, message]) => `${path || 'the file'} ${message}`);
-  return new TurnlogError('invalid_request', `MODELS_FILE ${file}: ${lines.join('; ')}.`, { details, cause });
+  for (const [path, message] of Object.entries(problems))
+    details[`${file}#${path}`] = { message, path };
+  const lines = Object.entries(problems).map(
+    ([path, message]) => `${path || 'the file'} ${message}`,
+  );
+  return new TurnlogError('invalid_request', `MODELS_FILE ${file}: ${lines.join('; ')}.`, {
+    details,
+    cause,
+  });
 }
 
 async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as unknown;
   } catch (error) {
-    const message = error instanceof SyntaxError ? `is not valid JSON (${error.message})` : `can't be read (${(error as NodeJS.ErrnoException).code})`;
+    const message =
+      error instanceof SyntaxError
+        ? `is not valid JSON (${error.message})`
+        : `can't be read (${(error as NodeJS.ErrnoException).code})`;
     throw badModelsFile(file, { '': message }, error);
   }
 }
@@ -56,8 +77,13 @@ export async function readModelsFile(file: string): Promise<ModelsFile> {
   if (validate(content)) return content;
   const problems: Problems = {};
   for (const { instancePath, keyword, message, params } of validate.errors ?? []) {
-    const unknown = keyword === 'additionalProperties' ? `/${String(params['additionalProperty'])}` : '';
-    const problem = unknown ? 'is not a known field' : keyword === 'pattern' ? 'must be an http or https URL without credentials' : (message ?? 'is not valid');
+    const unknown =
+      keyword === 'additionalProperties' ? `/${String(params['additionalProperty'])}` : '';
+    const problem = unknown
+      ? 'is not a known field'
+      : keyword === 'pattern'
+        ? 'must be an http or https URL without credentials'
+        : (message ?? 'is not valid');
     problems[instancePath + unknown] = problem;
   }
   throw badModelsFile(file, problems);

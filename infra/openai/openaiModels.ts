@@ -14,10 +14,12 @@ const LIMITS: Record<string, [contextWindow: number, maxOutput: number]> = {
 };
 
 /** What is offered of the provider `openai` when no file names the models. */
-export const openaiModels: readonly ModelInfo[] = Object.entries(LIMITS).map(([id, [context_window, max_output_tokens]]) => ({
-  id,
-  provider: 'openai',
-  upstream_model: id,
-  context_window,
-  max_output_tokens,
-}));
+export const openaiModels: readonly ModelInfo[] = Object.entries(LIMITS).map(
+  ([id, [context_window, max_output_tokens]]) => ({
+    id,
+    provider: 'openai',
+    upstream_model: id,
+    context_window,
+    max_output_tokens,
+  }),
+);

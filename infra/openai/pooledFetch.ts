@@ -27,7 +27,14 @@ function bufferedResponse({ url, status, headers, body }: Reply): Response {
     if (body instanceof Error) throw body;
     return body;
   };
-  const response: BufferedResponse = { ok: status >= 200 && status < 300, status, url, headers, body: null, text };
+  const response: BufferedResponse = {
+    ok: status >= 200 && status < 300,
+    status,
+    url,
+    headers,
+    body: null,
+    text,
+  };
   return response as Response;
 }
 
@@ -68,13 +75,20 @@ export function pooledFetch(agent: Agent, limits: FetchLimits): Fetch {
       let status = 200;
       let headers: Headers | undefined;
       let controller: Dispatcher.DispatchController | undefined;
-      const reply = (body: string | Error): void => resolve(bufferedResponse({ url: url.href, status, headers: headers ?? new Headers(), body }));
+      const reply = (body: string | Error): void =>
+        resolve(
+          bufferedResponse({ url: url.href, status, headers: headers ?? new Headers(), body }),
+        );
       const stop = (error: TurnlogError): void => {
         reply(error);
         controller?.abort(error);
       };
       const forget = onceAborted(init.signal, () =>
-        stop(new TurnlogError('model_timeout', 'The model provider did not answer in time.', { retriable: true })),
+        stop(
+          new TurnlogError('model_timeout', 'The model provider did not answer in time.', {
+            retriable: true,
+          }),
+        ),
       );
       agent.dispatch(
         {
@@ -93,13 +107,19 @@ export function pooledFetch(agent: Agent, limits: FetchLimits): Fetch {
             status = statusCode;
             headers = readHeaders(rawHeaders);
             // The library sleeps through any retry-after up to a minute, and takes a longer one for none at all.
-            if ((retryAfterMs(headers, Date.now()) ?? 0) > limits.maxRetryAfterMs) headers.set('x-should-retry', 'false');
+            if ((retryAfterMs(headers, Date.now()) ?? 0) > limits.maxRetryAfterMs)
+              headers.set('x-should-retry', 'false');
           },
           onResponseData(_controller, chunk) {
             size += chunk.length;
             chunks.push(chunk);
             if (size > limits.maxResponseBytes) {
-              stop(new TurnlogError('model_error', `The model provider's answer is longer than ${limits.maxResponseBytes} bytes.`));
+              stop(
+                new TurnlogError(
+                  'model_error',
+                  `The model provider's answer is longer than ${limits.maxResponseBytes} bytes.`,
+                ),
+              );
             }
           },
           onResponseEnd() {
@@ -108,7 +128,14 @@ export function pooledFetch(agent: Agent, limits: FetchLimits): Fetch {
           },
           onResponseError(_controller, error) {
             forget();
-            if (headers) reply(new TurnlogError('model_error', 'The model provider broke off in the middle of its answer.', { retriable: true, cause: error }));
+            if (headers)
+              reply(
+                new TurnlogError(
+                  'model_error',
+                  'The model provider broke off in the middle of its answer.',
+                  { retriable: true, cause: error },
+                ),
+              );
             else reject(error);
           },
         },

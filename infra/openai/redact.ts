@@ -14,6 +14,13 @@ const SECRETS = [
 /** A provider's own words as they may be shown to a client: on one line, at most 300 characters, with whatever looks like a key taken out. */
 export function redact(text: string, key: string | undefined): string {
   const withoutKey = key ? text.replaceAll(key, '[redacted]') : text;
-  const clean = SECRETS.reduce((rest, pattern) => rest.replace(pattern, '[redacted]'), withoutKey.slice(0, 10 * LONGEST).toWellFormed().replace(/[\s\p{C}]+/gu, ' ').trim());
+  const clean = SECRETS.reduce(
+    (rest, pattern) => rest.replace(pattern, '[redacted]'),
+    withoutKey
+      .slice(0, 10 * LONGEST)
+      .toWellFormed()
+      .replace(/[\s\p{C}]+/gu, ' ')
+      .trim(),
+  );
   return clean.length > LONGEST ? `${clean.slice(0, LONGEST - 1).toWellFormed()}…` : clean;
 }

@@ -21,28 +21,52 @@ export interface Registry {
 }
 
 /** Its context holds the longest instruction and input that the API takes, so that nothing has to be counted. */
-const offlineModel: ModelInfo = { id: 'offline-echo', provider: 'offline', upstream_model: 'offline-echo', context_window: 1_048_576 };
+const offlineModel: ModelInfo = {
+  id: 'offline-echo',
+  provider: 'offline',
+  upstream_model: 'offline-echo',
+  context_window: 1_048_576,
+};
 
-const provider = (id: string, base_url: string, api_key: string | undefined): Provider => ({ id, base_url, ...(api_key ? { api_key } : {}) });
+const provider = (id: string, base_url: string, api_key: string | undefined): Provider => ({
+  id,
+  base_url,
+  ...(api_key ? { api_key } : {}),
+});
 
 /** The providers that exist without a file. */
-function defaultProviders({ openaiApiKey, openaiBaseUrl, offlineBaseUrl }: RegistryOptions): Provider[] {
+function defaultProviders({
+  openaiApiKey,
+  openaiBaseUrl,
+  offlineBaseUrl,
+}: RegistryOptions): Provider[] {
   const offline = provider('offline', offlineBaseUrl, undefined);
-  return openaiApiKey || openaiBaseUrl ? [offline, provider('openai', openaiBaseUrl ?? OPENAI_BASE_URL, openaiApiKey)] : [offline];
+  return openaiApiKey || openaiBaseUrl
+    ? [offline, provider('openai', openaiBaseUrl ?? OPENAI_BASE_URL, openaiApiKey)]
+    : [offline];
 }
 
-function problemsOf(file: ModelsFile, providers: ReadonlyMap<string, Provider>, env: RegistryOptions['env']): Problems {
+function problemsOf(
+  file: ModelsFile,
+  providers: ReadonlyMap<string, Provider>,
+  env: RegistryOptions['env'],
+): Problems {
   const problems: Problems = {};
   for (const [id, { api_key_env }] of Object.entries(file.providers ?? {})) {
     if (id === 'offline') problems['/providers/offline'] = 'is built in and can not be set';
-    if (api_key_env && !env[api_key_env]) problems[`/providers/${id}/api_key_env`] = `names ${api_key_env}, which is not set in the environment`;
+    if (api_key_env && !env[api_key_env])
+      problems[`/providers/${id}/api_key_env`] =
+        `names ${api_key_env}, which is not set in the environment`;
   }
   for (const [index, model] of file.models.entries()) {
     if (!providers.has(model.provider)) {
-      problems[`/models/${index}/provider`] = `names ${JSON.stringify(model.provider)}, which is none of ${[...providers.keys()].join(', ')}`;
+      problems[`/models/${index}/provider`] =
+        `names ${JSON.stringify(model.provider)}, which is none of ${[...providers.keys()].join(', ')}`;
     }
-    if (file.models.findIndex(({ id }) => id === model.id) !== index) problems[`/models/${index}/id`] = `is there twice: ${JSON.stringify(model.id)}`;
-    if ((model.max_output_tokens ?? 0) >= model.context_window) problems[`/models/${index}/max_output_tokens`] = 'must be less than context_window';
+    if (file.models.findIndex(({ id }) => id === model.id) !== index)
+      problems[`/models/${index}/id`] = `is there twice: ${JSON.stringify(model.id)}`;
+    if ((model.max_output_tokens ?? 0) >= model.context_window)
+      problems[`/models/${index}/max_output_tokens`] = 'must be less than context_window';
   }
   return problems;
 }
@@ -54,13 +78,24 @@ function problemsOf(file: ModelsFile, providers: ReadonlyMap<string, Provider>, 
  */
 export async function loadRegistry(options: RegistryOptions): Promise<Registry> {
   const defaults = defaultProviders(options);
-  if (!options.modelsFile) return { providers: defaults, models: defaults.length > 1 ? [...openaiModels] : [offlineModel] };
+  if (!options.modelsFile)
+    return {
+      providers: defaults,
+      models: defaults.length > 1 ? [...openaiModels] : [offlineModel],
+    };
   const file = await readModelsFile(options.modelsFile);
   const providers = new Map(defaults.map((known) => [known.id, known]));
   for (const [id, { base_url, api_key_env }] of Object.entries(file.providers ?? {})) {
-    if (id !== 'offline') providers.set(id, provider(id, base_url, api_key_env && options.env[api_key_env]));
+    if (id !== 'offline')
+      providers.set(id, provider(id, base_url, api_key_env && options.env[api_key_env]));
   }
   const problems = problemsOf(file, providers, options.env);
   if (Object.keys(problems).length > 0) throw badModelsFile(options.modelsFile, problems);
-  return { providers: [...providers.values()], models: file.models.map((model) => ({ ...model, upstream_model: model.upstream_model ?? model.id })) };
+  return {
+    providers: [...providers.values()],
+    models: file.models.map((model) => ({
+      ...model,
+      upstream_model: model.upstream_model ?? model.id,
+    })),
+  };
 }

@@ -9,18 +9,29 @@ const END_TIMEOUT_MS = 500;
 
 /** Every number here came from JSON, so it is a JavaScript number again: pg would give a bigint as text. */
 const typeParsers = {
-  getTypeParser: ((oid: number, format: 'text') => (oid === BIGINT ? Number : (types.getTypeParser(oid, format) as unknown))) as typeof types.getTypeParser,
+  getTypeParser: ((oid: number, format: 'text') =>
+    oid === BIGINT
+      ? Number
+      : (types.getTypeParser(oid, format) as unknown)) as typeof types.getTypeParser,
 };
 
 export interface Purpose {
   /** Shown to operators in pg_stat_activity. */
-  name: 'turnlog projector' | 'turnlog rebuild' | 'turnlog listener' | 'turnlog queries' | 'turnlog instances';
+  name:
+    | 'turnlog projector'
+    | 'turnlog rebuild'
+    | 'turnlog listener'
+    | 'turnlog queries'
+    | 'turnlog instances';
   /** The server ends a statement that takes longer, in milliseconds. The client gives up a second later, in case the server is gone. */
   statementMs: number;
 }
 
 /** What every connection has in common. */
-export const connectionOptions = (databaseUrl: string, { name, statementMs }: Purpose): ClientConfig => ({
+export const connectionOptions = (
+  databaseUrl: string,
+  { name, statementMs }: Purpose,
+): ClientConfig => ({
   connectionString: databaseUrl,
   application_name: name,
   connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -49,7 +60,10 @@ export async function connect(databaseUrl: string, purpose: Purpose): Promise<Co
   client.on('end', () => ended.abort());
   const close = async (): Promise<void> => {
     const limit = new AbortController();
-    await Promise.race([client.end().catch(() => undefined), sleep(END_TIMEOUT_MS, undefined, { signal: limit.signal }).catch(() => undefined)]);
+    await Promise.race([
+      client.end().catch(() => undefined),
+      sleep(END_TIMEOUT_MS, undefined, { signal: limit.signal }).catch(() => undefined),
+    ]);
     limit.abort();
     socket.destroy();
     ended.abort();
@@ -64,7 +78,10 @@ export async function connect(databaseUrl: string, purpose: Purpose): Promise<Co
 }
 
 /** Runs the work in a transaction. Errors: what pg or the work throws; nothing has happened then, unless COMMIT's answer was lost. */
-export async function transaction<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
+export async function transaction<Result>(
+  client: Client,
+  work: () => Promise<Result>,
+): Promise<Result> {
   await client.query('BEGIN');
   try {
     const result = await work();

@@ -14,16 +14,29 @@ const BEAT = `INSERT INTO turnlog.instances (instance_id, started_at, last_beat_
 const LAST_BEAT = `to_char(last_beat_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 /** The instances of all replicas, in a table; times are the database's. Errors: `store_unavailable` when the server can't be reached. */
-export async function openPostgresInstances({ databaseUrl, beatMs = BEAT_MS }: { databaseUrl: string; beatMs?: number }): Promise<Instances> {
+export async function openPostgresInstances({
+  databaseUrl,
+  beatMs = BEAT_MS,
+}: {
+  databaseUrl: string;
+  beatMs?: number;
+}): Promise<Instances> {
   await guarded(async () => {
-    const { client, close } = await connect(databaseUrl, { name: 'turnlog instances', statementMs: STATEMENT_MS });
+    const { client, close } = await connect(databaseUrl, {
+      name: 'turnlog instances',
+      statementMs: STATEMENT_MS,
+    });
     try {
       await migrate(client);
     } finally {
       await close();
     }
   });
-  const pool = new Pool({ ...connectionOptions(databaseUrl, { name: 'turnlog instances', statementMs: STATEMENT_MS }), max: 2, allowExitOnIdle: true });
+  const pool = new Pool({
+    ...connectionOptions(databaseUrl, { name: 'turnlog instances', statementMs: STATEMENT_MS }),
+    max: 2,
+    allowExitOnIdle: true,
+  });
   pool.on('error', () => undefined);
   const beating = new Map<string, NodeJS.Timeout>();
 
@@ -37,11 +50,16 @@ export async function openPostgresInstances({ databaseUrl, beatMs = BEAT_MS }: {
       const beat = () => guarded(() => pool.query(BEAT, [instanceId]));
       await beat();
       stop(instanceId);
-      beating.set(instanceId, setInterval(() => void beat().catch(() => undefined), beatMs).unref());
+      beating.set(
+        instanceId,
+        setInterval(() => void beat().catch(() => undefined), beatMs).unref(),
+      );
       return {
         async end() {
           stop(instanceId);
-          await guarded(() => pool.query('DELETE FROM turnlog.instances WHERE instance_id = $1', [instanceId]));
+          await guarded(() =>
+            pool.query('DELETE FROM turnlog.instances WHERE instance_id = $1', [instanceId]),
+          );
         },
       };
     },
@@ -56,7 +74,10 @@ export async function openPostgresInstances({ databaseUrl, beatMs = BEAT_MS }: {
       }),
     forget: ({ instance_id, last_beat_at }) =>
       guarded(async () => {
-        await pool.query(`DELETE FROM turnlog.instances WHERE instance_id = $1 AND ${LAST_BEAT} = $2`, [instance_id, last_beat_at]);
+        await pool.query(
+          `DELETE FROM turnlog.instances WHERE instance_id = $1 AND ${LAST_BEAT} = $2`,
+          [instance_id, last_beat_at],
+        );
       }),
     async close() {
       for (const instanceId of beating.keys()) stop(instanceId);

@@ -10,7 +10,8 @@ const SPACE = 0x7475726e;
 export const SCHEMA_LOCK = `${SPACE}, 0`;
 
 /** One session writes a copy of the read models: the active projector the live one, a rebuild the one that it builds. */
-export const writerLock = (version: number, slot: 'live' | 'building'): string => `${SPACE}, ${version * 4 + (slot === 'live' ? 1 : 2)}`;
+export const writerLock = (version: number, slot: 'live' | 'building'): string =>
+  `${SPACE}, ${version * 4 + (slot === 'live' ? 1 : 2)}`;
 
 /** Shared by all processes that answer queries from a version, so that a newer one does not delete it. */
 export const readersLock = (version: number): string => `${SPACE}, ${version * 4 + 3}`;

@@ -13,9 +13,13 @@ const migrations = (): { number: number; file: string }[] =>
     .map((file) => ({ number: Number(file.slice(0, 3)), file }));
 
 async function highestApplied(client: Client): Promise<number> {
-  const { rows } = await client.query<{ there: boolean }>("SELECT to_regclass('turnlog.migrations') IS NOT NULL AS there");
+  const { rows } = await client.query<{ there: boolean }>(
+    "SELECT to_regclass('turnlog.migrations') IS NOT NULL AS there",
+  );
   if (!rows[0]?.there) return 0;
-  const applied = await client.query<{ number: number | null }>('SELECT max(number) AS number FROM turnlog.migrations');
+  const applied = await client.query<{ number: number | null }>(
+    'SELECT max(number) AS number FROM turnlog.migrations',
+  );
   return applied.rows[0]?.number ?? 0;
 }
 
@@ -33,7 +37,10 @@ export async function migrate(client: Client): Promise<void> {
     const applied = await highestApplied(client);
     for (const { number, file } of known.filter((migration) => migration.number > applied)) {
       await client.query(readFileSync(new URL(file, FOLDER), 'utf8'));
-      await client.query('INSERT INTO turnlog.migrations (number, file) VALUES ($1, $2)', [number, file]);
+      await client.query('INSERT INTO turnlog.migrations (number, file) VALUES ($1, $2)', [
+        number,
+        file,
+      ]);
     }
   });
 }

@@ -32,7 +32,8 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
 
   function run<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
     const result = last.then(async () => {
-      if (ended.aborted) throw databaseUnavailable(new Error('the session of this writer has ended'));
+      if (ended.aborted)
+        throw databaseUnavailable(new Error('the session of this writer has ended'));
       try {
         return await work(client);
       } catch (error) {
@@ -46,8 +47,14 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
   }
 
   // Not heard either within that time, the server has ended the session, whether or not the network says so.
-  const beat: QueryConfig & { query_timeout: number } = { text: 'SELECT', query_timeout: SILENCE_LIMIT_MS };
-  const heartbeat = setInterval(() => void run((own) => own.query(beat)).catch(() => undefined), HEARTBEAT_MS).unref();
+  const beat: QueryConfig & { query_timeout: number } = {
+    text: 'SELECT',
+    query_timeout: SILENCE_LIMIT_MS,
+  };
+  const heartbeat = setInterval(
+    () => void run((own) => own.query(beat)).catch(() => undefined),
+    HEARTBEAT_MS,
+  ).unref();
   ended.addEventListener('abort', () => clearInterval(heartbeat));
   return {
     lost: ended,
@@ -61,7 +68,9 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
 }
 
 async function ask(client: Client, lock: string): Promise<boolean> {
-  const { rows } = await client.query<{ held: boolean }>(`SELECT pg_try_advisory_lock(${lock}) AS held`);
+  const { rows } = await client.query<{ held: boolean }>(
+    `SELECT pg_try_advisory_lock(${lock}) AS held`,
+  );
   return rows[0]?.held === true;
 }
 
@@ -73,12 +82,19 @@ interface Wanted {
 }
 
 /** Connects, migrates, and asks for the lock until `goOn` is false. Errors: what pg throws. */
-async function attempt({ databaseUrl, name, lock }: Wanted, goOn: () => Promise<boolean>): Promise<WriterSession | undefined> {
+async function attempt(
+  { databaseUrl, name, lock }: Wanted,
+  goOn: () => Promise<boolean>,
+): Promise<WriterSession | undefined> {
   const connection = await connect(databaseUrl, { name, statementMs: STATEMENT_MS });
   const { client } = connection;
   try {
     // The third limit is for a session that is being answered, which is not idle for as long as nobody takes the answer.
-    await client.query(['idle_session_timeout', 'idle_in_transaction_session_timeout', 'tcp_user_timeout'].map((limit) => `SET ${limit} = ${SILENCE_LIMIT_MS}`).join('; '));
+    await client.query(
+      ['idle_session_timeout', 'idle_in_transaction_session_timeout', 'tcp_user_timeout']
+        .map((limit) => `SET ${limit} = ${SILENCE_LIMIT_MS}`)
+        .join('; '),
+    );
     await migrate(client);
     do if (await ask(client, lock)) return sessionOver(connection);
     while (await goOn());
@@ -91,7 +107,8 @@ async function attempt({ databaseUrl, name, lock }: Wanted, goOn: () => Promise<
 }
 
 /** A session with the lock, or undefined when another has it. Errors: `store_unavailable`. */
-export const tryWriterSession = (wanted: Wanted): Promise<WriterSession | undefined> => guarded(() => attempt(wanted, async () => false));
+export const tryWriterSession = (wanted: Wanted): Promise<WriterSession | undefined> =>
+  guarded(() => attempt(wanted, async () => false));
 
 interface StandBy extends Wanted {
   signal: AbortSignal;
@@ -100,8 +117,13 @@ interface StandBy extends Wanted {
 }
 
 /** Waits until the lock is free and the server there, however long that takes. Undefined when the signal aborted first. */
-export async function awaitWriterSession({ signal, onFailure, ...wanted }: StandBy): Promise<WriterSession | undefined> {
-  const pauseFor = (ms: number): Promise<unknown> => sleep(ms, undefined, { signal }).catch(() => undefined);
+export async function awaitWriterSession({
+  signal,
+  onFailure,
+  ...wanted
+}: StandBy): Promise<WriterSession | undefined> {
+  const pauseFor = (ms: number): Promise<unknown> =>
+    sleep(ms, undefined, { signal }).catch(() => undefined);
   let pause = FIRST_PAUSE_MS;
   while (!signal.aborted) {
     try {

@@ -22,7 +22,8 @@ const MIGRATIONS = [
 
 export const eventLogFile = (folder: string): string => join(folder, 'events.db');
 
-const schemaVersion = (database: DatabaseSync): number => Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+const schemaVersion = (database: DatabaseSync): number =>
+  Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
 
 /** Creates the folder and an empty file that only the owner may read; what exists already is left alone. */
 export function createPrivateFile(folder: string, file: string): void {
@@ -39,7 +40,10 @@ function migrate(database: DatabaseSync, file: string): void {
   database.exec('BEGIN IMMEDIATE');
   const version = schemaVersion(database);
   if (version > MIGRATIONS.length) {
-    throw cannotOpen(file, `it was written by a newer version of Turnlog (schema ${version}, this version knows ${MIGRATIONS.length})`);
+    throw cannotOpen(
+      file,
+      `it was written by a newer version of Turnlog (schema ${version}, this version knows ${MIGRATIONS.length})`,
+    );
   }
   for (const step of MIGRATIONS.slice(version)) database.exec(step);
   database.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
@@ -60,7 +64,11 @@ function useWriteAheadLog(database: DatabaseSync): void {
   }
 }
 
-function opened(file: string, readOnly: boolean, prepare: (database: DatabaseSync) => void): DatabaseSync {
+function opened(
+  file: string,
+  readOnly: boolean,
+  prepare: (database: DatabaseSync) => void,
+): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(file, { readOnly, timeout: BUSY_TIMEOUT_MS });
@@ -80,7 +88,9 @@ export const openForWriting = (file: string): DatabaseSync =>
   opened(file, false, (database) => {
     useWriteAheadLog(database);
     // FULL makes every commit durable before it returns; the limit gives disk space back after a large transaction.
-    database.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16000');
+    database.exec(
+      'PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16000',
+    );
     migrate(database, file);
   });
 
@@ -88,5 +98,9 @@ export const openForWriting = (file: string): DatabaseSync =>
 export const openForReading = (file: string): DatabaseSync =>
   opened(file, true, (database) => {
     const version = schemaVersion(database);
-    if (version !== MIGRATIONS.length) throw cannotOpen(file, `its schema is ${version} where this version of Turnlog reads ${MIGRATIONS.length}`);
+    if (version !== MIGRATIONS.length)
+      throw cannotOpen(
+        file,
+        `its schema is ${version} where this version of Turnlog reads ${MIGRATIONS.length}`,
+      );
   });

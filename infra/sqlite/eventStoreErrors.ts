@@ -22,18 +22,25 @@ export const isBusy = (error: unknown): boolean => sqliteCode(error) === 5;
 /** Says why in words that are safe to show to a client: no path, no SQL. */
 function describe(error: unknown): string {
   const reason = REASONS[sqliteCode(error) ?? 0];
-  return reason === undefined ? 'The event log is not available.' : `The event log is not available: ${reason}.`;
+  return reason === undefined
+    ? 'The event log is not available.'
+    : `The event log is not available: ${reason}.`;
 }
 
 /** Any failure of a call to SQLite as `store_unavailable`; a TurnlogError passes unchanged. */
-export const asTurnlogError = (error: unknown): TurnlogError => (isTurnlogError(error) ? error : storeUnavailable(describe(error), error));
+export const asTurnlogError = (error: unknown): TurnlogError =>
+  isTurnlogError(error) ? error : storeUnavailable(describe(error), error);
 
 /** The event log can't be opened as it is; trying again without a change won't help. For operators: names the file. */
 export const cannotOpen = (file: string, why: string, cause?: unknown): TurnlogError =>
-  new TurnlogError('store_unavailable', `The event log ${file} cannot be opened: ${why}.`, { cause });
+  new TurnlogError('store_unavailable', `The event log ${file} cannot be opened: ${why}.`, {
+    cause,
+  });
 
 /** `cannotOpen` for an error thrown by node:sqlite. */
 export const cannotOpenBecause = (file: string, error: unknown): TurnlogError =>
-  isTurnlogError(error) ? error : cannotOpen(file, REASONS[sqliteCode(error) ?? 0] ?? (error as Error).message, error);
+  isTurnlogError(error)
+    ? error
+    : cannotOpen(file, REASONS[sqliteCode(error) ?? 0] ?? (error as Error).message, error);
 
 export const storeClosed = (): TurnlogError => storeUnavailable('The event store is closed.');

@@ -1,6 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { beyondTheEnd, notAPosition } from '../../shared/eventlog/positions.ts';
-import type { EventBatch, EventLog, Position, SubscribeOptions } from '../../shared/ports/eventStore.ts';
+import type {
+  EventBatch,
+  EventLog,
+  Position,
+  SubscribeOptions,
+} from '../../shared/ports/eventStore.ts';
 import { eventLogFile } from './eventStoreDatabase.ts';
 import { hearOfAppends, type News } from './eventStoreNews.ts';
 import { isPosition, openReader, type Reader } from './eventStoreReader.ts';
@@ -22,7 +27,11 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
   /** From the first subscription on: a thread that only asks is not woken by every append. */
   let news: News | undefined;
 
-  async function* subscribe({ after, batchSize, signal }: SubscribeOptions): AsyncGenerator<EventBatch> {
+  async function* subscribe({
+    after,
+    batchSize,
+    signal,
+  }: SubscribeOptions): AsyncGenerator<EventBatch> {
     if (after !== undefined && !signal.aborted) requireWithin(reader, after);
     let position = after;
     let caughtUp = false;

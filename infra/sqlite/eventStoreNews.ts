@@ -5,7 +5,8 @@ import { BroadcastChannel } from 'node:worker_threads';
 const POLL_MS = 200;
 
 /** The threads of a process that work on one event log share a channel, whatever path they opened it by. */
-const openChannel = (file: string): BroadcastChannel => new BroadcastChannel(`turnlog-events:${realpathSync(file)}`);
+const openChannel = (file: string): BroadcastChannel =>
+  new BroadcastChannel(`turnlog-events:${realpathSync(file)}`);
 
 export interface News {
   /** Resolves when this process has appended, when another process may have, when `signal` aborts and on close. */

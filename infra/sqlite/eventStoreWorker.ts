@@ -1,5 +1,10 @@
 /** The writing thread: the only place that waits for the disk. Started by eventStoreWriterThread.ts with `{ file }`. */
-import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import {
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+  type MessagePort,
+} from 'node:worker_threads';
 import { isTurnlogError, type ErrorCode } from '../../shared/errors.ts';
 import { openForWriting } from './eventStoreDatabase.ts';
 import { announceAppends } from './eventStoreNews.ts';
@@ -18,12 +23,15 @@ export interface Refusal {
 export type WriterReply = readonly (Written | Refusal)[];
 
 const toReply = (outcome: Outcome): Written | Refusal =>
-  isTurnlogError(outcome) ? { code: outcome.code, message: outcome.message, cause: outcome.cause } : outcome;
+  isTurnlogError(outcome)
+    ? { code: outcome.code, message: outcome.message, cause: outcome.cause }
+    : outcome;
 
 /** Everything that waits on the port, taken in one go: it shares one commit. */
 function* drain(port: MessagePort, first: WriterRequest): Generator<WriterRequest> {
   yield first;
-  for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) yield next.message as WriterRequest;
+  for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
+    yield next.message as WriterRequest;
 }
 
 function serve(port: MessagePort, file: string): void {

@@ -19,23 +19,39 @@ export type Outcome = Written | TurnlogError;
 
 /** Decides and inserts one append within the open transaction. Every refusal is thrown before anything is inserted. */
 function prepareAppend(database: DatabaseSync): (append: Append) => Written {
-  const findHead = database.prepare('SELECT max(revision) AS revision FROM events WHERE stream = ?');
+  const findHead = database.prepare(
+    'SELECT max(revision) AS revision FROM events WHERE stream = ?',
+  );
   const findId = database.prepare('SELECT stream, revision, position FROM events WHERE id = ?');
-  const insert = database.prepare('INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)');
+  const insert = database.prepare(
+    'INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)',
+  );
 
   return ({ stream, expected, events }) => {
     const first = expected === 'no_stream' ? 0 : expected + 1;
     const last = first + events.length - 1;
     const known = events.map((event) => findId.get(event.id));
-    if (known.every((row, index) => row?.['stream'] === stream && row['revision'] === first + index)) {
+    if (
+      known.every((row, index) => row?.['stream'] === stream && row['revision'] === first + index)
+    ) {
       return { revision: last, position: Number(known.at(-1)?.['position']) };
     }
-    if (known.some((row) => row !== undefined)) throw new TurnlogError('event_id_reused', 'An event with the same id is in the log at another place.');
+    if (known.some((row) => row !== undefined))
+      throw new TurnlogError(
+        'event_id_reused',
+        'An event with the same id is in the log at another place.',
+      );
     const head = Number(findHead.get(stream)?.['revision'] ?? -1);
-    if (head !== first - 1) throw new TurnlogError('stream_conflict', `The stream is at revision ${head}, not at ${first - 1}.`);
+    if (head !== first - 1)
+      throw new TurnlogError(
+        'stream_conflict',
+        `The stream is at revision ${head}, not at ${first - 1}.`,
+      );
     let position = 0;
     for (const [index, { id, type, data, metadata }] of events.entries()) {
-      position = Number(insert.run(stream, first + index, id, type, data, metadata).lastInsertRowid);
+      position = Number(
+        insert.run(stream, first + index, id, type, data, metadata).lastInsertRowid,
+      );
     }
     return { revision: last, position };
   };
@@ -67,7 +83,8 @@ export function createWriter(database: DatabaseSync): (appends: readonly Append[
     } catch (error) {
       // Some errors, a full disk among them, may have rolled back already.
       if (database.isTransaction) database.exec('ROLLBACK');
-      if (appends.length > 1 && !isBusy(error)) return appends.flatMap((append) => commit([append]));
+      if (appends.length > 1 && !isBusy(error))
+        return appends.flatMap((append) => commit([append]));
       const failure = asTurnlogError(error);
       return appends.map(() => failure);
     }

@@ -29,7 +29,10 @@ function settle({ resolve, reject }: Pending, reply: Written | Refusal): void {
 
 /** A Worker, and what was sent to it and is not answered yet, in order. */
 function startWorker(file: string, onEnd: () => void) {
-  const worker = new Worker(new URL('eventStoreWorker.ts', import.meta.url), { workerData: { file }, name: 'event-store-writer' });
+  const worker = new Worker(new URL('eventStoreWorker.ts', import.meta.url), {
+    workerData: { file },
+    name: 'event-store-writer',
+  });
   const sent: Pending[] = [];
   let cause: unknown;
   worker.on('message', (replies: WriterReply) => {
@@ -40,7 +43,8 @@ function startWorker(file: string, onEnd: () => void) {
   const ended = new Promise<void>((resolve) => {
     worker.on('exit', () => {
       onEnd();
-      for (const pending of sent) pending.reject(storeUnavailable('The thread that writes the event log has ended.', cause));
+      for (const pending of sent)
+        pending.reject(storeUnavailable('The thread that writes the event log has ended.', cause));
       resolve();
     });
   });
@@ -68,7 +72,8 @@ export function startWriterThread(file: string): WriterThread {
 
   async function append(request: Append, bytes: number): Promise<Written> {
     if (closing) throw storeClosed();
-    if (pendingBytes + bytes > MAX_PENDING_BYTES) throw storeUnavailable('Too much is waiting to be written to the event log.');
+    if (pendingBytes + bytes > MAX_PENDING_BYTES)
+      throw storeUnavailable('Too much is waiting to be written to the event log.');
     pendingBytes += bytes;
     try {
       return await new Promise<Written>((resolve, reject) => {

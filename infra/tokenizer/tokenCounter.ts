@@ -50,7 +50,7 @@ export function createTokenCounter(): TokenCounter {
     async count(text) {
       const count = await (loading ??= load());
       let tokens = 0;
-      for (let start = 0; start < text.length; ) {
+      for (let start = 0; start < text.length;) {
         if (start > 0) await yieldToOthers();
         const end = endOfSlice(text, start);
         tokens += countSlice(count, text.slice(start, end));

@@ -8,7 +8,11 @@ const SIGNIFICANT_DIGITS = 14;
 
 const Arguments = Type.Object(
   {
-    expression: Type.String({ minLength: 1, maxLength: LONGEST_EXPRESSION, description: 'An arithmetic expression, such as (12.5 + 3) * 4 ^ 2' }),
+    expression: Type.String({
+      minLength: 1,
+      maxLength: LONGEST_EXPRESSION,
+      description: 'An arithmetic expression, such as (12.5 + 3) * 4 ^ 2',
+    }),
   },
   { additionalProperties: false },
 );
@@ -23,11 +27,18 @@ async function calculate(expression: string): Promise<number> {
     value = tree.evaluate();
   } catch (error) {
     if (error instanceof ToolFailure) throw error;
-    const reason = error instanceof RangeError ? 'It is nested too deep' : error instanceof Error ? error.message : String(error);
+    const reason =
+      error instanceof RangeError
+        ? 'It is nested too deep'
+        : error instanceof Error
+          ? error.message
+          : String(error);
     throw new ToolFailure(`The expression can't be calculated: ${reason}. ${ALLOWED}`);
   }
   if (typeof value !== 'number' || !Number.isFinite(value)) {
-    throw new ToolFailure('The expression has no finite value: it divides by zero, leaves the real numbers, or is too large.');
+    throw new ToolFailure(
+      'The expression has no finite value: it divides by zero, leaves the real numbers, or is too large.',
+    );
   }
   return value;
 }
@@ -37,5 +48,6 @@ export const calculator: Tool<typeof Arguments> = {
   name: 'calculator',
   description: 'Calculates the value of an arithmetic expression.',
   parameters: Arguments,
-  run: async ({ expression }) => String(Number((await calculate(expression)).toPrecision(SIGNIFICANT_DIGITS)) + 0),
+  run: async ({ expression }) =>
+    String(Number((await calculate(expression)).toPrecision(SIGNIFICANT_DIGITS)) + 0),
 };

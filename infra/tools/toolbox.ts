@@ -33,35 +33,51 @@ function entry<Parameters extends Tool['parameters']>(tool: Tool<Parameters>): E
       const given = parseArguments(args, name);
       const validate = validator();
       if (validate(given)) return tool.run(given, signal);
-      const problems = (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath.slice(1) || 'they'} ${message}`);
-      throw new ToolFailure(`The arguments of ${name} do not fit: ${problems.join('; ')}. Their JSON Schema: ${JSON.stringify(parameters)}`);
+      const problems = (validate.errors ?? []).map(
+        ({ instancePath, message }) => `${instancePath.slice(1) || 'they'} ${message}`,
+      );
+      throw new ToolFailure(
+        `The arguments of ${name} do not fit: ${problems.join('; ')}. Their JSON Schema: ${JSON.stringify(parameters)}`,
+      );
     },
   };
 }
 
-const failure = (message: string): ToolResult => ({ result: truncate(message, LONGEST_RESULT), is_error: true });
+const failure = (message: string): ToolResult => ({
+  result: truncate(message, LONGEST_RESULT),
+  is_error: true,
+});
 
 /** The built-in tools. Each is one function of its own name. */
 export function createToolbox({ clock }: { clock: Clock }): Toolbox {
-  const tools = new Map([entry(calculator), entry(createClockTool(clock))].map((tool) => [tool.info.name, tool]));
+  const tools = new Map(
+    [entry(calculator), entry(createClockTool(clock))].map((tool) => [tool.info.name, tool]),
+  );
 
   return {
     list: () => [...tools.values()].map((tool) => tool.info),
     has: (name) => tools.has(name),
     async definitions(name) {
       const tool = tools.get(name);
-      if (!tool) throw new TurnlogError('tool_not_supported', `The tool ${JSON.stringify(name)} is not configured.`);
+      if (!tool)
+        throw new TurnlogError(
+          'tool_not_supported',
+          `The tool ${JSON.stringify(name)} is not configured.`,
+        );
       return [{ type: 'function', function: tool.info }];
     },
     async call(toolName, functionName, args, signal) {
       signal.throwIfAborted();
       const tool = tools.get(toolName);
-      if (!tool || functionName !== toolName) return failure(`There is no function ${JSON.stringify(functionName)}.`);
+      if (!tool || functionName !== toolName)
+        return failure(`There is no function ${JSON.stringify(functionName)}.`);
       try {
         return { result: truncate(await tool.call(args, signal), LONGEST_RESULT), is_error: false };
       } catch (error) {
         signal.throwIfAborted();
-        return failure(error instanceof ToolFailure ? error.message : `The tool ${toolName} failed.`);
+        return failure(
+          error instanceof ToolFailure ? error.message : `The tool ${toolName} failed.`,
+        );
       }
     },
   };

@@ -16,7 +16,12 @@ const kept = new WeakMap<ReadModels, LRUCache<string, KeptAnswer>>();
  * changed: writing a thousand agents as JSON costs far more than asking for the version. The version is asked for before
  * the rows, so that what is kept is never older than its name.
  */
-export async function keptAnswer(readModels: ReadModels, accountId: string, query: string, make: () => Promise<Omit<KeptAnswer, 'version'>>): Promise<KeptAnswer> {
+export async function keptAnswer(
+  readModels: ReadModels,
+  accountId: string,
+  query: string,
+  make: () => Promise<Omit<KeptAnswer, 'version'>>,
+): Promise<KeptAnswer> {
   const cache = cacheOf(readModels);
   const key = `${accountId}?${query}`;
   const version = await readModels.agentListVersion(accountId);
@@ -30,7 +35,10 @@ export async function keptAnswer(readModels: ReadModels, accountId: string, quer
 function cacheOf(readModels: ReadModels): LRUCache<string, KeptAnswer> {
   let cache = kept.get(readModels);
   if (!cache) {
-    cache = new LRUCache<string, KeptAnswer>({ maxSize: MAX_BYTES, sizeCalculation: ({ body }) => body.length + 1 });
+    cache = new LRUCache<string, KeptAnswer>({
+      maxSize: MAX_BYTES,
+      sizeCalculation: ({ body }) => body.length + 1,
+    });
     kept.set(readModels, cache);
   }
   return cache;

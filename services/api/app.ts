@@ -20,7 +20,9 @@ function createBareApp({ ids, logger, availability }: ProcessContext): Koa {
   app.use(answerErrors(logger));
   app.use(requireHost);
   // Only a client that went away while its answer was written ends here.
-  app.on('error', (error: Error) => logger.debug({ err: error }, 'an answer could not be delivered'));
+  app.on('error', (error: Error) =>
+    logger.debug({ err: error }, 'an answer could not be delivered'),
+  );
   return app;
 }
 

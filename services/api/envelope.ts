@@ -7,7 +7,8 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 export const wantsPretty = (ctx: Context): boolean => ctx.query['pretty'] === 'true';
 
 /** JSON text of any answer, for people if `?pretty=true` asks for it. */
-export const jsonText = (value: unknown, pretty: boolean): string => (pretty ? `${JSON.stringify(value, null, 2)}\n` : JSON.stringify(value));
+export const jsonText = (value: unknown, pretty: boolean): string =>
+  pretty ? `${JSON.stringify(value, null, 2)}\n` : JSON.stringify(value);
 
 export const successEnvelope = (data: unknown) => ({ success: true, data, status: 200 });
 
@@ -28,7 +29,8 @@ export function sendJson(ctx: Context, status: number, body: string | Buffer): v
   ctx.body = body;
 }
 
-export const sendData = (ctx: Context, data: unknown): void => sendJson(ctx, 200, jsonText(successEnvelope(data), wantsPretty(ctx)));
+export const sendData = (ctx: Context, data: unknown): void =>
+  sendJson(ctx, 200, jsonText(successEnvelope(data), wantsPretty(ctx)));
 
 /** Tells the client where the next page is, as a relative reference (RFC 8288). */
 export function linkNext(ctx: Context, cursor: string): void {

@@ -5,31 +5,90 @@ interface Answer {
   description: string;
 }
 
-const INTERNAL: Answer = { status: 500, description: 'Something failed that is not the client’s doing; the service’s log has the request id' };
+const INTERNAL: Answer = {
+  status: 500,
+  description:
+    'Something failed that is not the client’s doing; the service’s log has the request id',
+};
 
 /** The HTTP status of every code, and what it means to a client. The only place that knows HTTP statuses of errors. */
 export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   invalid_json: { status: 400, description: 'The body is not JSON in UTF-8' },
-  invalid_request: { status: 400, description: 'The body, a query parameter or a header is not as described; `details` names each field' },
-  model_not_supported: { status: 400, description: 'The model is not configured here; the message lists those that are' },
-  tool_not_supported: { status: 400, description: 'The tool is not configured here; the message lists those that are' },
-  component_not_supported: { status: 400, description: 'The UI component is not configured here; the message lists those that are' },
+  invalid_request: {
+    status: 400,
+    description:
+      'The body, a query parameter or a header is not as described; `details` names each field',
+  },
+  model_not_supported: {
+    status: 400,
+    description: 'The model is not configured here; the message lists those that are',
+  },
+  tool_not_supported: {
+    status: 400,
+    description: 'The tool is not configured here; the message lists those that are',
+  },
+  component_not_supported: {
+    status: 400,
+    description: 'The UI component is not configured here; the message lists those that are',
+  },
   unauthorized: { status: 401, description: 'The API key is missing, unknown, revoked or expired' },
   forbidden: { status: 403, description: 'The API key lacks the scope that the operation needs' },
   not_found: { status: 404, description: 'There is no such path' },
   agent_not_found: { status: 404, description: 'The account has no such agent' },
-  session_not_found: { status: 404, description: 'The account, or the agent, has no such session; nothing was recorded' },
-  method_not_allowed: { status: 405, description: 'The path has no such method; `Allow` lists those it has' },
-  session_busy: { status: 409, description: 'Another run held the session for longer than the wait limit' },
-  stream_damaged: { status: 409, description: 'The session’s stream is not whole: events of it were deleted, are hidden, or are not Turnlog’s; nothing was recorded. The message names the revisions that were found' },
-  payload_too_large: { status: 413, description: 'The body is over 1 MiB, or the event made from it would be' },
-  unsupported_media_type: { status: 415, description: 'The body is not declared as `application/json`, or it is compressed' },
-  model_error: { status: 502, description: 'The model server refused, failed or answered what can’t be used; the turn is recorded as failed' },
-  tool_error: { status: 502, description: 'The model called tools for 8 rounds without an answer; the turn is recorded as failed' },
-  model_overloaded: { status: 503, description: 'The model server is overloaded or limits the rate; `Retry-After` says when to try again' },
-  store_unavailable: { status: 503, description: 'The event store or the read models can’t be reached, or the service is starting or shutting down; `Retry-After` says when to try again' },
-  turn_interrupted: { status: 503, description: 'The turn was cut off before its end could be recorded; its transcript says so, and the run may be tried again' },
-  model_timeout: { status: 504, description: 'The model did not answer in time; the turn is recorded as failed' },
+  session_not_found: {
+    status: 404,
+    description: 'The account, or the agent, has no such session; nothing was recorded',
+  },
+  method_not_allowed: {
+    status: 405,
+    description: 'The path has no such method; `Allow` lists those it has',
+  },
+  session_busy: {
+    status: 409,
+    description: 'Another run held the session for longer than the wait limit',
+  },
+  stream_damaged: {
+    status: 409,
+    description:
+      'The session’s stream is not whole: events of it were deleted, are hidden, or are not Turnlog’s; nothing was recorded. The message names the revisions that were found',
+  },
+  payload_too_large: {
+    status: 413,
+    description: 'The body is over 1 MiB, or the event made from it would be',
+  },
+  unsupported_media_type: {
+    status: 415,
+    description: 'The body is not declared as `application/json`, or it is compressed',
+  },
+  model_error: {
+    status: 502,
+    description:
+      'The model server refused, failed or answered what can’t be used; the turn is recorded as failed',
+  },
+  tool_error: {
+    status: 502,
+    description:
+      'The model called tools for 8 rounds without an answer; the turn is recorded as failed',
+  },
+  model_overloaded: {
+    status: 503,
+    description:
+      'The model server is overloaded or limits the rate; `Retry-After` says when to try again',
+  },
+  store_unavailable: {
+    status: 503,
+    description:
+      'The event store or the read models can’t be reached, or the service is starting or shutting down; `Retry-After` says when to try again',
+  },
+  turn_interrupted: {
+    status: 503,
+    description:
+      'The turn was cut off before its end could be recorded; its transcript says so, and the run may be tried again',
+  },
+  model_timeout: {
+    status: 504,
+    description: 'The model did not answer in time; the turn is recorded as failed',
+  },
   internal_error: INTERNAL,
   stream_conflict: INTERNAL,
   event_id_reused: INTERNAL,

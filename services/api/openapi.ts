@@ -10,7 +10,9 @@ function codesOf(route: Route): ErrorCode[] {
     'invalid_request',
     ...(route.access === 'open' ? [] : (['unauthorized', 'store_unavailable'] as const)),
     ...(route.access === 'open' || route.access === 'key' ? [] : (['forbidden'] as const)),
-    ...(route.body ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const) : []),
+    ...(route.body
+      ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)
+      : []),
     ...route.errors,
     'internal_error',
   ];
@@ -24,7 +26,17 @@ function success(route: Route) {
   const paged = route.query?.properties['after'] !== undefined;
   return {
     description: 'Success',
-    headers: { ...requestIdHeader, ...(paged ? { Link: { description: 'With `rel="next"`: where the next page is', schema: { type: 'string' } } } : {}) },
+    headers: {
+      ...requestIdHeader,
+      ...(paged
+        ? {
+            Link: {
+              description: 'With `rel="next"`: where the next page is',
+              schema: { type: 'string' },
+            },
+          }
+        : {}),
+    },
     content: json({
       type: 'object',
       required: ['success', 'data', 'status'],
@@ -36,25 +48,49 @@ function success(route: Route) {
 function failures(route: Route) {
   const byStatus = Map.groupBy([...new Set(codesOf(route))], (code) => ERROR_ANSWERS[code].status);
   return Object.fromEntries(
-    [...byStatus].toSorted(([a], [b]) => a - b).map(([status, codes]) => [
-      String(status),
-      {
-        description: codes.map((code) => `\`${code}\`: ${ERROR_ANSWERS[code].description}.`).join('\n\n'),
-        headers: { ...requestIdHeader, ...(status === 503 ? { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'integer' } } } : {}) },
-        content: json({ allOf: [{ $ref: '#/components/schemas/Failure' }, { properties: { code: { enum: codes }, status: { const: status } } }] }),
-      },
-    ]),
+    [...byStatus]
+      .toSorted(([a], [b]) => a - b)
+      .map(([status, codes]) => [
+        String(status),
+        {
+          description: codes
+            .map((code) => `\`${code}\`: ${ERROR_ANSWERS[code].description}.`)
+            .join('\n\n'),
+          headers: {
+            ...requestIdHeader,
+            ...(status === 503
+              ? { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'integer' } } }
+              : {}),
+          },
+          content: json({
+            allOf: [
+              { $ref: '#/components/schemas/Failure' },
+              { properties: { code: { enum: codes }, status: { const: status } } },
+            ],
+          }),
+        },
+      ]),
   );
 }
 
 const parameter = (name: string, where: 'path' | 'query', schema: TSchema | object) => {
   const { description } = schema as { description?: string };
-  return { name, in: where, required: where === 'path', ...(description === undefined ? {} : { description }), schema };
+  return {
+    name,
+    in: where,
+    required: where === 'path',
+    ...(description === undefined ? {} : { description }),
+    schema,
+  };
 };
 
 function parameters(route: Route) {
-  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => parameter(name!, 'path', { type: 'string' }));
-  const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) => parameter(name, 'query', schema));
+  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
+    parameter(name!, 'path', { type: 'string' }),
+  );
+  const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) =>
+    parameter(name, 'query', schema),
+  );
   return [...inPath, ...inQuery];
 }
 
@@ -79,7 +115,11 @@ const Failure = {
     details: {
       type: 'object',
       description: 'What is wrong, by field',
-      additionalProperties: { type: 'object', required: ['message', 'path'], properties: { message: { type: 'string' }, path: { type: 'string' } } },
+      additionalProperties: {
+        type: 'object',
+        required: ['message', 'path'],
+        properties: { message: { type: 'string' }, path: { type: 'string' } },
+      },
     },
     status: { type: 'integer', description: 'Mirrors the HTTP status' },
     request_id: { type: 'string' },
@@ -87,7 +127,9 @@ const Failure = {
 };
 
 /** What is answered where there is no operation to describe it at. */
-const elsewhere = (['not_found', 'method_not_allowed'] as const).map((code) => `${ERROR_ANSWERS[code].status} \`${code}\`: ${ERROR_ANSWERS[code].description}.`);
+const elsewhere = (['not_found', 'method_not_allowed'] as const).map(
+  (code) => `${ERROR_ANSWERS[code].status} \`${code}\`: ${ERROR_ANSWERS[code].description}.`,
+);
 
 /** The API as an OpenAPI 3.1 document, made from the same routes and schemas that serve it. */
 export function openApiDocument(routes: readonly Route[]) {
@@ -110,7 +152,13 @@ export function openApiDocument(routes: readonly Route[]) {
     paths,
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
-      headers: { RequestId: { description: "Names the request in the service's log and events; a sane X-Request-Id of the client is kept", schema: { type: 'string' } } },
+      headers: {
+        RequestId: {
+          description:
+            "Names the request in the service's log and events; a sane X-Request-Id of the client is kept",
+          schema: { type: 'string' },
+        },
+      },
       schemas: { Failure },
     },
   };

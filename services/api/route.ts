@@ -22,7 +22,11 @@ export interface RouteRequest<Query, Body> {
 }
 
 /** One operation of the API, described once: the router and the OpenAPI document are both made from it. */
-export interface Route<Query extends TObject = TObject, Body extends TSchema = TSchema, Data extends TSchema = TSchema> {
+export interface Route<
+  Query extends TObject = TObject,
+  Body extends TSchema = TSchema,
+  Data extends TSchema = TSchema,
+> {
   method: 'get' | 'post';
   /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
   path: string;
@@ -36,8 +40,14 @@ export interface Route<Query extends TObject = TObject, Body extends TSchema = T
   /** The codes that are this operation's own, beside those that any operation may answer. */
   errors: readonly ErrorCode[];
   /** Gives the data, or writes the whole answer itself and gives nothing. */
-  handle: (api: ApiContext, request: RouteRequest<Static<Query>, Static<Body>>, ctx: Context) => Promise<Answer<Static<Data>> | undefined>;
+  handle: (
+    api: ApiContext,
+    request: RouteRequest<Static<Query>, Static<Body>>,
+    ctx: Context,
+  ) => Promise<Answer<Static<Data>> | undefined>;
 }
 
 /** Lets a route's handler know the types of its own schemas. */
-export const defineRoute = <Query extends TObject, Body extends TSchema, Data extends TSchema>(route: Route<Query, Body, Data>): Route => route;
+export const defineRoute = <Query extends TObject, Body extends TSchema, Data extends TSchema>(
+  route: Route<Query, Body, Data>,
+): Route => route;

@@ -14,7 +14,9 @@ import { validator } from './validation.ts';
 function requireAvailable(api: ApiContext, route: Route): void {
   const availability = api.availability();
   if (availability === 'up' || route.access === 'open') return;
-  throw availability === 'stopping' ? shuttingDown() : storeUnavailable('The service is starting; its read models are being brought up to date.');
+  throw availability === 'stopping'
+    ? shuttingDown()
+    : storeUnavailable('The service is starting; its read models are being brought up to date.');
 }
 
 /** What every operation does, in this order: who asks, is the query right, is the body right, then the operation itself. */
@@ -26,7 +28,11 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
     const actor = await authenticated(api, ctx, route.access);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));
-    const answer = await route.handle(api, { actor, params: ctx['params'] as Record<string, string>, query, body }, ctx);
+    const answer = await route.handle(
+      api,
+      { actor, params: ctx['params'] as Record<string, string>, query, body },
+      ctx,
+    );
     if (answer?.next !== undefined) linkNext(ctx, answer.next);
     if (answer) sendData(ctx, answer.data);
   };
@@ -35,6 +41,10 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
 /** Serves the routes; methods that a path doesn't have are answered with 405 and `Allow`. */
 export function createRouter(api: ApiContext, routes: readonly Route[]): Middleware[] {
   const router = new Router({ strict: true, sensitive: true });
-  for (const route of routes) router[route.method](route.path.replaceAll(/\{(\w+)\}/g, ':$1'), handlerOf(api, route));
-  return [router.routes() as unknown as Middleware, router.allowedMethods() as unknown as Middleware];
+  for (const route of routes)
+    router[route.method](route.path.replaceAll(/\{(\w+)\}/g, ':$1'), handlerOf(api, route));
+  return [
+    router.routes() as unknown as Middleware,
+    router.allowedMethods() as unknown as Middleware,
+  ];
 }

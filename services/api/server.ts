@@ -21,7 +21,10 @@ export interface ApiServer {
 function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: Error & { code?: string }) => {
-      const why = error.code === 'EADDRINUSE' ? `The address ${host}:${port} is in use. Set PORT to another port, or 0 for a free one.` : `Can't listen on ${host}:${port}: ${error.message}`;
+      const why =
+        error.code === 'EADDRINUSE'
+          ? `The address ${host}:${port} is in use. Set PORT to another port, or 0 for a free one.`
+          : `Can't listen on ${host}:${port}: ${error.message}`;
       reject(new TurnlogError('invalid_request', why, { cause: error }));
     });
     server.listen(port, host, () => resolve(server.address() as AddressInfo));
@@ -29,9 +32,15 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
 }
 
 /** Serves the application. Errors: `invalid_request` when the address can't be had. */
-export async function serve(app: Koa, { host, port, ids, logger }: { host: string; port: number; ids: Ids; logger: Logger }): Promise<ApiServer> {
+export async function serve(
+  app: Koa,
+  { host, port, ids, logger }: { host: string; port: number; ids: Ids; logger: Logger },
+): Promise<ApiServer> {
   const handle = app.callback();
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false }, (request, response) => void handle(request, response));
+  const server = createServer(
+    { keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false },
+    (request, response) => void handle(request, response),
+  );
   answerRefusals(server, ids);
   const address = await listen(server, port, host);
   // Once it listens, an error is a connection that could not be accepted (no file descriptor is left); the next one may be.

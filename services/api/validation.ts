@@ -8,9 +8,23 @@ const MAX_DETAILS = 20;
 const NUL_OR_LONE_SURROGATE = 'must be well-formed Unicode text without NUL characters';
 
 function newAjv(options: { coerceTypes: boolean }): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: false, useDefaults: true, ...options });
-  ajv.addKeyword({ keyword: 'x-text', type: 'string', validate: (_on: boolean, value: string) => value.isWellFormed() && !value.includes('\u0000') });
-  ajv.addKeyword({ keyword: 'x-max-bytes', type: 'string', validate: (limit: number, value: string) => Buffer.byteLength(value) <= limit });
+  const ajv = new Ajv2020({
+    allErrors: true,
+    verbose: true,
+    strict: false,
+    useDefaults: true,
+    ...options,
+  });
+  ajv.addKeyword({
+    keyword: 'x-text',
+    type: 'string',
+    validate: (_on: boolean, value: string) => value.isWellFormed() && !value.includes('\u0000'),
+  });
+  ajv.addKeyword({
+    keyword: 'x-max-bytes',
+    type: 'string',
+    validate: (limit: number, value: string) => Buffer.byteLength(value) <= limit,
+  });
   return ajv;
 }
 
@@ -32,15 +46,28 @@ export function validator(place: Place, schema: TSchema): (input: unknown) => un
   };
 }
 
-function invalidRequest(place: Place, schema: TSchema, errors: readonly ErrorObject[]): TurnlogError {
+function invalidRequest(
+  place: Place,
+  schema: TSchema,
+  errors: readonly ErrorObject[],
+): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
   for (const error of errors.slice(0, MAX_DETAILS)) {
     const path = fieldPath(error);
     const field = path.slice(1) || place;
-    details[field] ??= { message: `${JSON.stringify(field.slice(0, 100))} ${problem(error, schema)}.`, path: place === 'body' ? path : `query${path}` };
+    details[field] ??= {
+      message: `${JSON.stringify(field.slice(0, 100))} ${problem(error, schema)}.`,
+      path: place === 'body' ? path : `query${path}`,
+    };
   }
-  const sentences = Object.values(details).slice(0, 3).map(({ message }) => message);
-  return new TurnlogError('invalid_request', `The ${place === 'body' ? 'request body' : 'query'} is not valid: ${sentences.join(' ')}`, { details });
+  const sentences = Object.values(details)
+    .slice(0, 3)
+    .map(({ message }) => message);
+  return new TurnlogError(
+    'invalid_request',
+    `The ${place === 'body' ? 'request body' : 'query'} is not valid: ${sentences.join(' ')}`,
+    { details },
+  );
 }
 
 /** The field that an error is about: for a missing or an unknown one, the field itself rather than its parent. */
@@ -49,7 +76,10 @@ function fieldPath({ instancePath, params }: ErrorObject): string {
   return typeof field === 'string' ? `${instancePath}/${field.slice(0, 100)}` : instancePath;
 }
 
-function problem({ keyword, message, params, schema: limit }: ErrorObject, schema: TSchema): string {
+function problem(
+  { keyword, message, params, schema: limit }: ErrorObject,
+  schema: TSchema,
+): string {
   switch (keyword) {
     case 'required':
       return 'is required';

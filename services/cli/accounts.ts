@@ -24,7 +24,8 @@ export function addAccountCommands(program: Command, run: WithOperator): void {
     .action(() =>
       run(async ({ operator, print }) => {
         const rows = await (await operator.readModels()).listAccounts();
-        for (const { account_id, name, opened_at } of rows) print(`${account_id}  ${opened_at}  ${name}`);
+        for (const { account_id, name, opened_at } of rows)
+          print(`${account_id}  ${opened_at}  ${name}`);
       }),
     );
 }

@@ -12,7 +12,10 @@ interface CopyOptions {
   after?: Position;
 }
 
-async function withStores(options: CopyOptions, work: (from: EventStore, to: EventStore) => Promise<void>): Promise<void> {
+async function withStores(
+  options: CopyOptions,
+  work: (from: EventStore, to: EventStore) => Promise<void>,
+): Promise<void> {
   const logger = createLogger('warn');
   const from = await openNamedStore(options.from, logger);
   try {
@@ -28,7 +31,10 @@ async function withStores(options: CopyOptions, work: (from: EventStore, to: Eve
 }
 
 /** Exit code 130 when it was interrupted. */
-const copy = (options: CopyOptions, { print, progress, signal }: Omit<CliContext, 'operator'>): Promise<void> =>
+const copy = (
+  options: CopyOptions,
+  { print, progress, signal }: Omit<CliContext, 'operator'>,
+): Promise<void> =>
   withStores(options, async (from, to) => {
     const began = performance.now();
     let done = { events: 0, position: options.after };
@@ -39,19 +45,31 @@ const copy = (options: CopyOptions, { print, progress, signal }: Omit<CliContext
       signal,
       onProgress: (state) => {
         done = state;
-        progress.update(() => `${state.events} events copied, ${Math.round((1_000 * state.events) / (performance.now() - began))}/s`);
+        progress.update(
+          () =>
+            `${state.events} events copied, ${Math.round((1_000 * state.events) / (performance.now() - began))}/s`,
+        );
       },
     });
     progress.end(`${done.events} events copied`);
-    print(complete ? 'The copy is complete; every event fits its hash chain.' : `Interrupted. Go on with the same command${done.position === undefined ? '' : ` and --after ${done.position}`}.`);
+    print(
+      complete
+        ? 'The copy is complete; every event fits its hash chain.'
+        : `Interrupted. Go on with the same command${done.position === undefined ? '' : ` and --after ${done.position}`}.`,
+    );
     if (!complete) process.exitCode = 130;
   });
 
 /** `events copy`, beside the other commands of `events` */
-export function addCopyCommand(events: Command, terminal: () => Omit<CliContext, 'operator'>): void {
+export function addCopyCommand(
+  events: Command,
+  terminal: () => Omit<CliContext, 'operator'>,
+): void {
   events
     .command('copy')
-    .description('copy a log into another store, verifying its hash chains; what is there already is not written again')
+    .description(
+      'copy a log into another store, verifying its hash chains; what is there already is not written again',
+    )
     .requiredOption('--from <store>', 'a data folder, or a connection string esdb://…')
     .requiredOption('--to <store>', 'the same')
     .option('--after <position>', 'begin after this position of the source', parsePosition)

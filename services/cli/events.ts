@@ -7,12 +7,16 @@ import type { CliContext, WithOperator } from './context.ts';
 const BATCH_SIZE = 500;
 
 export function parsePosition(text: string): Position {
-  if (!/^[\w/:.-]{1,100}$/.test(text)) throw new InvalidArgumentError('Take a position as another command printed it.');
+  if (!/^[\w/:.-]{1,100}$/.test(text))
+    throw new InvalidArgumentError('Take a position as another command printed it.');
   return text as Position;
 }
 
 /** Prints the events after a position, a JSON line each, and then whatever comes. */
-async function tail({ operator, print, signal }: CliContext, { after, follow }: { after?: Position; follow: boolean }): Promise<void> {
+async function tail(
+  { operator, print, signal }: CliContext,
+  { after, follow }: { after?: Position; follow: boolean },
+): Promise<void> {
   for await (const batch of operator.store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) print(JSON.stringify(decodeEvent(stored)));
     if (batch.caughtUp && !follow) return;
@@ -20,7 +24,10 @@ async function tail({ operator, print, signal }: CliContext, { after, follow }: 
 }
 
 /** Verifies every hash chain. The exit code is 1 when an event does not fit, 130 when it was interrupted. */
-async function verify({ operator, print, progress, signal }: CliContext, after: Position | undefined): Promise<void> {
+async function verify(
+  { operator, print, progress, signal }: CliContext,
+  after: Position | undefined,
+): Promise<void> {
   const began = performance.now();
   let done = { events: 0, position: after };
   const misfit = await verifyChains({
@@ -29,15 +36,22 @@ async function verify({ operator, print, progress, signal }: CliContext, after: 
     signal,
     onProgress: (state) => {
       done = state;
-      progress.update(() => `${state.events} events verified, ${Math.round((1_000 * state.events) / (performance.now() - began))}/s`);
+      progress.update(
+        () =>
+          `${state.events} events verified, ${Math.round((1_000 * state.events) / (performance.now() - began))}/s`,
+      );
     },
   });
   if (misfit) {
     progress.end(`${done.events} events verified`);
-    print(`The event ${misfit.id} (${misfit.stream} revision ${misfit.revision}, position ${misfit.position}) does not fit: ${misfit.reason}.`);
+    print(
+      `The event ${misfit.id} (${misfit.stream} revision ${misfit.revision}, position ${misfit.position}) does not fit: ${misfit.reason}.`,
+    );
     process.exitCode = 1;
   } else if (signal.aborted) {
-    progress.end(`Interrupted after ${done.events} events. Go on with: audit verify${done.position === undefined ? '' : ` --after ${done.position}`}`);
+    progress.end(
+      `Interrupted after ${done.events} events. Go on with: audit verify${done.position === undefined ? '' : ` --after ${done.position}`}`,
+    );
     process.exitCode = 130;
   } else {
     progress.end(`${done.events} events verified`);
@@ -55,7 +69,9 @@ export function addEventCommands(program: Command, run: WithOperator): Command {
     .description('print events as JSON lines, and follow the log until Ctrl-C')
     .option(...after)
     .option('--no-follow', 'end when the end of the log is reached')
-    .action((options: { after?: Position; follow: boolean }) => run((context) => tail(context, options)));
+    .action((options: { after?: Position; follow: boolean }) =>
+      run((context) => tail(context, options)),
+    );
 
   program
     .command('audit')

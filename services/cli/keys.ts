@@ -18,7 +18,10 @@ function parseScopes(text: string): Scope[] {
 /** Milliseconds of `30d`, `12h` or `15m`. */
 function parseDuration(text: string): number {
   const found = /^([1-9]\d{0,5})([mhd])$/.exec(text);
-  if (!found) throw new InvalidArgumentError('A duration is a number of minutes, hours or days: 15m, 12h, 30d.');
+  if (!found)
+    throw new InvalidArgumentError(
+      'A duration is a number of minutes, hours or days: 15m, 12h, 30d.',
+    );
   return Number(found[1]) * UNIT_MS[found[2] as keyof typeof UNIT_MS];
 }
 
@@ -27,16 +30,37 @@ async function accountOf(readModels: ReadModels, named: string | undefined): Pro
   if (named !== undefined) return named;
   const accounts = await readModels.listAccounts();
   if (accounts.length === 1) return accounts[0]!.account_id;
-  throw new TurnlogError('invalid_request', accounts.length === 0 ? 'There is no account yet: accounts open <name>.' : 'There are several accounts: name one with --account.');
+  throw new TurnlogError(
+    'invalid_request',
+    accounts.length === 0
+      ? 'There is no account yet: accounts open <name>.'
+      : 'There are several accounts: name one with --account.',
+  );
 }
 
-const describeKey = ({ key_id, issued_at, expires_at, revoked_at, scopes, name }: ApiKeyRow): string =>
-  [key_id, issued_at, revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid', scopes.join(','), name].join('  ');
+const describeKey = ({
+  key_id,
+  issued_at,
+  expires_at,
+  revoked_at,
+  scopes,
+  name,
+}: ApiKeyRow): string =>
+  [
+    key_id,
+    issued_at,
+    revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid',
+    scopes.join(','),
+    name,
+  ].join('  ');
 
 /** `keys issue`, `keys list`, `keys revoke` */
 export function addKeyCommands(program: Command, run: WithOperator): void {
   const keys = program.command('keys').description('issue, list and revoke API keys');
-  const account = ['--account <account_id>', 'the account; needed where there are several'] as const;
+  const account = [
+    '--account <account_id>',
+    'the account; needed where there are several',
+  ] as const;
 
   keys
     .command('issue')
@@ -48,8 +72,13 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
     .action((options: { account?: string; name: string; scopes: Scope[]; expiresIn?: number }) =>
       run(async ({ operator, print }) => {
         const account_id = await accountOf(await operator.readModels(), options.account);
-        const expiresAt = options.expiresIn === undefined ? null : operator.clock.now() + options.expiresIn;
-        const { api_key } = await issueKey(operator, { account_id, key_id: 'operator', request_id: 'cli' }, { name: options.name, scopes: options.scopes, expiresAt });
+        const expiresAt =
+          options.expiresIn === undefined ? null : operator.clock.now() + options.expiresIn;
+        const { api_key } = await issueKey(
+          operator,
+          { account_id, key_id: 'operator', request_id: 'cli' },
+          { name: options.name, scopes: options.scopes, expiresAt },
+        );
         print(api_key);
       }),
     );
@@ -61,7 +90,10 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
     .action((options: { account?: string }) =>
       run(async ({ operator, print }) => {
         const readModels = await operator.readModels();
-        for (const key of await readModels.listApiKeys(await accountOf(readModels, options.account))) print(describeKey(key));
+        for (const key of await readModels.listApiKeys(
+          await accountOf(readModels, options.account),
+        ))
+          print(describeKey(key));
       }),
     );
 
@@ -73,7 +105,11 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
       run(async ({ operator, print }) => {
         const key = await (await operator.readModels()).findApiKey(keyId);
         if (!key) throw new TurnlogError('invalid_request', `There is no key ${keyId}.`);
-        const revoked = await revokeKey(operator, { account_id: key.account_id, key_id: 'operator', request_id: 'cli' }, keyId);
+        const revoked = await revokeKey(
+          operator,
+          { account_id: key.account_id, key_id: 'operator', request_id: 'cli' },
+          keyId,
+        );
         print(revoked === undefined ? `${keyId} was revoked already` : `${keyId} is revoked`);
       }),
     );

@@ -38,7 +38,9 @@ const withOperator: WithOperator = async (command) => {
   }
 };
 
-const program = new Command('npm run cli --').description("Turnlog's operator commands. They work on DATA_DIR, also beside a running server.");
+const program = new Command('npm run cli --').description(
+  "Turnlog's operator commands. They work on DATA_DIR, also beside a running server.",
+);
 addAccountCommands(program, withOperator);
 addKeyCommands(program, withOperator);
 addProjectionCommands(program, withOperator);
@@ -46,7 +48,9 @@ addRelayCommands(program, withOperator);
 addCopyCommand(addEventCommands(program, withOperator), openTerminal);
 
 // A pipe that was closed (`events tail | head`) is a reader who has seen enough.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+  process.exit(error.code === 'EPIPE' ? 0 : 1),
+);
 
 try {
   await program.parseAsync();

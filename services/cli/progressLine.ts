@@ -1,7 +1,10 @@
 const INTERVAL_MS = 500;
 
 /** Writes lines of progress to standard error, the first at once and then at most two a second; on a terminal each one replaces the last. */
-export function progressLine(write: (text: string) => void, isTerminal: boolean): { update: (text: () => string) => void; end: (text: string) => void } {
+export function progressLine(
+  write: (text: string) => void,
+  isTerminal: boolean,
+): { update: (text: () => string) => void; end: (text: string) => void } {
   let last = Number.NEGATIVE_INFINITY;
   const put = (text: string): void => write(isTerminal ? `\r\u001B[K${text}` : `${text}\n`);
   return {

@@ -7,16 +7,25 @@ export function addProjectionCommands(program: Command, run: WithOperator): void
     .command('projections')
     .description('work on the read models')
     .command('rebuild')
-    .description('build the read models anew from the log, beside a running server or without one; interrupted, it goes on next time')
+    .description(
+      'build the read models anew from the log, beside a running server or without one; interrupted, it goes on next time',
+    )
     .action(() =>
       run(async ({ operator, print, progress, signal }) => {
         let last = '';
-        const complete = await operator.rebuild(signal, ({ events, percent, events_per_second, parked }) => {
-          last = `${percent.toFixed(1)} %: ${events} events, ${events_per_second}/s${parked > 0 ? `, ${parked} streams parked` : ''}`;
-          progress.update(() => last);
-        });
+        const complete = await operator.rebuild(
+          signal,
+          ({ events, percent, events_per_second, parked }) => {
+            last = `${percent.toFixed(1)} %: ${events} events, ${events_per_second}/s${parked > 0 ? `, ${parked} streams parked` : ''}`;
+            progress.update(() => last);
+          },
+        );
         progress.end(last);
-        print(complete ? 'The read models are rebuilt; a running server goes over to them within a second.' : 'Interrupted; the next rebuild goes on from here.');
+        print(
+          complete
+            ? 'The read models are rebuilt; a running server goes over to them within a second.'
+            : 'Interrupted; the next rebuild goes on from here.',
+        );
         if (!complete) process.exitCode = 130;
       }),
     );

@@ -6,7 +6,10 @@ import type { WithOperator } from './context.ts';
 import { parsePosition } from './events.ts';
 
 function parseTopic(text: string): string {
-  if (!/^[\w.-]{1,230}$/.test(text)) throw new InvalidArgumentError('A topic has up to 230 letters, digits, dots, dashes and underscores.');
+  if (!/^[\w.-]{1,230}$/.test(text))
+    throw new InvalidArgumentError(
+      'A topic has up to 230 letters, digits, dots, dashes and underscores.',
+    );
   return text;
 }
 
@@ -22,10 +25,18 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
     .command('relay')
     .description('work on the feed in Kafka (KAFKA_BROKERS)')
     .command('replay')
-    .description('publish the events of the log once more, into a topic of its own, beside a running relay; interrupted, it goes on next time')
+    .description(
+      'publish the events of the log once more, into a topic of its own, beside a running relay; interrupted, it goes on next time',
+    )
     .requiredOption('--topic <topic>', 'the topic; created when it does not exist', parseTopic)
-    .option('--from <position>', 'begin after this position; default: at the first event', parsePosition)
-    .addOption(new Option('--only <channel>', 'leave out the others').choices(['agents', 'sessions']))
+    .option(
+      '--from <position>',
+      'begin after this position; default: at the first event',
+      parsePosition,
+    )
+    .addOption(
+      new Option('--only <channel>', 'leave out the others').choices(['agents', 'sessions']),
+    )
     .action(({ topic, from, only }: Options) =>
       run(async ({ operator, print, progress, signal }) => {
         const publisher = await operator.replayPublisher(topic);
@@ -43,7 +54,11 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
           },
         });
         progress.end(last);
-        print(complete ? `The events up to now are in ${topic}.` : 'Interrupted; the same command goes on from here.');
+        print(
+          complete
+            ? `The events up to now are in ${topic}.`
+            : 'Interrupted; the same command goes on from here.',
+        );
         if (!complete) process.exitCode = 130;
       }),
     );

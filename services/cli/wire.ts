@@ -22,7 +22,12 @@ import { systemClock } from '../runContext.ts';
 
 /** A store by its name: a connection string, or the data folder of an embedded one. Errors: those of its adapter. */
 export const openNamedStore = (name: string, logger: Logger): Promise<EventStore> =>
-  openEventStore(/^esdb(\+discover)?:/.test(name) ? { dataFolder: '', eventStoreDbUrl: name } : { dataFolder: prepareDataFolder(name), eventStoreDbUrl: undefined }, logger);
+  openEventStore(
+    /^esdb(\+discover)?:/.test(name)
+      ? { dataFolder: '', eventStoreDbUrl: name }
+      : { dataFolder: prepareDataFolder(name), eventStoreDbUrl: undefined },
+    logger,
+  );
 
 /** What operator commands work with; all of it may be used beside a running server. */
 export interface Operator extends AccountCommandContext {
@@ -32,7 +37,10 @@ export interface Operator extends AccountCommandContext {
    */
   readModels: () => Promise<ReadModels>;
   /** Resolves false when the signal aborted first; the next call goes on from there. */
-  rebuild: (signal: AbortSignal, onProgress: (progress: RebuildProgress) => void) => Promise<boolean>;
+  rebuild: (
+    signal: AbortSignal,
+    onProgress: (progress: RebuildProgress) => void,
+  ) => Promise<boolean>;
   /** Where a replay publishes to. */
   replayPublisher: (topic: string) => Promise<Publisher>;
   close: () => Promise<void>;
@@ -114,14 +122,23 @@ export async function openOperator(
   const store = await openEventStore(place, logger);
   const parts: Opening = { store, logger, signal: interrupted };
   const storage =
-    DATABASE_URL === undefined ? inFolder(parts, readModelsFolder(place)) : inDatabase(parts, DATABASE_URL);
+    DATABASE_URL === undefined
+      ? inFolder(parts, readModelsFolder(place))
+      : inDatabase(parts, DATABASE_URL);
   let readModels: Promise<ReadModels> | undefined;
   return {
     store,
     clock: systemClock,
     ids: typeIds,
     readModels: () => (readModels ??= storage.readModels()),
-    rebuild: async (signal, onProgress) => rebuildReadModels({ log: store, store: await storage.openRebuildStore(), signal, onProgress, logger }),
+    rebuild: async (signal, onProgress) =>
+      rebuildReadModels({
+        log: store,
+        store: await storage.openRebuildStore(),
+        signal,
+        onProgress,
+        logger,
+      }),
     replayPublisher: (topic) => openReplayPublisher(config, logger, topic),
     close: async () => {
       // Whoever asked for them knows why they could not be opened.

@@ -34,7 +34,11 @@ interface Course {
 }
 
 /** What is to be done once, when the copy has caught up. */
-function completion({ generations, logger }: Following, { heals }: Course, generation: number): () => void {
+function completion(
+  { generations, logger }: Following,
+  { heals }: Course,
+  generation: number,
+): () => void {
   let complete = false;
   return () => {
     if (complete) return;
@@ -57,7 +61,10 @@ async function followOne(following: Following, course: Course): Promise<Course> 
   const replaced = new AbortController();
   const look = setInterval(() => {
     if (generations.current() === generation) return;
-    logger.info({ generation }, 'The read models were replaced; the projector goes over to their new copy');
+    logger.info(
+      { generation },
+      'The read models were replaced; the projector goes over to their new copy',
+    );
     replaced.abort();
   }, LOOK_MS);
   const complete = completion(following, course, generation);

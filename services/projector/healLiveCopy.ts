@@ -21,7 +21,10 @@ export interface Healing {
  * operator's, or the signal aborts. An interrupted one goes on where it was. What keeps it from going on is
  * logged once, and tried again.
  */
-export async function healLiveCopy(store: ActiveProjectionStore, { openRebuild, ...parts }: Healing): Promise<void> {
+export async function healLiveCopy(
+  store: ActiveProjectionStore,
+  { openRebuild, ...parts }: Healing,
+): Promise<void> {
   const { signal, logger } = parts;
   let told: string | undefined;
   let pause = FIRST_PAUSE_MS;
@@ -37,7 +40,10 @@ export async function healLiveCopy(store: ActiveProjectionStore, { openRebuild, 
     } catch (error) {
       if (signal.aborted) return;
       if (told !== String(error))
-        logger.warn({ err: error }, 'The read models could not be built anew yet; it is tried again');
+        logger.warn(
+          { err: error },
+          'The read models could not be built anew yet; it is tried again',
+        );
       told = String(error);
     }
     await sleep(pause, undefined, { signal }).catch(() => undefined);

@@ -19,7 +19,10 @@ interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild
 }
 
 /** Says, once, that the read models have caught up; tries again with the next batch where that failed. */
-function completion(store: ActiveProjectionStore, logger: Projection['logger']): (batch: AppliedBatch) => void {
+function completion(
+  store: ActiveProjectionStore,
+  logger: Projection['logger'],
+): (batch: AppliedBatch) => void {
   let said = false;
   return ({ caughtUp }) => {
     if (said || !caughtUp) return;
@@ -32,7 +35,11 @@ function completion(store: ActiveProjectionStore, logger: Projection['logger']):
 }
 
 /** Builds the read models anew if their checkpoint was given up, by this projector or by one that has ended since. */
-async function healIfNeeded(store: ActiveProjectionStore, standing: Standing, signal: AbortSignal): Promise<void> {
+async function healIfNeeded(
+  store: ActiveProjectionStore,
+  standing: Standing,
+  signal: AbortSignal,
+): Promise<void> {
   const { log, logger, openRebuild, onHealing, onHealingProgress } = standing;
   const refused = await store.refused();
   if (refused === undefined) return;
@@ -42,7 +49,11 @@ async function healIfNeeded(store: ActiveProjectionStore, standing: Standing, si
 }
 
 /** Projects until the place of the active projector is lost, or the checkpoint turns out to be none and is given up. */
-async function projectOn(store: ActiveProjectionStore, standing: Standing, signal: AbortSignal): Promise<void> {
+async function projectOn(
+  store: ActiveProjectionStore,
+  standing: Standing,
+  signal: AbortSignal,
+): Promise<void> {
   const { onProgress, onReading, logger, log } = standing;
   const complete = completion(store, logger);
   const refused = await runProjection({
@@ -89,7 +100,10 @@ export async function projectWhenActive(standing: Standing): Promise<void> {
       await serveAsActive(store, standing);
       if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
     } catch (error) {
-      logger.warn({ err: error, retry_in_ms: PAUSE_MS }, 'This projector could not become active and tries again');
+      logger.warn(
+        { err: error, retry_in_ms: PAUSE_MS },
+        'This projector could not become active and tries again',
+      );
       await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
     }
   }

@@ -66,7 +66,10 @@ function stepwise({
       });
       before += applied;
       if (!refused) continue;
-      logger.warn(refused, `The interrupted rebuild of the read models begins anew: ${describeRefusal(refused)}`);
+      logger.warn(
+        refused,
+        `The interrupted rebuild of the read models begins anew: ${describeRefusal(refused)}`,
+      );
       await store.startOver();
     }
     return ended.signal.aborted;
@@ -77,7 +80,10 @@ function stepwise({
  * Ends at the goal, which is the checkpoint of another copy and may be one that the log does not know: then the
  * end of the log, looked at for long enough, has to do.
  */
-function reaching(goal: Position, signal: AbortSignal): (batch: AppliedBatch, end: () => void) => void {
+function reaching(
+  goal: Position,
+  signal: AbortSignal,
+): (batch: AppliedBatch, end: () => void) => void {
   let waiting = false;
   return ({ position, caughtUp }, end) => {
     if (position !== undefined && position >= goal) end();
@@ -102,7 +108,8 @@ export async function rebuildReadModels(rebuild: Rebuild): Promise<boolean> {
   }
   try {
     await store.publish(async (goal) => {
-      if (!(await runUntil(reaching(goal, signal)))) throw storeUnavailable('The rebuild was interrupted.');
+      if (!(await runUntil(reaching(goal, signal))))
+        throw storeUnavailable('The rebuild was interrupted.');
     });
   } catch (error) {
     if (signal.aborted) return false;

@@ -54,7 +54,11 @@ export const asRefusal = (error: unknown, checkpoint: Position | undefined): unk
     : error;
 
 /** Judges the refusals of one projection. */
-export function createRefusalJudge({ log, logger, signal }: Pick<Projection, 'log' | 'logger' | 'signal'>) {
+export function createRefusalJudge({
+  log,
+  logger,
+  signal,
+}: Pick<Projection, 'log' | 'logger' | 'signal'>) {
   const endOfLog = createEndOfLog(log, END_LIMIT_MS);
   /** In a row, without a failure of another kind between them. */
   let looks = 0;
@@ -84,7 +88,11 @@ export function createRefusalJudge({ log, logger, signal }: Pick<Projection, 'lo
       looks += 1;
       if (!canBePosition(checkpoint) || looks >= LOOKS) return { checkpoint, end, outgrown: false };
       const again = { err: cause, checkpoint, end, looks_left: LOOKS - looks, look_in_ms: LOOK_MS };
-      if (looks === 1) logger.warn(again, 'The log refuses the checkpoint of the read models; it is looked at again');
+      if (looks === 1)
+        logger.warn(
+          again,
+          'The log refuses the checkpoint of the read models; it is looked at again',
+        );
       await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
       return undefined;
     },

@@ -4,7 +4,8 @@ import type { ProjectorLogger } from './runProjection.ts';
 
 const PROGRESS_LINE_MS = 1000;
 
-type Progress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> & Partial<Pick<ProjectionProgress, 'generation'>>;
+type Progress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
+  Partial<Pick<ProjectionProgress, 'generation'>>;
 
 /** Logs how catching up goes on, at most a line each second, and its end. */
 export function progressLines(logger: ProjectorLogger): (progress: Progress) => void {
@@ -16,11 +17,18 @@ export function progressLines(logger: ProjectorLogger): (progress: Progress) => 
     if (caughtUp || performance.now() - lastLine < PROGRESS_LINE_MS) return;
     lastLine = performance.now();
     begun = true;
-    logger.info({ generation, percent: Math.floor(percent) }, `The read models are being rebuilt: ${Math.floor(percent)} %`);
+    logger.info(
+      { generation, percent: Math.floor(percent) },
+      `The read models are being rebuilt: ${Math.floor(percent)} %`,
+    );
   };
 }
 
 /** Logs the streams that a batch has parked. */
 export function logParked(logger: ProjectorLogger, streams: readonly ParkedStream[]): void {
-  for (const parked of streams) logger.error(parked, `The stream ${parked.stream} was parked: an event can't be applied to the read models`);
+  for (const parked of streams)
+    logger.error(
+      parked,
+      `The stream ${parked.stream} was parked: an event can't be applied to the read models`,
+    );
 }

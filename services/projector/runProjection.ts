@@ -4,7 +4,12 @@ import type { EventBatch, EventLog, Position } from '../../shared/ports/eventSto
 import type { ParkedStream, ProjectionStore } from '../../shared/ports/readModels.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
 import { createEndOfLog } from '../endOfLog.ts';
-import { asRefusal, CheckpointRefusal, createRefusalJudge, type RefusedCheckpoint } from './refusedCheckpoint.ts';
+import {
+  asRefusal,
+  CheckpointRefusal,
+  createRefusalJudge,
+  type RefusedCheckpoint,
+} from './refusedCheckpoint.ts';
 
 /** Large, because a batch costs one statement for each row that it changes and one commit: catching up is bound by that. */
 const BATCH_SIZE = 1000;
@@ -12,7 +17,10 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
 
 /** What the projector needs of a logger; pino's fits. */
-export type ProjectorLogger = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
+export type ProjectorLogger = Record<
+  'info' | 'warn' | 'error',
+  (fields: object, message: string) => void
+>;
 
 /** What was just applied, and where that leaves the projection. */
 export interface AppliedBatch {
@@ -36,7 +44,10 @@ export interface Projection {
 }
 
 /** The batches after the checkpoint. Errors: a CheckpointRefusal when the log does not know it, or no longer does. */
-async function* resume({ log, signal }: Projection, checkpoint: Position | undefined): AsyncGenerator<EventBatch> {
+async function* resume(
+  { log, signal }: Projection,
+  checkpoint: Position | undefined,
+): AsyncGenerator<EventBatch> {
   let reached = checkpoint;
   try {
     requirePosition(checkpoint);
@@ -57,7 +68,10 @@ interface Course {
 }
 
 /** One subscription, from the checkpoint on, until it fails, the checkpoint is given up, or the signal aborts. */
-async function follow(projection: Projection, course: Course): Promise<RefusedCheckpoint | undefined> {
+async function follow(
+  projection: Projection,
+  course: Course,
+): Promise<RefusedCheckpoint | undefined> {
   const { log, store, signal, onProgress, onReading } = projection;
   const checkpoint = await store.checkpoint();
   let position = checkpoint;
@@ -68,10 +82,12 @@ async function follow(projection: Projection, course: Course): Promise<RefusedCh
     if (refused) return refused;
     onReading?.(batch);
     const moved = batch.position !== undefined && batch.position !== position;
-    const parked = moved && batch.position !== undefined ? await store.apply(batch.events, batch.position) : [];
+    const parked =
+      moved && batch.position !== undefined ? await store.apply(batch.events, batch.position) : [];
     position = batch.position ?? position;
     course.events += batch.events.length;
-    if (!batch.caughtUp && (end === undefined || (position ?? '') >= end)) end = await endOfLog.latest();
+    if (!batch.caughtUp && (end === undefined || (position ?? '') >= end))
+      end = await endOfLog.latest();
     // Where the store has not said where its log ends, nothing is known of how much is left.
     const percent = batch.caughtUp ? 100 : end === undefined ? 0 : percentOf(position, end);
     onProgress({ position, caughtUp: batch.caughtUp, percent, events: course.events, parked });
@@ -87,7 +103,9 @@ async function follow(projection: Projection, course: Course): Promise<RefusedCh
  * ends by itself in one case only, and resolves with the reason then: the checkpoint is no place of the log, or was
  * none when it was looked at first, and what follows from it can't be known.
  */
-export async function runProjection(projection: Projection): Promise<RefusedCheckpoint | undefined> {
+export async function runProjection(
+  projection: Projection,
+): Promise<RefusedCheckpoint | undefined> {
   const { signal, logger } = projection;
   const refusals = createRefusalJudge(projection);
   const course: Course = { events: 0, accepted: refusals.accepted };
@@ -106,7 +124,10 @@ export async function runProjection(projection: Projection): Promise<RefusedChec
       }
       refusals.interrupted();
       if (course.events > before) pause = FIRST_PAUSE_MS;
-      logger.warn({ err: error, retry_in_ms: pause }, 'The projection failed and goes on from its checkpoint');
+      logger.warn(
+        { err: error, retry_in_ms: pause },
+        'The projection failed and goes on from its checkpoint',
+      );
       await sleep(pause, undefined, { signal }).catch(() => undefined);
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
     }

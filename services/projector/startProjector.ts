@@ -26,7 +26,13 @@ interface Parts extends Pick<Healing, 'openRebuild'> {
 }
 
 /** Starts projecting, or standing by, in the background. It needs nobody's care: failures are logged and tried again for ever. */
-export function startProjector({ log, becomeActive, openRebuild, clock, logger }: Parts): RunningProjector {
+export function startProjector({
+  log,
+  becomeActive,
+  openRebuild,
+  clock,
+  logger,
+}: Parts): RunningProjector {
   const closing = new AbortController();
   const logProgress = progressLines(logger);
   const endOfLog = createEndOfLog(log);
@@ -60,7 +66,9 @@ export function startProjector({ log, becomeActive, openRebuild, clock, logger }
   return {
     async health() {
       const behind =
-        lag && told && healing === undefined ? lag.behind(await endOfLog.latest()) : { events: null, ms: null };
+        lag && told && healing === undefined
+          ? lag.behind(await endOfLog.latest())
+          : { events: null, ms: null };
       return { state, lag_events: behind.events, lag_ms: behind.ms };
     },
     healing: () => healing,

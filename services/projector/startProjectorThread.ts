@@ -44,7 +44,9 @@ const endOf = (worker: Worker): Promise<Error> =>
     worker.once('error', (error: Error) => {
       failure = error;
     });
-    worker.once('exit', (code) => resolve(failure ?? new Error(`the projector's thread ended with code ${code}`)));
+    worker.once('exit', (code) =>
+      resolve(failure ?? new Error(`the projector's thread ended with code ${code}`)),
+    );
   });
 
 /**
@@ -52,7 +54,10 @@ const endOf = (worker: Worker): Promise<Error> =>
  * dies. Resolves with its first message. Errors: the thread's own when it dies before that, because then
  * something is wrong with the data folder that a second start would not cure.
  */
-export async function startProjectorThread({ spawn, logger }: ThreadOptions): Promise<ProjectorThread> {
+export async function startProjectorThread({
+  spawn,
+  logger,
+}: ThreadOptions): Promise<ProjectorThread> {
   const source = createProgressSource();
   const closing = new AbortController();
   const logProgress = progressLines(logger);
@@ -90,7 +95,10 @@ export async function startProjectorThread({ spawn, logger }: ThreadOptions): Pr
       const error = await end;
       behindSince ??= performance.now();
       if (closing.signal.aborted) return;
-      logger.error({ err: error, retry_in_ms: pause }, "The projector's thread died and is started again");
+      logger.error(
+        { err: error, retry_in_ms: pause },
+        "The projector's thread died and is started again",
+      );
       await sleep(pause, undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
       if (closing.signal.aborted) return;

@@ -3,7 +3,10 @@
  * handed open databases.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { currentGeneration, retireGenerationsBefore } from '../../infra/sqlite/readModels/generations.ts';
+import {
+  currentGeneration,
+  retireGenerationsBefore,
+} from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openEventLog, readModelsFolder, type Place } from '../eventStore.ts';
 import { followGenerations } from './followGenerations.ts';
@@ -17,7 +20,8 @@ const folder = readModelsFolder(place);
 
 const tell = (message: ProjectorMessage): void => port.postMessage(message);
 
-const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) => tell({ type: 'log', level, fields, message });
+const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) =>
+  tell({ type: 'log', level, fields, message });
 
 const closing = new AbortController();
 port.once('message', () => closing.abort());
@@ -38,7 +42,11 @@ await followGenerations({
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
   onProgress: ({ position, caughtUp, percent, generation, heals = false, parked }) =>
-    tell({ type: 'progress', progress: { position, caughtUp, percent, generation, heals }, parked }),
+    tell({
+      type: 'progress',
+      progress: { position, caughtUp, percent, generation, heals },
+      parked,
+    }),
   onHealing: (reason) => tell({ type: 'healing', reason }),
 });
 await log.close();

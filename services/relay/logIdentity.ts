@@ -24,10 +24,17 @@ const OTHER_NAMES =
  * Where to go on: after the checkpoint, or after `start` when there is none. Errors: `invalid_request` when the checkpoint
  * is of another log, whose positions mean nothing here: going on would leave out events without a word.
  */
-export function resumeAfter(checkpoint: Checkpoint | undefined, logId: string | undefined, start: Position | undefined): Position | undefined {
+export function resumeAfter(
+  checkpoint: Checkpoint | undefined,
+  logId: string | undefined,
+  start: Position | undefined,
+): Position | undefined {
   if (!checkpoint) return start;
   if (checkpoint.log_id === logId) return checkpoint.position;
-  throw new TurnlogError('invalid_request', `The checkpoint in Kafka is of another event log. ${OTHER_NAMES}`);
+  throw new TurnlogError(
+    'invalid_request',
+    `The checkpoint in Kafka is of another event log. ${OTHER_NAMES}`,
+  );
 }
 
 interface Resumed {
@@ -57,7 +64,8 @@ export async function* subscribeAfter(resumed: Resumed): AsyncGenerator<EventBat
   }
 }
 
-const STAYS = 'This relay publishes nothing until it is restarted, also when the log has grown past that position.';
+const STAYS =
+  'This relay publishes nothing until it is restarted, also when the log has grown past that position.';
 
 /**
  * The same for a relay, which stays with a refusal: what others write after it up to the position would be left out
@@ -76,7 +84,10 @@ export function createSubscribeAfter(): typeof subscribeAfter {
       }
     } catch (error) {
       if (!isTurnlogError(error, 'position_invalid')) throw error;
-      refused = { after, error: new TurnlogError(error.code, `${error.message} ${STAYS}`, { cause: error }) };
+      refused = {
+        after,
+        error: new TurnlogError(error.code, `${error.message} ${STAYS}`, { cause: error }),
+      };
       throw refused.error;
     }
   };

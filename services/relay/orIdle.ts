@@ -1,13 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The items of a source, and `idle` whenever none has come for so long. Ends with the source, and ends the source with itself. */
-export async function* orIdle<Item>(source: AsyncIterable<Item>, idleMs: number): AsyncGenerator<Item | 'idle'> {
+export async function* orIdle<Item>(
+  source: AsyncIterable<Item>,
+  idleMs: number,
+): AsyncGenerator<Item | 'idle'> {
   const iterator = source[Symbol.asyncIterator]();
   let next = iterator.next();
   try {
     for (;;) {
       const waiting = new AbortController();
-      const idle = sleep(idleMs, 'idle' as const, { signal: waiting.signal, ref: false }).catch(() => 'idle' as const);
+      const idle = sleep(idleMs, 'idle' as const, { signal: waiting.signal, ref: false }).catch(
+        () => 'idle' as const,
+      );
       const result = await Promise.race([next, idle]).finally(() => waiting.abort());
       if (result === 'idle') {
         yield result;

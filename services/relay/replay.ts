@@ -41,24 +41,40 @@ interface Course {
 }
 
 /** One publication, until the end, the signal, or a failure. Resolves true at the end. */
-async function publishOn({ log, publisher, after, only, signal, onProgress }: Replay, course: Course): Promise<boolean> {
+async function publishOn(
+  { log, publisher, after, only, signal, onProgress }: Replay,
+  course: Course,
+): Promise<boolean> {
   const publication = await publisher.takeOver();
   try {
-    if (!course.fresh && !publication.checkpoint) throw new TurnlogError('invalid_request', 'The topic holds messages already; name one that does not exist.');
+    if (!course.fresh && !publication.checkpoint)
+      throw new TurnlogError(
+        'invalid_request',
+        'The topic holds messages already; name one that does not exist.',
+      );
     const logId = await logIdOf(log);
     const end = await log.head();
     let position = resumeAfter(publication.checkpoint, logId, after);
-    const from = { log, checkpoint: publication.checkpoint, after: position, batchSize: BATCH_SIZE, signal };
+    const from = {
+      log,
+      checkpoint: publication.checkpoint,
+      after: position,
+      batchSize: BATCH_SIZE,
+      signal,
+    };
     for await (const batch of subscribeAfter(from)) {
       if (logId !== undefined && batch.position !== undefined && batch.position !== position) {
-        const events = toPublicEvents(batch.events).filter(({ channel }) => only === undefined || channel === only);
+        const events = toPublicEvents(batch.events).filter(
+          ({ channel }) => only === undefined || channel === only,
+        );
         await publication.publish(events, { position: batch.position, log_id: logId });
         position = batch.position;
         course.published += events.length;
         course.failures = 0;
         onProgress({ published: course.published, position, percent: percentOf(position, end) });
       }
-      if (batch.caughtUp || (position !== undefined && end !== undefined && position >= end)) return true;
+      if (batch.caughtUp || (position !== undefined && end !== undefined && position >= end))
+        return true;
     }
     return false;
   } finally {
@@ -80,8 +96,16 @@ export async function replay(parts: Replay): Promise<boolean> {
       return await publishOn(parts, course);
     } catch (error) {
       course.failures += 1;
-      if (!isTurnlogError(error) || !error.retriable || course.failures > MAX_FAILURES || parts.signal.aborted) throw error;
-      await sleep(PAUSE_MS * course.failures, undefined, { signal: parts.signal }).catch(() => undefined);
+      if (
+        !isTurnlogError(error) ||
+        !error.retriable ||
+        course.failures > MAX_FAILURES ||
+        parts.signal.aborted
+      )
+        throw error;
+      await sleep(PAUSE_MS * course.failures, undefined, { signal: parts.signal }).catch(
+        () => undefined,
+      );
     }
   }
 }

@@ -91,7 +91,10 @@ async function follow(relay: Following, publication: Publication): Promise<void>
       lag.reading(batch);
       logId ??= await logIdOf(log);
       if (logId !== undefined && batch.position !== undefined && batch.position !== position) {
-        await publication.publish(toPublicEvents(batch.events), { position: batch.position, log_id: logId });
+        await publication.publish(toPublicEvents(batch.events), {
+          position: batch.position,
+          log_id: logId,
+        });
         position = batch.position;
       }
       lag.done();
@@ -106,7 +109,7 @@ async function follow(relay: Following, publication: Publication): Promise<void>
 
 /** Resolves when whoever has taken over has been silent for some time. Two that stand by wait for different times. */
 async function standBy({ publisher, takeOverMs, signal }: Relay): Promise<void> {
-  for (let seen = await publisher.activity(); ; ) {
+  for (let seen = await publisher.activity(); ;) {
     await sleep(takeOverMs * (1 + Math.random() / 2), undefined, { signal });
     const now = await publisher.activity();
     if (now === seen) return;
@@ -124,7 +127,10 @@ async function publishUntilFenced(relay: Following): Promise<void> {
 }
 
 /** A pause that doubles from each time to the next. */
-function createPause(signal: AbortSignal, { firstMs, longestMs }: { firstMs: number; longestMs: number }) {
+function createPause(
+  signal: AbortSignal,
+  { firstMs, longestMs }: { firstMs: number; longestMs: number },
+) {
   let next = firstMs;
   return {
     next: () => next,
@@ -140,7 +146,10 @@ function createPause(signal: AbortSignal, { firstMs, longestMs }: { firstMs: num
 function createRetries({ signal, logger, lag }: Relay) {
   // One each: an ordinary failure after a refusal is tried again as soon as any other.
   const ordinary = createPause(signal, { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS });
-  const ofHelpless = createPause(signal, { firstMs: FIRST_HELPLESS_PAUSE_MS, longestMs: LONGEST_HELPLESS_PAUSE_MS });
+  const ofHelpless = createPause(signal, {
+    firstMs: FIRST_HELPLESS_PAUSE_MS,
+    longestMs: LONGEST_HELPLESS_PAUSE_MS,
+  });
   let told: string | undefined;
 
   return {
@@ -167,7 +176,9 @@ function createRetries({ signal, logger, lag }: Relay) {
 
 /** What only an operator can change: where the relay is to begin. */
 const helplessness = (error: unknown): string | undefined =>
-  isTurnlogError(error, 'position_invalid') || isTurnlogError(error, 'invalid_request') ? error.message : undefined;
+  isTurnlogError(error, 'position_invalid') || isTurnlogError(error, 'invalid_request')
+    ? error.message
+    : undefined;
 
 /**
  * Publishes every event of the log in order, first what is there, then live, until the signal aborts. A failure
@@ -191,7 +202,10 @@ export async function runRelay(relay: Relay): Promise<void> {
       if (isTurnlogError(error, 'publisher_fenced')) {
         standingBy = true;
         onState('standing_by');
-        logger.info({ position: lag.position() }, 'Another relay has taken over; this one stands by');
+        logger.info(
+          { position: lag.position() },
+          'Another relay has taken over; this one stands by',
+        );
         continue;
       }
       if (lag.position() !== before) retries.moved();

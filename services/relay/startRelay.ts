@@ -18,7 +18,10 @@ export interface RunningRelay {
 /** Waits for the end of the work, but not for longer. */
 async function endsWithin(work: Promise<void>, milliseconds: number): Promise<void> {
   const limit = new AbortController();
-  await Promise.race([work, sleep(milliseconds, undefined, { signal: limit.signal }).catch(() => undefined)]);
+  await Promise.race([
+    work,
+    sleep(milliseconds, undefined, { signal: limit.signal }).catch(() => undefined),
+  ]);
   limit.abort();
 }
 
@@ -36,7 +39,8 @@ export function startRelay({
   const run = runRelay({ ...parts, lag, endOfLog, signal: closing.signal, onState });
   return {
     async health() {
-      if (state.state === 'standing_by') return { ...state, position: lag.position(), lag_ms: null };
+      if (state.state === 'standing_by')
+        return { ...state, position: lag.position(), lag_ms: null };
       return { ...state, position: lag.position(), lag_ms: lag.behind(await endOfLog.latest()).ms };
     },
     async close() {

@@ -15,7 +15,10 @@ export function toPublicEvents(stored: readonly StoredEvent[]): PublicEvent[] {
       const known = toDomainEvent(recorded);
       return (known && toPublicEvent(known, recorded)) ?? [];
     } catch (error) {
-      throw new Error(`the event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}) can't be published`, { cause: error });
+      throw new Error(
+        `the event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}) can't be published`,
+        { cause: error },
+      );
     }
   });
 }

@@ -22,11 +22,18 @@ export interface AccountCommandContext {
   damaged?: DamagedStreams;
 }
 
-async function loadAccount(source: StreamSource, stream: string): Promise<{ state: AccountState; head: StreamHead }> {
+async function loadAccount(
+  source: StreamSource,
+  stream: string,
+): Promise<{ state: AccountState; head: StreamHead }> {
   let state = account.initialState;
   let head = NO_STREAM;
   for (;;) {
-    const page = await readPage(source, stream, { direction: 'forwards', from: head.revision + 1, limit: PAGE });
+    const page = await readPage(source, stream, {
+      direction: 'forwards',
+      from: head.revision + 1,
+      limit: PAGE,
+    });
     for (const { recorded, event } of page) {
       state = account.evolve(state, event as AccountEvent);
       head = headOf(recorded);
@@ -53,7 +60,11 @@ async function handle(
     const events = decideOrRefuse(command, state).map((event) => ({ id: ids.uuid(), ...event }));
     if (events.length === 0) return undefined;
     try {
-      const authorship = { ...actor, causation_id: actor.request_id, recorded_at: isoTime(clock.now()) };
+      const authorship = {
+        ...actor,
+        causation_id: actor.request_id,
+        recorded_at: isoTime(clock.now()),
+      };
       return (await appendEvents(store, { stream, head }, events, authorship)).position;
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
@@ -66,7 +77,8 @@ function decideOrRefuse(command: AccountCommand, state: AccountState): AccountEv
   try {
     return account.decide(command, state);
   } catch (error) {
-    if (error instanceof Rejection) throw new TurnlogError('invalid_request', error.message, { cause: error });
+    if (error instanceof Rejection)
+      throw new TurnlogError('invalid_request', error.message, { cause: error });
     throw error;
   }
 }
@@ -75,8 +87,11 @@ function decideOrRefuse(command: AccountCommand, state: AccountState): AccountEv
  * Opens the account that `actor` names.
  * Errors: `invalid_request` when it is open, `stream_damaged`, and those of EventStore.append.
  */
-export const openAccount = (context: AccountCommandContext, actor: Actor, name: string): Promise<Position | undefined> =>
-  handle(context, actor, { type: 'open_account', name });
+export const openAccount = (
+  context: AccountCommandContext,
+  actor: Actor,
+  name: string,
+): Promise<Position | undefined> => handle(context, actor, { type: 'open_account', name });
 
 export interface KeyGrant {
   name: string;
@@ -92,10 +107,20 @@ export interface KeyGrant {
  * Errors: `invalid_request` for an unknown account or a key that was issued before, `stream_damaged`, and those of
  * EventStore.append.
  */
-export async function issueKey(context: AccountCommandContext, actor: Actor, grant: KeyGrant): Promise<{ key_id: string; api_key: string; position: Position | undefined }> {
+export async function issueKey(
+  context: AccountCommandContext,
+  actor: Actor,
+  grant: KeyGrant,
+): Promise<{ key_id: string; api_key: string; position: Position | undefined }> {
   const api_key = grant.apiKey ?? mintApiKey(context.ids.typeId('key'));
   const key_id = claimedKeyId(api_key);
-  const key = { key_id, name: grant.name, hash: hashApiKey(api_key), scopes: [...grant.scopes], expires_at: grant.expiresAt === null ? null : isoTime(grant.expiresAt) };
+  const key = {
+    key_id,
+    name: grant.name,
+    hash: hashApiKey(api_key),
+    scopes: [...grant.scopes],
+    expires_at: grant.expiresAt === null ? null : isoTime(grant.expiresAt),
+  };
   const position = await handle(context, actor, { type: 'issue_key', key });
   return { key_id, api_key, position };
 }
@@ -104,5 +129,8 @@ export async function issueKey(context: AccountCommandContext, actor: Actor, gra
  * Revokes a key of the actor's account; a revoked one stays revoked.
  * Errors: `invalid_request` for an unknown key, `stream_damaged`, and those of EventStore.append.
  */
-export const revokeKey = (context: AccountCommandContext, actor: Actor, key_id: string): Promise<Position | undefined> =>
-  handle(context, actor, { type: 'revoke_key', key_id });
+export const revokeKey = (
+  context: AccountCommandContext,
+  actor: Actor,
+  key_id: string,
+): Promise<Position | undefined> => handle(context, actor, { type: 'revoke_key', key_id });

@@ -26,10 +26,19 @@ export interface CommandContext {
  * Holds an answer back until every later read will see the write. When the read models are late the write is answered all
  * the same, because it is durable; the log says so.
  */
-export async function untilVisible({ readModels, logger, visibilityWaitMs }: CommandContext, position: Position): Promise<void> {
-  const visible = await readModels.waitUntilPassed(position, visibilityWaitMs).catch((error: TurnlogError) => {
-    logger.warn({ err: error }, 'the read models could not be asked whether they show a write');
-    return true;
-  });
-  if (!visible) logger.warn({ position, visibilityWaitMs }, 'a write was answered before the read models showed it');
+export async function untilVisible(
+  { readModels, logger, visibilityWaitMs }: CommandContext,
+  position: Position,
+): Promise<void> {
+  const visible = await readModels
+    .waitUntilPassed(position, visibilityWaitMs)
+    .catch((error: TurnlogError) => {
+      logger.warn({ err: error }, 'the read models could not be asked whether they show a write');
+      return true;
+    });
+  if (!visible)
+    logger.warn(
+      { position, visibilityWaitMs },
+      'a write was answered before the read models showed it',
+    );
 }

@@ -38,10 +38,18 @@ function runsOf(events: readonly StoredEvent[]): StoredEvent[][] {
   return runs;
 }
 
-async function appendStream(to: Copy['to'], stream: string, events: readonly StoredEvent[]): Promise<void> {
+async function appendStream(
+  to: Copy['to'],
+  stream: string,
+  events: readonly StoredEvent[],
+): Promise<void> {
   for (const run of runsOf(events)) {
     const { revision } = run[0]!;
-    await to.append(stream, revision === 0 ? 'no_stream' : revision - 1, run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })));
+    await to.append(
+      stream,
+      revision === 0 ? 'no_stream' : revision - 1,
+      run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })),
+    );
   }
 }
 
@@ -57,7 +65,11 @@ export async function copyEvents({ from, to, after, signal, onProgress }: Copy):
   for await (const batch of from.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) {
       const fault = await faultOf(stored);
-      if (fault !== undefined) throw new TurnlogError('event_invalid', `The event ${stored.id} (${stored.stream} revision ${stored.revision}) does not fit: ${fault}. Nothing from there on was copied.`);
+      if (fault !== undefined)
+        throw new TurnlogError(
+          'event_invalid',
+          `The event ${stored.id} (${stored.stream} revision ${stored.revision}) does not fit: ${fault}. Nothing from there on was copied.`,
+        );
     }
     const streams = Map.groupBy(batch.events, ({ stream }) => stream);
     await Promise.all([...streams].map(([stream, own]) => appendStream(to, stream, own)));

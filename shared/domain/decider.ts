@@ -9,5 +9,7 @@ export interface Decider<Command, State, Event> {
 }
 
 /** The state after `events`, beginning from the initial one. */
-export const replay = <Command, State, Event>(decider: Decider<Command, State, Event>, events: readonly Event[]): State =>
-  events.reduce(decider.evolve, decider.initialState);
+export const replay = <Command, State, Event>(
+  decider: Decider<Command, State, Event>,
+  events: readonly Event[],
+): State => events.reduce(decider.evolve, decider.initialState);

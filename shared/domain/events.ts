@@ -5,4 +5,8 @@ import { sessionEventSchemas, type SessionEvent } from './session/events.ts';
 export type DomainEvent = AccountEvent | AgentEvent | SessionEvent;
 
 /** Every event type that this version of Turnlog writes. */
-export const eventSchemas = [...accountEventSchemas, ...agentEventSchemas, ...sessionEventSchemas] as const;
+export const eventSchemas = [
+  ...accountEventSchemas,
+  ...agentEventSchemas,
+  ...sessionEventSchemas,
+] as const;

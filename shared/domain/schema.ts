@@ -1,13 +1,20 @@
 import { Type, type Static, type TProperties, type TSchema } from 'typebox';
 
 /** The schema of one event type: its versioned name and its data. */
-export const eventSchema = <const Name extends string, Data extends TProperties>(name: Name, data: Data, description: string) =>
-  Type.Object({ type: Type.Literal(name), data: Type.Object(data) }, { description });
+export const eventSchema = <const Name extends string, Data extends TProperties>(
+  name: Name,
+  data: Data,
+  description: string,
+) => Type.Object({ type: Type.Literal(name), data: Type.Object(data) }, { description });
 
 export type EventOf<Schema extends TSchema> = Static<Schema>;
 
 /** An instant: UTC, milliseconds, ISO 8601. */
-export const Instant = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$', examples: ['2026-11-20T09:30:00.000Z'], description: 'UTC, milliseconds, ISO 8601' });
+export const Instant = Type.String({
+  pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$',
+  examples: ['2026-11-20T09:30:00.000Z'],
+  description: 'UTC, milliseconds, ISO 8601',
+});
 
 export const Tokens = Type.Object(
   {

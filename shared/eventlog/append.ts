@@ -13,18 +13,37 @@ export interface StreamHead {
 
 export const NO_STREAM: StreamHead = { revision: -1, hash: GENESIS_HASH };
 
-export const headOf = (event: RecordedEvent): StreamHead => ({ revision: event.revision, hash: event.metadata.hash });
+export const headOf = (event: RecordedEvent): StreamHead => ({
+  revision: event.revision,
+  hash: event.metadata.hash,
+});
 
 export type Authorship = Omit<EventMetadata, 'prev_hash' | 'hash'>;
 
 /** Encodes events as the continuation of a stream's hash chain. */
-export function chainEvents(stream: string, head: StreamHead, events: readonly NewEvent[], authorship: Authorship): { encoded: EncodedEvent[]; head: StreamHead } {
+export function chainEvents(
+  stream: string,
+  head: StreamHead,
+  events: readonly NewEvent[],
+  authorship: Authorship,
+): { encoded: EncodedEvent[]; head: StreamHead } {
   let { revision, hash } = head;
   const encoded = events.map((event) => {
     revision += 1;
     const canonicalData = canonicalJson(event.data);
     const prev_hash = hash;
-    hash = eventHash(prev_hash, { id: event.id, stream, revision, type: event.type, account_id: authorship.account_id, recorded_at: authorship.recorded_at }, canonicalData);
+    hash = eventHash(
+      prev_hash,
+      {
+        id: event.id,
+        stream,
+        revision,
+        type: event.type,
+        account_id: authorship.account_id,
+        recorded_at: authorship.recorded_at,
+      },
+      canonicalData,
+    );
     return encodeEvent(event, canonicalData, { ...authorship, prev_hash, hash });
   });
   return { encoded, head: { revision, hash } };
@@ -41,6 +60,10 @@ export async function appendEvents(
   authorship: Authorship,
 ): Promise<{ head: StreamHead; position: Position }> {
   const { encoded, head } = chainEvents(target.stream, target.head, events, authorship);
-  const { position } = await store.append(target.stream, target.head.revision < 0 ? 'no_stream' : target.head.revision, encoded);
+  const { position } = await store.append(
+    target.stream,
+    target.head.revision < 0 ? 'no_stream' : target.head.revision,
+    encoded,
+  );
   return { head, position };
 }

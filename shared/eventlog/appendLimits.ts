@@ -7,8 +7,16 @@ import { MAX_APPEND_BYTES, type EncodedEvent } from '../ports/eventStore.ts';
  */
 export function requireAppendable(events: readonly EncodedEvent[]): number {
   if (events.length === 0) throw new TurnlogError('event_invalid', 'There is no event to append.');
-  if (new Set(events.map((event) => event.id)).size < events.length) throw new TurnlogError('event_id_reused', 'Two events of the append have the same id.');
-  const bytes = events.reduce((total, event) => total + Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata), 0);
-  if (bytes > MAX_APPEND_BYTES) throw new TurnlogError('event_invalid', `The events of one append take ${bytes} bytes; the limit is ${MAX_APPEND_BYTES}.`);
+  if (new Set(events.map((event) => event.id)).size < events.length)
+    throw new TurnlogError('event_id_reused', 'Two events of the append have the same id.');
+  const bytes = events.reduce(
+    (total, event) => total + Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata),
+    0,
+  );
+  if (bytes > MAX_APPEND_BYTES)
+    throw new TurnlogError(
+      'event_invalid',
+      `The events of one append take ${bytes} bytes; the limit is ${MAX_APPEND_BYTES}.`,
+    );
   return bytes;
 }

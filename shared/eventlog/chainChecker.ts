@@ -19,7 +19,9 @@ const linkOf = ({ revision, metadata }: RecordedEvent): Link => ({ revision, has
  * For who walks the whole log in order: tells why an event does not fit its stream's chain, undefined when it does. Memory
  * does not grow with the log. Errors: `store_unavailable`.
  */
-export function createChainChecker(log: Pick<EventLog, 'readStream'>): (stored: StoredEvent) => Promise<string | undefined> {
+export function createChainChecker(
+  log: Pick<EventLog, 'readStream'>,
+): (stored: StoredEvent) => Promise<string | undefined> {
   const heads = new LRUCache<string, Link>({ max: REMEMBERED_HEADS });
 
   async function before({ stream, revision }: StoredEvent): Promise<Link | undefined> {

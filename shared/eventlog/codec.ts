@@ -5,7 +5,11 @@ import type { EventMetadata, NewEvent, RecordedEvent } from './event.ts';
  * Where events become bytes and bytes events: every event passes here exactly once on its way into and out of a store.
  * Data is kept in canonical form because the hash chain needs that text anyway.
  */
-export const encodeEvent = (event: NewEvent, canonicalData: string, metadata: EventMetadata): EncodedEvent => ({
+export const encodeEvent = (
+  event: NewEvent,
+  canonicalData: string,
+  metadata: EventMetadata,
+): EncodedEvent => ({
   id: event.id,
   type: event.type,
   data: canonicalData,

@@ -48,7 +48,9 @@ export function createConflictLimit(
         });
       }
       if (performance.now() + pause > until)
-        throw tooMany?.() ?? storeUnavailable(`Others write to the stream ${stream} without a pause.`);
+        throw (
+          tooMany?.() ?? storeUnavailable(`Others write to the stream ${stream} without a pause.`)
+        );
       await pauseFor(pause, signal);
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
     },

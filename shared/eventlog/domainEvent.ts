@@ -14,25 +14,34 @@ export type Upcasters = Readonly<Record<string, (data: unknown) => Shape>>;
 /** No type has a second version yet. README, "How to add an event type", says when one is due. */
 const UPCASTERS: Upcasters = {};
 
-const validators = new Map(eventSchemas.map((schema) => [schema.properties.type.const as string, lazyValidator(schema)]));
+const validators = new Map(
+  eventSchemas.map((schema) => [schema.properties.type.const as string, lazyValidator(schema)]),
+);
 
 const metadataValidator = lazyValidator(EventMetadata);
 
 /** True for metadata that every event has, as its schema describes it. */
-export const metadataFits = (metadata: unknown): metadata is EventMetadata => metadataValidator()(metadata);
+export const metadataFits = (metadata: unknown): metadata is EventMetadata =>
+  metadataValidator()(metadata);
 
 /**
  * The domain's view of a recorded event: upcast to the current version and checked against its schema.
  * Undefined for a type that this version does not know. Errors: a plain Error when the data does not fit the schema.
  */
-export function toDomainEvent(recorded: RecordedEvent, upcasters: Upcasters = UPCASTERS): DomainEvent | undefined {
+export function toDomainEvent(
+  recorded: RecordedEvent,
+  upcasters: Upcasters = UPCASTERS,
+): DomainEvent | undefined {
   let shape: Shape = { type: recorded.type, data: recorded.data };
-  for (let upcast = upcasters[shape.type]; upcast; upcast = upcasters[shape.type]) shape = upcast(shape.data);
+  for (let upcast = upcasters[shape.type]; upcast; upcast = upcasters[shape.type])
+    shape = upcast(shape.data);
   const validate = validators.get(shape.type)?.();
   if (!validate) return undefined;
   if (!validate(shape)) {
     const [problem] = validate.errors ?? [];
-    throw new Error(`${recorded.type} does not fit its schema: ${problem?.instancePath ?? ''} ${problem?.message ?? ''}`);
+    throw new Error(
+      `${recorded.type} does not fit its schema: ${problem?.instancePath ?? ''} ${problem?.message ?? ''}`,
+    );
   }
   return shape;
 }

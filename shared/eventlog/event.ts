@@ -5,12 +5,23 @@ import { Instant } from '../domain/schema.ts';
 /** What is recorded beside the data of every event. */
 export const EventMetadata = Type.Object({
   account_id: Type.String(),
-  key_id: Type.String({ description: 'Who: the API key, or `operator` for a command line, or `system` for recovery' }),
-  request_id: Type.String({ description: 'Correlation: the X-Request-Id of the request that led here' }),
-  causation_id: Type.String({ description: 'The event that caused this one, or the request when none did' }),
+  key_id: Type.String({
+    description: 'Who: the API key, or `operator` for a command line, or `system` for recovery',
+  }),
+  request_id: Type.String({
+    description: 'Correlation: the X-Request-Id of the request that led here',
+  }),
+  causation_id: Type.String({
+    description: 'The event that caused this one, or the request when none did',
+  }),
   recorded_at: Instant,
-  prev_hash: Type.String({ description: 'The hash of the previous event of the stream; 64 zeros for the first' }),
-  hash: Type.String({ description: 'sha256(prev_hash ‖ JCS({id, stream, revision, type, data, account_id, recorded_at})) in hex' }),
+  prev_hash: Type.String({
+    description: 'The hash of the previous event of the stream; 64 zeros for the first',
+  }),
+  hash: Type.String({
+    description:
+      'sha256(prev_hash ‖ JCS({id, stream, revision, type, data, account_id, recorded_at})) in hex',
+  }),
 });
 export type EventMetadata = Static<typeof EventMetadata>;
 

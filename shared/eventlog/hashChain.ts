@@ -29,12 +29,23 @@ export const eventHash = (prevHash: string, link: Link, canonicalData: string): 
 /**
  * Why `event` does not continue its stream's chain after `previous` (undefined at the stream's beginning); undefined when it does.
  */
-export function chainFault(event: RecordedEvent, previous: { revision: number; hash: string } | undefined): string | undefined {
+export function chainFault(
+  event: RecordedEvent,
+  previous: { revision: number; hash: string } | undefined,
+): string | undefined {
   const revision = (previous?.revision ?? -1) + 1;
-  if (event.revision !== revision) return previous ? `its revision is ${event.revision} where ${revision} is due` : 'the event before it is missing';
+  if (event.revision !== revision)
+    return previous
+      ? `its revision is ${event.revision} where ${revision} is due`
+      : 'the event before it is missing';
   const prevHash = previous?.hash ?? GENESIS_HASH;
-  if (event.metadata.prev_hash !== prevHash) return 'its prev_hash is not the hash of the event before it';
+  if (event.metadata.prev_hash !== prevHash)
+    return 'its prev_hash is not the hash of the event before it';
   const { account_id, recorded_at } = event.metadata;
-  const recomputed = eventHash(prevHash, { ...event, account_id, recorded_at }, canonicalJson(event.data));
+  const recomputed = eventHash(
+    prevHash,
+    { ...event, account_id, recorded_at },
+    canonicalJson(event.data),
+  );
   return recomputed === event.metadata.hash ? undefined : 'its hash does not match its content';
 }

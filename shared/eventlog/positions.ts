@@ -9,16 +9,23 @@ const LAST_PLACE = 2n ** 63n - 1n;
  * or two.
  */
 export function canBePosition(text: string): boolean {
-  return /^\d{1,20}(?:\/\d{1,20})?$/.test(text) && text.split('/').every((part) => BigInt(part) <= LAST_PLACE);
+  return (
+    /^\d{1,20}(?:\/\d{1,20})?$/.test(text) &&
+    text.split('/').every((part) => BigInt(part) <= LAST_PLACE)
+  );
 }
 
-const ending = (end: Position | undefined): string => (end === undefined ? 'is empty' : `ends at ${end}`);
+const ending = (end: Position | undefined): string =>
+  end === undefined ? 'is empty' : `ends at ${end}`;
 
 const ADVICE = 'take one that was printed for this log, or begin without one';
 
 /** `position_invalid` for a text that is not of this log's form. */
 export const notAPosition = (position: string, end: Position | undefined): TurnlogError =>
-  new TurnlogError('position_invalid', `${position} is no position of this log, which ${ending(end)}: ${ADVICE}.`);
+  new TurnlogError(
+    'position_invalid',
+    `${position} is no position of this log, which ${ending(end)}: ${ADVICE}.`,
+  );
 
 /** `position_invalid` for a place that the log does not have (yet). */
 export const beyondTheEnd = (position: Position, end: Position | undefined): TurnlogError =>

@@ -34,7 +34,11 @@ async function edgeOf(
 }
 
 /** Looks at what is left of a damaged stream, and notes it. Errors: `store_unavailable`. */
-async function noteDamage({ store, damaged }: StreamSource, stream: string, flaw: Flaw): Promise<StreamDamage> {
+async function noteDamage(
+  { store, damaged }: StreamSource,
+  stream: string,
+  flaw: Flaw,
+): Promise<StreamDamage> {
   const first_revision = await edgeOf(store, stream, 'forwards');
   const last_revision = first_revision === null ? null : await edgeOf(store, stream, 'backwards');
   const damage: StreamDamage = { ...flaw, stream, first_revision, last_revision };
@@ -43,8 +47,11 @@ async function noteDamage({ store, damaged }: StreamSource, stream: string, flaw
 }
 
 /** Notes that a stream is damaged. Resolves with the error that says so. Errors: `store_unavailable`. */
-export const foundDamaged = async (source: StreamSource, stream: string, flaw: Flaw): Promise<TurnlogError> =>
-  streamDamaged(await noteDamage(source, stream, flaw));
+export const foundDamaged = async (
+  source: StreamSource,
+  stream: string,
+  flaw: Flaw,
+): Promise<TurnlogError> => streamDamaged(await noteDamage(source, stream, flaw));
 
 /**
  * A `stream_damaged` with what is known of the damage, which is noted when it is found, also where the store told it by itself, because
@@ -58,12 +65,17 @@ export async function asDamage(
   path?: string,
 ): Promise<TurnlogError> {
   const damage =
-    damageOf(error) ?? (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
+    damageOf(error) ??
+    (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
   return streamDamaged(damage, path);
 }
 
 /** Errors: `stream_damaged` (noted), `store_unavailable`. */
-async function readStored(source: StreamSource, stream: string, options: ReadOptions): Promise<StoredEvent[]> {
+async function readStored(
+  source: StreamSource,
+  stream: string,
+  options: ReadOptions,
+): Promise<StoredEvent[]> {
   try {
     return await source.store.readStream(stream, options);
   } catch (error) {
@@ -75,7 +87,11 @@ async function readStored(source: StreamSource, stream: string, options: ReadOpt
  * A page of a stream, oldest first, with every event known and none missing.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
-export async function readPage(source: StreamSource, stream: string, options: ReadOptions): Promise<KnownEvent[]> {
+export async function readPage(
+  source: StreamSource,
+  stream: string,
+  options: ReadOptions,
+): Promise<KnownEvent[]> {
   const checked = checkPage({ ...options, events: await readStored(source, stream, options) });
   if (Array.isArray(checked)) return checked;
   throw await foundDamaged(source, stream, checked);

@@ -18,7 +18,9 @@ export const STREAM_PREFIXES: readonly string[] = STREAM_KINDS.map((kind) => `${
 export const streamId = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
 /** The kind of a stream: everything before the first dash. The types of its events begin with it, and a dot. */
-export const streamKind = (stream: string): string => stream.slice(0, Math.max(0, stream.indexOf('-')));
+export const streamKind = (stream: string): string =>
+  stream.slice(0, Math.max(0, stream.indexOf('-')));
 
 /** True when a stream of that name may hold an event of that type. */
-export const belongsIn = (stream: string, type: string): boolean => type.startsWith(`${streamKind(stream)}.`);
+export const belongsIn = (stream: string, type: string): boolean =>
+  type.startsWith(`${streamKind(stream)}.`);

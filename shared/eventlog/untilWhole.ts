@@ -34,7 +34,9 @@ export async function untilWhole<Found>(
     const pause = source.damaged.has(stream) ? undefined : LOOK_AGAIN_AFTER_MS[looks];
     if (pause === undefined) throw await foundDamaged(source, stream, flaw);
     if (performance.now() + pause > until)
-      throw storeUnavailable(`The store does not show all of the stream ${stream} yet. Try again in a moment.`);
+      throw storeUnavailable(
+        `The store does not show all of the stream ${stream} yet. Try again in a moment.`,
+      );
     await pauseFor(pause, signal);
   }
 }

@@ -54,10 +54,12 @@ const stranger = (stored: StoredEvent): string =>
 function understand(stored: StoredEvent): KnownEvent | string {
   try {
     const recorded = decodeEvent(stored);
-    if (!metadataFits(recorded.metadata)) return `the metadata of ${named(stored)} does not fit its schema`;
+    if (!metadataFits(recorded.metadata))
+      return `the metadata of ${named(stored)} does not fit its schema`;
     const event = toDomainEvent(recorded);
     if (!event || !belongsIn(stored.stream, event.type)) return stranger(stored);
-    if (OPENINGS.has(event.type) !== (stored.revision === 0)) return `${named(stored)} is of the type ${stored.type}`;
+    if (OPENINGS.has(event.type) !== (stored.revision === 0))
+      return `${named(stored)} is of the type ${stored.type}`;
     return { recorded, event };
   } catch {
     // What can't be decoded says so in words that may quote it.
@@ -83,7 +85,9 @@ function misplaced({ events, direction, from, limit }: StreamPage): Flaw | undef
     if (revision !== due) return missing(due, revision);
     due += step;
   }
-  return direction === 'backwards' && events.length < limit && due >= 0 ? missing(0, due + 1) : undefined;
+  return direction === 'backwards' && events.length < limit && due >= 0
+    ? missing(0, due + 1)
+    : undefined;
 }
 
 function understandAll(events: readonly StoredEvent[]): KnownEvent[] | Flaw {
@@ -100,7 +104,8 @@ const oldestFirst = ({ events, direction }: StreamPage): readonly StoredEvent[] 
   direction === 'forwards' ? events : events.toReversed();
 
 /** The events of a page, oldest first, or what is wrong with them. */
-export const checkPage = (page: StreamPage): KnownEvent[] | Flaw => misplaced(page) ?? understandAll(oldestFirst(page));
+export const checkPage = (page: StreamPage): KnownEvent[] | Flaw =>
+  misplaced(page) ?? understandAll(oldestFirst(page));
 
 /**
  * The events of a page that follow one which was read before, oldest first, or what is wrong with the page. What
@@ -134,9 +139,14 @@ export const reasonOf = (stream: string, { message }: TurnlogError): string =>
 export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError {
   const { stream, reason, first_revision: first, last_revision: last } = damage;
   const found =
-    first === null || last === null ? 'no event of it was found' : `revisions ${first} to ${last} were found`;
+    first === null || last === null
+      ? 'no event of it was found'
+      : `revisions ${first} to ${last} were found`;
   const message = `${damagedBecause(stream)}${reason}; ${found}.`;
-  return new TurnlogError('stream_damaged', message, { details: { stream: { message, path } }, cause: damage });
+  return new TurnlogError('stream_damaged', message, {
+    details: { stream: { message, path } },
+    cause: damage,
+  });
 }
 
 /**

@@ -73,7 +73,11 @@ export interface EventStore {
    * keeps no index of ids has its adapter notice it among the events of late and near the place),
    * `event_invalid` (an empty append, or an event or append over the store's size limit), `store_unavailable` (retriable with the same ids).
    */
-  append(stream: string, expected: ExpectedRevision, events: readonly EncodedEvent[]): Promise<AppendResult>;
+  append(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EncodedEvent[],
+  ): Promise<AppendResult>;
 
   /**
    * Events of one stream in the asked direction; empty when there is none in that range.

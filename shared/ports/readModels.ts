@@ -51,9 +51,15 @@ export interface ReadModels {
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first. */
-  listSessions(accountId: string, page: Page & { limit: number; agent_id?: string }): Promise<SessionRow[]>;
+  listSessions(
+    accountId: string,
+    page: Page & { limit: number; agent_id?: string },
+  ): Promise<SessionRow[]>;
   /** The session and its turns of one moment, oldest first, after turn number `after`. */
-  findTranscript(sessionId: string, page: { limit: number; after?: number }): Promise<TranscriptRows | undefined>;
+  findTranscript(
+    sessionId: string,
+    page: { limit: number; after?: number },
+  ): Promise<TranscriptRows | undefined>;
   /** Turns whose end is not recorded. */
   listOpenTurns(): Promise<OpenTurn[]>;
   listParkedStreams(): Promise<ParkedStream[]>;

@@ -6,14 +6,28 @@ import type { Rows, TableName } from './rows.ts';
 /** Rows by table and `rowId`. */
 export type RowMaps = { [Table in TableName]: Map<string, Rows[Table]> };
 
-export const rowMaps = (): RowMaps => ({ accounts: new Map(), api_keys: new Map(), agents: new Map(), sessions: new Map(), turns: new Map() });
+export const rowMaps = (): RowMaps => ({
+  accounts: new Map(),
+  api_keys: new Map(),
+  agents: new Map(),
+  sessions: new Map(),
+  turns: new Map(),
+});
 
 /** A row's place in its map. */
 export const rowId = (key: RowKey): string => (key.length === 1 ? key[0] : `${key[0]}/${key[1]}`);
 
 /** Second step: the rows that the batch touches, each once, for the adapter to load where they exist. */
-export function keysOf(plan: readonly PlannedEvent[]): { table: TableName; key: RowKey; id: string }[] {
-  const seen = { accounts: new Set<string>(), api_keys: new Set<string>(), agents: new Set<string>(), sessions: new Set<string>(), turns: new Set<string>() };
+export function keysOf(
+  plan: readonly PlannedEvent[],
+): { table: TableName; key: RowKey; id: string }[] {
+  const seen = {
+    accounts: new Set<string>(),
+    api_keys: new Set<string>(),
+    agents: new Set<string>(),
+    sessions: new Set<string>(),
+    turns: new Set<string>(),
+  };
   const keys: { table: TableName; key: RowKey; id: string }[] = [];
   for (const { changes } of plan) {
     for (const { table, key } of changes) {
@@ -57,7 +71,11 @@ export interface Folded {
  * Third step: applies the planned events in order to the loaded `rows` (which it updates). An event happens wholly or not
  * at all; one that can't be applied parks its stream, and every later event of a parked stream is skipped.
  */
-export function fold(plan: readonly PlannedEvent[], rows: RowMaps, parkedBefore: ReadonlySet<string>): Folded {
+export function fold(
+  plan: readonly PlannedEvent[],
+  rows: RowMaps,
+  parkedBefore: ReadonlySet<string>,
+): Folded {
   const dirty = rowMaps();
   const parked = new Map<string, ParkedStream>();
   for (const { stored, changes, error } of plan) {

@@ -12,14 +12,16 @@ export interface PlannedEvent {
   error: string | undefined;
 }
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 function changesOf(stored: StoredEvent): RowChange[] {
   const recorded = decodeEvent(stored);
   const event = toDomainEvent(recorded);
   if (!event) return passOver(recorded);
   if (!metadataFits(recorded.metadata)) throw new Error('its metadata does not fit the schema');
-  if (!belongsIn(recorded.stream, event.type)) throw new Error('its type does not belong in this stream');
+  if (!belongsIn(recorded.stream, event.type))
+    throw new Error('its type does not belong in this stream');
   return project(recorded, event);
 }
 

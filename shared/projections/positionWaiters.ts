@@ -44,7 +44,11 @@ export function createPositionWaiters() {
     wait(position: Position, timeoutMs: number): Promise<boolean> {
       if (passed !== undefined && position <= passed) return Promise.resolve(true);
       return new Promise((resolve) => {
-        const waiter: Waiter = { position, resolve, timer: setTimeout(() => giveUp(waiter), timeoutMs).unref() };
+        const waiter: Waiter = {
+          position,
+          resolve,
+          timer: setTimeout(() => giveUp(waiter), timeoutMs).unref(),
+        };
         const end = upperBound(waiters, position);
         if (end === waiters.length) waiters.push(waiter);
         else waiters.splice(end, 0, waiter);

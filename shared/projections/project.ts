@@ -18,14 +18,20 @@ const tableOf = (stream: string): StreamTable | undefined =>
 function requireNext(row: { revision: number } | undefined, revision: number): void {
   const due = (row?.revision ?? -1) + 1;
   if (revision > due)
-    throw new Error(row ? `revision ${due} of the stream is missing` : `the stream begins at revision ${revision}`);
+    throw new Error(
+      row
+        ? `revision ${due} of the stream is missing`
+        : `the stream begins at revision ${revision}`,
+    );
 }
 
 /** The changes that an event makes to the read models; pure. What a row can't follow is thrown by the change, not here. */
 export function project(recorded: RecordedEvent, event: DomainEvent): RowChange[] {
   return changesOf(recorded, event).map((change) => {
     if (change.table !== tableOf(recorded.stream)) return change;
-    const apply = change.change as (row: Rows[TableName] | undefined) => Rows[TableName] | undefined;
+    const apply = change.change as (
+      row: Rows[TableName] | undefined,
+    ) => Rows[TableName] | undefined;
     const next = (row: Rows[TableName] | undefined): Rows[TableName] | undefined => {
       requireNext(row, recorded.revision);
       return apply(row);

@@ -36,14 +36,28 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ro
           change: (row) => {
             absent(row, 'API key');
             const { key_id, name, hash, scopes, expires_at } = event.data;
-            return { key_id, account_id, name, hash, scopes, issued_at: at, expires_at, revoked_at: null, revision };
+            return {
+              key_id,
+              account_id,
+              name,
+              hash,
+              scopes,
+              issued_at: at,
+              expires_at,
+              revoked_at: null,
+              revision,
+            };
           },
         },
       ];
     case 'account.key_revoked.v1':
       return [
         follow(account_id, revision),
-        { table: 'api_keys', key: [event.data.key_id], change: (row) => ({ ...present(row, 'API key'), revoked_at: at, revision }) },
+        {
+          table: 'api_keys',
+          key: [event.data.key_id],
+          change: (row) => ({ ...present(row, 'API key'), revoked_at: at, revision }),
+        },
       ];
     default:
       return event satisfies never;

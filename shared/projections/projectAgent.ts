@@ -3,7 +3,13 @@ import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from './change.ts';
 
-const columns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({ name, instruction, model, tool: tool ?? null, component });
+const columns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({
+  name,
+  instruction,
+  model,
+  tool: tool ?? null,
+  component,
+});
 
 /** What an event of an agent's stream does to `agents`. */
 export function projectAgent(recorded: RecordedEvent, event: AgentEvent): RowChange[] {
@@ -18,7 +24,16 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): RowCha
           key: [agent_id],
           change: (row) => {
             absent(row, 'agent');
-            return { agent_id, account_id, ...columns(event.data), created_at: recorded_at, updated_at: recorded_at, deleted: false, position, revision };
+            return {
+              agent_id,
+              account_id,
+              ...columns(event.data),
+              created_at: recorded_at,
+              updated_at: recorded_at,
+              deleted: false,
+              position,
+              revision,
+            };
           },
         },
       ];

@@ -10,7 +10,11 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ro
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;
   const { account_id, recorded_at } = recorded.metadata;
-  const session = (change: (row: SessionRow | undefined) => SessionRow): RowChange => ({ table: 'sessions', key: [session_id], change });
+  const session = (change: (row: SessionRow | undefined) => SessionRow): RowChange => ({
+    table: 'sessions',
+    key: [session_id],
+    change,
+  });
   const follow = (patch: (row: SessionRow) => Partial<SessionRow>): RowChange =>
     session((found) => {
       const row = present(found, 'session');
@@ -21,11 +25,23 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ro
       return [
         session((row) => {
           absent(row, 'session');
-          return { session_id, agent_id: event.data.agent_id, account_id, status: 'idle', turns: 0, created_at: recorded_at, updated_at: recorded_at, revision };
+          return {
+            session_id,
+            agent_id: event.data.agent_id,
+            account_id,
+            status: 'idle',
+            turns: 0,
+            created_at: recorded_at,
+            updated_at: recorded_at,
+            revision,
+          };
         }),
       ];
     case 'session.turn_started.v1':
-      return [follow((row) => ({ status: 'running', turns: row.turns + 1 })), projectTurn(recorded, event)];
+      return [
+        follow((row) => ({ status: 'running', turns: row.turns + 1 })),
+        projectTurn(recorded, event),
+      ];
     case 'session.tool_called.v1':
       return [follow(() => ({})), projectTurn(recorded, event)];
     case 'session.turn_completed.v1':

@@ -28,7 +28,10 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
       return { status: 'failed', tokens: tokens ?? null, error: { code, message } };
     }
     case 'session.turn_interrupted.v1':
-      return { status: 'interrupted', error: { code: event.data.reason, message: INTERRUPTIONS[event.data.reason] } };
+      return {
+        status: 'interrupted',
+        error: { code: event.data.reason, message: INTERRUPTIONS[event.data.reason] },
+      };
     default:
       return event satisfies never;
   }
@@ -44,11 +47,32 @@ export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChang
     if (event.type === 'session.turn_started.v1') {
       absent(found, 'turn');
       const { input, model, owner, deadline } = event.data;
-      return { session_id, turn, status: 'running', input, output: null, model, tool_used: '', tool_calls: [], tokens: null, error: null, started_at: at, ended_at: null, owner, deadline, revision };
+      return {
+        session_id,
+        turn,
+        status: 'running',
+        input,
+        output: null,
+        model,
+        tool_used: '',
+        tool_calls: [],
+        tokens: null,
+        error: null,
+        started_at: at,
+        ended_at: null,
+        owner,
+        deadline,
+        revision,
+      };
     }
     const row = present(found, 'turn');
     if (row.status !== 'running') throw new Error(`turn ${turn} has ended already`);
-    return { ...row, ...patch(row, event), ended_at: event.type === 'session.tool_called.v1' ? null : at, revision };
+    return {
+      ...row,
+      ...patch(row, event),
+      ended_at: event.type === 'session.tool_called.v1' ? null : at,
+      revision,
+    };
   };
   return { table: 'turns', key: [session_id, turn], change };
 }

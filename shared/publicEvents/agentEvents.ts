@@ -10,8 +10,23 @@ const Agent = {
   component: Type.String({ description: 'UI component that shows the agent' }),
 };
 
-export const AgentCreated = publicSchema('turnlog.agent.created.v1', 'agents', Agent, 'An agent was created');
-export const AgentUpdated = publicSchema('turnlog.agent.updated.v1', 'agents', Agent, 'An agent was changed; the whole configuration after the change');
-export const AgentDeleted = publicSchema('turnlog.agent.deleted.v1', 'agents', Agent, 'An agent was deleted; its last configuration');
+export const AgentCreated = publicSchema(
+  'turnlog.agent.created.v1',
+  'agents',
+  Agent,
+  'An agent was created',
+);
+export const AgentUpdated = publicSchema(
+  'turnlog.agent.updated.v1',
+  'agents',
+  Agent,
+  'An agent was changed; the whole configuration after the change',
+);
+export const AgentDeleted = publicSchema(
+  'turnlog.agent.deleted.v1',
+  'agents',
+  Agent,
+  'An agent was deleted; its last configuration',
+);
 
 export const publicAgentEvents = [AgentCreated, AgentUpdated, AgentDeleted] as const;

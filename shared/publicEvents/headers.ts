@@ -14,9 +14,19 @@ export const MessageHeaders = Type.Object({
   ce_time: Type.String({ description: 'When it was recorded: UTC, milliseconds, ISO 8601' }),
   ce_partitionkey: Type.String({ description: 'The same as the key (partitioning extension)' }),
   ce_accountid: Type.String({ description: 'The account that the agent or session belongs to' }),
-  ce_streamrevision: Type.String({ pattern: '^\\d+$', description: '0-based place among the events of its key, without gaps' }),
-  ce_position: Type.String({ description: 'Place in the log; opaque, but positions of one log compare as text' }),
+  ce_streamrevision: Type.String({
+    pattern: '^\\d+$',
+    description: '0-based place among the events of its key, without gaps',
+  }),
+  ce_position: Type.String({
+    description: 'Place in the log; opaque, but positions of one log compare as text',
+  }),
   ce_correlationid: Type.String({ description: 'The request that led here: its `X-Request-Id`' }),
-  ce_causationid: Type.String({ description: 'The event that caused this one, or the request when none did' }),
-  ce_traceparent: Type.String({ pattern: '^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$', description: 'W3C trace context; the trace id is derived from the request id' }),
+  ce_causationid: Type.String({
+    description: 'The event that caused this one, or the request when none did',
+  }),
+  ce_traceparent: Type.String({
+    pattern: '^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$',
+    description: 'W3C trace context; the trace id is derived from the request id',
+  }),
 });

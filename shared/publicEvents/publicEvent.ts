@@ -8,7 +8,13 @@ export const publicEventSchemas = [...publicAgentEvents, ...publicSessionEvents]
 
 type Schemas = (typeof publicEventSchemas)[number];
 /** Type, channel and data of a public event, as its schema has them. */
-export type PublicContent = { [Type in Schemas['type']]: { type: Type; channel: Channel; data: DataOf<Extract<Schemas, { type: Type }>> } }[Schemas['type']];
+export type PublicContent = {
+  [Type in Schemas['type']]: {
+    type: Type;
+    channel: Channel;
+    data: DataOf<Extract<Schemas, { type: Type }>>;
+  };
+}[Schemas['type']];
 
 /** An event as downstream consumers see it; infra/kafka/message.ts writes it as a CloudEvent. */
 export interface PublicEvent {

@@ -7,7 +7,12 @@ export type Channel = 'agents' | 'sessions';
  * The public schema of one event type. `type` is the versioned public name: what a name stands for only ever grows
  * (services/relay/README.md, "How events evolve").
  */
-export const publicSchema = <const Name extends string, Data extends TProperties>(type: Name, channel: Channel, data: Data, description: string) => ({
+export const publicSchema = <const Name extends string, Data extends TProperties>(
+  type: Name,
+  channel: Channel,
+  data: Data,
+  description: string,
+) => ({
   type,
   channel,
   description,
@@ -15,4 +20,6 @@ export const publicSchema = <const Name extends string, Data extends TProperties
 });
 
 /** The data of a public event type. */
-export type DataOf<Schema extends { data: ReturnType<typeof Type.Object> }> = Static<Schema['data']>;
+export type DataOf<Schema extends { data: ReturnType<typeof Type.Object> }> = Static<
+  Schema['data']
+>;

@@ -8,7 +8,9 @@ const duration_ms = Type.Integer({ minimum: 0 });
 
 const ModelCall = Type.Object(
   {
-    request_sha256: Type.String({ description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)' }),
+    request_sha256: Type.String({
+      description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)',
+    }),
     response_id: Type.String(),
     model: Type.String({ description: 'As the provider reported it' }),
     finish_reason: Type.String(),
@@ -21,7 +23,11 @@ const ModelCall = Type.Object(
 export const SessionStarted = publicSchema(
   'turnlog.session.started.v1',
   'sessions',
-  { session_id, agent_id: Type.String(), forked_from: Type.Optional(Type.Object({ session_id, turn })) },
+  {
+    session_id,
+    agent_id: Type.String(),
+    forked_from: Type.Optional(Type.Object({ session_id, turn })),
+  },
   'A session began',
 );
 
@@ -33,7 +39,11 @@ export const TurnStarted = publicSchema(
     turn,
     input: Type.String(),
     model: Type.String({ description: 'Id of the model in the registry' }),
-    agent_revision: Type.Integer({ minimum: 0, description: 'Revision of the agent that the turn runs with: `ce_streamrevision` of the agent event' }),
+    agent_revision: Type.Integer({
+      minimum: 0,
+      description:
+        'Revision of the agent that the turn runs with: `ce_streamrevision` of the agent event',
+    }),
     deadline: Instant,
   },
   'A turn began: what was asked',
@@ -45,7 +55,10 @@ export const ToolCalled = publicSchema(
   {
     session_id,
     turn,
-    round: Type.Integer({ minimum: 1, description: 'Which model call of the turn asked for it, from 1' }),
+    round: Type.Integer({
+      minimum: 1,
+      description: 'Which model call of the turn asked for it, from 1',
+    }),
     call_id: Type.String(),
     tool: Type.String(),
     arguments: Type.String({ description: "The model's own text, verbatim" }),
@@ -76,7 +89,14 @@ export const TurnCompleted = publicSchema(
 export const TurnFailed = publicSchema(
   'turnlog.session.turn_failed.v1',
   'sessions',
-  { session_id, turn, code: Type.String(), message: Type.String(), tokens: Type.Optional(Tokens), calls: Type.Array(ModelCall) },
+  {
+    session_id,
+    turn,
+    code: Type.String(),
+    message: Type.String(),
+    tokens: Type.Optional(Tokens),
+    calls: Type.Array(ModelCall),
+  },
   'A turn ended without an answer',
 );
 
@@ -87,4 +107,11 @@ export const TurnInterrupted = publicSchema(
   'A turn was cut off: by a crash, a shut-down, or its deadline',
 );
 
-export const publicSessionEvents = [SessionStarted, TurnStarted, ToolCalled, TurnCompleted, TurnFailed, TurnInterrupted] as const;
+export const publicSessionEvents = [
+  SessionStarted,
+  TurnStarted,
+  ToolCalled,
+  TurnCompleted,
+  TurnFailed,
+  TurnInterrupted,
+] as const;

@@ -11,8 +11,15 @@ type Data<Type extends PublicContent['type']> = Extract<PublicContent, { type: T
  * domain event is published only when somebody decides so.
  */
 function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
-  const agent = (data: Omit<Data<'turnlog.agent.created.v1'>, 'agent_id'>): Data<'turnlog.agent.created.v1'> => ({
-    agent_id: id, name: data.name, instruction: data.instruction, model: data.model, ...(data.tool !== undefined && { tool: data.tool }), component: data.component,
+  const agent = (
+    data: Omit<Data<'turnlog.agent.created.v1'>, 'agent_id'>,
+  ): Data<'turnlog.agent.created.v1'> => ({
+    agent_id: id,
+    name: data.name,
+    instruction: data.instruction,
+    model: data.model,
+    ...(data.tool !== undefined && { tool: data.tool }),
+    component: data.component,
   });
   switch (event.type) {
     case 'account.opened.v1':
@@ -27,27 +34,81 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
       return { type: 'turnlog.agent.deleted.v1', channel: 'agents', data: agent(event.data) };
     case 'session.started.v1': {
       const { agent_id, forked_from } = event.data;
-      return { type: 'turnlog.session.started.v1', channel: 'sessions', data: { session_id: id, agent_id, ...(forked_from && { forked_from }) } };
+      return {
+        type: 'turnlog.session.started.v1',
+        channel: 'sessions',
+        data: { session_id: id, agent_id, ...(forked_from && { forked_from }) },
+      };
     }
     case 'session.turn_started.v1': {
       const { turn, input, model, agent_revision, deadline } = event.data;
-      return { type: 'turnlog.session.turn_started.v1', channel: 'sessions', data: { session_id: id, turn, input, model, agent_revision, deadline } };
+      return {
+        type: 'turnlog.session.turn_started.v1',
+        channel: 'sessions',
+        data: { session_id: id, turn, input, model, agent_revision, deadline },
+      };
     }
     case 'session.tool_called.v1': {
-      const { turn, round, call_id, tool, arguments: text, result, is_error, duration_ms } = event.data;
-      return { type: 'turnlog.session.tool_called.v1', channel: 'sessions', data: { session_id: id, turn, round, call_id, tool, arguments: text, result, is_error, duration_ms } };
+      const {
+        turn,
+        round,
+        call_id,
+        tool,
+        arguments: text,
+        result,
+        is_error,
+        duration_ms,
+      } = event.data;
+      return {
+        type: 'turnlog.session.tool_called.v1',
+        channel: 'sessions',
+        data: {
+          session_id: id,
+          turn,
+          round,
+          call_id,
+          tool,
+          arguments: text,
+          result,
+          is_error,
+          duration_ms,
+        },
+      };
     }
     case 'session.turn_completed.v1': {
-      const { turn, output, model, tool_used, tokens, finish_reason, duration_ms, calls } = event.data;
-      return { type: 'turnlog.session.turn_completed.v1', channel: 'sessions', data: { session_id: id, turn, output, model, tool_used, tokens, finish_reason, duration_ms, calls } };
+      const { turn, output, model, tool_used, tokens, finish_reason, duration_ms, calls } =
+        event.data;
+      return {
+        type: 'turnlog.session.turn_completed.v1',
+        channel: 'sessions',
+        data: {
+          session_id: id,
+          turn,
+          output,
+          model,
+          tool_used,
+          tokens,
+          finish_reason,
+          duration_ms,
+          calls,
+        },
+      };
     }
     case 'session.turn_failed.v1': {
       const { turn, code, message, tokens, calls } = event.data;
-      return { type: 'turnlog.session.turn_failed.v1', channel: 'sessions', data: { session_id: id, turn, code, message, ...(tokens && { tokens }), calls } };
+      return {
+        type: 'turnlog.session.turn_failed.v1',
+        channel: 'sessions',
+        data: { session_id: id, turn, code, message, ...(tokens && { tokens }), calls },
+      };
     }
     case 'session.turn_interrupted.v1': {
       const { turn, reason } = event.data;
-      return { type: 'turnlog.session.turn_interrupted.v1', channel: 'sessions', data: { session_id: id, turn, reason } };
+      return {
+        type: 'turnlog.session.turn_interrupted.v1',
+        channel: 'sessions',
+        data: { session_id: id, turn, reason },
+      };
     }
     default: {
       const unknown: never = event;
@@ -60,10 +121,14 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
  * W3C trace context (https://www.w3.org/TR/trace-context/): everything that one request led to has one trace id, derived
  * from the request's id, and every event its own span. Not sampled, because no tracer recorded the span.
  */
-const traceparentOf = (requestId: string, eventId: string): string => `00-${sha256(requestId).slice(0, 32)}-${sha256(eventId).slice(0, 16)}-00`;
+const traceparentOf = (requestId: string, eventId: string): string =>
+  `00-${sha256(requestId).slice(0, 32)}-${sha256(eventId).slice(0, 16)}-00`;
 
 /** The public view of a recorded event, given what the domain makes of it; undefined for what is not relayed. */
-export function toPublicEvent(event: DomainEvent, recorded: RecordedEvent): PublicEvent | undefined {
+export function toPublicEvent(
+  event: DomainEvent,
+  recorded: RecordedEvent,
+): PublicEvent | undefined {
   const key = streamId(recorded.stream);
   const content = contentOf(event, key);
   if (!content) return undefined;

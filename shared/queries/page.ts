@@ -8,11 +8,18 @@ export interface PageOf<Row> {
 export const oneMoreThan = (limit: number): number => limit + 1;
 
 /** The page, of rows that were asked for with `oneMoreThan(limit)`. */
-export function cutPage<Row>(limit: number, keyOf: (row: Row) => string, rows: readonly Row[]): PageOf<Row> {
+export function cutPage<Row>(
+  limit: number,
+  keyOf: (row: Row) => string,
+  rows: readonly Row[],
+): PageOf<Row> {
   const page = rows.slice(0, limit);
   return { rows: page, next: rows.length > limit ? keyOf(page.at(-1)!) : undefined };
 }
 
 /** Reads a page. */
-export const pageOf = async <Row>(limit: number, keyOf: (row: Row) => string, read: (limit: number) => Promise<Row[]>): Promise<PageOf<Row>> =>
-  cutPage(limit, keyOf, await read(oneMoreThan(limit)));
+export const pageOf = async <Row>(
+  limit: number,
+  keyOf: (row: Row) => string,
+  read: (limit: number) => Promise<Row[]>,
+): Promise<PageOf<Row>> => cutPage(limit, keyOf, await read(oneMoreThan(limit)));

@@ -35,8 +35,17 @@ async function answerInTime<Answer>(asked: Promise<Answer>): Promise<Answer> {
 }
 
 /** What is not there is never remembered: it may be there at the next moment. */
-function remembering<Row extends object>({ find, freshMs, lengthOf, clock }: Memory<Row>): (id: string) => Promise<Row | undefined> {
-  const rows = new LRUCache<string, { row: Row; askedAt: number }>({ max: MAX_ROWS, maxSize: MAX_LENGTH, sizeCalculation: ({ row }) => lengthOf(row) + 1 });
+function remembering<Row extends object>({
+  find,
+  freshMs,
+  lengthOf,
+  clock,
+}: Memory<Row>): (id: string) => Promise<Row | undefined> {
+  const rows = new LRUCache<string, { row: Row; askedAt: number }>({
+    max: MAX_ROWS,
+    maxSize: MAX_LENGTH,
+    sizeCalculation: ({ row }) => lengthOf(row) + 1,
+  });
   return async (id) => {
     const askedAt = clock.now();
     const known = rows.get(id);
@@ -58,9 +67,22 @@ function remembering<Row extends object>({ find, freshMs, lengthOf, clock }: Mem
  * What a run reads, remembered for read models that are in another process and may be away: API keys, used for half a second
  * without asking again, and agents, asked for each time, because every acknowledged change must be seen by every later run.
  */
-export function rememberedRows(readModels: Pick<ReadModels, 'findApiKey' | 'findAgent'>, clock: Clock): Pick<ReadModels, 'findApiKey' | 'findAgent'> {
+export function rememberedRows(
+  readModels: Pick<ReadModels, 'findApiKey' | 'findAgent'>,
+  clock: Clock,
+): Pick<ReadModels, 'findApiKey' | 'findAgent'> {
   return {
-    findApiKey: remembering({ find: readModels.findApiKey, freshMs: KEY_FRESH_MS, lengthOf: ({ hash, name }) => hash.length + name.length, clock }),
-    findAgent: remembering({ find: readModels.findAgent, freshMs: 0, lengthOf: ({ instruction, name }) => instruction.length + name.length, clock }),
+    findApiKey: remembering({
+      find: readModels.findApiKey,
+      freshMs: KEY_FRESH_MS,
+      lengthOf: ({ hash, name }) => hash.length + name.length,
+      clock,
+    }),
+    findAgent: remembering({
+      find: readModels.findAgent,
+      freshMs: 0,
+      lengthOf: ({ instruction, name }) => instruction.length + name.length,
+      clock,
+    }),
   };
 }

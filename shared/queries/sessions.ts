@@ -9,8 +9,12 @@ import type { SessionRow, TurnRow } from '../projections/rows.ts';
 import { cutPage, oneMoreThan, pageOf, type PageOf } from './page.ts';
 
 /** Errors: `session_not_found`, the same where there is none and where it is another account's. */
-function requireOwn(session: SessionRow | undefined, accountId: string): asserts session is SessionRow {
-  if (session?.account_id !== accountId) throw new TurnlogError('session_not_found', 'There is no such session.');
+function requireOwn(
+  session: SessionRow | undefined,
+  accountId: string,
+): asserts session is SessionRow {
+  if (session?.account_id !== accountId)
+    throw new TurnlogError('session_not_found', 'There is no such session.');
 }
 
 export interface SessionFilter {
@@ -20,8 +24,16 @@ export interface SessionFilter {
 }
 
 /** The account's sessions, newest first, of one agent if one is named. */
-export const listSessions = (readModels: ReadModels, accountId: string, filter: SessionFilter): Promise<PageOf<SessionRow>> =>
-  pageOf(filter.limit, (row) => row.session_id, (limit) => readModels.listSessions(accountId, { ...filter, limit }));
+export const listSessions = (
+  readModels: ReadModels,
+  accountId: string,
+  filter: SessionFilter,
+): Promise<PageOf<SessionRow>> =>
+  pageOf(
+    filter.limit,
+    (row) => row.session_id,
+    (limit) => readModels.listSessions(accountId, { ...filter, limit }),
+  );
 
 interface NumberedPage {
   limit: number;
@@ -29,10 +41,21 @@ interface NumberedPage {
 }
 
 /** A session and a page of its turns, oldest first, after turn number `after`. Errors: `session_not_found`. */
-export async function readTranscript(readModels: ReadModels, accountId: string, sessionId: string, page: NumberedPage): Promise<{ session: SessionRow; turns: PageOf<TurnRow> }> {
-  const found = await readModels.findTranscript(sessionId, { ...page, limit: oneMoreThan(page.limit) });
+export async function readTranscript(
+  readModels: ReadModels,
+  accountId: string,
+  sessionId: string,
+  page: NumberedPage,
+): Promise<{ session: SessionRow; turns: PageOf<TurnRow> }> {
+  const found = await readModels.findTranscript(sessionId, {
+    ...page,
+    limit: oneMoreThan(page.limit),
+  });
   requireOwn(found?.session, accountId);
-  return { session: found.session, turns: cutPage(page.limit, (row) => String(row.turn), found.turns) };
+  return {
+    session: found.session,
+    turns: cutPage(page.limit, (row) => String(row.turn), found.turns),
+  };
 }
 
 /** What one look at a page of a stream showed, and the event at revision 0 where the page does not begin there. */
@@ -59,11 +82,16 @@ export async function readSessionEvents(
   const from = page.after === undefined ? 0 : page.after + 1;
   const read = (first: number, limit: number): Promise<KnownEvent[]> =>
     readPage(source, stream, { direction: 'forwards', from: first, limit });
-  const lastOf = ({ rows }: PageOf<KnownEvent>): number => rows.at(-1)?.recorded.revision ?? from - 1;
+  const lastOf = ({ rows }: PageOf<KnownEvent>): number =>
+    rows.at(-1)?.recorded.revision ?? from - 1;
 
   async function look(): Promise<PageOfStream> {
     const [found, beginning] = await Promise.all([
-      pageOf(page.limit, ({ recorded }: KnownEvent) => String(recorded.revision), (limit) => read(from, limit)),
+      pageOf(
+        page.limit,
+        ({ recorded }: KnownEvent) => String(recorded.revision),
+        (limit) => read(from, limit),
+      ),
       from > 0 ? read(0, 1) : undefined,
     ]);
     return { page: found, beginning };

@@ -30,13 +30,25 @@ interface Verification {
  * Recomputes the hash chain of every stream, in the order of the log. Resolves with the first event that does not fit, or
  * undefined when all do up to the end of the log or until the signal aborts. Errors: `store_unavailable`.
  */
-export async function verifyChains({ store, after, signal, onProgress }: Verification): Promise<Misfit | undefined> {
+export async function verifyChains({
+  store,
+  after,
+  signal,
+  onProgress,
+}: Verification): Promise<Misfit | undefined> {
   const faultOf = createChainChecker(store);
   let events = 0;
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) {
       const reason = await faultOf(stored);
-      if (reason !== undefined) return { stream: stored.stream, revision: stored.revision, id: stored.id, position: stored.position, reason };
+      if (reason !== undefined)
+        return {
+          stream: stored.stream,
+          revision: stored.revision,
+          id: stored.id,
+          position: stored.position,
+          reason,
+        };
     }
     events += batch.events.length;
     onProgress({ events, position: batch.position ?? after });

@@ -3,23 +3,30 @@ import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { ConfigSchema, parseConfig } from '../../shared/config.ts';
 
-const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const services = (file: string): Record<string, any> => parse(read(`infra/docker/${file}`), { merge: true }).services;
+const read = (path: string): string =>
+  readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const services = (file: string): Record<string, any> =>
+  parse(read(`infra/docker/${file}`), { merge: true }).services;
 const servers = services('compose.yaml');
 const processes = services('compose.services.yaml');
 const ours = ['api', 'projector', 'relay'];
 const byDefault = (image: string): string => /^\$\{\w+:-(.+)\}$/.exec(image)?.[1] ?? image;
 
 test('nothing is published beyond this machine', () => {
-  const ports = [...Object.values(servers), ...Object.values(processes)].flatMap((service) => (service.ports ?? []) as string[]);
+  const ports = [...Object.values(servers), ...Object.values(processes)].flatMap(
+    (service) => (service.ports ?? []) as string[],
+  );
   expect(ports.length).toBeGreaterThan(0);
   expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
 });
 
 test('every image has a version, and the servers are those that the tests start', () => {
-  const images = [...Object.values(servers), ...Object.values(processes)].flatMap(({ image }) => (image === undefined ? [] : [byDefault(image)]));
+  const images = [...Object.values(servers), ...Object.values(processes)].flatMap(({ image }) =>
+    image === undefined ? [] : [byDefault(image)],
+  );
   expect(images.filter((image) => !/^[\w/-]+:(\d|local$)/.test(image))).toEqual([]);
-  const tested = (file: string): string | undefined => /IMAGE = (?:.*\?\? )?'(\S+)'/.exec(read(`test/support/${file}`))?.[1];
+  const tested = (file: string): string | undefined =>
+    /IMAGE = (?:.*\?\? )?'(\S+)'/.exec(read(`test/support/${file}`))?.[1];
   expect(tested('eventStoreDbServer.ts')).toBe(servers['eventstore1'].image);
   expect(tested('kafkaServer.ts')).toBe(servers['kafka'].image);
   expect(tested('postgresServer.ts')).toBe(byDefault(servers['postgres'].image));
@@ -28,19 +35,36 @@ test('every image has a version, and the servers are those that the tests start'
 test('the event store keeps its data where its volume is, and is none of 24.2.0 to 24.10.4, which send checkpoints that are no place', () => {
   for (const number of [1, 2, 3]) {
     const { image, volumes } = servers[`eventstore${number}`];
-    const [major, minor, patch] = /:(\d+)\.(\d+)\.(\d+)/.exec(image)!.slice(1).map(Number) as [number, number, number];
+    const [major, minor, patch] = /:(\d+)\.(\d+)\.(\d+)/.exec(image)!.slice(1).map(Number) as [
+      number,
+      number,
+      number,
+    ];
     const version = (major * 100 + minor) * 100 + patch;
     expect(version < 24_02_00 || version > 24_10_04).toBe(true);
-    expect(volumes).toEqual([`eventstore${number}:${image.includes('kurrentdb') ? '/var/lib/kurrentdb' : '/var/lib/eventstore'}`]);
+    expect(volumes).toEqual([
+      `eventstore${number}:${image.includes('kurrentdb') ? '/var/lib/kurrentdb' : '/var/lib/eventstore'}`,
+    ]);
   }
 });
 
 test('three API replicas, and two each of what stands by for the other, run without rights and with options that there are', () => {
   expect(ours.map((name) => processes[name].deploy.replicas)).toEqual([3, 2, 2]);
   for (const name of ours) {
-    expect(processes[name]).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'], command: ['--services', name] });
-    expect(Object.keys(processes[name].environment).filter((option) => !Object.hasOwn(ConfigSchema.properties, option))).toEqual([]);
-    expect(Number.parseInt(processes[name].stop_grace_period, 10) * 1_000).toBeGreaterThan(parseConfig({}).SHUTDOWN_GRACE_MS + 2_000);
+    expect(processes[name]).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      command: ['--services', name],
+    });
+    expect(
+      Object.keys(processes[name].environment).filter(
+        (option) => !Object.hasOwn(ConfigSchema.properties, option),
+      ),
+    ).toEqual([]);
+    expect(Number.parseInt(processes[name].stop_grace_period, 10) * 1_000).toBeGreaterThan(
+      parseConfig({}).SHUTDOWN_GRACE_MS + 2_000,
+    );
   }
 });
 
@@ -53,18 +77,30 @@ test('what a process waits for before it starts has a health check', () => {
 test('each KurrentDB node gossips with the others by name and advertises a way to itself', () => {
   for (const number of [1, 2, 3]) {
     const { environment, ports } = servers[`eventstore${number}`];
-    const others = [1, 2, 3].filter((other) => other !== number).map((other) => `eventstore${other}:2113`);
+    const others = [1, 2, 3]
+      .filter((other) => other !== number)
+      .map((other) => `eventstore${other}:2113`);
     expect(environment.KURRENTDB_GOSSIP_SEED.split(',')).toEqual(others);
     expect(environment.KURRENTDB_NODE_HOST_ADVERTISE_AS).toBe(`eventstore${number}`);
-    expect(ports).toEqual([`${environment.KURRENTDB_ADVERTISE_HOST_TO_CLIENT_AS}:${environment.KURRENTDB_ADVERTISE_NODE_PORT_TO_CLIENT_AS}:2113`]);
-    expect(processes[`eventstore${number}`].environment).toEqual({ KURRENTDB_ADVERTISE_HOST_TO_CLIENT_AS: `eventstore${number}`, KURRENTDB_ADVERTISE_NODE_PORT_TO_CLIENT_AS: '2113' });
+    expect(ports).toEqual([
+      `${environment.KURRENTDB_ADVERTISE_HOST_TO_CLIENT_AS}:${environment.KURRENTDB_ADVERTISE_NODE_PORT_TO_CLIENT_AS}:2113`,
+    ]);
+    expect(processes[`eventstore${number}`].environment).toEqual({
+      KURRENTDB_ADVERTISE_HOST_TO_CLIENT_AS: `eventstore${number}`,
+      KURRENTDB_ADVERTISE_NODE_PORT_TO_CLIENT_AS: '2113',
+    });
   }
 });
 
 test('the load balancer waits longer than a run may take, and keeps idle connections as long as replicas promise clients', () => {
-  const limit = (name: string): number => Number(new RegExp(`^  timeout ${name} (\\d+)s$`, 'm').exec(read('infra/docker/haproxy.cfg'))?.[1]) * 1_000;
+  const limit = (name: string): number =>
+    Number(
+      new RegExp(`^  timeout ${name} (\\d+)s$`, 'm').exec(read('infra/docker/haproxy.cfg'))?.[1],
+    ) * 1_000;
   const { RUN_TIMEOUT_MS, RUN_WAIT_MS } = parseConfig({});
   expect(limit('server')).toBeGreaterThan(RUN_TIMEOUT_MS + RUN_WAIT_MS);
-  const keepAlive = Number(/KEEP_ALIVE_MS = ([\d_]+)/.exec(read('services/api/server.ts'))?.[1]?.replaceAll('_', ''));
+  const keepAlive = Number(
+    /KEEP_ALIVE_MS = ([\d_]+)/.exec(read('services/api/server.ts'))?.[1]?.replaceAll('_', ''),
+  );
   expect(limit('http-keep-alive')).toBeGreaterThan(keepAlive);
 });

@@ -22,50 +22,106 @@ function importsOf(file: string): Import[] {
   const source = readFileSync(join(root, file), 'utf8');
   return [...source.matchAll(IMPORT), ...source.matchAll(WORKER)].map(([, specifier]) => ({
     file,
-    target: specifier!.startsWith('.') ? relative(root, resolve(root, dirname(file), specifier!)) : specifier!,
+    target: specifier!.startsWith('.')
+      ? relative(root, resolve(root, dirname(file), specifier!))
+      : specifier!,
   }));
 }
 
 const imports = ['services', 'shared', 'infra'].flatMap(sourcesIn).flatMap(importsOf);
 const isOurs = (target: string): boolean => /^(services|shared|infra|test)\//.test(target);
-const packageOf = (target: string): string => target.split('/').slice(0, target.startsWith('@') ? 2 : 1).join('/');
+const packageOf = (target: string): string =>
+  target
+    .split('/')
+    .slice(0, target.startsWith('@') ? 2 : 1)
+    .join('/');
 const within = (folder: string) => (path: string) => path.startsWith(`${folder}/`);
-const offenders = (where: (file: string) => boolean, allowed: (found: Import) => boolean): string[] =>
-  imports.filter((found) => where(found.file) && !allowed(found)).map(({ file, target }) => `${file} → ${target}`);
+const offenders = (
+  where: (file: string) => boolean,
+  allowed: (found: Import) => boolean,
+): string[] =>
+  imports
+    .filter((found) => where(found.file) && !allowed(found))
+    .map(({ file, target }) => `${file} → ${target}`);
 
 describe('dependencies point inwards', () => {
   test('the rules see the imports at all', () => {
-    expect(imports).toContainEqual({ file: 'shared/domain/account/decider.ts', target: 'shared/domain/rejection.ts' });
+    expect(imports).toContainEqual({
+      file: 'shared/domain/account/decider.ts',
+      target: 'shared/domain/rejection.ts',
+    });
     expect(imports.length).toBeGreaterThan(200);
   });
 
   test('shared/domain imports nothing outside itself but typebox, in which its events are written', () => {
-    expect(offenders(within('shared/domain'), ({ target }) => within('shared/domain')(target) || target === 'typebox')).toEqual([]);
+    expect(
+      offenders(
+        within('shared/domain'),
+        ({ target }) => within('shared/domain')(target) || target === 'typebox',
+      ),
+    ).toEqual([]);
   });
 
   test('shared imports only shared', () => {
-    expect(offenders(within('shared'), ({ target }) => !isOurs(target) || within('shared')(target))).toEqual([]);
+    expect(
+      offenders(within('shared'), ({ target }) => !isOurs(target) || within('shared')(target)),
+    ).toEqual([]);
   });
 
   test('shared imports no library that does input or output', () => {
-    const allowed = new Set(['typebox', 'ajv', 'pino', 'canonicalize', 'lru-cache', 'node:crypto', 'node:timers']);
-    expect(offenders(within('shared'), ({ target }) => isOurs(target) || allowed.has(packageOf(target)))).toEqual([]);
+    const allowed = new Set([
+      'typebox',
+      'ajv',
+      'pino',
+      'canonicalize',
+      'lru-cache',
+      'node:crypto',
+      'node:timers',
+    ]);
+    expect(
+      offenders(within('shared'), ({ target }) => isOurs(target) || allowed.has(packageOf(target))),
+    ).toEqual([]);
   });
 
   test('infra imports only shared and its own technology', () => {
     const folder = (file: string): string => file.split('/').slice(0, 2).join('/');
-    expect(offenders(within('infra'), ({ file, target }) => !isOurs(target) || within('shared')(target) || within(folder(file))(target))).toEqual([]);
+    expect(
+      offenders(
+        within('infra'),
+        ({ file, target }) =>
+          !isOurs(target) || within('shared')(target) || within(folder(file))(target),
+      ),
+    ).toEqual([]);
   });
 
   test('only the composition root and what it starts choose adapters', () => {
     const mayChoose = new Set(
-      ['wireEmbedded', 'wireReplica', 'runContext', 'eventStore', 'postgres', 'publisher', 'projector/thread', 'cli/wire'].map((name) => `services/${name}.ts`),
+      [
+        'wireEmbedded',
+        'wireReplica',
+        'runContext',
+        'eventStore',
+        'postgres',
+        'publisher',
+        'projector/thread',
+        'cli/wire',
+      ].map((name) => `services/${name}.ts`),
     );
-    expect(offenders((file) => within('services')(file) && !mayChoose.has(file), ({ target }) => !within('infra')(target))).toEqual([]);
+    expect(
+      offenders(
+        (file) => within('services')(file) && !mayChoose.has(file),
+        ({ target }) => !within('infra')(target),
+      ),
+    ).toEqual([]);
   });
 
   test('nothing that is shipped imports a test', () => {
-    expect(offenders(() => true, ({ target }) => !within('test')(target))).toEqual([]);
+    expect(
+      offenders(
+        () => true,
+        ({ target }) => !within('test')(target),
+      ),
+    ).toEqual([]);
   });
 
   test('a library that infra wraps is used in one folder of infra and nowhere else', () => {
@@ -73,9 +129,15 @@ describe('dependencies point inwards', () => {
     const users = new Map<string, Set<string>>();
     for (const { file, target } of imports) {
       if (isOurs(target) || target.startsWith('node:') || shared.has(packageOf(target))) continue;
-      const folder = within('infra')(file) ? file.split('/').slice(0, 2).join('/') : file.split('/')[0]!;
+      const folder = within('infra')(file)
+        ? file.split('/').slice(0, 2).join('/')
+        : file.split('/')[0]!;
       users.set(packageOf(target), (users.get(packageOf(target)) ?? new Set()).add(folder));
     }
-    expect([...users].filter(([, folders]) => folders.size > 1).map(([name, folders]) => `${name}: ${[...folders].join(', ')}`)).toEqual([]);
+    expect(
+      [...users]
+        .filter(([, folders]) => folders.size > 1)
+        .map(([name, folders]) => `${name}: ${[...folders].join(', ')}`),
+    ).toEqual([]);
   });
 });

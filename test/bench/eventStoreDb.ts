@@ -26,21 +26,38 @@ const FOREIGN = [0, 200_000, 1_100_000];
 
 type Open = typeof openEventStoreDb;
 
-const { values } = parseArgs({ options: { baseline: { type: 'string' }, events: { type: 'string', default: '1000000' } } });
+const { values } = parseArgs({
+  options: { baseline: { type: 'string' }, events: { type: 'string', default: '1000000' } },
+});
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const adapterIn = async (checkout: string): Promise<Open> =>
-  ((await import(pathToFileURL(join(resolve(checkout), 'infra/eventstoredb/eventStore.ts')).href)) as { openEventStoreDb: Open }).openEventStoreDb;
+  (
+    (await import(
+      pathToFileURL(join(resolve(checkout), 'infra/eventstoredb/eventStore.ts')).href
+    )) as { openEventStoreDb: Open }
+  ).openEventStoreDb;
 
 const newStream = (): string => `session-session_${crypto.randomUUID()}`;
 const newEvents = (count: number): EncodedEvent[] =>
-  Array.from({ length: count }, () => ({ id: crypto.randomUUID(), type: 'happened', data: JSON.stringify({ text: 'x'.repeat(300) }), metadata: '{}' }));
+  Array.from({ length: count }, () => ({
+    id: crypto.randomUUID(),
+    type: 'happened',
+    data: JSON.stringify({ text: 'x'.repeat(300) }),
+    metadata: '{}',
+  }));
 
 /** Past the wire: streams of 100 events each. */
 function fill(folder: string, stream: string, count: number): void {
   const log = openLog(folder);
   const data = Buffer.from(JSON.stringify({ text: 'x'.repeat(300) }));
   for (let from = 0; from < count; from += 100) {
-    const events = Array.from({ length: Math.min(100, count - from) }, () => ({ id: crypto.randomUUID(), type: 'happened', contentType: 'application/json', data, metadata: Buffer.from('{}') }));
+    const events = Array.from({ length: Math.min(100, count - from) }, () => ({
+      id: crypto.randomUUID(),
+      type: 'happened',
+      contentType: 'application/json',
+      data,
+      metadata: Buffer.from('{}'),
+    }));
     log.append(`${stream}-${from}`, 'no_stream', events);
   }
   log.close();
@@ -53,13 +70,25 @@ interface Consumed {
   perSecond: number;
 }
 
-async function consume(store: EventStore, { after, count, batchMs }: { after?: Awaited<ReturnType<EventStore['head']>>; count: number; batchMs: number }, during?: () => Promise<unknown>): Promise<Consumed> {
+async function consume(
+  store: EventStore,
+  {
+    after,
+    count,
+    batchMs,
+  }: { after?: Awaited<ReturnType<EventStore['head']>>; count: number; batchMs: number },
+  during?: () => Promise<unknown>,
+): Promise<Consumed> {
   const controller = new AbortController();
   const sizes: number[] = [];
   let seen = 0;
   let began = performance.now();
   let working: Promise<unknown> | undefined;
-  for await (const { events, caughtUp } of store.subscribe({ ...(after === undefined ? {} : { after }), batchSize: BATCH_SIZE, signal: controller.signal })) {
+  for await (const { events, caughtUp } of store.subscribe({
+    ...(after === undefined ? {} : { after }),
+    batchSize: BATCH_SIZE,
+    signal: controller.signal,
+  })) {
     if (during && !working && caughtUp) {
       began = performance.now();
       working = during();
@@ -71,7 +100,11 @@ async function consume(store: EventStore, { after, count, batchMs }: { after?: A
   }
   await working;
   const full = sizes.length > 1 ? sizes.slice(0, -1) : sizes;
-  return { median: median(full), mean: full.reduce((sum, size) => sum + size, 0) / full.length, perSecond: (1000 * seen) / (performance.now() - began) };
+  return {
+    median: median(full),
+    mean: full.reduce((sum, size) => sum + size, 0) / full.length,
+    perSecond: (1000 * seen) / (performance.now() - began),
+  };
 }
 
 /** Writes in bursts while a consumer needs 20 ms a batch. */
@@ -83,7 +116,9 @@ const burst = (store: EventStore) => async (): Promise<void> => {
 /** The time from an append's answer to its batch, in milliseconds, median of many. */
 async function latency(store: EventStore): Promise<number> {
   const controller = new AbortController();
-  const batches = store.subscribe({ after: await store.head(), batchSize: BATCH_SIZE, signal: controller.signal })[Symbol.asyncIterator]();
+  const batches = store
+    .subscribe({ after: await store.head(), batchSize: BATCH_SIZE, signal: controller.signal })
+    [Symbol.asyncIterator]();
   await batches.next();
   const times: number[] = [];
   const stream = newStream();
@@ -98,7 +133,11 @@ async function latency(store: EventStore): Promise<number> {
   return median(times);
 }
 
-async function withStore<Result>(open: Open, connectionString: string, use: (store: EventStore) => Promise<Result>): Promise<Result> {
+async function withStore<Result>(
+  open: Open,
+  connectionString: string,
+  use: (store: EventStore) => Promise<Result>,
+): Promise<Result> {
   const store = await open({ connectionString });
   try {
     await store.head();
@@ -108,21 +147,35 @@ async function withStore<Result>(open: Open, connectionString: string, use: (sto
   }
 }
 
-const shown = ({ median: size, mean, perSecond }: Consumed): string => `median ${size} of ${BATCH_SIZE}, mean ${mean.toFixed(0)}, ${Math.round(perSecond)} events/s`;
+const shown = ({ median: size, mean, perSecond }: Consumed): string =>
+  `median ${size} of ${BATCH_SIZE}, mean ${mean.toFixed(0)}, ${Math.round(perSecond)} events/s`;
 
 async function measure(connectionString: string, baseline: Open | undefined): Promise<void> {
   const count = Number(values.events);
-  if (count > 0) say(`  ${count} events behind: ${shown(await withStore(openEventStoreDb, connectionString, (store) => consume(store, { count, batchMs: 0 })))}`);
+  if (count > 0)
+    say(
+      `  ${count} events behind: ${shown(await withStore(openEventStoreDb, connectionString, (store) => consume(store, { count, batchMs: 0 })))}`,
+    );
   const behind = async (open: Open): Promise<Consumed> =>
-    withStore(open, connectionString, async (store) => consume(store, { after: await store.head(), count: BURST, batchMs: SLOW_BATCH_MS }, burst(store)));
-  say(`  ${BURST} events while live, ${SLOW_BATCH_MS} ms a batch: ${shown(await behind(openEventStoreDb))}${baseline ? `; baseline ${shown(await behind(baseline))}` : ''}`);
+    withStore(open, connectionString, async (store) =>
+      consume(
+        store,
+        { after: await store.head(), count: BURST, batchMs: SLOW_BATCH_MS },
+        burst(store),
+      ),
+    );
+  say(
+    `  ${BURST} events while live, ${SLOW_BATCH_MS} ms a batch: ${shown(await behind(openEventStoreDb))}${baseline ? `; baseline ${shown(await behind(baseline))}` : ''}`,
+  );
   const ours: number[] = [];
   const theirs: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     ours.push(await withStore(openEventStoreDb, connectionString, latency));
     if (baseline) theirs.push(await withStore(baseline, connectionString, latency));
   }
-  const against = baseline ? `; baseline ${median(theirs).toFixed(2)} ms, ratio ${(median(ours) / median(theirs)).toFixed(2)}` : '';
+  const against = baseline
+    ? `; baseline ${median(theirs).toFixed(2)} ms, ratio ${(median(ours) / median(theirs)).toFixed(2)}`
+    : '';
   say(`  from an append to its batch, p50: ${median(ours).toFixed(2)} ms${against}`);
 }
 
@@ -144,7 +197,9 @@ async function measureHead(baseline: Open | undefined): Promise<void> {
     const server = await startEventStoreDbProcess({ folder });
     const ours = await withStore(openEventStoreDb, server.connectionString, timeOfHead);
     const theirs = baseline && (await withStore(baseline, server.connectionString, timeOfHead));
-    say(`head() behind ${foreign} events of others, p50: ${ours.toFixed(2)} ms${theirs === undefined ? '' : `; baseline ${theirs.toFixed(2)} ms`}`);
+    say(
+      `head() behind ${foreign} events of others, p50: ${ours.toFixed(2)} ms${theirs === undefined ? '' : `; baseline ${theirs.toFixed(2)} ms`}`,
+    );
     await server.kill('SIGTERM');
     await rm(folder, { recursive: true });
   }

@@ -12,13 +12,52 @@ function session(accountId: string, agentId: string) {
   const stream = sessionStream(typeIds.typeId('session'));
   const recorded_at = new Date().toISOString();
   const tokens = { prompt: 20, completion: 7, total: 27 };
-  const call = { request_sha256: 'f'.repeat(64), response_id: 'chatcmpl-bench', model: 'bench-model', finish_reason: 'stop', tokens, duration_ms: 3 };
+  const call = {
+    request_sha256: 'f'.repeat(64),
+    response_id: 'chatcmpl-bench',
+    model: 'bench-model',
+    finish_reason: 'stop',
+    tokens,
+    duration_ms: 3,
+  };
   const turns = Array.from({ length: TURNS_PER_SESSION }, (_, index) => [
-    { type: 'session.turn_started.v1', data: { turn: index + 1, input: 'What is the answer?', agent_revision: 0, model: 'bench', settings: { model: 'bench' }, context_from_turn: 1, owner: 'bench', deadline: recorded_at } },
-    { type: 'session.turn_completed.v1', data: { turn: index + 1, output: 'The answer of the scripted model.', model: 'bench-model', tool_used: '', tokens, finish_reason: 'stop', duration_ms: 4, calls: [call] } },
+    {
+      type: 'session.turn_started.v1',
+      data: {
+        turn: index + 1,
+        input: 'What is the answer?',
+        agent_revision: 0,
+        model: 'bench',
+        settings: { model: 'bench' },
+        context_from_turn: 1,
+        owner: 'bench',
+        deadline: recorded_at,
+      },
+    },
+    {
+      type: 'session.turn_completed.v1',
+      data: {
+        turn: index + 1,
+        output: 'The answer of the scripted model.',
+        model: 'bench-model',
+        tool_used: '',
+        tokens,
+        finish_reason: 'stop',
+        duration_ms: 4,
+        calls: [call],
+      },
+    },
   ]).flat();
-  const events = [{ type: 'session.started.v1', data: { agent_id: agentId } }, ...turns].map((event) => ({ id: typeIds.uuid(), ...event }));
-  const authorship = { account_id: accountId, key_id: 'bench', request_id: 'bench', causation_id: 'bench', recorded_at };
+  const events = [{ type: 'session.started.v1', data: { agent_id: agentId } }, ...turns].map(
+    (event) => ({ id: typeIds.uuid(), ...event }),
+  );
+  const authorship = {
+    account_id: accountId,
+    key_id: 'bench',
+    request_id: 'bench',
+    causation_id: 'bench',
+    recorded_at,
+  };
   return { stream, encoded: chainEvents(stream, NO_STREAM, events, authorship).encoded };
 }
 
@@ -28,7 +67,9 @@ export async function fillLog(folder: string, count: number): Promise<void> {
   const [accountId, agentId] = [typeIds.typeId('acct'), typeIds.typeId('agent')];
   for (let written = 0; written < count; written += EVENTS_PER_SESSION * SESSIONS_AT_ONCE) {
     const sessions = Array.from({ length: SESSIONS_AT_ONCE }, () => session(accountId, agentId));
-    await Promise.all(sessions.map(({ stream, encoded }) => store.append(stream, 'no_stream', encoded)));
+    await Promise.all(
+      sessions.map(({ stream, encoded }) => store.append(stream, 'no_stream', encoded)),
+    );
   }
   await store.close();
 }

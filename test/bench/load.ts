@@ -27,10 +27,18 @@ export interface LoadOptions {
   onAnswer?: (body: string) => void;
 }
 
-const percentile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
 /** Closed loop: every connection sends its next call when its last one was answered. Any status but 200 is an error. */
-export async function applyLoad({ url, connections, milliseconds = 60_000, calls = Infinity, call, onAnswer }: LoadOptions): Promise<Load> {
+export async function applyLoad({
+  url,
+  connections,
+  milliseconds = 60_000,
+  calls = Infinity,
+  call,
+  onAnswer,
+}: LoadOptions): Promise<Load> {
   const pool = new Pool(url, { connections, pipelining: 1 });
   const latencies: number[] = [];
   const began = performance.now();
@@ -42,7 +50,8 @@ export async function applyLoad({ url, connections, milliseconds = 60_000, calls
       const response = await pool.request(call(sent++));
       const body = await response.body.text();
       latencies.push(performance.now() - start);
-      if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}: ${body.slice(0, 300)}`);
+      if (response.statusCode !== 200)
+        throw new Error(`status ${response.statusCode}: ${body.slice(0, 300)}`);
       onAnswer?.(body);
     }
   };
@@ -50,7 +59,16 @@ export async function applyLoad({ url, connections, milliseconds = 60_000, calls
   const seconds = (performance.now() - began) / 1_000;
   await pool.close();
   latencies.sort((a, b) => a - b);
-  return { perSecond: latencies.length / seconds, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99), calls: latencies.length };
+  return {
+    perSecond: latencies.length / seconds,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+    calls: latencies.length,
+  };
 }
 
-export const median = (values: readonly number[]): number => percentile(values.toSorted((a, b) => a - b), 0.5);
+export const median = (values: readonly number[]): number =>
+  percentile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  );

@@ -16,8 +16,15 @@ export interface BenchProcess {
 }
 
 /** Starts `node args…` in the project's folder and resolves when it has printed a line that matches. */
-export async function startProcess(args: readonly string[], options: { env?: Record<string, string>; until?: RegExp } = {}): Promise<BenchProcess> {
-  const child: ChildProcess = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...options.env }, stdio: ['ignore', 'pipe', 'inherit'] });
+export async function startProcess(
+  args: readonly string[],
+  options: { env?: Record<string, string>; until?: RegExp } = {},
+): Promise<BenchProcess> {
+  const child: ChildProcess = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...process.env, ...options.env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const exited = once(child, 'exit');
   const line = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout! }).on('line', (text) => {
@@ -28,7 +35,9 @@ export async function startProcess(args: readonly string[], options: { env?: Rec
   return {
     pid: child.pid!,
     line,
-    memory: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]) * 1024,
+    memory: () =>
+      Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]) *
+      1024,
     async stop(signal = 'SIGTERM') {
       child.kill(signal);
       await exited;

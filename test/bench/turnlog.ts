@@ -18,24 +18,45 @@ export async function prepareFolder(modelUrl: string): Promise<string> {
     { id: 'bench', provider: 'script', context_window: 1_000_000 },
     { id: 'narrow', provider: 'script', context_window: 1_000, max_output_tokens: 200 },
   ];
-  await writeFile(join(folder, 'models.json'), JSON.stringify({ providers: { script: { base_url: modelUrl } }, models }));
+  await writeFile(
+    join(folder, 'models.json'),
+    JSON.stringify({ providers: { script: { base_url: modelUrl } }, models }),
+  );
   return folder;
 }
 
 /** The service as `npm start` starts it, on the folder. */
 export async function startTurnlog(folder: string): Promise<BenchService> {
-  const env = { PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: join(folder, 'models.json'), BOOTSTRAP_API_KEY: KEY, LOG_LEVEL: 'warn', NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog' };
-  const service = await startProcess(['--max-semi-space-size=4', 'services/main.ts'], { env, until: /listens on/ });
+  const env = {
+    PORT: '0',
+    DATA_DIR: join(folder, 'data'),
+    MODELS_FILE: join(folder, 'models.json'),
+    BOOTSTRAP_API_KEY: KEY,
+    LOG_LEVEL: 'warn',
+    NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
+  };
+  const service = await startProcess(['--max-semi-space-size=4', 'services/main.ts'], {
+    env,
+    until: /listens on/,
+  });
   return { ...service, url: /http\S+/.exec(service.line)![0] };
 }
 
-export const createAgent = (model: string): Call => ({ method: 'POST', path: '/v1/agents', headers, body: JSON.stringify({ name: 'Bench', instruction: 'Be brief.', model }) });
+export const createAgent = (model: string): Call => ({
+  method: 'POST',
+  path: '/v1/agents',
+  headers,
+  body: JSON.stringify({ name: 'Bench', instruction: 'Be brief.', model }),
+});
 
 export const runAgent = (agentId: string, sessionId?: string): Call => ({
   method: 'POST',
   path: `/v1/agents/${agentId}/run`,
   headers,
-  body: JSON.stringify({ input: 'What is the answer?', ...(sessionId === undefined ? {} : { session_id: sessionId }) }),
+  body: JSON.stringify({
+    input: 'What is the answer?',
+    ...(sessionId === undefined ? {} : { session_id: sessionId }),
+  }),
 });
 
 export const listAgents: Call = { method: 'GET', path: '/v1/agents', headers };

@@ -15,7 +15,10 @@ export interface ContractLimits {
   maxRetries: number;
 }
 
-const request: ChatRequest = { model: 'upstream-m', messages: [{ role: 'user', content: 'Hello' }] };
+const request: ChatRequest = {
+  model: 'upstream-m',
+  messages: [{ role: 'user', content: 'Hello' }],
+};
 const never = (): AbortSignal => new AbortController().signal;
 
 const failure = (call: Promise<unknown>): Promise<TurnlogError> =>
@@ -24,10 +27,16 @@ const failure = (call: Promise<unknown>): Promise<TurnlogError> =>
     (error: TurnlogError) => error,
   );
 
-const overWire = (status: number, headers: Record<string, string> = {}): Step => ({ status, headers, body: { error: { message: `scripted ${status}` } } });
+const overWire = (status: number, headers: Record<string, string> = {}): Step => ({
+  status,
+  headers,
+  body: { error: { message: `scripted ${status}` } },
+});
 
 /** What every chat models adapter does, over a real connection. */
-export function chatModelsContract(create: (baseUrl: string, limits: ContractLimits) => ChatModelsUnderTest): void {
+export function chatModelsContract(
+  create: (baseUrl: string, limits: ContractLimits) => ChatModelsUnderTest,
+): void {
   let server: ScriptedModel;
   let patient: ChatModelsUnderTest;
   let hasty: ChatModelsUnderTest;
@@ -43,17 +52,25 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
   });
 
   /** How many requests arrive while `act` runs under the script. */
-  async function sentDuring<T>(script: Step | Step[], act: () => Promise<T>): Promise<{ outcome: T; sent: number }> {
+  async function sentDuring<T>(
+    script: Step | Step[],
+    act: () => Promise<T>,
+  ): Promise<{ outcome: T; sent: number }> {
     const before = server.requests.length;
     server.use(script);
     const outcome = await act();
     return { outcome, sent: server.requests.length - before };
   }
-  const failed = (script: Step | Step[], models: () => ChatModels = () => patient) => sentDuring(script, () => failure(models().complete('m', request, never())));
+  const failed = (script: Step | Step[], models: () => ChatModels = () => patient) =>
+    sentDuring(script, () => failure(models().complete('m', request, never())));
 
   describe('an answer', () => {
     test('carries the text, the model and the usage that the provider reported', async () => {
-      server.use({ text: 'Good day', model: 'upstream-m-2026', usage: { prompt_tokens: 11, completion_tokens: 2, total_tokens: 13 } });
+      server.use({
+        text: 'Good day',
+        model: 'upstream-m-2026',
+        usage: { prompt_tokens: 11, completion_tokens: 2, total_tokens: 13 },
+      });
       expect(await patient.complete('m', request, never())).toEqual({
         response_id: expect.stringMatching(/^chatcmpl-/),
         model: 'upstream-m-2026',
@@ -70,10 +87,18 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
     });
 
     test('carries tool calls with their arguments as the model wrote them', async () => {
-      server.use({ tool_calls: [{ id: 'call_7', name: 'calculator', arguments: '{"expression": "1 +1"' }] });
+      server.use({
+        tool_calls: [{ id: 'call_7', name: 'calculator', arguments: '{"expression": "1 +1"' }],
+      });
       const answer = await patient.complete('m', request, never());
       expect(answer).toMatchObject({ content: null, finish_reason: 'tool_calls' });
-      expect(answer.tool_calls).toEqual([{ id: 'call_7', type: 'function', function: { name: 'calculator', arguments: '{"expression": "1 +1"' } }]);
+      expect(answer.tool_calls).toEqual([
+        {
+          id: 'call_7',
+          type: 'function',
+          function: { name: 'calculator', arguments: '{"expression": "1 +1"' },
+        },
+      ]);
     });
 
     test('of a model that refuses is its refusal', async () => {
@@ -94,11 +119,20 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
     const whole: ChatRequest = {
       model: 'upstream-m',
       max_completion_tokens: 77,
-      tools: [{ type: 'function', function: { name: 'f', description: 'd', parameters: { type: 'object', properties: {} } } }],
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'f', description: 'd', parameters: { type: 'object', properties: {} } },
+        },
+      ],
       messages: [
         { role: 'system', content: 'Be brief. ünïcödé 😀' },
         { role: 'user', content: 'q' },
-        { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
         { role: 'tool', content: 'r', tool_call_id: 'c' },
       ],
     };
@@ -108,18 +142,27 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
   });
 
   test('an unknown model is model_not_supported, and nothing is sent', async () => {
-    const { outcome, sent } = await sentDuring({ text: 'Hi' }, () => failure(patient.complete('other', request, never())));
+    const { outcome, sent } = await sentDuring({ text: 'Hi' }, () =>
+      failure(patient.complete('other', request, never())),
+    );
     expect(outcome.code).toBe('model_not_supported');
     expect(sent).toBe(0);
   });
 
   describe('a refusal by the provider', () => {
-    test.each([400, 401, 403, 404, 422])('with %i is model_error, and is not repeated', async (status) => {
-      const { outcome, sent } = await failed(overWire(status));
-      expect(outcome).toMatchObject({ name: 'TurnlogError', code: 'model_error', retriable: false });
-      expect(outcome.message).toContain(String(status));
-      expect(sent).toBe(1);
-    });
+    test.each([400, 401, 403, 404, 422])(
+      'with %i is model_error, and is not repeated',
+      async (status) => {
+        const { outcome, sent } = await failed(overWire(status));
+        expect(outcome).toMatchObject({
+          name: 'TurnlogError',
+          code: 'model_error',
+          retriable: false,
+        });
+        expect(outcome.message).toContain(String(status));
+        expect(sent).toBe(1);
+      },
+    );
   });
 
   describe('a provider that fails for a while', () => {
@@ -129,7 +172,9 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
       ['429 without retry-after', overWire(429)],
       ['a reset before the answer', { fault: 'reset_before_answer' }],
     ])('with %s is asked again, with the same request', async (_, fault) => {
-      const { outcome, sent } = await sentDuring([fault, { text: 'back' }], () => patient.complete('m', request, never()));
+      const { outcome, sent } = await sentDuring([fault, { text: 'back' }], () =>
+        patient.complete('m', request, never()),
+      );
       expect(outcome.content).toBe('back');
       expect(sent).toBe(2);
       expect(server.bodies.at(-1)).toBe(server.bodies.at(-2));
@@ -156,7 +201,11 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
     });
 
     test('without a retry-after tells to wait a second', async () => {
-      const { outcome } = await failed([overWire(429, { 'retry-after-ms': '1' }), overWire(429, { 'retry-after-ms': '1' }), overWire(429)]);
+      const { outcome } = await failed([
+        overWire(429, { 'retry-after-ms': '1' }),
+        overWire(429, { 'retry-after-ms': '1' }),
+        overWire(429),
+      ]);
       expect(outcome.retryAfterSeconds).toBe(1);
     });
   });
@@ -167,7 +216,10 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
       ['an empty choice', { fault: 'empty_choice' }],
       ['no choices', { fault: 'no_choices' }],
       ['JSON of another shape', { status: 200, body: '[]' }],
-      ['a page of HTML', { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>It works!</h1>' }],
+      [
+        'a page of HTML',
+        { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>It works!</h1>' },
+      ],
       ['an empty body', { status: 200, body: '' }],
       ['no content', { status: 204, body: '' }],
       ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }],
@@ -185,13 +237,20 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
       ['nothing ever comes', { fault: 'never_answer' }],
       ['the body does not begin', { fault: 'stall_after_headers' }],
       ['the body stalls', { fault: 'stall_in_body' }],
-    ])('because %s is model_timeout, lets go of the connection and is not repeated', async (_, step) => {
-      const abandoned = server.abandonedSoFar() + 1;
-      const { outcome, sent } = await failed(step, () => hasty);
-      expect(outcome).toMatchObject({ name: 'TurnlogError', code: 'model_timeout', retriable: true });
-      expect(sent).toBe(1);
-      await server.abandoned(abandoned);
-    });
+    ])(
+      'because %s is model_timeout, lets go of the connection and is not repeated',
+      async (_, step) => {
+        const abandoned = server.abandonedSoFar() + 1;
+        const { outcome, sent } = await failed(step, () => hasty);
+        expect(outcome).toMatchObject({
+          name: 'TurnlogError',
+          code: 'model_timeout',
+          retriable: true,
+        });
+        expect(sent).toBe(1);
+        await server.abandoned(abandoned);
+      },
+    );
   });
 
   describe('an aborted call', () => {
@@ -201,7 +260,10 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
       ['while it waits for the answer', { fault: 'never_answer' }],
       ['while it reads the answer', { fault: 'stall_in_body' }],
     ])('ends with the reason of the signal %s, and lets go of the connection', async (_, step) => {
-      const { received, abandoned } = { received: server.requests.length + 1, abandoned: server.abandonedSoFar() + 1 };
+      const { received, abandoned } = {
+        received: server.requests.length + 1,
+        abandoned: server.abandonedSoFar() + 1,
+      };
       server.use(step);
       const abort = new AbortController();
       const outcome = failure(patient.complete('m', request, abort.signal));
@@ -224,7 +286,9 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
     });
 
     test('sends nothing when the signal has aborted before', async () => {
-      const { outcome, sent } = await sentDuring({ text: 'Hi' }, () => failure(patient.complete('m', request, AbortSignal.abort(reason))));
+      const { outcome, sent } = await sentDuring({ text: 'Hi' }, () =>
+        failure(patient.complete('m', request, AbortSignal.abort(reason))),
+      );
       expect(outcome).toBe(reason);
       expect(sent).toBe(0);
     });
@@ -234,7 +298,10 @@ export function chatModelsContract(create: (baseUrl: string, limits: ContractLim
     const gone = await startScriptedModel({ text: 'Hi' });
     await gone.close();
     const models = create(gone.baseUrl, { attemptTimeoutMs: 30_000, maxRetries: 0 });
-    expect(await failure(models.complete('m', request, never()))).toMatchObject({ code: 'model_error', retriable: true });
+    expect(await failure(models.complete('m', request, never()))).toMatchObject({
+      code: 'model_error',
+      retriable: true,
+    });
     await models.close();
   });
 }

@@ -23,7 +23,8 @@ export function instancesContract(name: string, create: () => Promise<InstancesF
     await fixture.dispose();
   });
 
-  const dead = async (olderThanMs: number) => (await here.listDeadInstances(olderThanMs)).map(({ instance_id }) => instance_id);
+  const dead = async (olderThanMs: number) =>
+    (await here.listDeadInstances(olderThanMs)).map(({ instance_id }) => instance_id);
 
   /** Asks until the answer is as wanted: a change is due, and when it comes is not what is tested. */
   async function until(wanted: string[], olderThanMs: number): Promise<void> {

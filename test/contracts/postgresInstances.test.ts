@@ -9,7 +9,10 @@ const server = await startPostgresServer();
 if (server) {
   instancesContract('PostgreSQL', async () => {
     const database = await createTestDatabase(server.url);
-    return { open: () => openPostgresInstances({ databaseUrl: database.url, beatMs: 50 }), dispose: database.drop };
+    return {
+      open: () => openPostgresInstances({ databaseUrl: database.url, beatMs: 50 }),
+      dispose: database.drop,
+    };
   });
   afterAll(server.close);
 } else {

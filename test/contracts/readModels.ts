@@ -6,7 +6,17 @@ import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { ProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
-import { agentData, at, keyData, positionOf, recordHistory, sessionStarted, toolCalled, turnCompleted, turnStarted } from '../support/recordedHistory.ts';
+import {
+  agentData,
+  at,
+  keyData,
+  positionOf,
+  recordHistory,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../support/recordedHistory.ts';
 import { deliveries, randomHistory } from '../support/randomHistory.ts';
 
 export interface ReadModelsFixture {
@@ -19,9 +29,12 @@ export interface ReadModelsFixture {
   close(): Promise<void>;
 }
 
-const checkpointOf = (events: readonly StoredEvent[]): Position => (events.at(-1) as StoredEvent).position;
-const byId = <Row>(rows: Map<string, Row>): Row[] => [...rows.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
-const unavailable = (error: unknown): boolean => isTurnlogError(error, 'store_unavailable') && error.retriable;
+const checkpointOf = (events: readonly StoredEvent[]): Position =>
+  (events.at(-1) as StoredEvent).position;
+const byId = <Row>(rows: Map<string, Row>): Row[] =>
+  [...rows.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+const unavailable = (error: unknown): boolean =>
+  isTurnlogError(error, 'store_unavailable') && error.retriable;
 
 /** The suite that every adapter of the read models port passes. `open` gives empty read models to which nothing was announced. */
 export function readModelsContract(name: string, open: () => Promise<ReadModelsFixture>): void {
@@ -40,34 +53,70 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     return parked;
   }
 
-  const record = (stream: string, event: Parameters<typeof history.record>[1], account = 'acct_1'): StoredEvent => history.record({ stream, account }, event);
-  const openAccount = (id: string) => record(`account-${id}`, { type: 'account.opened.v1', data: { name: `name of ${id}` } }, id);
-  const issueKey = (key: string, account = 'acct_1') => record(`account-${account}`, { type: 'account.key_issued.v1', data: keyData(key) }, account);
-  const createAgent = (id: string, account = 'acct_1', changes = {}) => record(`agent-${id}`, { type: 'agent.created.v1', data: agentData(changes) }, account);
-  const startSession = (id: string, agent = 'agent_1', account = 'acct_1') => record(`session-${id}`, sessionStarted(agent), account);
+  const record = (
+    stream: string,
+    event: Parameters<typeof history.record>[1],
+    account = 'acct_1',
+  ): StoredEvent => history.record({ stream, account }, event);
+  const openAccount = (id: string) =>
+    record(`account-${id}`, { type: 'account.opened.v1', data: { name: `name of ${id}` } }, id);
+  const issueKey = (key: string, account = 'acct_1') =>
+    record(`account-${account}`, { type: 'account.key_issued.v1', data: keyData(key) }, account);
+  const createAgent = (id: string, account = 'acct_1', changes = {}) =>
+    record(`agent-${id}`, { type: 'agent.created.v1', data: agentData(changes) }, account);
+  const startSession = (id: string, agent = 'agent_1', account = 'acct_1') =>
+    record(`session-${id}`, sessionStarted(agent), account);
 
-  const ids = async (account: string, page = {}) => (await fixture.readModels.listAgents(account, page)).map((row) => row.agent_id);
+  const ids = async (account: string, page = {}) =>
+    (await fixture.readModels.listAgents(account, page)).map((row) => row.agent_id);
   const version = () => fixture.readModels.agentListVersion('acct_1');
 
   describe(`${name}: accounts and keys`, () => {
     test('finds and lists what was opened and issued, and nothing else', async () => {
-      await apply(openAccount('acct_1'), openAccount('acct_2'), issueKey('key_2'), issueKey('key_1'), issueKey('key_3', 'acct_2'));
+      await apply(
+        openAccount('acct_1'),
+        openAccount('acct_2'),
+        issueKey('key_2'),
+        issueKey('key_1'),
+        issueKey('key_3', 'acct_2'),
+      );
       const { readModels } = fixture;
-      expect(await readModels.findAccount('acct_1')).toEqual({ account_id: 'acct_1', name: 'name of acct_1', opened_at: at(0), revision: 2 });
+      expect(await readModels.findAccount('acct_1')).toEqual({
+        account_id: 'acct_1',
+        name: 'name of acct_1',
+        opened_at: at(0),
+        revision: 2,
+      });
       expect(await readModels.findAccount('acct_9')).toBeUndefined();
-      expect((await readModels.listAccounts()).map((row) => row.account_id)).toEqual(['acct_1', 'acct_2']);
+      expect((await readModels.listAccounts()).map((row) => row.account_id)).toEqual([
+        'acct_1',
+        'acct_2',
+      ]);
       expect(await readModels.findApiKey('key_2')).toEqual({
-        key_id: 'key_2', account_id: 'acct_1', name: 'name of key_2', hash: 'ab'.repeat(32), scopes: ['agents:read', 'agents:run'],
-        issued_at: at(2), expires_at: null, revoked_at: null, revision: 1,
+        key_id: 'key_2',
+        account_id: 'acct_1',
+        name: 'name of key_2',
+        hash: 'ab'.repeat(32),
+        scopes: ['agents:read', 'agents:run'],
+        issued_at: at(2),
+        expires_at: null,
+        revoked_at: null,
+        revision: 1,
       });
       expect(await readModels.findApiKey('key_9')).toBeUndefined();
-      expect((await readModels.listApiKeys('acct_1')).map((row) => row.key_id)).toEqual(['key_1', 'key_2']);
+      expect((await readModels.listApiKeys('acct_1')).map((row) => row.key_id)).toEqual([
+        'key_1',
+        'key_2',
+      ]);
     });
 
     test('knows whether any key was ever issued, a revoked one included', async () => {
       await apply(openAccount('acct_1'));
       expect(await fixture.readModels.hasApiKeys()).toBe(false);
-      await apply(issueKey('key_1'), record('account-acct_1', { type: 'account.key_revoked.v1', data: keyData('key_1') }));
+      await apply(
+        issueKey('key_1'),
+        record('account-acct_1', { type: 'account.key_revoked.v1', data: keyData('key_1') }),
+      );
       expect(await fixture.readModels.hasApiKeys()).toBe(true);
       expect((await fixture.readModels.findApiKey('key_1'))?.revoked_at).toBe(at(2));
     });
@@ -75,7 +124,12 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
 
   describe(`${name}: agents`, () => {
     test('lists the agents of one account, oldest first, all or by pages', async () => {
-      await apply(createAgent('agent_3'), createAgent('agent_1'), createAgent('agent_9', 'acct_2'), createAgent('agent_2'));
+      await apply(
+        createAgent('agent_3'),
+        createAgent('agent_1'),
+        createAgent('agent_9', 'acct_2'),
+        createAgent('agent_2'),
+      );
       expect(await ids('acct_1')).toEqual(['agent_1', 'agent_2', 'agent_3']);
       expect(await ids('acct_1', { limit: 2 })).toEqual(['agent_1', 'agent_2']);
       expect(await ids('acct_1', { limit: 2, after: 'agent_2' })).toEqual(['agent_3']);
@@ -85,16 +139,36 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     });
 
     test('gives back every text as it was, long, empty and unusual ones included', async () => {
-      const texts = { name: '', instruction: `${'x'.repeat(500_000)}\n\t"'\\ \u{1F469}‍\u{1F680} é é 漢字`, component: 'Chat' };
-      await apply(createAgent('agent_1', 'acct_1', { ...texts, tool: 'clock' }), createAgent('agent_2'));
+      const texts = {
+        name: '',
+        instruction: `${'x'.repeat(500_000)}\n\t"'\\ \u{1F469}‍\u{1F680} é é 漢字`,
+        component: 'Chat',
+      };
+      await apply(
+        createAgent('agent_1', 'acct_1', { ...texts, tool: 'clock' }),
+        createAgent('agent_2'),
+      );
       expect(await fixture.readModels.findAgent('agent_1')).toEqual({
-        agent_id: 'agent_1', account_id: 'acct_1', ...texts, model: 'gpt-4o', tool: 'clock', created_at: at(0), updated_at: at(0), deleted: false, position: positionOf(1), revision: 0,
+        agent_id: 'agent_1',
+        account_id: 'acct_1',
+        ...texts,
+        model: 'gpt-4o',
+        tool: 'clock',
+        created_at: at(0),
+        updated_at: at(0),
+        deleted: false,
+        position: positionOf(1),
+        revision: 0,
       });
       expect((await fixture.readModels.findAgent('agent_2'))?.tool).toBeNull();
     });
 
     test('neither finds nor lists a deleted agent', async () => {
-      await apply(createAgent('agent_1'), createAgent('agent_2'), record('agent-agent_1', { type: 'agent.deleted.v1', data: agentData() }));
+      await apply(
+        createAgent('agent_1'),
+        createAgent('agent_2'),
+        record('agent-agent_1', { type: 'agent.deleted.v1', data: agentData() }),
+      );
       expect(await fixture.readModels.findAgent('agent_1')).toBeUndefined();
       expect(await ids('acct_1')).toEqual(['agent_2']);
     });
@@ -104,10 +178,16 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       const versions = [await version()];
       const changes = [() => createAgent('agent_1'), () => createAgent('agent_2')];
       const types = ['agent.updated.v1', 'agent.deleted.v1'] as const;
-      for (const change of [...changes, ...types.map((type) => () => record('agent-agent_1', { type, data: agentData() }))]) {
+      for (const change of [
+        ...changes,
+        ...types.map((type) => () => record('agent-agent_1', { type, data: agentData() })),
+      ]) {
         await apply(change());
         versions.push(await version());
-        await apply(createAgent(`agent_${versions.length}9`, 'acct_2'), startSession(`session_${versions.length}`));
+        await apply(
+          createAgent(`agent_${versions.length}9`, 'acct_2'),
+          startSession(`session_${versions.length}`),
+        );
         expect(await version()).toBe(versions.at(-1));
       }
       expect(new Set(versions).size).toBe(5);
@@ -116,36 +196,96 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
 
   describe(`${name}: sessions and turns`, () => {
     test('lists the sessions of one account, newest first, by pages and by agent', async () => {
-      await apply(startSession('session_1', 'agent_a'), startSession('session_2', 'agent_b'), startSession('session_3', 'agent_a'), startSession('session_4', 'agent_a', 'acct_2'));
-      const pageOf = async (page: { limit: number; after?: string; agent_id?: string }, account = 'acct_1') =>
-        (await fixture.readModels.listSessions(account, page)).map((row) => row.session_id);
+      await apply(
+        startSession('session_1', 'agent_a'),
+        startSession('session_2', 'agent_b'),
+        startSession('session_3', 'agent_a'),
+        startSession('session_4', 'agent_a', 'acct_2'),
+      );
+      const pageOf = async (
+        page: { limit: number; after?: string; agent_id?: string },
+        account = 'acct_1',
+      ) => (await fixture.readModels.listSessions(account, page)).map((row) => row.session_id);
       expect(await pageOf({ limit: 10 })).toEqual(['session_3', 'session_2', 'session_1']);
       expect(await pageOf({ limit: 1 })).toEqual(['session_3']);
       expect(await pageOf({ limit: 10, after: 'session_3' })).toEqual(['session_2', 'session_1']);
       expect(await pageOf({ limit: 10, agent_id: 'agent_a' })).toEqual(['session_3', 'session_1']);
-      expect(await pageOf({ limit: 10, agent_id: 'agent_a', after: 'session_3' })).toEqual(['session_1']);
+      expect(await pageOf({ limit: 10, agent_id: 'agent_a', after: 'session_3' })).toEqual([
+        'session_1',
+      ]);
       expect(await pageOf({ limit: 10 }, 'acct_2')).toEqual(['session_4']);
       expect(await fixture.readModels.findSession('session_2')).toEqual({
-        session_id: 'session_2', agent_id: 'agent_b', account_id: 'acct_1', status: 'idle', turns: 0, created_at: at(1), updated_at: at(1), revision: 0,
+        session_id: 'session_2',
+        agent_id: 'agent_b',
+        account_id: 'acct_1',
+        status: 'idle',
+        turns: 0,
+        created_at: at(1),
+        updated_at: at(1),
+        revision: 0,
       });
       expect(await fixture.readModels.findSession('session_9')).toBeUndefined();
     });
 
     test('gives a transcript turn by turn, with tool calls, tokens and errors as they were recorded', async () => {
-      const failed = { type: 'session.turn_failed.v1' as const, data: { turn: 2, code: 'model_error', message: 'No.', calls: [] } };
-      const events = [turnStarted(1), toolCalled(1), turnCompleted(1, { tool_used: 'calculator' }), turnStarted(2), failed, turnStarted(3)];
-      await apply(startSession('session_1'), ...events.map((event) => record('session-session_1', event)));
+      const failed = {
+        type: 'session.turn_failed.v1' as const,
+        data: { turn: 2, code: 'model_error', message: 'No.', calls: [] },
+      };
+      const events = [
+        turnStarted(1),
+        toolCalled(1),
+        turnCompleted(1, { tool_used: 'calculator' }),
+        turnStarted(2),
+        failed,
+        turnStarted(3),
+      ];
+      await apply(
+        startSession('session_1'),
+        ...events.map((event) => record('session-session_1', event)),
+      );
       const { turns } = (await fixture.readModels.findTranscript('session_1', { limit: 10 }))!;
-      expect(turns.map(({ turn, status }) => [turn, status])).toEqual([[1, 'completed'], [2, 'failed'], [3, 'running']]);
+      expect(turns.map(({ turn, status }) => [turn, status])).toEqual([
+        [1, 'completed'],
+        [2, 'failed'],
+        [3, 'running'],
+      ]);
       expect(turns[0]).toEqual({
-        session_id: 'session_1', turn: 1, status: 'completed', input: 'question 1', output: 'answer 1', model: 'gpt-4o-2026', tool_used: 'calculator',
-        tool_calls: [{ round: 1, call_id: 'call_1', tool: 'calculator', arguments: '{"expression":"12*34"}', result: '408', is_error: false, duration_ms: 3 }],
-        tokens: { prompt: 9, completion: 3, total: 12 }, error: null, started_at: at(1), ended_at: at(3), owner: 'instance-1', deadline: at(600), revision: 3,
+        session_id: 'session_1',
+        turn: 1,
+        status: 'completed',
+        input: 'question 1',
+        output: 'answer 1',
+        model: 'gpt-4o-2026',
+        tool_used: 'calculator',
+        tool_calls: [
+          {
+            round: 1,
+            call_id: 'call_1',
+            tool: 'calculator',
+            arguments: '{"expression":"12*34"}',
+            result: '408',
+            is_error: false,
+            duration_ms: 3,
+          },
+        ],
+        tokens: { prompt: 9, completion: 3, total: 12 },
+        error: null,
+        started_at: at(1),
+        ended_at: at(3),
+        owner: 'instance-1',
+        deadline: at(600),
+        revision: 3,
       });
       expect(turns[1]?.error).toEqual({ code: 'model_error', message: 'No.' });
       const session = await fixture.readModels.findSession('session_1');
-      expect(await fixture.readModels.findTranscript('session_1', { limit: 1, after: 1 })).toEqual({ session, turns: [turns[1]] });
-      expect(await fixture.readModels.findTranscript('session_1', { limit: 10, after: 3 })).toEqual({ session, turns: [] });
+      expect(await fixture.readModels.findTranscript('session_1', { limit: 1, after: 1 })).toEqual({
+        session,
+        turns: [turns[1]],
+      });
+      expect(await fixture.readModels.findTranscript('session_1', { limit: 10, after: 3 })).toEqual(
+        { session, turns: [] },
+      );
       expect(await fixture.readModels.findTranscript('session_9', { limit: 10 })).toBeUndefined();
     });
 
@@ -160,8 +300,13 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       }
       async function read(): Promise<void> {
         for (;;) {
-          const { session, turns } = (await fixture.readModels.findTranscript('session_1', { limit: 100 }))!;
-          expect([session.turns, session.status]).toEqual([turns.length, turns.at(-1)?.status === 'running' ? 'running' : 'idle']);
+          const { session, turns } = (await fixture.readModels.findTranscript('session_1', {
+            limit: 100,
+          }))!;
+          expect([session.turns, session.status]).toEqual([
+            turns.length,
+            turns.at(-1)?.status === 'running' ? 'running' : 'idle',
+          ]);
           if (session.turns === last && session.status === 'idle') return;
           await setImmediate();
         }
@@ -170,13 +315,32 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     });
 
     test('lists the turns whose end is not recorded', async () => {
-      await apply(startSession('session_1'), record('session-session_1', turnStarted(1)), startSession('session_2', 'agent_1', 'acct_2'), record('session-session_2', turnStarted(1), 'acct_2'));
+      await apply(
+        startSession('session_1'),
+        record('session-session_1', turnStarted(1)),
+        startSession('session_2', 'agent_1', 'acct_2'),
+        record('session-session_2', turnStarted(1), 'acct_2'),
+      );
       expect(await fixture.readModels.listOpenTurns()).toEqual([
-        { session_id: 'session_1', account_id: 'acct_1', turn: 1, owner: 'instance-1', deadline: at(600) },
-        { session_id: 'session_2', account_id: 'acct_2', turn: 1, owner: 'instance-1', deadline: at(600) },
+        {
+          session_id: 'session_1',
+          account_id: 'acct_1',
+          turn: 1,
+          owner: 'instance-1',
+          deadline: at(600),
+        },
+        {
+          session_id: 'session_2',
+          account_id: 'acct_2',
+          turn: 1,
+          owner: 'instance-1',
+          deadline: at(600),
+        },
       ]);
       await apply(record('session-session_1', turnCompleted(1)));
-      expect((await fixture.readModels.listOpenTurns()).map((row) => row.session_id)).toEqual(['session_2']);
+      expect((await fixture.readModels.listOpenTurns()).map((row) => row.session_id)).toEqual([
+        'session_2',
+      ]);
     });
   });
 
@@ -204,7 +368,11 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     });
 
     test('changes nothing when an older batch comes again, its checkpoint included', async () => {
-      const first = [startSession('session_1'), record('session-session_1', turnStarted(1)), record('session-session_1', toolCalled(1))];
+      const first = [
+        startSession('session_1'),
+        record('session-session_1', turnStarted(1)),
+        record('session-session_1', toolCalled(1)),
+      ];
       await apply(...first);
       await apply(record('session-session_1', turnCompleted(1)));
       const before = await fixture.readModels.findTranscript('session_1', { limit: 9 });
@@ -214,47 +382,92 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     });
 
     test('parks the stream of an event that cannot follow, keeps it parked after a restart, and goes on with the others', async () => {
-      const parked = { stream: 'session-session_1', revision: 1, event_type: 'session.turn_completed.v1', error: 'there is no turn that this event could follow' };
-      expect(await apply(startSession('session_1'), record('session-session_1', turnCompleted(1)), createAgent('agent_1'))).toEqual([parked]);
+      const parked = {
+        stream: 'session-session_1',
+        revision: 1,
+        event_type: 'session.turn_completed.v1',
+        error: 'there is no turn that this event could follow',
+      };
+      expect(
+        await apply(
+          startSession('session_1'),
+          record('session-session_1', turnCompleted(1)),
+          createAgent('agent_1'),
+        ),
+      ).toEqual([parked]);
       fixture = await fixture.reopen();
-      expect(await apply(record('session-session_1', turnStarted(1)), createAgent('agent_2'))).toEqual([]);
+      expect(
+        await apply(record('session-session_1', turnStarted(1)), createAgent('agent_2')),
+      ).toEqual([]);
       expect(await fixture.readModels.listParkedStreams()).toEqual([parked]);
-      expect(await fixture.readModels.findSession('session_1')).toMatchObject({ status: 'idle', turns: 0, revision: 0 });
+      expect(await fixture.readModels.findSession('session_1')).toMatchObject({
+        status: 'idle',
+        turns: 0,
+        revision: 0,
+      });
       expect(await fixture.readModels.listAgents('acct_1', {})).toHaveLength(2);
     });
 
     test('parks only the stream whose row the database refuses, and applies the rest of the batch', async () => {
       // The number fits the event's schema, but no integer column.
       const refused = turnStarted(1e300);
-      const events = [startSession('session_1'), record('session-session_1', refused), startSession('session_2'), record('session-session_1', turnStarted(2)), record('session-session_2', turnStarted(1))];
-      expect(await apply(...events)).toMatchObject([{ stream: 'session-session_1', revision: 1, event_type: 'session.turn_started.v1' }]);
+      const events = [
+        startSession('session_1'),
+        record('session-session_1', refused),
+        startSession('session_2'),
+        record('session-session_1', turnStarted(2)),
+        record('session-session_2', turnStarted(1)),
+      ];
+      expect(await apply(...events)).toMatchObject([
+        { stream: 'session-session_1', revision: 1, event_type: 'session.turn_started.v1' },
+      ]);
       expect(await fixture.readModels.listParkedStreams()).toHaveLength(1);
-      expect(await fixture.readModels.findSession('session_1')).toMatchObject({ status: 'idle', turns: 0, revision: 0 });
-      expect(await fixture.readModels.findSession('session_2')).toMatchObject({ status: 'running', turns: 1 });
+      expect(await fixture.readModels.findSession('session_1')).toMatchObject({
+        status: 'idle',
+        turns: 0,
+        revision: 0,
+      });
+      expect(await fixture.readModels.findSession('session_2')).toMatchObject({
+        status: 'running',
+        turns: 1,
+      });
       expect(await fixture.store.checkpoint()).toBe(positionOf(5));
     });
 
     test('gives the rows of one delivery for any valid history, in batches of any size and with any part delivered again', async () => {
       let run = 0;
       await fc.assert(
-        fc.asyncProperty(fc.nat().chain(() => {
-          run += 1;
-          const prefix = `run${run}_`;
-          return randomHistory(prefix, run * 1000).chain((events) => fc.tuple(fc.constant(prefix), fc.constant(events), deliveries(events)));
-        }), async ([prefix, events, batches]) => {
-          const once = rowMaps();
-          fold(planBatch(events), once, new Set());
-          for (const batch of batches) expect(await apply(...batch)).toEqual([]);
-          const { readModels } = fixture;
-          const account = `${prefix}acct`;
-          expect(await readModels.findAccount(account)).toEqual(once.accounts.get(account));
-          expect(await readModels.listApiKeys(account)).toEqual(byId(once.api_keys));
-          expect(await readModels.listAgents(account, {})).toEqual(byId(once.agents).filter(({ deleted }) => !deleted));
-          const sessions = await readModels.listSessions(account, { limit: 10 });
-          expect(sessions.toReversed()).toEqual(byId(once.sessions));
-          const transcripts = await Promise.all(sessions.toReversed().map(({ session_id }) => readModels.findTranscript(session_id, { limit: 10 })));
-          expect(transcripts.flatMap((transcript) => transcript!.turns)).toEqual(byId(once.turns));
-        }),
+        fc.asyncProperty(
+          fc.nat().chain(() => {
+            run += 1;
+            const prefix = `run${run}_`;
+            return randomHistory(prefix, run * 1000).chain((events) =>
+              fc.tuple(fc.constant(prefix), fc.constant(events), deliveries(events)),
+            );
+          }),
+          async ([prefix, events, batches]) => {
+            const once = rowMaps();
+            fold(planBatch(events), once, new Set());
+            for (const batch of batches) expect(await apply(...batch)).toEqual([]);
+            const { readModels } = fixture;
+            const account = `${prefix}acct`;
+            expect(await readModels.findAccount(account)).toEqual(once.accounts.get(account));
+            expect(await readModels.listApiKeys(account)).toEqual(byId(once.api_keys));
+            expect(await readModels.listAgents(account, {})).toEqual(
+              byId(once.agents).filter(({ deleted }) => !deleted),
+            );
+            const sessions = await readModels.listSessions(account, { limit: 10 });
+            expect(sessions.toReversed()).toEqual(byId(once.sessions));
+            const transcripts = await Promise.all(
+              sessions
+                .toReversed()
+                .map(({ session_id }) => readModels.findTranscript(session_id, { limit: 10 })),
+            );
+            expect(transcripts.flatMap((transcript) => transcript!.turns)).toEqual(
+              byId(once.turns),
+            );
+          },
+        ),
         { numRuns: 25, endOnFailure: true },
       );
     });
@@ -310,8 +523,12 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       const wait = fixture.readModels.waitUntilPassed(positionOf(9), soon);
       await fixture.close();
       expect(await wait).toBe(false);
-      await expect(fixture.readModels.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable' });
-      await expect(fixture.store.apply([createAgent('agent_2')], positionOf(2))).rejects.toMatchObject({ code: 'store_unavailable' });
+      await expect(fixture.readModels.findAgent('agent_1')).rejects.toMatchObject({
+        code: 'store_unavailable',
+      });
+      await expect(
+        fixture.store.apply([createAgent('agent_2')], positionOf(2)),
+      ).rejects.toMatchObject({ code: 'store_unavailable' });
       await expect(fixture.store.checkpoint()).rejects.toMatchObject({ code: 'store_unavailable' });
     });
   });

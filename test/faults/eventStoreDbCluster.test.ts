@@ -73,8 +73,15 @@ function startWriters() {
     const ids: string[] = [];
     while (!state.stopping && !over.signal.aborted) {
       const id = crypto.randomUUID();
-      for (let at = state.leader; !over.signal.aborted; at = (await cluster.leader()) ?? anyNode()) {
-        const answer = await node(at).append({ stream, expected: ids.length - 1, id }, { deadlineMs: 2500 });
+      for (
+        let at = state.leader;
+        !over.signal.aborted;
+        at = (await cluster.leader()) ?? anyNode()
+      ) {
+        const answer = await node(at).append(
+          { stream, expected: ids.length - 1, id },
+          { deadlineMs: 2500 },
+        );
         if (answer.kind !== 'success') continue;
         expect(answer.revision).toBe(ids.length);
         state.leader = at;
@@ -109,7 +116,9 @@ function startSubscriber() {
     while (!state.stopping && !over.signal.aborted) {
       const leader = await cluster.leader();
       if (leader === undefined) continue;
-      const { ended, cancel } = node(leader).subscribe(seen.at(-1)?.position, (record) => seen.push(record));
+      const { ended, cancel } = node(leader).subscribe(seen.at(-1)?.position, (record) =>
+        seen.push(record),
+      );
       state.cancel = cancel;
       over.signal.addEventListener('abort', cancel, { once: true });
       await ended;
@@ -199,7 +208,9 @@ test('does not let a node lead that missed what the others have, though it is th
   await cluster.kill(late);
   const ids = Array.from({ length: 5 }, () => crypto.randomUUID());
   for (const [index, id] of ids.entries()) {
-    expect(await node(leader).append({ stream: 's-1', expected: index - 1, id })).toMatchObject({ kind: 'success' });
+    expect(await node(leader).append({ stream: 's-1', expected: index - 1, id })).toMatchObject({
+      kind: 'success',
+    });
   }
   await Promise.all([leader, other].map((index) => cluster.kill(index)));
   await cluster.start(late);
@@ -207,7 +218,9 @@ test('does not let a node lead that missed what the others have, though it is th
   await cluster.start(other);
   expect(await cluster.untilLeader()).toBe(other);
   await cluster.start(leader);
-  expect((await settled()).filter(({ stream }) => stream === 's-1').map(({ id }) => id)).toEqual(ids);
+  expect((await settled()).filter(({ stream }) => stream === 's-1').map(({ id }) => id)).toEqual(
+    ids,
+  );
 });
 
 test('keeps a subscription open when the leader resigns, and serves it as a follower', async () => {
@@ -230,8 +243,14 @@ test('passes an append that a follower takes on to the leader', async () => {
   const leader = await cluster.untilLeader();
   const [follower = 0] = followersOf(leader);
   const request = { stream: 's-1', expected: -1, id: crypto.randomUUID() };
-  expect(await node(follower).append(request)).toEqual({ kind: 'unknown', reason: '5 Leader info available' });
-  expect(await node(follower).append(request, { requiresLeader: false })).toEqual({ kind: 'success', revision: 0 });
+  expect(await node(follower).append(request)).toEqual({
+    kind: 'unknown',
+    reason: '5 Leader info available',
+  });
+  expect(await node(follower).append(request, { requiresLeader: false })).toEqual({
+    kind: 'success',
+    revision: 0,
+  });
   expect((await settled()).at(-1)?.id).toBe(request.id);
 });
 
@@ -241,13 +260,19 @@ describe('what was not committed', () => {
     await node(leader).append({ stream: 's-1', expected: -1, id: crypto.randomUUID() });
     cluster.freeze(leader);
     const lost = Array.from({ length: 50 }, () => crypto.randomUUID());
-    const append = (id: string) => node(leader).append({ stream: `s-${id}`, expected: -1, id }, { deadlineMs: 8000 });
+    const append = (id: string) =>
+      node(leader).append({ stream: `s-${id}`, expected: -1, id }, { deadlineMs: 8000 });
     const appends = lost.map(append);
     const next = await cluster.untilLeader();
     const kept = crypto.randomUUID();
-    expect(await node(next).append({ stream: 's-1', expected: 0, id: kept })).toEqual({ kind: 'success', revision: 1 });
+    expect(await node(next).append({ stream: 's-1', expected: 0, id: kept })).toEqual({
+      kind: 'success',
+      revision: 1,
+    });
     cluster.thaw(leader);
-    expect(new Set((await Promise.all(appends)).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
+    expect(new Set((await Promise.all(appends)).map(({ kind }) => kind))).toEqual(
+      new Set(['unknown']),
+    );
     const ids = (await settled()).map(({ id }) => id);
     expect(ids).toContain(kept);
     expect(lost.filter((id) => ids.includes(id))).toEqual([]);
@@ -260,15 +285,28 @@ describe('what was not committed', () => {
     const kept = crypto.randomUUID();
     cluster.isolate(leader);
     await sleep(100);
-    const unanswered = node(leader).append({ stream: 's-1', expected: 0, id: lost }, { deadlineMs: 8000 });
-    await eventually(async () => expect([undefined, leader]).not.toContain(await successor(leader)));
+    const unanswered = node(leader).append(
+      { stream: 's-1', expected: 0, id: lost },
+      { deadlineMs: 8000 },
+    );
+    await eventually(async () =>
+      expect([undefined, leader]).not.toContain(await successor(leader)),
+    );
     const next = (await successor(leader)) as number;
-    expect(await node(next).append({ stream: 's-1', expected: 0, id: kept })).toEqual({ kind: 'success', revision: 1 });
+    expect(await node(next).append({ stream: 's-1', expected: 0, id: kept })).toEqual({
+      kind: 'success',
+      revision: 1,
+    });
     cluster.rejoin(leader);
     const records = await settled();
-    expect(records.filter(({ stream }) => stream === 's-1').map(({ id }) => id)).not.toContain(lost);
+    expect(records.filter(({ stream }) => stream === 's-1').map(({ id }) => id)).not.toContain(
+      lost,
+    );
     expect(records.at(-1)?.id).toBe(kept);
-    expect(await unanswered).toMatchObject({ kind: 'unknown', reason: expect.stringMatching(/^4 /) });
+    expect(await unanswered).toMatchObject({
+      kind: 'unknown',
+      reason: expect.stringMatching(/^4 /),
+    });
   });
 
   /** Who leads according to the other nodes. */

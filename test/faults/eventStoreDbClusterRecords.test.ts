@@ -23,17 +23,21 @@ const recorded = (version: string): string => {
 
 const VERSIONS = ['23.10.6', '24.10.0', '26.1.0'];
 
-test.each(VERSIONS)('a cluster says what one of %s said, with a leader and without', async (version) => {
-  const folder = await temporaryFolder();
-  const cluster = await startEventStoreDbClusterProcess({ folder, version });
-  try {
-    const recorder = fileURLToPath(new URL('record-refusals.mjs', RECORDS));
-    const pids = cluster.pids().map(String);
-    const command = [recorder, cluster.connectionString, ...pids];
-    const { stdout } = await promisify(execFile)(process.execPath, command, { cwd: ROOT });
-    expect(ofThreeNodes(stdout)).toEqual(ofThreeNodes(recorded(version)));
-  } finally {
-    await cluster.close();
-    await rm(folder, { recursive: true });
-  }
-}, 90_000);
+test.each(VERSIONS)(
+  'a cluster says what one of %s said, with a leader and without',
+  async (version) => {
+    const folder = await temporaryFolder();
+    const cluster = await startEventStoreDbClusterProcess({ folder, version });
+    try {
+      const recorder = fileURLToPath(new URL('record-refusals.mjs', RECORDS));
+      const pids = cluster.pids().map(String);
+      const command = [recorder, cluster.connectionString, ...pids];
+      const { stdout } = await promisify(execFile)(process.execPath, command, { cwd: ROOT });
+      expect(ofThreeNodes(stdout)).toEqual(ofThreeNodes(recorded(version)));
+    } finally {
+      await cluster.close();
+      await rm(folder, { recursive: true });
+    }
+  },
+  90_000,
+);

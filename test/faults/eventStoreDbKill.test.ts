@@ -33,7 +33,8 @@ test('loses and repeats nothing when the server is killed again and again under 
   }
 
   async function progress(count: number): Promise<void> {
-    for (const goal = state.acknowledged + count; state.acknowledged < goal; ) await once(load, 'acknowledged');
+    for (const goal = state.acknowledged + count; state.acknowledged < goal;)
+      await once(load, 'acknowledged');
   }
 
   const writing = Array.from({ length: WRITERS }, write);
@@ -43,7 +44,8 @@ test('loses and repeats nothing when the server is killed again and again under 
     server = await startEventStoreDbProcess({ folder, port });
   }
   state.stopping = true;
-  for (const { stream, events } of await Promise.all(writing)) expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
+  for (const { stream, events } of await Promise.all(writing))
+    expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
 
   await store.close();
   await server.kill('SIGTERM');

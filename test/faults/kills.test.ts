@@ -31,7 +31,9 @@ let held = false;
 
 /** After the instruction, user and assistant take turns, and the user has the last word. */
 const alternates = ({ messages }: ChatRequest): boolean =>
-  messages[0]?.role === 'system' && messages.slice(1).every(({ role }, index) => role === (index % 2 === 0 ? 'user' : 'assistant')) && messages.at(-1)?.role === 'user';
+  messages[0]?.role === 'system' &&
+  messages.slice(1).every(({ role }, index) => role === (index % 2 === 0 ? 'user' : 'assistant')) &&
+  messages.at(-1)?.role === 'user';
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turnlog-kills-'));
@@ -40,7 +42,13 @@ beforeAll(async () => {
     if (held) await new Promise(() => undefined);
     return { text: `re: ${request.messages.at(-1)!.content}`, delay_ms: Math.random() * 30 };
   });
-  env = { DATA_DIR: join(folder, 'data'), MODELS_FILE: await writeModelsFile(folder, model.baseUrl), BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'error', ...testStoreEnv() };
+  env = {
+    DATA_DIR: join(folder, 'data'),
+    MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
+    BOOTSTRAP_API_KEY: TEST_KEY,
+    LOG_LEVEL: 'error',
+    ...testStoreEnv(),
+  };
 });
 afterAll(async () => {
   await model.close();
@@ -48,7 +56,13 @@ afterAll(async () => {
 });
 
 /** What the clients share: the server of the moment, and what was answered with 200. */
-const load = { url: undefined as string | undefined, over: false, turns: [] as Acknowledged[], agents: [] as string[], unexpected: [] as unknown[] };
+const load = {
+  url: undefined as string | undefined,
+  over: false,
+  turns: [] as Acknowledged[],
+  agents: [] as string[],
+  unexpected: [] as unknown[],
+};
 
 /** Converses until the load is over; a call that a kill cut off is lost, and the session goes on. */
 async function converse(name: number): Promise<void> {
@@ -63,14 +77,23 @@ async function converse(name: number): Promise<void> {
     const input = `${name}-${call}`;
     try {
       if (agent === undefined || call % 25 === 0) {
-        const { status, body } = await post('/v1/agents', { name: input, instruction: 'Repeat.', model: 'scripted' });
-        if (status !== 200) throw new Error(`create answered ${status} ${body.code}`, { cause: 'status' });
+        const { status, body } = await post('/v1/agents', {
+          name: input,
+          instruction: 'Repeat.',
+          model: 'scripted',
+        });
+        if (status !== 200)
+          throw new Error(`create answered ${status} ${body.code}`, { cause: 'status' });
         agent = body.data.agent_id as string;
         session = undefined;
         load.agents.push(agent);
       }
-      const { status, body } = await post(`/v1/agents/${agent}/run`, { input, ...(session === undefined ? {} : { session_id: session }) });
-      if (status !== 200) throw new Error(`run answered ${status} ${body.code}`, { cause: 'status' });
+      const { status, body } = await post(`/v1/agents/${agent}/run`, {
+        input,
+        ...(session === undefined ? {} : { session_id: session }),
+      });
+      if (status !== 200)
+        throw new Error(`run answered ${status} ${body.code}`, { cause: 'status' });
       load.turns.push({ session_id: body.data.session_id, input, output: body.data.output });
       session = call % SESSION_TURNS === 0 ? undefined : body.data.session_id;
     } catch (error) {
@@ -107,7 +130,7 @@ async function killInTurn(server: ServerProcess): Promise<void> {
 /** Every session there is, page by page; also those of which no client ever heard. */
 async function allSessions(url: string): Promise<Array<{ session_id: string; agent_id: string }>> {
   const sessions = [];
-  for (let next: string | undefined = '/v1/sessions?limit=1000'; next !== undefined; ) {
+  for (let next: string | undefined = '/v1/sessions?limit=1000'; next !== undefined;) {
     const { body, headers } = await apiClient(url, TEST_KEY).get(next);
     sessions.push(...body.data);
     next = /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1];
@@ -133,7 +156,9 @@ test(
     expect(oddRequests).toEqual([]);
     expect(load.turns.length).toBeGreaterThan(KILLS);
 
-    const agents = (await get('/v1/agents')).body.data.map(({ agent_id }: { agent_id: string }) => agent_id) as string[];
+    const agents = (await get('/v1/agents')).body.data.map(
+      ({ agent_id }: { agent_id: string }) => agent_id,
+    ) as string[];
     expect(load.agents.filter((agent) => !agents.includes(agent))).toEqual([]);
 
     const heard = new Set((await allSessions(load.url)).map(({ session_id }) => session_id));
@@ -145,16 +170,31 @@ test(
       expect(status).toBe('idle');
       for (const turn of turns) ends.add(turn.status);
       for (const { input, output } of bySession.get(session_id) ?? []) {
-        expect(turns.filter((turn: any) => turn.input === input).map((turn: any) => [turn.status, turn.output])).toEqual([['completed', output]]);
+        expect(
+          turns
+            .filter((turn: any) => turn.input === input)
+            .map((turn: any) => [turn.status, turn.output]),
+        ).toEqual([['completed', output]]);
       }
-      if (turns.some((turn: any) => turn.status === 'interrupted')) expect((await post(`/v1/agents/${agent_id}/run`, { input: 'still there?', session_id })).status).toBe(200);
+      if (turns.some((turn: any) => turn.status === 'interrupted'))
+        expect(
+          (await post(`/v1/agents/${agent_id}/run`, { input: 'still there?', session_id })).status,
+        ).toBe(200);
     }
     expect([...ends].toSorted()).toEqual(['completed', 'interrupted']);
 
     server.kill('SIGTERM');
     expect(await server.exited).toBe(0);
-    const store = await openNamedStore(env['EVENTSTOREDB_URL'] ?? env['DATA_DIR']!, createLogger('error'));
-    const misfit = await verifyChains({ store, after: undefined, signal: new AbortController().signal, onProgress: () => undefined });
+    const store = await openNamedStore(
+      env['EVENTSTOREDB_URL'] ?? env['DATA_DIR']!,
+      createLogger('error'),
+    );
+    const misfit = await verifyChains({
+      store,
+      after: undefined,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    });
     await store.close();
     expect(misfit).toBeUndefined();
   },

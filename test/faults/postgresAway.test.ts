@@ -1,7 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startEventStoreDbProcess, type EventStoreDbProcess } from '../support/eventStoreDbProcess.ts';
+import {
+  startEventStoreDbProcess,
+  type EventStoreDbProcess,
+} from '../support/eventStoreDbProcess.ts';
 import { expectFailure } from '../support/failures.ts';
 import { startPostgresProcess, type PostgresProcess } from '../support/postgresProcess.ts';
 import { eventually } from '../support/operator.ts';
@@ -29,7 +32,11 @@ function suite(server: PostgresProcess): void {
         const input = request.messages.at(-1)!.content!;
         return { text: `re: ${input}`, delay_ms: input === 'slow' ? SLOW_MS : 5 };
       },
-      { EVENTSTOREDB_URL: eventStore.connectionString, DATABASE_URL: server.url, VISIBILITY_WAIT_MS: '2000' },
+      {
+        EVENTSTOREDB_URL: eventStore.connectionString,
+        DATABASE_URL: server.url,
+        VISIBILITY_WAIT_MS: '2000',
+      },
     );
   });
   afterAll(async () => {
@@ -39,67 +46,71 @@ function suite(server: PostgresProcess): void {
     await rm(folder, { recursive: true });
   });
 
-  test(
-    'while PostgreSQL is away for 30 s, known agents run and are recorded, reads are 503, and all recovers by itself',
-    async () => {
-      const [known, unknown] = [await service.createAgent(), await service.createAgent()];
-      const turns: { session_id: string; input: string }[] = [];
-      const state = { away: false, over: false, ranWhileAway: 0 };
-      const run = async (input: string, session_id?: string): Promise<string> => {
-        const reply = await service.post(`/v1/agents/${known}/run`, { input, ...(session_id === undefined ? {} : { session_id }) });
-        expect([reply.status, reply.body.data?.output]).toEqual([200, `re: ${input}`]);
-        turns.push({ session_id: reply.body.data.session_id, input });
-        return reply.body.data.session_id as string;
-      };
-      const converse = async (name: number): Promise<void> => {
-        let session_id: string | undefined;
-        for (let turn = 0; !state.over; turn += 1) {
-          const wasAway = state.away;
-          session_id = await run(`${name}-${turn}`, session_id);
-          if (wasAway && state.away) state.ranWhileAway += 1;
-        }
-      };
-      const load = Promise.all(Array.from({ length: CLIENTS }, (_, name) => converse(name)));
-      await eventually(async () => turns.length, (count) => count >= 10 * CLIENTS);
-
-      await server.kill();
-      const back = sleep(AWAY_MS);
-      state.away = true;
-      const refused = [
-        await service.get('/v1/agents'),
-        await service.get(`/v1/agents/${known}`),
-        await service.get('/v1/sessions'),
-        await service.get(`/v1/sessions/${turns[0]!.session_id}`),
-        await service.get('/health/ready'),
-        await service.post(`/v1/agents/${unknown}/run`, { input: 'hi' }),
-      ];
-      for (const reply of refused) {
-        expectFailure(reply, 'store_unavailable');
-        expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  test('while PostgreSQL is away for 30 s, known agents run and are recorded, reads are 503, and all recovers by itself', async () => {
+    const [known, unknown] = [await service.createAgent(), await service.createAgent()];
+    const turns: { session_id: string; input: string }[] = [];
+    const state = { away: false, over: false, ranWhileAway: 0 };
+    const run = async (input: string, session_id?: string): Promise<string> => {
+      const reply = await service.post(`/v1/agents/${known}/run`, {
+        input,
+        ...(session_id === undefined ? {} : { session_id }),
+      });
+      expect([reply.status, reply.body.data?.output]).toEqual([200, `re: ${input}`]);
+      turns.push({ session_id: reply.body.data.session_id, input });
+      return reply.body.data.session_id as string;
+    };
+    const converse = async (name: number): Promise<void> => {
+      let session_id: string | undefined;
+      for (let turn = 0; !state.over; turn += 1) {
+        const wasAway = state.away;
+        session_id = await run(`${name}-${turn}`, session_id);
+        if (wasAway && state.away) state.ranWhileAway += 1;
       }
-      await sleep(AWAY_MS - SLOW_MS / 2);
-      const slow = run('slow');
-      await back;
-      state.away = false;
-      await server.start();
-      const ready = (): Promise<Reply> => service.get('/health/ready');
-      await eventually(ready, ({ body }) => body.data?.status === 'ready');
-      await slow;
-      state.over = true;
-      await load;
-      // An answer does not wait for a projector longer than VISIBILITY_WAIT_MS.
-      await eventually(ready, ({ body }) => body.data?.projector.lag_events === 0);
+    };
+    const load = Promise.all(Array.from({ length: CLIENTS }, (_, name) => converse(name)));
+    await eventually(
+      async () => turns.length,
+      (count) => count >= 10 * CLIENTS,
+    );
 
-      expect(state.ranWhileAway).toBeGreaterThan(CLIENTS);
-      for (const [session_id, own] of Map.groupBy(turns, (turn) => turn.session_id)) {
-        const shown = (await service.get(`/v1/sessions/${session_id}?limit=1000`)).body.data;
-        expect(shown.status).toBe('idle');
-        expect(shown.turns.map((turn: any) => [turn.input, turn.status, turn.output])).toEqual(own.map(({ input }) => [input, 'completed', `re: ${input}`]));
-      }
-      expect((await service.post(`/v1/agents/${unknown}/run`, { input: 'hi' })).status).toBe(200);
-    },
-    180_000,
-  );
+    await server.kill();
+    const back = sleep(AWAY_MS);
+    state.away = true;
+    const refused = [
+      await service.get('/v1/agents'),
+      await service.get(`/v1/agents/${known}`),
+      await service.get('/v1/sessions'),
+      await service.get(`/v1/sessions/${turns[0]!.session_id}`),
+      await service.get('/health/ready'),
+      await service.post(`/v1/agents/${unknown}/run`, { input: 'hi' }),
+    ];
+    for (const reply of refused) {
+      expectFailure(reply, 'store_unavailable');
+      expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    }
+    await sleep(AWAY_MS - SLOW_MS / 2);
+    const slow = run('slow');
+    await back;
+    state.away = false;
+    await server.start();
+    const ready = (): Promise<Reply> => service.get('/health/ready');
+    await eventually(ready, ({ body }) => body.data?.status === 'ready');
+    await slow;
+    state.over = true;
+    await load;
+    // An answer does not wait for a projector longer than VISIBILITY_WAIT_MS.
+    await eventually(ready, ({ body }) => body.data?.projector.lag_events === 0);
+
+    expect(state.ranWhileAway).toBeGreaterThan(CLIENTS);
+    for (const [session_id, own] of Map.groupBy(turns, (turn) => turn.session_id)) {
+      const shown = (await service.get(`/v1/sessions/${session_id}?limit=1000`)).body.data;
+      expect(shown.status).toBe('idle');
+      expect(shown.turns.map((turn: any) => [turn.input, turn.status, turn.output])).toEqual(
+        own.map(({ input }) => [input, 'completed', `re: ${input}`]),
+      );
+    }
+    expect((await service.post(`/v1/agents/${unknown}/run`, { input: 'hi' })).status).toBe(200);
+  }, 180_000);
 }
 
 if (postgres) describe('a service on PostgreSQL', () => suite(postgres));

@@ -29,7 +29,9 @@ if (server) {
     const projectors = new Map<ChildProcess, string>();
 
     function start(): void {
-      const projector = spawn(process.execPath, [MAIN, folder, database.url], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const projector = spawn(process.execPath, [MAIN, folder, database.url], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
       projectors.set(projector, '');
       createInterface({ input: projector.stdout }).on('line', (line) => {
         if (projectors.has(projector)) projectors.set(projector, line);
@@ -46,15 +48,21 @@ if (server) {
     /** How long it took, in milliseconds, where the active one was killed and where it stood still. */
     const takeOvers: [number[], number[]] = [[], []];
     // Waits a little after each write, so that the log stays short enough to be looked at whole.
-    const write = async (): Promise<boolean> => readModels.waitUntilPassed(await appendSession(log, (state.sessions += 1)), 10);
+    const write = async (): Promise<boolean> =>
+      readModels.waitUntilPassed(await appendSession(log, (state.sessions += 1)), 10);
     await write();
     const writing = (async () => {
       while (!state.over) await write();
     })();
     /** Whether what is written from now on is applied. */
-    const passes = async (): Promise<boolean> => readModels.waitUntilPassed(await appendSession(log, (state.sessions += 1)), SOON);
+    const passes = async (): Promise<boolean> =>
+      readModels.waitUntilPassed(await appendSession(log, (state.sessions += 1)), SOON);
     /** Waits for one that has told this last. */
-    const one = async (wanted: string): Promise<ChildProcess> => (await eventually(async () => [...projectors].find(([, told]) => told === wanted), Boolean))![0];
+    const one = async (wanted: string): Promise<ChildProcess> =>
+      (await eventually(
+        async () => [...projectors].find(([, told]) => told === wanted),
+        Boolean,
+      ))![0];
 
     try {
       start();
@@ -81,7 +89,8 @@ if (server) {
       await writing;
       expect(await passes()).toBe(true);
       expect((await foundAndDue(database.url, log)).found.sessions).toHaveLength(state.sessions);
-      for (const durations of takeOvers) expect(durations.toSorted((a, b) => a - b)[ROUNDS / 4 - 1]).toBeLessThan(TAKE_OVER_MS);
+      for (const durations of takeOvers)
+        expect(durations.toSorted((a, b) => a - b)[ROUNDS / 4 - 1]).toBeLessThan(TAKE_OVER_MS);
     } finally {
       state.over = true;
       await writing;

@@ -17,19 +17,33 @@ const WRITERS = 8;
 const SOON = 30_000;
 const server = await startPostgresProcess();
 
-async function underLoad(disturb: (written: (count: number) => Promise<void>) => Promise<void>, databaseUrl: string): Promise<void> {
+async function underLoad(
+  disturb: (written: (count: number) => Promise<void>) => Promise<void>,
+  databaseUrl: string,
+): Promise<void> {
   const folder = await temporaryFolder();
   const log = await openSqliteEventStore({ folder });
   const projector = startPostgresProjector({ log, databaseUrl });
   const readModels = openPostgresReadModels({ databaseUrl });
-  const state = { over: false, sessions: 0, last: '' as Position, unexpected: [] as unknown[], goOn: Promise.resolve() };
+  const state = {
+    over: false,
+    sessions: 0,
+    last: '' as Position,
+    unexpected: [] as unknown[],
+    goOn: Promise.resolve(),
+  };
 
   /** Writes, and asks what is there: the answer is rows or that the store is unavailable, never anything else. */
   async function write(): Promise<void> {
     while (!state.over) {
       await state.goOn;
       state.last = await appendSession(log, (state.sessions += 1));
-      await readModels.findSession('session_000001').catch((error: unknown) => isTurnlogError(error, 'store_unavailable') || state.unexpected.push(error));
+      await readModels
+        .findSession('session_000001')
+        .catch(
+          (error: unknown) =>
+            isTurnlogError(error, 'store_unavailable') || state.unexpected.push(error),
+        );
     }
   }
   const written = async (count: number): Promise<void> => {
@@ -75,13 +89,16 @@ if (server) {
   afterAll(server.close);
 
   test('rows and checkpoint fit each other whenever the server is killed under load, and all recover by themselves', async () => {
-    await underLoad(async (written) => {
-      for (let kill = 0; kill < KILLS; kill += 1) {
-        await written(200);
-        await server.kill();
-        await server.start();
-      }
-    }, await database());
+    await underLoad(
+      async (written) => {
+        for (let kill = 0; kill < KILLS; kill += 1) {
+          await written(200);
+          await server.kill();
+          await server.start();
+        }
+      },
+      await database(),
+    );
   }, 180_000);
 
   test('rows and checkpoint fit each other whenever connections are cut under load', async () => {
@@ -89,7 +106,10 @@ if (server) {
     await underLoad(async (written) => {
       for (let cut = 0; cut < CUTS; cut += 1) {
         await written(40);
-        await cutConnections(databaseUrl, (['projector', 'listener', 'queries'] as const)[cut % 3]!);
+        await cutConnections(
+          databaseUrl,
+          (['projector', 'listener', 'queries'] as const)[cut % 3]!,
+        );
       }
     }, databaseUrl);
   }, 180_000);

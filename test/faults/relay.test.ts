@@ -13,7 +13,13 @@ import { collectFrom, type Received } from '../support/kafkaConsumer.ts';
 import { orSkip } from '../support/kafkaServer.ts';
 import { untilTopicsExist } from '../support/kafkaTopics.ts';
 import { agentId, appendTo } from '../support/projector.ts';
-import { agentData, sessionStarted, toolCalled, turnCompleted, turnStarted } from '../support/recordedHistory.ts';
+import {
+  agentData,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../support/recordedHistory.ts';
 import { topicsOf, uniquePrefix } from '../support/relay.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 
@@ -25,7 +31,9 @@ const RELAY_PROCESS = fileURLToPath(new URL('../support/relayProcess.ts', import
 const TIME_LIMIT_MS = 900_000;
 
 const folder = await temporaryFolder();
-const broker: LocalBroker | undefined = await orSkip(() => createLocalBroker({ folder: join(folder, 'kafka') }));
+const broker: LocalBroker | undefined = await orSkip(() =>
+  createLocalBroker({ folder: join(folder, 'kafka') }),
+);
 const onKafka = broker ? test : test.skip;
 const prefix = uniquePrefix();
 let store: EventStore;
@@ -40,7 +48,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const spawnRelay = (brokers: string): ChildProcess => spawn(process.execPath, [RELAY_PROCESS, folder, brokers, prefix], { stdio: 'ignore' });
+const spawnRelay = (brokers: string): ChildProcess =>
+  spawn(process.execPath, [RELAY_PROCESS, folder, brokers, prefix], { stdio: 'ignore' });
 
 async function kill(child: ChildProcess): Promise<void> {
   const exited = once(child, 'exit');
@@ -52,9 +61,19 @@ async function appendPairs(from: number): Promise<void> {
   const agents = Array.from({ length: PAIRS_PER_KILL }, (_, index) => agentId(from + index));
   await Promise.all(
     agents.map(async (agent) => {
-      await appendTo(store, `agent-${agent}`, [{ type: 'agent.created.v1', data: agentData() }, { type: 'agent.updated.v1', data: agentData({ name: 'New' }) }]);
+      await appendTo(store, `agent-${agent}`, [
+        { type: 'agent.created.v1', data: agentData() },
+        { type: 'agent.updated.v1', data: agentData({ name: 'New' }) },
+      ]);
       await appendTo(store, `session-${agent.replace('agent', 'session')}`, [
-        sessionStarted(agent), turnStarted(1), toolCalled(1), turnCompleted(1), turnStarted(2), turnCompleted(2), turnStarted(3), turnCompleted(3),
+        sessionStarted(agent),
+        turnStarted(1),
+        toolCalled(1),
+        turnCompleted(1),
+        turnStarted(2),
+        turnCompleted(2),
+        turnStarted(3),
+        turnCompleted(3),
       ]);
     }),
   );
@@ -68,7 +87,10 @@ function byKey(received: readonly Received[]): Map<string, string[]> {
     const place = `${topic} ${partition} ${offset}`;
     if (offsets.has(place)) continue;
     offsets.add(place);
-    keys.set(key, [...(keys.get(key) ?? []), `${headers['ce_streamrevision']} ${headers['ce_id']}`]);
+    keys.set(key, [
+      ...(keys.get(key) ?? []),
+      `${headers['ce_streamrevision']} ${headers['ce_id']}`,
+    ]);
   }
   return keys;
 }
@@ -77,7 +99,10 @@ function byKey(received: readonly Received[]): Map<string, string[]> {
 async function logByKey(): Promise<Map<string, string[]>> {
   const keys = new Map<string, string[]>();
   const reading = new AbortController();
-  for await (const { events, caughtUp } of store.subscribe({ batchSize: 5_000, signal: reading.signal })) {
+  for await (const { events, caughtUp } of store.subscribe({
+    batchSize: 5_000,
+    signal: reading.signal,
+  })) {
     for (const { stream, revision, id } of events) {
       const key = stream.slice(stream.indexOf('-') + 1);
       keys.set(key, [...(keys.get(key) ?? []), `${revision} ${id}`]);
@@ -119,7 +144,8 @@ onKafka(
     const total = (KILLS + 1) * PAIRS_PER_KILL * EVENTS_PER_PAIR;
     expect([...expected.values()].flat()).toHaveLength(total);
     expect(killed.relay + killed.broker).toBeGreaterThanOrEqual(30);
-    const ids = (received: readonly Received[]): number => new Set(received.map(({ headers }) => headers['ce_id'])).size;
+    const ids = (received: readonly Received[]): number =>
+      new Set(received.map(({ headers }) => headers['ce_id'])).size;
     await live.until((received) => received.length >= total && ids(received) >= total);
     await Promise.all(relays.map(kill));
 
@@ -128,7 +154,9 @@ onKafka(
     expect(fresh.received).toHaveLength(total);
     expect(byKey(fresh.received)).toEqual(expected);
     expect(byKey(live.received)).toEqual(expected);
-    process.stderr.write(`${total} events relayed; killed: relay ${killed.relay}, broker ${killed.broker} times (Kafka ${broker.version})\n`);
+    process.stderr.write(
+      `${total} events relayed; killed: relay ${killed.relay}, broker ${killed.broker} times (Kafka ${broker.version})\n`,
+    );
     await Promise.all([live.close(), fresh.close()]);
   },
   TIME_LIMIT_MS,

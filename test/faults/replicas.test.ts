@@ -5,7 +5,10 @@ import { openNamedStore } from '../../services/cli/wire.ts';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { verifyChains } from '../../shared/queries/verifyChains.ts';
-import { startEventStoreDbProcess, type EventStoreDbProcess } from '../support/eventStoreDbProcess.ts';
+import {
+  startEventStoreDbProcess,
+  type EventStoreDbProcess,
+} from '../support/eventStoreDbProcess.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgresDatabase.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
 import { startReplicas, unlessCut } from '../support/replicas.ts';
@@ -31,25 +34,35 @@ const violations: string[] = [];
 const modelCalls = new Map<string, number>();
 const load = { over: false, reads: 0 };
 
-const anyOf = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(Math.random() * items.length)];
+const anyOf = <Item>(items: readonly Item[]): Item | undefined =>
+  items[Math.floor(Math.random() * items.length)];
 const inputOf = ({ messages }: ChatRequest): string => messages.at(-1)!.content ?? '';
-const alternates = ({ messages }: ChatRequest): boolean => messages.slice(1).every(({ role }, index) => role === (index % 2 === 0 ? 'user' : 'assistant'));
+const alternates = ({ messages }: ChatRequest): boolean =>
+  messages.slice(1).every(({ role }, index) => role === (index % 2 === 0 ? 'user' : 'assistant'));
 
 /** Reads on every replica that is up; one that is starting, or dies over it, has said nothing. */
-async function readEverywhere(clients: readonly Client[], path: string, shows: (data: any) => boolean): Promise<void> {
+async function readEverywhere(
+  clients: readonly Client[],
+  path: string,
+  shows: (data: any) => boolean,
+): Promise<void> {
   await Promise.all(
     clients.map(async ({ get }, replica) => {
       const reply = await unlessCut(get(path));
       if (!reply || reply.status === 503) return;
       load.reads += 1;
-      if (reply.status !== 200 || !shows(reply.body.data)) violations.push(`replica ${replica} answers ${path} with ${reply.status} ${JSON.stringify(reply.body).slice(0, 500)}`);
+      if (reply.status !== 200 || !shows(reply.body.data))
+        violations.push(
+          `replica ${replica} answers ${path} with ${reply.status} ${JSON.stringify(reply.body).slice(0, 500)}`,
+        );
     }),
   );
 }
 
 function refused({ status, body: { code } }: Reply): undefined {
   const name = `${status} ${code}`;
-  if (!['503 store_unavailable', '409 session_busy'].includes(name)) violations.push(`answered ${name}`);
+  if (!['503 store_unavailable', '409 session_busy'].includes(name))
+    violations.push(`answered ${name}`);
   return undefined;
 }
 
@@ -65,7 +78,8 @@ function suite(serverUrl: string): void {
     database = await createTestDatabase(serverUrl);
     eventStore = await startEventStoreDbProcess({ folder });
     model = await startScriptedModel((request) => {
-      if (!alternates(request)) violations.push(`the model was shown ${JSON.stringify(request.messages)}`);
+      if (!alternates(request))
+        violations.push(`the model was shown ${JSON.stringify(request.messages)}`);
       modelCalls.set(inputOf(request), (modelCalls.get(inputOf(request)) ?? 0) + 1);
       return { text: `re: ${inputOf(request)}`, delay_ms: Math.random() * 200 };
     });
@@ -92,24 +106,45 @@ function suite(serverUrl: string): void {
   });
 
   async function create(client: Client, name: string): Promise<string | undefined> {
-    const reply = await unlessCut(client.post('/v1/agents', { name, instruction: 'Repeat.', model: 'scripted' }));
+    const reply = await unlessCut(
+      client.post('/v1/agents', { name, instruction: 'Repeat.', model: 'scripted' }),
+    );
     if (!reply) return undefined;
     if (reply.status !== 200) return refused(reply);
     const { agent_id } = reply.body.data as { agent_id: string };
     acknowledged.agents.add(agent_id);
-    await readEverywhere(replicas.clients(), '/v1/agents', (agents: { agent_id: string }[]) => agents.some((agent) => agent.agent_id === agent_id));
+    await readEverywhere(replicas.clients(), '/v1/agents', (agents: { agent_id: string }[]) =>
+      agents.some((agent) => agent.agent_id === agent_id),
+    );
     return agent_id;
   }
 
   /** Resolves with the session to go on with: none when its place may be held by a turn of the dead. */
-  async function run(client: Client, input: string, { agent, session }: { agent: string; session: string | undefined }): Promise<string | undefined> {
+  async function run(
+    client: Client,
+    input: string,
+    { agent, session }: { agent: string; session: string | undefined },
+  ): Promise<string | undefined> {
     sent.add(input);
-    const reply = await unlessCut(client.post(`/v1/agents/${agent}/run`, { input, ...(session === undefined ? {} : { session_id: session }) }));
+    const reply = await unlessCut(
+      client.post(`/v1/agents/${agent}/run`, {
+        input,
+        ...(session === undefined ? {} : { session_id: session }),
+      }),
+    );
     if (!reply) return undefined;
     if (reply.status !== 200) return refused(reply);
-    const turn: Turn = { session_id: reply.body.data.session_id, input, output: reply.body.data.output };
+    const turn: Turn = {
+      session_id: reply.body.data.session_id,
+      input,
+      output: reply.body.data.output,
+    };
     acknowledged.turns.push(turn);
-    const shows = ({ turns }: { turns: any[] }): boolean => turns.some((shown) => shown.input === input && shown.status === 'completed' && shown.output === turn.output);
+    const shows = ({ turns }: { turns: any[] }): boolean =>
+      turns.some(
+        (shown) =>
+          shown.input === input && shown.status === 'completed' && shown.output === turn.output,
+      );
     await readEverywhere(replicas.clients(), `/v1/sessions/${turn.session_id}?limit=1000`, shows);
     return turn.session_id;
   }
@@ -129,16 +164,28 @@ function suite(serverUrl: string): void {
       }
       const { agent, session } = shared;
       const next = await run(client, `${name}-${call}`, { agent, session });
-      if (shared.agent === agent && shared.session === session) shared.session = call % 30 === 0 ? undefined : next;
+      if (shared.agent === agent && shared.session === session)
+        shared.session = call % 30 === 0 ? undefined : next;
       const before = anyOf(acknowledged.turns);
-      if (before) await readEverywhere(replicas.clients(), `/v1/sessions/${before.session_id}?limit=1000`, ({ turns }) => turns.some((shown: any) => shown.input === before.input && shown.output === before.output));
+      if (before)
+        await readEverywhere(
+          replicas.clients(),
+          `/v1/sessions/${before.session_id}?limit=1000`,
+          ({ turns }) =>
+            turns.some(
+              (shown: any) => shown.input === before.input && shown.output === before.output,
+            ),
+        );
     }
   }
-  const sessions = Array.from({ length: PAIRS }, () => ({ agent: undefined as string | undefined, session: undefined as string | undefined }));
+  const sessions = Array.from({ length: PAIRS }, () => ({
+    agent: undefined as string | undefined,
+    session: undefined as string | undefined,
+  }));
 
   async function allSessions(client: Client): Promise<{ session_id: string; status: string }[]> {
     const all: { session_id: string; status: string }[] = [];
-    for (let path: string | undefined = '/v1/sessions?limit=1000'; path !== undefined; ) {
+    for (let path: string | undefined = '/v1/sessions?limit=1000'; path !== undefined;) {
       const { body, headers } = await client.get(path);
       all.push(...body.data);
       path = /<([^>]+)>/.exec(headers.get('link') ?? '')?.[1];
@@ -150,7 +197,9 @@ function suite(serverUrl: string): void {
     'replicas that are killed at random under load answer as one: all that was acknowledged is there everywhere, once, in order',
     async () => {
       const until = performance.now() + LOAD_MS;
-      const clients = Array.from({ length: 2 * PAIRS }, (_, index) => converse(Math.floor(index / 2), `client${index}`));
+      const clients = Array.from({ length: 2 * PAIRS }, (_, index) =>
+        converse(Math.floor(index / 2), `client${index}`),
+      );
       const killed = { api: 0, projector: 0 };
       let lastKill = performance.now();
       while (performance.now() < until) {
@@ -162,7 +211,11 @@ function suite(serverUrl: string): void {
       await Promise.all(clients);
       await replicas.ready();
       const [client] = replicas.clients();
-      while (performance.now() < lastKill + CLOSED_WITHIN_MS && (await allSessions(client!)).some(({ status }) => status !== 'idle')) await sleep(250);
+      while (
+        performance.now() < lastKill + CLOSED_WITHIN_MS &&
+        (await allSessions(client!)).some(({ status }) => status !== 'idle')
+      )
+        await sleep(250);
 
       expect(replicas.failures).toEqual([]);
       expect(violations).toEqual([]);
@@ -181,22 +234,38 @@ function suite(serverUrl: string): void {
           ends.set(turn.status, (ends.get(turn.status) ?? 0) + 1);
           shown.set(turn.input, (shown.get(turn.input) ?? 0) + 1);
         }
-        const types = (await client!.get(`/v1/sessions/${session_id}/events?limit=1000`)).body.data.map(({ type }: { type: string }) => type.replace(/^session\.(.+)\.v1$/, '$1'));
-        expect(types.join(' ')).toMatch(/^started( turn_started turn_(completed|failed|interrupted))+$/);
+        const types = (
+          await client!.get(`/v1/sessions/${session_id}/events?limit=1000`)
+        ).body.data.map(({ type }: { type: string }) => type.replace(/^session\.(.+)\.v1$/, '$1'));
+        expect(types.join(' ')).toMatch(
+          /^started( turn_started turn_(completed|failed|interrupted))+$/,
+        );
       }
       for (const { session_id, input, output } of acknowledged.turns) {
-        expect(transcripts.get(session_id)!.filter((turn) => turn.input === input).map((turn) => [turn.status, turn.output])).toEqual([['completed', output]]);
+        expect(
+          transcripts
+            .get(session_id)!
+            .filter((turn) => turn.input === input)
+            .map((turn) => [turn.status, turn.output]),
+        ).toEqual([['completed', output]]);
       }
       expect([...shown].filter(([input, times]) => times !== 1 || !sent.has(input))).toEqual([]);
       expect([...modelCalls].filter(([, times]) => times !== 1)).toEqual([]);
       expect(ends.get('interrupted') ?? 0).toBeGreaterThan(0);
-      const agents = (await client!.get('/v1/agents')).body.data.map(({ agent_id }: { agent_id: string }) => agent_id) as string[];
+      const agents = (await client!.get('/v1/agents')).body.data.map(
+        ({ agent_id }: { agent_id: string }) => agent_id,
+      ) as string[];
       expect(agents).toHaveLength(new Set(agents).size);
       expect([...acknowledged.agents].filter((agent) => !agents.includes(agent))).toEqual([]);
 
       expect(await replicas.stop()).toEqual([0, 0, 0, 0, 0]);
       const store = await openNamedStore(eventStore.connectionString, createLogger('error'));
-      const misfit = await verifyChains({ store, after: undefined, signal: new AbortController().signal, onProgress: () => undefined });
+      const misfit = await verifyChains({
+        store,
+        after: undefined,
+        signal: new AbortController().signal,
+        onProgress: () => undefined,
+      });
       await store.close();
       expect(misfit).toBeUndefined();
     },

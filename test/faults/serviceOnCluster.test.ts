@@ -6,7 +6,10 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { startEventStoreDbClusterProcess, type EventStoreDbClusterProcess } from '../support/eventStoreDbClusterProcess.ts';
+import {
+  startEventStoreDbClusterProcess,
+  type EventStoreDbClusterProcess,
+} from '../support/eventStoreDbClusterProcess.ts';
 import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/service.ts';
@@ -31,7 +34,10 @@ let cluster: EventStoreDbClusterProcess;
 let server: ServerProcess | undefined;
 beforeEach(async () => {
   folder = await temporaryFolder();
-  model = await startScriptedModel(({ messages }) => ({ text: `re: ${messages.at(-1)!.content}`, delay_ms: Math.random() * 10 }));
+  model = await startScriptedModel(({ messages }) => ({
+    text: `re: ${messages.at(-1)!.content}`,
+    delay_ms: Math.random() * 10,
+  }));
   cluster = await startEventStoreDbClusterProcess({ folder });
 }, 60_000);
 afterEach(async () => {
@@ -44,7 +50,14 @@ afterEach(async () => {
 }, 60_000);
 
 async function startService(url: string): Promise<Client> {
-  const env = { DATA_DIR: `${folder}/data`, MODELS_FILE: await writeModelsFile(folder, model.baseUrl), EVENTSTOREDB_URL: url, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'warn', VISIBILITY_WAIT_MS: '2000' };
+  const env = {
+    DATA_DIR: `${folder}/data`,
+    MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
+    EVENTSTOREDB_URL: url,
+    BOOTSTRAP_API_KEY: TEST_KEY,
+    LOG_LEVEL: 'warn',
+    VISIBILITY_WAIT_MS: '2000',
+  };
   server = startServerProcess(env);
   return apiClient(await server.ready, TEST_KEY);
 }
@@ -67,14 +80,22 @@ interface Load {
 
 /** Writers with a session each, that say one thing after the other, and look now and then whether it is there. */
 function startLoad({ post, get }: Client, agent: string): Load {
-  const load = { acknowledged: [] as Turn[], answeredAt: [] as number[], refusals: new Map<string, number>(), reads: [] as Load['reads'] };
+  const load = {
+    acknowledged: [] as Turn[],
+    answeredAt: [] as number[],
+    refusals: new Map<string, number>(),
+    reads: [] as Load['reads'],
+  };
   const state = { over: false };
 
   async function look({ session_id, input }: Turn): Promise<void> {
     const began = performance.now();
     const { status, body } = await get(`/v1/sessions/${session_id}?limit=1000`);
     if (status !== 200) return;
-    load.reads.push({ ms: performance.now() - began, shown: body.data.turns.some((turn: { input: string }) => turn.input === input) });
+    load.reads.push({
+      ms: performance.now() - began,
+      shown: body.data.turns.some((turn: { input: string }) => turn.input === input),
+    });
   }
 
   async function converse(writer: number): Promise<void> {
@@ -83,7 +104,10 @@ function startLoad({ post, get }: Client, agent: string): Load {
       // A page of the transcript holds 1,000 turns; long before that the writer goes on in another session.
       if (call % 400 === 0) session_id = undefined;
       const input = `${writer}-${call}`;
-      const { status, body } = await post(`/v1/agents/${agent}/run`, { input, ...(session_id === undefined ? {} : { session_id }) });
+      const { status, body } = await post(`/v1/agents/${agent}/run`, {
+        input,
+        ...(session_id === undefined ? {} : { session_id }),
+      });
       if (status === 200) {
         session_id = body.data.session_id as string;
         load.acknowledged.push({ session_id, input });
@@ -107,7 +131,8 @@ function startLoad({ post, get }: Client, agent: string): Load {
   };
 }
 
-const followersOf = (leader: number): [number, number] => [0, 1, 2].filter((index) => index !== leader) as [number, number];
+const followersOf = (leader: number): [number, number] =>
+  [0, 1, 2].filter((index) => index !== leader) as [number, number];
 
 /** Takes two nodes away and brings them back. */
 async function loseQuorum(kind: number): Promise<void> {
@@ -117,7 +142,10 @@ async function loseQuorum(kind: number): Promise<void> {
   const freezes = kind % 3 === 2;
   const ms = SHORTEST_LOSS_MS + Math.random() * (LONGEST_LOSS_MS - SHORTEST_LOSS_MS);
   if (freezes) away.forEach(cluster.freeze);
-  else await Promise.all(away.map((index) => cluster.kill(index, kind % 3 === 0 ? 'SIGKILL' : 'SIGTERM')));
+  else
+    await Promise.all(
+      away.map((index) => cluster.kill(index, kind % 3 === 0 ? 'SIGKILL' : 'SIGTERM')),
+    );
   await sleep(ms);
   if (freezes) away.forEach(cluster.thaw);
   else await Promise.all(away.map((index) => cluster.start(index)));
@@ -153,7 +181,9 @@ async function untilAnswered({ answeredAt }: Load, since: number): Promise<numbe
 async function expectNothingLostOrDoubled({ get }: Client, { acknowledged }: Load): Promise<void> {
   const sessions = Map.groupBy(acknowledged, ({ session_id }) => session_id);
   for (const [session_id, own] of sessions) {
-    const { turns } = (await get(`/v1/sessions/${session_id}?limit=1000`)).body.data as { turns: Array<{ input: string; status: string; output: string | null }> };
+    const { turns } = (await get(`/v1/sessions/${session_id}?limit=1000`)).body.data as {
+      turns: Array<{ input: string; status: string; output: string | null }>;
+    };
     const inputs = turns.map(({ input }) => input);
     expect(new Set(inputs).size).toBe(inputs.length);
     const completed = turns.filter(({ status }) => status === 'completed');
@@ -166,9 +196,11 @@ async function expectNothingLostOrDoubled({ get }: Client, { acknowledged }: Loa
 async function expectNoTurnOpen({ get }: Client): Promise<void> {
   for (const deadline = performance.now() + CLOSED_MS; ; await sleep(100)) {
     const open: unknown[] = [];
-    for (let after = ''; ; ) {
+    for (let after = ''; ;) {
       const { body, headers } = await get(`/v1/sessions?limit=1000${after}`);
-      open.push(...(body.data as Array<{ status: string }>).filter(({ status }) => status !== 'idle'));
+      open.push(
+        ...(body.data as Array<{ status: string }>).filter(({ status }) => status !== 'idle'),
+      );
       const next = /[?&]after=([^&>]+)/.exec(headers.get('link') ?? '')?.[1];
       if (next === undefined) break;
       after = `&after=${next}`;
@@ -181,13 +213,20 @@ async function expectNoTurnOpen({ get }: Client): Promise<void> {
 async function finish(client: Client, load: Load, firstAnswers: number[]): Promise<void> {
   await sleep(BETWEEN_MS);
   await load.stop();
-  const percentile = (part: number): number => load.reads.map(({ ms }) => ms).toSorted((a, b) => a - b)[Math.floor(part * (load.reads.length - 1))] ?? 0;
+  const percentile = (part: number): number =>
+    load.reads.map(({ ms }) => ms).toSorted((a, b) => a - b)[
+      Math.floor(part * (load.reads.length - 1))
+    ] ?? 0;
   process.stdout.write(
     `${load.acknowledged.length} answered 200; others: ${JSON.stringify(Object.fromEntries(load.refusals))}; first 200 after a leader: ${firstAnswers.map(Math.round).join(', ')} ms; ${load.reads.length} reads, p99 ${Math.round(percentile(0.99))} ms, longest ${Math.round(percentile(1))} ms\n`,
   );
   await expectNoTurnOpen(client);
   await expectNothingLostOrDoubled(client, load);
-  expect([...load.refusals.keys()].filter((code) => !/^503 (store_unavailable|turn_interrupted)$/.test(code))).toEqual([]);
+  expect(
+    [...load.refusals.keys()].filter(
+      (code) => !/^503 (store_unavailable|turn_interrupted)$/.test(code),
+    ),
+  ).toEqual([]);
   expect(load.reads.filter(({ shown }) => !shown)).toEqual([]);
   expect(Math.max(...firstAnswers)).toBeLessThanOrEqual(FIRST_ANSWER_MS);
   // The process that was started is the one that answers.
@@ -196,48 +235,63 @@ async function finish(client: Client, load: Load, firstAnswers: number[]): Promi
 }
 
 describe.each(['esdb', 'esdb+discover'])('with %s://', (scheme) => {
-  const url = (): string => `${scheme}://${cluster.ports.map((port) => `127.0.0.1:${port}`).join(',')}?tls=false`;
-  const agentOf = async ({ post }: Client): Promise<string> => (await post('/v1/agents', { name: 'Echo', instruction: 'Repeat.', model: 'scripted' })).body.data.agent_id as string;
+  const url = (): string =>
+    `${scheme}://${cluster.ports.map((port) => `127.0.0.1:${port}`).join(',')}?tls=false`;
+  const agentOf = async ({ post }: Client): Promise<string> =>
+    (await post('/v1/agents', { name: 'Echo', instruction: 'Repeat.', model: 'scripted' })).body
+      .data.agent_id as string;
 
-  test('a cluster that loses its quorum again and again', async () => {
-    const client = await startService(url());
-    const load = startLoad(client, await agentOf(client));
-    const firstAnswers: number[] = [];
-    for (let round = 0; round < QUORUM_LOSSES; round += 1) {
-      await sleep(BETWEEN_MS);
-      await loseQuorum(round + (scheme === 'esdb' ? 0 : 2));
+  test(
+    'a cluster that loses its quorum again and again',
+    async () => {
+      const client = await startService(url());
+      const load = startLoad(client, await agentOf(client));
+      const firstAnswers: number[] = [];
+      for (let round = 0; round < QUORUM_LOSSES; round += 1) {
+        await sleep(BETWEEN_MS);
+        await loseQuorum(round + (scheme === 'esdb' ? 0 : 2));
+        await cluster.untilLeader(60_000);
+        firstAnswers.push(await untilAnswered(load, performance.now()));
+      }
+      await finish(client, load, firstAnswers);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'a leader that is killed, resigns and freezes',
+    async () => {
+      const client = await startService(url());
+      const load = startLoad(client, await agentOf(client));
+      const firstAnswers: number[] = [];
+      for (let round = 0; round < LEADER_FAULTS; round += 1) {
+        await sleep(BETWEEN_MS);
+        const bringBack = await loseLeader(round);
+        await cluster.untilLeader(60_000);
+        firstAnswers.push(await untilAnswered(load, performance.now()));
+        await bringBack();
+      }
+      await finish(client, load, firstAnswers);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'a first host that is dead at the start, and later while it is connected',
+    async () => {
+      await cluster.kill(0);
       await cluster.untilLeader(60_000);
-      firstAnswers.push(await untilAnswered(load, performance.now()));
-    }
-    await finish(client, load, firstAnswers);
-  }, TEST_MS);
-
-  test('a leader that is killed, resigns and freezes', async () => {
-    const client = await startService(url());
-    const load = startLoad(client, await agentOf(client));
-    const firstAnswers: number[] = [];
-    for (let round = 0; round < LEADER_FAULTS; round += 1) {
+      const client = await startService(url());
+      const load = startLoad(client, await agentOf(client));
       await sleep(BETWEEN_MS);
-      const bringBack = await loseLeader(round);
+      await cluster.start(0);
+      await sleep(BETWEEN_MS);
+      await cluster.kill(0);
       await cluster.untilLeader(60_000);
-      firstAnswers.push(await untilAnswered(load, performance.now()));
-      await bringBack();
-    }
-    await finish(client, load, firstAnswers);
-  }, TEST_MS);
-
-  test('a first host that is dead at the start, and later while it is connected', async () => {
-    await cluster.kill(0);
-    await cluster.untilLeader(60_000);
-    const client = await startService(url());
-    const load = startLoad(client, await agentOf(client));
-    await sleep(BETWEEN_MS);
-    await cluster.start(0);
-    await sleep(BETWEEN_MS);
-    await cluster.kill(0);
-    await cluster.untilLeader(60_000);
-    const firstAnswers = [await untilAnswered(load, performance.now())];
-    await cluster.start(0);
-    await finish(client, load, firstAnswers);
-  }, TEST_MS);
+      const firstAnswers = [await untilAnswered(load, performance.now())];
+      await cluster.start(0);
+      await finish(client, load, firstAnswers);
+    },
+    TEST_MS,
+  );
 });

@@ -2,7 +2,10 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { AppendFault } from '../support/eventstoredb-node/faults.ts';
-import { startEventStoreDbNode, type EventStoreDbNode } from '../support/eventstoredb-node/index.ts';
+import {
+  startEventStoreDbNode,
+  type EventStoreDbNode,
+} from '../support/eventstoredb-node/index.ts';
 import { eventually } from '../support/operator.ts';
 import { startTestService, type Reply, type TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
@@ -28,7 +31,10 @@ beforeEach(async () => {
     await gate.promise;
     return { text: 'Hello.' };
   };
-  service = await startTestService(script, { EVENTSTOREDB_URL: node.connectionString, VISIBILITY_WAIT_MS: '2000' });
+  service = await startTestService(script, {
+    EVENTSTOREDB_URL: node.connectionString,
+    VISIBILITY_WAIT_MS: '2000',
+  });
 });
 afterEach(async () => {
   await service.close();
@@ -39,10 +45,14 @@ afterEach(async () => {
 /** The types of each session's events, straight from the node's log. */
 function sessionsInLog(): Map<string, string[]> {
   const records = node.log.readAllForwards({ commit: 0n, prepare: 0n }, 100_000);
-  const names = new Set(records.map(({ stream }) => stream).filter((stream) => stream.startsWith('session-')));
+  const names = new Set(
+    records.map(({ stream }) => stream).filter((stream) => stream.startsWith('session-')),
+  );
   const typesOf = (stream: string): string[] => {
     const read = node.log.readStream(stream, FROM_THE_BEGINNING);
-    return read.kind === 'found' ? read.records.map(({ type }) => type.replace(/^session\.|\.v1$/g, '')) : [];
+    return read.kind === 'found'
+      ? read.records.map(({ type }) => type.replace(/^session\.|\.v1$/g, ''))
+      : [];
   };
   return new Map([...names].map((stream) => [stream, typesOf(stream)]));
 }
@@ -62,14 +72,17 @@ async function untilClosed(): Promise<number> {
     ({ status }) => status === 200,
   );
   const backAt = performance.now();
-  while (openTurns().length > 0 && performance.now() - backAt < CLOSED_AFTER_SILENCE_MS) await sleep(20);
+  while (openTurns().length > 0 && performance.now() - backAt < CLOSED_AFTER_SILENCE_MS)
+    await sleep(20);
   return performance.now() - backAt;
 }
 
 /** Begins that many runs, each in a session of its own, and resolves once the model works on all of them. */
 async function begin(count: number): Promise<Promise<Reply>[]> {
   const agent = await service.createAgent();
-  const running = Array.from({ length: count }, () => service.post(`/v1/agents/${agent}/run`, { input: 'x' }));
+  const running = Array.from({ length: count }, () =>
+    service.post(`/v1/agents/${agent}/run`, { input: 'x' }),
+  );
   await service.model.received(count);
   return running;
 }
@@ -84,7 +97,12 @@ const AWAY: readonly [how: string, closedWithinMs: number, go: Switch, comeBack:
     () => void (node.faults.unavailable = true),
     () => void (node.faults.unavailable = false),
   ],
-  ['silent', CLOSED_AFTER_SILENCE_MS, () => void (node.faults.silent = true), () => void (node.faults.silent = false)],
+  [
+    'silent',
+    CLOSED_AFTER_SILENCE_MS,
+    () => void (node.faults.silent = true),
+    () => void (node.faults.silent = false),
+  ],
 ];
 
 test.each(AWAY)(
@@ -105,7 +123,9 @@ test.each(AWAY)(
     expect(closedAfter).toBeLessThan(closedWithinMs);
     await sleep(1_000);
     const sessions = [...sessionsInLog().values()];
-    expect(sessions).toEqual(Array.from({ length: RUNS }, () => ['started', 'turn_started', 'turn_interrupted']));
+    expect(sessions).toEqual(
+      Array.from({ length: RUNS }, () => ['started', 'turn_started', 'turn_interrupted']),
+    );
   },
   120_000,
 );
@@ -157,7 +177,9 @@ test.each<[AppendFault]>([
     }
     for (const { status, body } of replies) {
       if (status === 200)
-        expect(sessions.get(`session-${body.data.session_id as string}`)?.at(-1)).toBe('turn_completed');
+        expect(sessions.get(`session-${body.data.session_id as string}`)?.at(-1)).toBe(
+          'turn_completed',
+        );
       else expect([status, body.code]).toEqual([503, 'store_unavailable']);
     }
   },

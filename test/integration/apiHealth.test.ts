@@ -18,18 +18,38 @@ describe('a stream with an event that can not be applied', () => {
   let client: Client;
 
   const start = async (): Promise<void> => {
-    server = startServerProcess({ DATA_DIR: folder, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'warn' });
+    server = startServerProcess({
+      DATA_DIR: folder,
+      BOOTSTRAP_API_KEY: TEST_KEY,
+      LOG_LEVEL: 'warn',
+    });
     client = apiClient(await server.ready, TEST_KEY);
   };
   const record = (stream: string, events: { type: string; data: object }[]) =>
     asOperator(folder, async ({ store }) => {
-      const authorship = { account_id: 'acct_test', key_id: 'test', request_id: 'test', causation_id: 'test', recorded_at: new Date().toISOString() };
-      await appendEvents(store, { stream, head: NO_STREAM }, events.map((event) => ({ id: randomUUID(), ...event })), authorship);
+      const authorship = {
+        account_id: 'acct_test',
+        key_id: 'test',
+        request_id: 'test',
+        causation_id: 'test',
+        recorded_at: new Date().toISOString(),
+      };
+      await appendEvents(
+        store,
+        { stream, head: NO_STREAM },
+        events.map((event) => ({ id: randomUUID(), ...event })),
+        authorship,
+      );
     });
   const ready = () => client.get('/health/ready');
   // A line may come a moment later than an answer that shows the same.
-  const logged = (line: RegExp) => eventually(() => Promise.resolve(server.errors()), (errors) => line.test(errors));
-  const parked = (reply: Awaited<ReturnType<typeof ready>>) => reply.body.data?.projection.parked_streams as object[];
+  const logged = (line: RegExp) =>
+    eventually(
+      () => Promise.resolve(server.errors()),
+      (errors) => line.test(errors),
+    );
+  const parked = (reply: Awaited<ReturnType<typeof ready>>) =>
+    reply.body.data?.projection.parked_streams as object[];
 
   beforeAll(async () => {
     folder = await temporaryFolder();
@@ -43,20 +63,44 @@ describe('a stream with an event that can not be applied', () => {
 
   test('is parked: readiness is degraded and names it, the log says why, and all else is served', async () => {
     expect((await ready()).body.data.status).toBe('ready');
-    await record('agent-agent_bad', [{ type: 'agent.created.v1', data: { name: 'my secret name', instruction: 7 } }]);
+    await record('agent-agent_bad', [
+      { type: 'agent.created.v1', data: { name: 'my secret name', instruction: 7 } },
+    ]);
     const reply = await eventually(ready, (answer) => parked(answer).length > 0);
     expect(reply.status).toBe(200);
-    expect(reply.body.data).toEqual({ status: 'degraded', projection: { caught_up: true, parked_streams: [{ stream: 'agent-agent_bad', revision: 0, event_type: 'agent.created.v1' }] }, runs_in_flight: 0 });
+    expect(reply.body.data).toEqual({
+      status: 'degraded',
+      projection: {
+        caught_up: true,
+        parked_streams: [
+          { stream: 'agent-agent_bad', revision: 0, event_type: 'agent.created.v1' },
+        ],
+      },
+      runs_in_flight: 0,
+    });
     await logged(/"level":"error".*agent-agent_bad.*was parked/);
 
-    const { agent_id } = (await client.post('/v1/agents', { name: 'Good', instruction: 'x', model: 'offline-echo' })).body.data;
+    const { agent_id } = (
+      await client.post('/v1/agents', { name: 'Good', instruction: 'x', model: 'offline-echo' })
+    ).body.data;
     expect((await client.post(`/v1/agents/${agent_id}/run`, { input: 'hi' })).status).toBe(200);
-    expect((await client.get('/v1/agents')).body.data).toEqual([expect.objectContaining({ name: 'Good' })]);
+    expect((await client.get('/v1/agents')).body.data).toEqual([
+      expect.objectContaining({ name: 'Good' }),
+    ]);
   });
 
   test('does not keep the service from starting, not even a session that was left with an open turn', async () => {
     const owner = (await readFile(join(folder, 'instance-id'), 'utf8')).trim();
-    const started = { turn: 1, input: 'x', agent_revision: 0, model: 'm', settings: { model: 'm' }, context_from_turn: 1, owner, deadline: '2026-01-01T00:00:00.000Z' };
+    const started = {
+      turn: 1,
+      input: 'x',
+      agent_revision: 0,
+      model: 'm',
+      settings: { model: 'm' },
+      context_from_turn: 1,
+      owner,
+      deadline: '2026-01-01T00:00:00.000Z',
+    };
     await record('session-session_bad', [
       { type: 'session.started.v1', data: { agent_id: 'agent_bad' } },
       { type: 'session.turn_started.v1', data: started },
@@ -81,13 +125,24 @@ describe('while the service starts', () => {
     try {
       const agent = await service.createAgent();
       await service.service().stop();
-      await asOperator(service.folder, (operator) => openAccount(operator, { account_id: 'acct_later', key_id: 'operator', request_id: 'test' }, 'later'));
+      await asOperator(service.folder, (operator) =>
+        openAccount(
+          operator,
+          { account_id: 'acct_later', key_id: 'operator', request_id: 'test' },
+          'later',
+        ),
+      );
       release = holdProjection(service.folder);
       const restarted = service.restart({ PORT: String(port) });
 
       const live = () => client.get('/health/live').catch(() => undefined);
       expect((await eventually(live, (answer) => answer !== undefined))!.status).toBe(200);
-      for (const ask of [() => client.get('/health/ready'), () => client.get('/v1/agents'), () => client.post('/v1/agents', {}), () => client.post(`/v1/agents/${agent}/run`, { input: 'x' })]) {
+      for (const ask of [
+        () => client.get('/health/ready'),
+        () => client.get('/v1/agents'),
+        () => client.post('/v1/agents', {}),
+        () => client.post(`/v1/agents/${agent}/run`, { input: 'x' }),
+      ]) {
         const reply = await ask();
         expect(expectFailure(reply, 'store_unavailable').error).toContain('starting');
         expect(reply.headers.get('retry-after')).toBe('1');
@@ -97,7 +152,10 @@ describe('while the service starts', () => {
       release();
       release = undefined;
       await restarted;
-      expect((await client.get('/health/ready')).body.data).toMatchObject({ status: 'ready', projection: { caught_up: true } });
+      expect((await client.get('/health/ready')).body.data).toMatchObject({
+        status: 'ready',
+        projection: { caught_up: true },
+      });
       expect((await client.get(`/v1/agents/${agent}`)).status).toBe(200);
     } finally {
       release?.();

@@ -20,11 +20,18 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the wait, and the exit code says so', async (signal) => {
-  const cli = startCli(folder, 'accounts', 'list');
-  await cli.told((err) => err.includes('looked at again'));
-  const began = performance.now();
-  cli.kill(signal);
-  expect(await cli.ended).toMatchObject({ code: 130, out: '', err: expect.stringMatching(/Interrupted\.\n$/) });
-  expect(performance.now() - began).toBeLessThan(2_000);
-});
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends the wait, and the exit code says so',
+  async (signal) => {
+    const cli = startCli(folder, 'accounts', 'list');
+    await cli.told((err) => err.includes('looked at again'));
+    const began = performance.now();
+    cli.kill(signal);
+    expect(await cli.ended).toMatchObject({
+      code: 130,
+      out: '',
+      err: expect.stringMatching(/Interrupted\.\n$/),
+    });
+    expect(performance.now() - began).toBeLessThan(2_000);
+  },
+);

@@ -26,12 +26,17 @@ async function exitCode(port: number): Promise<number | null> {
 
 describe('the health check of the container', () => {
   test('passes when the process says that it lives', async () => {
-    const port = await servicePort((request, response) => void response.writeHead(request.url === '/health/live' ? 200 : 404).end());
+    const port = await servicePort(
+      (request, response) =>
+        void response.writeHead(request.url === '/health/live' ? 200 : 404).end(),
+    );
     await expect(exitCode(port)).resolves.toBe(0);
   });
 
   test('fails when the process answers anything else', async () => {
-    await expect(exitCode(await servicePort((_, response) => void response.writeHead(503).end()))).resolves.toBe(1);
+    await expect(
+      exitCode(await servicePort((_, response) => void response.writeHead(503).end())),
+    ).resolves.toBe(1);
   });
 
   test('fails when the process takes the connection and never answers', async () => {

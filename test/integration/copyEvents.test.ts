@@ -7,7 +7,10 @@ import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { copyEvents } from '../../shared/commands/copyEvents.ts';
 import type { EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import { verifyChains } from '../../shared/queries/verifyChains.ts';
-import { startEventStoreDbNode, type EventStoreDbNode } from '../support/eventstoredb-node/index.ts';
+import {
+  startEventStoreDbNode,
+  type EventStoreDbNode,
+} from '../support/eventstoredb-node/index.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 
@@ -50,19 +53,30 @@ async function eventsOf(store: EventStore): Promise<StoredEvent[]> {
 /** By stream, with the JSON parsed: positions are the store's own, and so is white space. */
 const content = async (store: EventStore) =>
   Map.groupBy(
-    (await eventsOf(store)).map(({ id, stream, revision, type, data, metadata }) => ({ id, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) })),
+    (await eventsOf(store)).map(({ id, stream, revision, type, data, metadata }) => ({
+      id,
+      stream,
+      revision,
+      type,
+      data: JSON.parse(data),
+      metadata: JSON.parse(metadata),
+    })),
     ({ stream }) => stream,
   );
 
-const copy = (from: EventStore, to: EventStore, after?: Position, signal = never) => copyEvents({ from, to, after, signal, onProgress: () => undefined });
-const misfit = (store: EventStore) => verifyChains({ store, after: undefined, signal: never, onProgress: () => undefined });
+const copy = (from: EventStore, to: EventStore, after?: Position, signal = never) =>
+  copyEvents({ from, to, after, signal, onProgress: () => undefined });
+const misfit = (store: EventStore) =>
+  verifyChains({ store, after: undefined, signal: never, onProgress: () => undefined });
 
 beforeAll(async () => {
   folders = [];
   const service = await startTestService();
   const agent = await service.createAgent({ name: 'Ünïcode 🙂' });
-  const { session_id } = (await service.post(`/v1/agents/${agent}/run`, { input: 'é 🙂 "quoted"' })).body.data;
-  for (let turn = 0; turn < 30; turn += 1) await service.post(`/v1/agents/${agent}/run`, { input: `turn ${turn}`, session_id });
+  const { session_id } = (await service.post(`/v1/agents/${agent}/run`, { input: 'é 🙂 "quoted"' }))
+    .body.data;
+  for (let turn = 0; turn < 30; turn += 1)
+    await service.post(`/v1/agents/${agent}/run`, { input: `turn ${turn}`, session_id });
   const original = new DatabaseSync(join(service.folder, 'events.db'));
   const folder = await newFolder();
   original.exec(`VACUUM INTO '${join(folder, 'events.db')}'`);
@@ -119,11 +133,20 @@ test('an event that does not fit its chain stops the copy and is named, and noth
   await copy(source, tampered);
   await tampered.close();
   const database = new DatabaseSync(join(folder, 'events.db'));
-  const victim = database.prepare("SELECT id FROM events WHERE type = 'session.turn_completed.v1' ORDER BY position LIMIT 1").get() as { id: string };
-  database.prepare("UPDATE events SET data = replace(data, 'Hello.', 'Hullo.') WHERE id = ?").run(victim.id);
+  const victim = database
+    .prepare(
+      "SELECT id FROM events WHERE type = 'session.turn_completed.v1' ORDER BY position LIMIT 1",
+    )
+    .get() as { id: string };
+  database
+    .prepare("UPDATE events SET data = replace(data, 'Hello.', 'Hullo.') WHERE id = ?")
+    .run(victim.id);
   database.close();
   const target = await embedded();
-  await expect(copy(await embedded(folder), target)).rejects.toMatchObject({ code: 'event_invalid', message: expect.stringContaining(victim.id) });
+  await expect(copy(await embedded(folder), target)).rejects.toMatchObject({
+    code: 'event_invalid',
+    message: expect.stringContaining(victim.id),
+  });
   expect((await eventsOf(target)).map(({ id }) => id)).not.toContain(victim.id);
 });
 

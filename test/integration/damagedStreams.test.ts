@@ -41,7 +41,9 @@ const COLUMNS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metada
 /** Takes events out of a stream. Returns what puts them back. */
 const removeEvents = (stream: string, where: string): (() => void) =>
   inLog((database) => {
-    const rows = database.prepare(`SELECT * FROM events WHERE stream = ? AND ${where}`).all(stream) as Row[];
+    const rows = database
+      .prepare(`SELECT * FROM events WHERE stream = ? AND ${where}`)
+      .all(stream) as Row[];
     database.prepare(`DELETE FROM events WHERE stream = ? AND ${where}`).run(stream);
     return () =>
       inLog((again) => {
@@ -62,7 +64,9 @@ const changeEvent = (
     const set = (values: Record<string, string>) =>
       inLog((again) =>
         again
-          .prepare('UPDATE events SET type = ?, data = ?, metadata = ? WHERE stream = ? AND revision = ?')
+          .prepare(
+            'UPDATE events SET type = ?, data = ?, metadata = ? WHERE stream = ? AND revision = ?',
+          )
           .run(values['type']!, values['data']!, values['metadata']!, stream, revision),
       );
     set({ ...before, ...changes });
@@ -78,10 +82,13 @@ const addEvent = (
   inLog((database) => {
     const { type, data, metadata } = event;
     database
-      .prepare('INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)')
+      .prepare(
+        'INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)',
+      )
       .run(stream, revision, id, type, data, metadata);
   });
-  return () => void inLog((database) => database.prepare('DELETE FROM events WHERE id = ?').run(id));
+  return () =>
+    void inLog((database) => database.prepare('DELETE FROM events WHERE id = ?').run(id));
 };
 
 type Damage = [what: string, damage: (stream: string) => () => void, found: Found];
@@ -98,7 +105,11 @@ const DAMAGES: readonly Damage[] = [
     (stream) => removeEvents(stream, 'revision = 0'),
     { first_revision: 1, last_revision: 6 },
   ],
-  ['with a hole', (stream) => removeEvents(stream, 'revision = 3'), { first_revision: 0, last_revision: 6 }],
+  [
+    'with a hole',
+    (stream) => removeEvents(stream, 'revision = 3'),
+    { first_revision: 0, last_revision: 6 },
+  ],
   [
     'with a hole before its last event',
     (stream) => removeEvents(stream, 'revision = 5'),
@@ -187,7 +198,8 @@ test('a long session that has lost its beginning is noticed by who reads its eve
 
 test('a later page of the events tells of a missing beginning, and of an end that was cut off', async () => {
   const { session, stream } = await earlier(3);
-  const page = (after: number) => service.get(`/v1/sessions/${session}/events?after=${after}&limit=2`);
+  const page = (after: number) =>
+    service.get(`/v1/sessions/${session}/events?after=${after}&limit=2`);
   const mend = removeEvents(stream, 'revision = 0');
   expectFailure(await page(3), 'stream_damaged');
   mend();
@@ -241,13 +253,18 @@ test('a damaged session with an open turn keeps neither the start nor the open t
     asOperator(service.folder, async ({ readModels }) => (await readModels()).listOpenTurns());
   await eventually(openTurns, (open) => open.length === 3);
   await converse(service, 1);
-  const mends = [removeEvents('session-session_gone', 'true'), removeEvents('session-session_cut', 'revision = 0')];
+  const mends = [
+    removeEvents('session-session_gone', 'true'),
+    removeEvents('session-session_cut', 'revision = 0'),
+  ];
   await service.restart();
   expect((await openTurns()).map(({ session_id }) => session_id).toSorted()).toEqual([
     'session_cut',
     'session_gone',
   ]);
-  const damaged = (await service.get('/health/ready')).body.data.damaged_streams as { stream: string }[];
+  const damaged = (await service.get('/health/ready')).body.data.damaged_streams as {
+    stream: string;
+  }[];
   expect(damaged.toSorted((a, b) => a.stream.localeCompare(b.stream))).toEqual([
     { stream: 'session-session_cut', first_revision: 1, last_revision: 1 },
     { stream: 'session-session_gone', first_revision: null, last_revision: null },
@@ -259,7 +276,11 @@ test('a damaged session with an open turn keeps neither the start nor the open t
 
 test('a key can be neither issued nor revoked in an account whose stream is damaged', async () => {
   await asOperator(service.folder, async (operator) => {
-    const actor = { account_id: operator.ids.typeId('acct'), key_id: 'operator', request_id: 'test' };
+    const actor = {
+      account_id: operator.ids.typeId('acct'),
+      key_id: 'operator',
+      request_id: 'test',
+    };
     const stream = accountStream(actor.account_id);
     const grant = { name: 'k', scopes: SCOPES, expiresAt: null };
     await openAccount(operator, actor, 'damaged');
@@ -267,7 +288,10 @@ test('a key can be neither issued nor revoked in an account whose stream is dama
     await converse(service, 1);
     const mend = removeEvents(stream, 'revision = 2');
     const message = `The stream ${stream} is damaged: revision 2 is missing; revisions 0 to 3 were found.`;
-    await expect(issueKey(operator, actor, grant)).rejects.toMatchObject({ code: 'stream_damaged', message });
+    await expect(issueKey(operator, actor, grant)).rejects.toMatchObject({
+      code: 'stream_damaged',
+      message,
+    });
     mend();
     await issueKey(operator, actor, grant);
   });
@@ -276,7 +300,9 @@ test('a key can be neither issued nor revoked in an account whose stream is dama
 test('a session is not taken for damaged while many runs of it go on at once', async () => {
   const conversation = await converse(service, 1);
   const replies = await Promise.all(
-    Array.from({ length: 12 }, () => run(service, conversation.agent, 'known', conversation.session)),
+    Array.from({ length: 12 }, () =>
+      run(service, conversation.agent, 'known', conversation.session),
+    ),
   );
   expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
   await expectWhole(service, conversation);

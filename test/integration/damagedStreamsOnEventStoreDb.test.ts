@@ -2,8 +2,17 @@ import { rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { converse, expectDamaged, expectWhole, run, type Found } from '../support/damagedSession.ts';
-import { startEventStoreDbNode, type EventStoreDbNode } from '../support/eventstoredb-node/index.ts';
+import {
+  converse,
+  expectDamaged,
+  expectWhole,
+  run,
+  type Found,
+} from '../support/damagedSession.ts';
+import {
+  startEventStoreDbNode,
+  type EventStoreDbNode,
+} from '../support/eventstoredb-node/index.ts';
 import { expectFailure } from '../support/failures.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
@@ -67,13 +76,16 @@ describe.each(HIDDEN)('a session whose stream has the metadata %j', (metadata, f
 test.each([
   ['deleted', false],
   ['ended for ever', true],
-])('a session whose stream was %s is said to be damaged, and everything else goes on', async (_how, hard) => {
-  const conversation = await converse(service, 3);
-  expect(node.log.remove(conversation.stream, 'any', hard).kind).toBe('success');
-  await expectDamaged(service, conversation, { first_revision: null, last_revision: null });
-  await service.restart();
-  await expectDamaged(service, conversation, { first_revision: null, last_revision: null });
-});
+])(
+  'a session whose stream was %s is said to be damaged, and everything else goes on',
+  async (_how, hard) => {
+    const conversation = await converse(service, 3);
+    expect(node.log.remove(conversation.stream, 'any', hard).kind).toBe('success');
+    await expectDamaged(service, conversation, { first_revision: null, last_revision: null });
+    await service.restart();
+    await expectDamaged(service, conversation, { first_revision: null, last_revision: null });
+  },
+);
 
 test('a session that was deleted and written to by others is said to be damaged', async () => {
   const conversation = await converse(service, 3);

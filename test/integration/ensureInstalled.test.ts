@@ -24,14 +24,22 @@ install();
 /** A clone in which nothing is installed. */
 let clone: string;
 const file = (name: string): string => join(clone, name);
-const calls = async (): Promise<string[]> => (existsSync(file('calls')) ? (await readFile(file('calls'), 'utf8')).split('\n').slice(0, -1) : []);
-const ensureInstalled = (): ChildProcess => spawn(process.execPath, [file(SCRIPT)], { env: { ...process.env, NODE_OPTIONS: '', npm_execpath: file('npm.mjs') }, stdio: ['ignore', 'ignore', 'pipe'] });
+const calls = async (): Promise<string[]> =>
+  existsSync(file('calls')) ? (await readFile(file('calls'), 'utf8')).split('\n').slice(0, -1) : [];
+const ensureInstalled = (): ChildProcess =>
+  spawn(process.execPath, [file(SCRIPT)], {
+    env: { ...process.env, NODE_OPTIONS: '', npm_execpath: file('npm.mjs') },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
 
 beforeEach(async () => {
   clone = await temporaryFolder();
   await mkdir(file('infra/npm'), { recursive: true });
   await cp(fileURLToPath(new URL(`../../${SCRIPT}`, import.meta.url)), file(SCRIPT));
-  await writeFile(file('package-lock.json'), JSON.stringify({ packages: { '': {}, 'node_modules/a': { version: '1.0.0' } } }));
+  await writeFile(
+    file('package-lock.json'),
+    JSON.stringify({ packages: { '': {}, 'node_modules/a': { version: '1.0.0' } } }),
+  );
   await writeFile(file('npm.mjs'), NPM);
 });
 afterEach(() => rm(clone, { recursive: true }));
@@ -40,18 +48,24 @@ test('scripts that are started at once on a fresh clone install once, and those 
   const both = [ensureInstalled(), ensureInstalled()].map((script) => once(script, 'exit'));
   await eventually(calls, (made) => made.length > 0);
   await writeFile(file('go'), '');
-  expect(await Promise.all(both)).toEqual([[0, null], [0, null]]);
+  expect(await Promise.all(both)).toEqual([
+    [0, null],
+    [0, null],
+  ]);
   expect(await once(ensureInstalled(), 'exit')).toEqual([0, null]);
   expect(await calls()).toEqual(['ci']);
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)('an install that is ended by %s does not keep the next one waiting', async (signal) => {
-  const script = ensureInstalled();
-  const ended = once(script, 'exit');
-  await eventually(calls, (made) => made.length > 0);
-  script.kill(signal);
-  expect(await ended).toEqual([1, null]);
-  await writeFile(file('go'), '');
-  expect(await once(ensureInstalled(), 'exit')).toEqual([0, null]);
-  expect(await calls()).toEqual(['ci', 'ci']);
-});
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'an install that is ended by %s does not keep the next one waiting',
+  async (signal) => {
+    const script = ensureInstalled();
+    const ended = once(script, 'exit');
+    await eventually(calls, (made) => made.length > 0);
+    script.kill(signal);
+    expect(await ended).toEqual([1, null]);
+    await writeFile(file('go'), '');
+    expect(await once(ensureInstalled(), 'exit')).toEqual([0, null]);
+    expect(await calls()).toEqual(['ci', 'ci']);
+  },
+);

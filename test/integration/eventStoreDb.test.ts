@@ -2,7 +2,17 @@ import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
-import { follow, idsOf, newEvent, newEvents, newStream, onlyOf, readAll, refusedWith, untilAnswered } from '../contracts/eventStore/support.ts';
+import {
+  follow,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  onlyOf,
+  readAll,
+  refusedWith,
+  untilAnswered,
+} from '../contracts/eventStore/support.ts';
 import { openOnNode, type NodeAndStore } from '../support/eventStoreDbFixture.ts';
 
 /** Short, for tests in which the server does not answer; too short to rely on for an answer, on a machine that is busy. */
@@ -16,7 +26,10 @@ describe('the event store in EventStoreDB', () => {
   beforeEach(async () => {
     on = await openOnNode();
     ({ store } = on);
-    impatient = await openEventStoreDb({ connectionString: on.node.connectionString, deadlineMs: DEADLINE_MS });
+    impatient = await openEventStoreDb({
+      connectionString: on.node.connectionString,
+      deadlineMs: DEADLINE_MS,
+    });
     other = eventstore.EventStoreDBClient.connectionString(on.node.connectionString);
   });
   afterEach(async () => {
@@ -32,23 +45,37 @@ describe('the event store in EventStoreDB', () => {
       ['a type that is empty', { type: '' }],
       ['a type of the system', { type: '$metadata' }],
       ['an id that is no UUID', { id: 'event-1' }],
-      ['types that push the append over the limit as the server counts it', { type: 't'.repeat(600_000) }],
+      [
+        'types that push the append over the limit as the server counts it',
+        { type: 't'.repeat(600_000) },
+      ],
     ])('refuses %s before the server is asked', async (_, change) => {
       let asked = 0;
       on.node.faults.onAppend = () => {
         asked += 1;
         return 'none';
       };
-      await refusedWith('event_invalid', store.append(newStream(), 'no_stream', [{ ...newEvent(), ...change }]));
+      await refusedWith(
+        'event_invalid',
+        store.append(newStream(), 'no_stream', [{ ...newEvent(), ...change }]),
+      );
       expect(asked).toBe(0);
     });
 
-    test.each([Number.MAX_SAFE_INTEGER, -2, 0.5])('refuses to append after revision %d', async (expected) => {
-      await refusedWith('event_invalid', store.append(newStream(), expected, newEvents(1)));
-    });
+    test.each([Number.MAX_SAFE_INTEGER, -2, 0.5])(
+      'refuses to append after revision %d',
+      async (expected) => {
+        await refusedWith('event_invalid', store.append(newStream(), expected, newEvents(1)));
+      },
+    );
 
     test('passes on what the server refuses for a reason of its own', async () => {
-      await refusedWith('event_invalid', store.append(newStream(), 'no_stream', [{ ...newEvent(), id: '00000000-0000-0000-0000-000000000000' }]));
+      await refusedWith(
+        'event_invalid',
+        store.append(newStream(), 'no_stream', [
+          { ...newEvent(), id: '00000000-0000-0000-0000-000000000000' },
+        ]),
+      );
     });
   });
 
@@ -57,7 +84,10 @@ describe('the event store in EventStoreDB', () => {
       const stream = newStream();
       const events = newEvents(2);
       await store.append(stream, 'no_stream', events.slice(0, 1));
-      await other.appendToStream(stream, eventstore.binaryEvent({ type: 'Image', data: new Uint8Array([1, 2, 3]) }));
+      await other.appendToStream(
+        stream,
+        eventstore.binaryEvent({ type: 'Image', data: new Uint8Array([1, 2, 3]) }),
+      );
       await store.append(stream, 1, events.slice(1));
       expect((await readAll(store, stream)).map(({ type, revision }) => [revision, type])).toEqual([
         [0, events[0]?.type],
@@ -75,7 +105,10 @@ describe('the event store in EventStoreDB', () => {
       expect(await store.head()).toBe(position);
       const subscription = follow(store, position);
       await subscription.until((_, batch) => batch.caughtUp);
-      await other.appendToStream('bank-1', Array.from({ length: 10 }, () => foreign()));
+      await other.appendToStream(
+        'bank-1',
+        Array.from({ length: 10 }, () => foreign()),
+      );
       const head = await store.head();
       expect((head ?? '') > position).toBe(true);
       const batches = await subscription.until((_, batch) => batch.position === head);
@@ -86,8 +119,16 @@ describe('the event store in EventStoreDB', () => {
 
     test.each([
       ['no position at all', 'zzz', /its form is/],
-      ['beyond the end of the log', '00000000000999999999/00000000000999999999', /beyond the log's end/],
-      ['what 24.10.0 calls the end', '18446744073709551615/18446744073709551615', /beyond the end of any log/],
+      [
+        'beyond the end of the log',
+        '00000000000999999999/00000000000999999999',
+        /beyond the log's end/,
+      ],
+      [
+        'what 24.10.0 calls the end',
+        '18446744073709551615/18446744073709551615',
+        /beyond the end of any log/,
+      ],
     ])('refuses to follow from %s', async (_, after, message) => {
       await store.append(newStream(), 'no_stream', newEvents(1));
       const refused = follow(store, after as Position).next();
@@ -97,7 +138,10 @@ describe('the event store in EventStoreDB', () => {
 
     test('tells a subscription how far the log has been looked through, so that a restart does not do it again', async () => {
       const { position } = await store.append(newStream(), 'no_stream', newEvents(1));
-      await other.appendToStream('bank-1', Array.from({ length: 600 }, () => foreign()));
+      await other.appendToStream(
+        'bank-1',
+        Array.from({ length: 600 }, () => foreign()),
+      );
       const subscription = follow(store, position);
       const batches = await subscription.until((_, batch) => batch.caughtUp);
       const reached = batches.at(-1)?.position ?? '';
@@ -113,14 +157,20 @@ describe('the event store in EventStoreDB', () => {
       expect(onlyOf([stream], rest)).toEqual(await readAll(store, stream));
     });
 
-    test.each(['tombstoneStream', 'deleteStream'] as const)('says of a stream on which others called %s that it is damaged', async (remove) => {
-      const stream = newStream();
-      await store.append(stream, 'no_stream', newEvents(1));
-      await other[remove](stream);
-      await refusedWith('stream_damaged', readAll(store, stream));
-      await refusedWith('stream_damaged', store.readStream(stream, { direction: 'backwards', limit: 1 }));
-      expect(await readAll(store, newStream())).toEqual([]);
-    });
+    test.each(['tombstoneStream', 'deleteStream'] as const)(
+      'says of a stream on which others called %s that it is damaged',
+      async (remove) => {
+        const stream = newStream();
+        await store.append(stream, 'no_stream', newEvents(1));
+        await other[remove](stream);
+        await refusedWith('stream_damaged', readAll(store, stream));
+        await refusedWith(
+          'stream_damaged',
+          store.readStream(stream, { direction: 'backwards', limit: 1 }),
+        );
+        expect(await readAll(store, newStream())).toEqual([]);
+      },
+    );
 
     test('reports a stream that was ended for ever as damaged to who appends', async () => {
       const stream = newStream();
@@ -154,23 +204,32 @@ describe('the event store in EventStoreDB', () => {
       await on.node.start();
       expect(await untilAnswered(() => readAll(impatient, stream))).toHaveLength(1);
       const events = newEvents(1);
-      expect(await untilAnswered(() => impatient.append(stream, 0, events))).toMatchObject({ revision: 1 });
+      expect(await untilAnswered(() => impatient.append(stream, 0, events))).toMatchObject({
+        revision: 1,
+      });
     });
 
-    test.each(['unavailable', 'silent'] as const)('gives up on a server that is %s, and goes on when it has recovered', async (fault) => {
-      const stream = newStream();
-      const events = newEvents(1);
-      on.node.faults[fault] = true;
-      await refusedWith('store_unavailable', impatient.append(stream, 'no_stream', events));
-      await refusedWith('store_unavailable', readAll(impatient, stream));
-      on.node.faults[fault] = false;
-      expect(await untilAnswered(() => impatient.append(stream, 'no_stream', events))).toMatchObject({ revision: 0 });
-      expect(idsOf(await untilAnswered(() => readAll(impatient, stream)))).toEqual(idsOf(events));
-    });
+    test.each(['unavailable', 'silent'] as const)(
+      'gives up on a server that is %s, and goes on when it has recovered',
+      async (fault) => {
+        const stream = newStream();
+        const events = newEvents(1);
+        on.node.faults[fault] = true;
+        await refusedWith('store_unavailable', impatient.append(stream, 'no_stream', events));
+        await refusedWith('store_unavailable', readAll(impatient, stream));
+        on.node.faults[fault] = false;
+        expect(
+          await untilAnswered(() => impatient.append(stream, 'no_stream', events)),
+        ).toMatchObject({ revision: 0 });
+        expect(idsOf(await untilAnswered(() => readAll(impatient, stream)))).toEqual(idsOf(events));
+      },
+    );
 
     test('waits for a slow server as long as the deadline allows', async () => {
       on.node.faults.delayMs = 50;
-      expect(await store.append(newStream(), 'no_stream', newEvents(1))).toMatchObject({ revision: 0 });
+      expect(await store.append(newStream(), 'no_stream', newEvents(1))).toMatchObject({
+        revision: 0,
+      });
     });
 
     test('opens while it is away, and works when it comes', async () => {
@@ -184,7 +243,10 @@ describe('the event store in EventStoreDB', () => {
 
     test('does not keep close waiting beyond the deadline of what was accepted', async () => {
       await on.node.stop();
-      const appending = refusedWith('store_unavailable', impatient.append(newStream(), 'no_stream', newEvents(1)));
+      const appending = refusedWith(
+        'store_unavailable',
+        impatient.append(newStream(), 'no_stream', newEvents(1)),
+      );
       await impatient.close();
       await appending;
     });
@@ -199,7 +261,9 @@ describe('the event store in EventStoreDB', () => {
       await store.append(stream, 1, newEvents(2));
       const batches = await subscription.until((events) => events.length >= 2);
       subscription.stop();
-      expect(batches.flatMap((batch) => batch.events.map((event) => event.revision))).toEqual([2, 3]);
+      expect(batches.flatMap((batch) => batch.events.map((event) => event.revision))).toEqual([
+        2, 3,
+      ]);
     });
   });
 
@@ -236,7 +300,9 @@ describe('the event store in EventStoreDB', () => {
 
   test('ends a subscription at once when it is aborted while no node can be found', async () => {
     await on.node.stop();
-    const lost = await openEventStoreDb({ connectionString: `esdb+discover://127.0.0.1:${on.node.port}?tls=false&maxDiscoverAttempts=1000` });
+    const lost = await openEventStoreDb({
+      connectionString: `esdb+discover://127.0.0.1:${on.node.port}?tls=false&maxDiscoverAttempts=1000`,
+    });
     const subscription = follow(lost, undefined);
     const waiting = subscription.next();
     subscription.stop();

@@ -3,7 +3,11 @@ import { rm } from 'node:fs/promises';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { idsOf, newEvents, newStream, readAll } from '../contracts/eventStore/support.ts';
-import { startEventStoreDbCluster, startEventStoreDbNode, type EventStoreDbCluster } from '../support/eventstoredb-node/index.ts';
+import {
+  startEventStoreDbCluster,
+  startEventStoreDbNode,
+  type EventStoreDbCluster,
+} from '../support/eventstoredb-node/index.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 
 describe('a cluster', () => {
@@ -30,7 +34,10 @@ describe('a cluster', () => {
     return counts;
   }
 
-  async function withStore(connectionString: string, use: (store: EventStore) => Promise<void>): Promise<void> {
+  async function withStore(
+    connectionString: string,
+    use: (store: EventStore) => Promise<void>,
+  ): Promise<void> {
     const store = await openEventStoreDb({ connectionString });
     try {
       await use(store);
@@ -52,7 +59,10 @@ describe('a cluster', () => {
   test('is followed to its new leader when another one is elected, with appends in flight', async () => {
     const counts = countAppends();
     await withStore(cluster.connectionString, async (store) => {
-      const writers = Array.from({ length: 10 }, () => ({ stream: newStream(), events: newEvents(20) }));
+      const writers = Array.from({ length: 10 }, () => ({
+        stream: newStream(),
+        events: newEvents(20),
+      }));
       const writing = writers.map(async ({ stream, events }, writer) => {
         for (const [index, event] of events.entries()) {
           if (writer === 0 && index === 10) cluster.elect(1);
@@ -60,7 +70,8 @@ describe('a cluster', () => {
         }
       });
       await Promise.all(writing);
-      for (const { stream, events } of writers) expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
+      for (const { stream, events } of writers)
+        expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
     });
     expect(counts.slice(0, 2).every((count) => count > 0)).toBe(true);
   });
@@ -91,13 +102,19 @@ describe('a node with TLS that asks for credentials', () => {
     const folder = await temporaryFolder();
     const node = await startEventStoreDbNode({ folder, credentials: 'admin:changeit', tls: true });
     const store = await openEventStoreDb({ connectionString: node.connectionString });
-    const stranger = await openEventStoreDb({ connectionString: node.connectionString.replace('changeit', 'guess') });
+    const stranger = await openEventStoreDb({
+      connectionString: node.connectionString.replace('changeit', 'guess'),
+    });
     try {
       const stream = newStream();
       await store.append(stream, 'no_stream', newEvents(1));
       expect(await readAll(store, stream)).toHaveLength(1);
       const attempts = [stranger.append(stream, 0, newEvents(1)), readAll(stranger, stream)];
-      for (const attempt of attempts) await expect(attempt).rejects.toMatchObject({ code: 'store_unavailable', message: 'The event store refuses the credentials.' });
+      for (const attempt of attempts)
+        await expect(attempt).rejects.toMatchObject({
+          code: 'store_unavailable',
+          message: 'The event store refuses the credentials.',
+        });
     } finally {
       await store.close();
       await stranger.close();

@@ -18,7 +18,9 @@ const TIMEOUT_MS = 180_000;
 
 const recorded = (suffix: string): string[] => {
   const names = readdirSync(RECORDS).filter((name) => /^\d/.test(name) && name.endsWith(suffix));
-  return names.map((name) => name.slice(0, -suffix.length)).filter((name) => /^\d+\.\d+\.\d+$/.test(name));
+  return names
+    .map((name) => name.slice(0, -suffix.length))
+    .filter((name) => /^\d+\.\d+\.\d+$/.test(name));
 };
 const record = (name: string): string => readFileSync(new URL(name, RECORDS), 'utf8');
 
@@ -44,7 +46,9 @@ const url = process.env['EVENTSTOREDB_URL'];
 
 if (url === undefined) {
   // The recorders mostly wait, so all versions are asked at once.
-  const saying = new Map(recorded('.txt').map((version) => [version, playOnNode('record.mjs', version, false)]));
+  const saying = new Map(
+    recorded('.txt').map((version) => [version, playOnNode('record.mjs', version, false)]),
+  );
   const allSaid = Promise.allSettled(saying.values());
   const refuse = (version: string): Promise<string> =>
     allSaid.then(() => playOnNode('record-refusals.mjs', version, true));
@@ -52,13 +56,21 @@ if (url === undefined) {
   afterAll(() => Promise.allSettled([...saying.values(), ...refusing.values()]), TIMEOUT_MS);
 
   describe('the EventStoreDB node', () => {
-    test.each([...saying])('says what a server of %s said', async (version, said) => {
-      expect(ofNode(await said)).toEqual(ofNode(record(`${version}.txt`)));
-    }, TIMEOUT_MS);
+    test.each([...saying])(
+      'says what a server of %s said',
+      async (version, said) => {
+        expect(ofNode(await said)).toEqual(ofNode(record(`${version}.txt`)));
+      },
+      TIMEOUT_MS,
+    );
 
-    test.each([...refusing])('refuses with TLS what a server of %s refused', async (version, said) => {
-      expect(ofOneNode(await said)).toEqual(ofOneNode(record(`${version}.refusals.txt`)));
-    }, TIMEOUT_MS);
+    test.each([...refusing])(
+      'refuses with TLS what a server of %s refused',
+      async (version, said) => {
+        expect(ofOneNode(await said)).toEqual(ofOneNode(record(`${version}.refusals.txt`)));
+      },
+      TIMEOUT_MS,
+    );
   });
 } else if (url.includes('tls=false')) {
   const said = await play('record.mjs', url);
@@ -68,9 +80,15 @@ if (url === undefined) {
   if (recorded('.txt').includes(version)) test(name, compare);
   else test.skip(`${name}: there is no record of it`, () => undefined);
 } else {
-  test('the server at EVENTSTOREDB_URL refuses what all servers refused', async () => {
-    const said = ofOneNode(await play('record-refusals.mjs', url));
-    const records = recorded('.refusals.txt').map((version) => ofOneNode(record(`${version}.refusals.txt`)));
-    expect(records).toContainEqual(said);
-  }, TIMEOUT_MS);
+  test(
+    'the server at EVENTSTOREDB_URL refuses what all servers refused',
+    async () => {
+      const said = ofOneNode(await play('record-refusals.mjs', url));
+      const records = recorded('.refusals.txt').map((version) =>
+        ofOneNode(record(`${version}.refusals.txt`)),
+      );
+      expect(records).toContainEqual(said);
+    },
+    TIMEOUT_MS,
+  );
 }

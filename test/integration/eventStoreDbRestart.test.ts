@@ -8,13 +8,21 @@ import { temporaryFolder } from '../support/sqliteEventStore.ts';
 test('what was created before and after each restart is listed and runs', async () => {
   const folder = await temporaryFolder();
   const server = await startEventStoreDbProcess({ folder });
-  const service = await startTestService({ text: 'Hello.' }, { EVENTSTOREDB_URL: server.connectionString });
+  const service = await startTestService(
+    { text: 'Hello.' },
+    { EVENTSTOREDB_URL: server.connectionString },
+  );
   const agents: string[] = [];
   try {
     for (let start = 0; start < 4; start += 1) {
       agents.push(await service.createAgent({ name: `Agent ${start}` }));
-      for (const agent of agents) expect((await service.post(`/v1/agents/${agent}/run`, { input: 'hi' })).status).toBe(200);
-      expect((await service.get('/v1/agents')).body.data.map(({ agent_id }: { agent_id: string }) => agent_id)).toEqual(agents);
+      for (const agent of agents)
+        expect((await service.post(`/v1/agents/${agent}/run`, { input: 'hi' })).status).toBe(200);
+      expect(
+        (await service.get('/v1/agents')).body.data.map(
+          ({ agent_id }: { agent_id: string }) => agent_id,
+        ),
+      ).toEqual(agents);
       expect((await service.get('/health/ready')).body.data.status).toBe('ready');
       await service.restart();
     }

@@ -9,8 +9,19 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import eventstore from '@eventstore/db-client';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
-import { follow, holds, idsOf, newEvents, newStream, readAll, refusedWith } from '../contracts/eventStore/support.ts';
-import { startEventStoreDbNode, type EventStoreDbNode } from '../support/eventstoredb-node/index.ts';
+import {
+  follow,
+  holds,
+  idsOf,
+  newEvents,
+  newStream,
+  readAll,
+  refusedWith,
+} from '../contracts/eventStore/support.ts';
+import {
+  startEventStoreDbNode,
+  type EventStoreDbNode,
+} from '../support/eventstoredb-node/index.ts';
 import { eventually } from '../support/operator.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 import { CERTIFICATE_FILE } from '../support/tls/files.ts';
@@ -20,7 +31,13 @@ const { EventStoreDBClient, jsonEvent } = eventstore;
 const PASSWORD = 'a password';
 const NOBODY: string[] = [];
 const READERS = ['turnlog', '$admins'];
-const DEFAULT_ACL = { $r: ['turnlog'], $w: ['turnlog'], $mr: ['turnlog'], $d: ['$admins'], $mw: ['$admins'] };
+const DEFAULT_ACL = {
+  $r: ['turnlog'],
+  $w: ['turnlog'],
+  $mr: ['turnlog'],
+  $d: ['$admins'],
+  $mw: ['$admins'],
+};
 
 let folder: string;
 let node: EventStoreDbNode;
@@ -41,13 +58,25 @@ function createUser(loginName: string): Promise<number | undefined> {
   const { host, port } = node;
   const headers = { 'content-type': 'application/json' };
   return new Promise((resolve, reject) => {
-    const options = { host, port, path: '/users/', method: 'POST', auth: 'admin:changeit', ca: readFileSync(CERTIFICATE_FILE), headers };
-    const sent = request(options, (response) => resolve(response.resume().statusCode)).on('error', reject);
+    const options = {
+      host,
+      port,
+      path: '/users/',
+      method: 'POST',
+      auth: 'admin:changeit',
+      ca: readFileSync(CERTIFICATE_FILE),
+      headers,
+    };
+    const sent = request(options, (response) => resolve(response.resume().statusCode)).on(
+      'error',
+      reject,
+    );
     sent.end(JSON.stringify({ loginName, fullName: loginName, groups: [], password: PASSWORD }));
   });
 }
 
-const as = (user: string): string => node.connectionString.replace('admin:changeit', `${user}:${encodeURIComponent(PASSWORD)}`);
+const as = (user: string): string =>
+  node.connectionString.replace('admin:changeit', `${user}:${encodeURIComponent(PASSWORD)}`);
 
 function connect(connectionString: string) {
   const client = EventStoreDBClient.connectionString(connectionString);
@@ -62,14 +91,27 @@ async function open(user: string): Promise<EventStore> {
 }
 
 /** What the operator does once, with what is given instead of what the README says. */
-async function grant({ readers = READERS, ...changed }: { readers?: string[] } & Partial<typeof DEFAULT_ACL> = {}): Promise<void> {
+async function grant({
+  readers = READERS,
+  ...changed
+}: { readers?: string[] } & Partial<typeof DEFAULT_ACL> = {}): Promise<void> {
   const admin = connect(node.connectionString);
   const settings = { $userStreamAcl: { ...DEFAULT_ACL, ...changed } };
-  await admin.appendToStream('$settings', jsonEvent({ type: 'update-default-acl', data: settings }));
-  await admin.appendToStream('$$$all', jsonEvent({ type: '$metadata', data: { $acl: { $r: readers } } }));
+  await admin.appendToStream(
+    '$settings',
+    jsonEvent({ type: 'update-default-acl', data: settings }),
+  );
+  await admin.appendToStream(
+    '$$$all',
+    jsonEvent({ type: '$metadata', data: { $acl: { $r: readers } } }),
+  );
 }
 
-const refusal = (attempt: Promise<unknown>): Promise<unknown> => attempt.then(() => undefined, (error: unknown) => (error as Error).cause);
+const refusal = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => (error as Error).cause,
+  );
 
 describe('a user without groups', () => {
   test('appends, reads, looks for what is not there and follows the log with the documented rights', async () => {
@@ -88,7 +130,12 @@ describe('a user without groups', () => {
   });
 
   test.each([
-    ['$w', { $w: NOBODY }, (store: EventStore, stream: string) => store.append(stream, 'no_stream', newEvents(1)), (stream: string) => `append to ${stream} ($w)`],
+    [
+      '$w',
+      { $w: NOBODY },
+      (store: EventStore, stream: string) => store.append(stream, 'no_stream', newEvents(1)),
+      (stream: string) => `append to ${stream} ($w)`,
+    ],
     ['$r', { $r: NOBODY }, readAll, (stream: string) => `read ${stream} ($r)`],
     ['$mr', { $mr: NOBODY }, readAll, (stream: string) => `read the metadata of ${stream} ($mr)`],
   ])('is told which right it lacks: %s on a stream', async (_, changed, call, named) => {
@@ -97,22 +144,32 @@ describe('a user without groups', () => {
     const stream = newStream();
     const calling = call(store, stream);
     await refusedWith('store_unavailable', calling);
-    expect(await refusal(calling)).toMatchObject({ message: `The event store does not let this user ${named(stream)}.` });
+    expect(await refusal(calling)).toMatchObject({
+      message: `The event store does not let this user ${named(stream)}.`,
+    });
   });
 
   test('makes a trouble of the store when nothing but refusals come: three of them', async () => {
     await grant({ $w: NOBODY });
     const store = await open('turnlog');
     const stream = newStream();
-    for (let times = 0; times < 3; times += 1) await refusal(store.append(stream, 'no_stream', newEvents(1)));
-    expect(store.trouble()).toBe(`The event store does not let this user append to ${stream} ($w).`);
+    for (let times = 0; times < 3; times += 1)
+      await refusal(store.append(stream, 'no_stream', newEvents(1)));
+    expect(store.trouble()).toBe(
+      `The event store does not let this user append to ${stream} ($w).`,
+    );
   });
 
   test('is told which right it lacks: $r on $all', async () => {
     await grant({ readers: ['$admins'] });
     const store = await open('turnlog');
-    const trouble = await eventually(() => Promise.resolve(store.trouble()), (said) => said !== undefined);
-    expect(trouble).toMatch(/does not let this user read \$all, which takes the right \$r in the metadata of \$all/);
+    const trouble = await eventually(
+      () => Promise.resolve(store.trouble()),
+      (said) => said !== undefined,
+    );
+    expect(trouble).toMatch(
+      /does not let this user read \$all, which takes the right \$r in the metadata of \$all/,
+    );
     await refusedWith('store_unavailable', store.head());
   });
 
@@ -123,7 +180,9 @@ describe('a user without groups', () => {
     await store.append(stream, 'no_stream', events);
     const other = connect(as('other'));
     const denied = { type: 'access-denied' };
-    await expect(other.appendToStream(stream, jsonEvent({ type: 'foreign', data: {} }))).rejects.toMatchObject(denied);
+    await expect(
+      other.appendToStream(stream, jsonEvent({ type: 'foreign', data: {} })),
+    ).rejects.toMatchObject(denied);
     await expect(other.setStreamMetadata(stream, { maxCount: 1 })).rejects.toMatchObject(denied);
     await expect(other.deleteStream(stream)).rejects.toMatchObject(denied);
     await expect(other.tombstoneStream(stream)).rejects.toMatchObject(denied);

@@ -26,14 +26,22 @@ const event = () => ({
 function lastOf(prefix: string): streamsPb.ReadReq {
   const { Options } = streamsPb.ReadReq;
   const { FilterOptions } = Options;
-  const filter = new FilterOptions().setStreamIdentifier(new FilterOptions.Expression().setPrefixList([prefix]));
-  const options = new Options().setAll(new Options.AllOptions()).setReadDirection(1).setCount('1').setFilter(filter);
+  const filter = new FilterOptions().setStreamIdentifier(
+    new FilterOptions.Expression().setPrefixList([prefix]),
+  );
+  const options = new Options()
+    .setAll(new Options.AllOptions())
+    .setReadDirection(1)
+    .setCount('1')
+    .setFilter(filter);
   options.getAll()?.setEnd(new sharedPb.Empty());
   return new streamsPb.ReadReq().setOptions(options);
 }
 
 const nameIn = (response: streamsPb.ReadResp): string =>
-  Buffer.from(response.getEvent()?.getEvent()?.getStreamIdentifier()?.getStreamName_asU8() ?? '').toString();
+  Buffer.from(
+    response.getEvent()?.getEvent()?.getStreamIdentifier()?.getStreamName_asU8() ?? '',
+  ).toString();
 
 test('ends only when the whole log was scanned, long after its event', async () => {
   const folder = await temporaryFolder();
@@ -48,7 +56,10 @@ test('ends only when the whole log was scanned, long after its event', async () 
     scanned += heads.length;
     return heads;
   };
-  const client = new streamsGrpc.StreamsClient(`${node.host}:${node.port}`, credentials.createInsecure());
+  const client = new streamsGrpc.StreamsClient(
+    `${node.host}:${node.port}`,
+    credentials.createInsecure(),
+  );
   const read = async (prefix: string) => {
     const call = client.read(lastOf(prefix));
     const streams: string[] = [];

@@ -7,8 +7,16 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
-import { newEvents, newStream, refusedWith, untilAnswered } from '../contracts/eventStore/support.ts';
-import { startEventStoreDbCluster, startEventStoreDbNode } from '../support/eventstoredb-node/index.ts';
+import {
+  newEvents,
+  newStream,
+  refusedWith,
+  untilAnswered,
+} from '../contracts/eventStore/support.ts';
+import {
+  startEventStoreDbCluster,
+  startEventStoreDbNode,
+} from '../support/eventstoredb-node/index.ts';
 import { eventually } from '../support/operator.ts';
 import { startServerProcess } from '../support/serverProcess.ts';
 import { apiClient } from '../support/service.ts';
@@ -29,7 +37,10 @@ async function folder(): Promise<string> {
 
 async function open(connectionString: string): Promise<{ store: EventStore; lines: string[] }> {
   const lines: string[] = [];
-  const store = await openEventStoreDb({ connectionString, logger: { warn: (_, message) => void lines.push(message) } });
+  const store = await openEventStoreDb({
+    connectionString,
+    logger: { warn: (_, message) => void lines.push(message) },
+  });
   cleanups.push(store.close);
   return { store, lines };
 }
@@ -41,7 +52,9 @@ async function startNode(options: Partial<Parameters<typeof startEventStoreDbNod
 }
 
 /** A listener that is no event store, and how often it was connected to. */
-async function listen(onConnection: (server: Server) => void = () => undefined): Promise<{ port: number; connections: () => number }> {
+async function listen(
+  onConnection: (server: Server) => void = () => undefined,
+): Promise<{ port: number; connections: () => number }> {
   let connections = 0;
   const server = createServer((socket) => {
     connections += 1;
@@ -55,7 +68,10 @@ async function listen(onConnection: (server: Server) => void = () => undefined):
 }
 
 const told = (store: EventStore, pattern: RegExp): Promise<string | undefined> =>
-  eventually(() => Promise.resolve(store.trouble()), (trouble) => pattern.test(trouble ?? ''));
+  eventually(
+    () => Promise.resolve(store.trouble()),
+    (trouble) => pattern.test(trouble ?? ''),
+  );
 
 describe('a store that can not be used says why', () => {
   test('where nobody listens, and that it can be used again when somebody does', async () => {
@@ -66,7 +82,10 @@ describe('a store that can not be used says why', () => {
     await node.start();
     await untilAnswered(() => store.head());
     expect(store.trouble()).toBeUndefined();
-    expect(lines).toEqual([expect.stringMatching(/refuses connections/), 'the event store can be used again']);
+    expect(lines).toEqual([
+      expect.stringMatching(/refuses connections/),
+      'the event store can be used again',
+    ]);
   });
 
   test('where the host has no address', async () => {
@@ -76,7 +95,12 @@ describe('a store that can not be used says why', () => {
 
   test('where the certificate is not trusted, naming the one that is', async () => {
     const node = await startNode({ tls: true });
-    const { store } = await open(node.connectionString.replace(/tlsCAFile=.*/, `tlsCAFile=${encodeURIComponent(OTHER_CERTIFICATE_FILE)}`));
+    const { store } = await open(
+      node.connectionString.replace(
+        /tlsCAFile=.*/,
+        `tlsCAFile=${encodeURIComponent(OTHER_CERTIFICATE_FILE)}`,
+      ),
+    );
     const trouble = await told(store, /certificate/);
     expect(trouble).toContain(OTHER_CERTIFICATE_FILE);
   });
@@ -85,7 +109,9 @@ describe('a store that can not be used says why', () => {
     const node = await startNode({ tls: true });
     const trusted = join(await folder(), 'ca.pem');
     await copyFile(CERTIFICATE_FILE, trusted);
-    const { store } = await open(node.connectionString.replace(/tlsCAFile=.*/, `tlsCAFile=${encodeURIComponent(trusted)}`));
+    const { store } = await open(
+      node.connectionString.replace(/tlsCAFile=.*/, `tlsCAFile=${encodeURIComponent(trusted)}`),
+    );
     await store.head();
     await rm(trusted);
     await node.stop();
@@ -108,7 +134,10 @@ describe('a store that can not be used says why', () => {
   test('where the password is wrong', async () => {
     const node = await startNode({ tls: true, credentials: 'admin:changeit' });
     const { store, lines } = await open(node.connectionString.replace('changeit', 'a-guess'));
-    const trouble = await told(store, /refuses the user or the password|does not let this user read/);
+    const trouble = await told(
+      store,
+      /refuses the user or the password|does not let this user read/,
+    );
     expect(trouble).not.toContain('a-guess');
     await refusedWith('store_unavailable', store.append(newStream(), 'no_stream', newEvents(1)));
     expect(lines).toHaveLength(1);
@@ -129,7 +158,10 @@ describe('a store that can not be used says why', () => {
     await told(store, /takes connections, but does not answer/);
     expect(performance.now() - began).toBeLessThan(4_000);
     node.faults.silent = false;
-    await eventually(() => Promise.resolve(store.trouble()), (trouble) => trouble === undefined);
+    await eventually(
+      () => Promise.resolve(store.trouble()),
+      (trouble) => trouble === undefined,
+    );
     await store.append(newStream(), 'no_stream', newEvents(1));
   });
 
@@ -151,7 +183,9 @@ describe('a store that can not be used says why', () => {
 
 describe('tries', () => {
   test('back off: a host that can not be used is connected to ever less often', async () => {
-    const { port, connections } = await listen((server) => server.on('connection', (socket) => socket.destroy()));
+    const { port, connections } = await listen((server) =>
+      server.on('connection', (socket) => socket.destroy()),
+    );
     await open(`esdb://127.0.0.1:${port}?tls=true`);
     await sleep(8_000);
     // At 0, 0.25, 0.75, 1.75, 3.75 and 7.75 s at the earliest; six a second would be 48.
@@ -161,24 +195,42 @@ describe('tries', () => {
 });
 
 describe('several hosts', () => {
-  test.each(['esdb', 'esdb+discover'])('%s:// finds the cluster though the first host is dead', async (scheme) => {
-    const cluster = await startEventStoreDbCluster({ folder: await folder(), size: 3 });
-    cleanups.push(cluster.close);
-    const hosts = [`127.0.0.1:${await freePort()}`, ...cluster.nodes.slice(1).map(({ port }) => `127.0.0.1:${port}`)];
-    const { store } = await open(`${scheme}://${hosts.join(',')}?tls=false`);
-    await store.append(newStream(), 'no_stream', newEvents(1));
-    await cluster.nodes[0]!.stop();
-    cluster.elect(2);
-    await store.append(newStream(), 'no_stream', newEvents(1));
-  });
+  test.each(['esdb', 'esdb+discover'])(
+    '%s:// finds the cluster though the first host is dead',
+    async (scheme) => {
+      const cluster = await startEventStoreDbCluster({ folder: await folder(), size: 3 });
+      cleanups.push(cluster.close);
+      const hosts = [
+        `127.0.0.1:${await freePort()}`,
+        ...cluster.nodes.slice(1).map(({ port }) => `127.0.0.1:${port}`),
+      ];
+      const { store } = await open(`${scheme}://${hosts.join(',')}?tls=false`);
+      await store.append(newStream(), 'no_stream', newEvents(1));
+      await cluster.nodes[0]!.stop();
+      cluster.elect(2);
+      await store.append(newStream(), 'no_stream', newEvents(1));
+    },
+  );
 });
 
 describe('a connection string', () => {
   test.each([
-    ['a file that is not there', 'esdb://127.0.0.1:2113?tlsCAFile=/nowhere/ca.crt', /names the file \/nowhere\/ca\.crt, which is not there/],
-    ['a port that is none', 'esdb://127.0.0.1:port?tls=false', /names the host "127\.0\.0\.1:port"/],
+    [
+      'a file that is not there',
+      'esdb://127.0.0.1:2113?tlsCAFile=/nowhere/ca.crt',
+      /names the file \/nowhere\/ca\.crt, which is not there/,
+    ],
+    [
+      'a port that is none',
+      'esdb://127.0.0.1:port?tls=false',
+      /names the host "127\.0\.0\.1:port"/,
+    ],
     ['a preference that there is not', 'esdb://127.0.0.1?nodePreference=best', /nodePreference/],
-    ['an option that is not a number', 'esdb://admin:secret@127.0.0.1?defaultDeadline=soon', /an option that its client does not take/],
+    [
+      'an option that is not a number',
+      'esdb://admin:secret@127.0.0.1?defaultDeadline=soon',
+      /an option that its client does not take/,
+    ],
   ])('with %s is refused by name', async (_, connectionString, message) => {
     const opening = openEventStoreDb({ connectionString });
     await refusedWith('invalid_request', opening);
@@ -190,15 +242,27 @@ describe('a connection string', () => {
 describe('a service that waits for its event store', () => {
   test('says so on /health/ready from the first failed try on, with the cause, and logs the cause once however often it is asked', async () => {
     const [port, storePort] = [await freePort(), await freePort()];
-    const server = startServerProcess({ DATA_DIR: await folder(), PORT: String(port), EVENTSTOREDB_URL: `esdb://127.0.0.1:${storePort}?tls=false` });
+    const server = startServerProcess({
+      DATA_DIR: await folder(),
+      PORT: String(port),
+      EVENTSTOREDB_URL: `esdb://127.0.0.1:${storePort}?tls=false`,
+    });
     cleanups.push(() => server.kill('SIGKILL'));
     const { get } = apiClient(`http://127.0.0.1:${port}`, undefined);
     const ready = () => get('/health/ready').catch(() => undefined);
-    const reply = await eventually(ready, (answer) => /refuses connections/.test(answer?.body.error ?? ''));
+    const reply = await eventually(ready, (answer) =>
+      /refuses connections/.test(answer?.body.error ?? ''),
+    );
     expect(reply?.status).toBe(503);
-    expect(reply?.body.error).toBe(`The service is starting and waits. The event store at 127.0.0.1:${storePort} refuses connections.`);
+    expect(reply?.body.error).toBe(
+      `The service is starting and waits. The event store at 127.0.0.1:${storePort} refuses connections.`,
+    );
     for (let probe = 0; probe < 20; probe += 1) await ready();
-    const lines = server.errors().trim().split('\n').map((line) => JSON.parse(line) as { level: string; msg: string});
+    const lines = server
+      .errors()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { level: string; msg: string });
     expect(lines.filter(({ msg }) => /a request failed/.test(msg))).toEqual([]);
     // Once by each of the two connections: the service's and its projector's.
     expect(lines.filter(({ msg }) => /refuses connections/.test(msg))).toHaveLength(2);

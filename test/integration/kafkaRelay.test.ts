@@ -9,8 +9,21 @@ import { collectFrom, type CollectingConsumer, type Received } from '../support/
 import { startKafkaServer } from '../support/kafkaServer.ts';
 import { administer, untilTopicsExist } from '../support/kafkaTopics.ts';
 import { agentId, appendAgents, appendTo } from '../support/projector.ts';
-import { agentData, keyData, sessionStarted, toolCalled, turnCompleted, turnStarted } from '../support/recordedHistory.ts';
-import { publisherOptions, relayToKafka, topicsOf, uniquePrefix, type TestRelay } from '../support/relay.ts';
+import {
+  agentData,
+  keyData,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../support/recordedHistory.ts';
+import {
+  publisherOptions,
+  relayToKafka,
+  topicsOf,
+  uniquePrefix,
+  type TestRelay,
+} from '../support/relay.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 
 jest.setTimeout(60_000);
@@ -36,13 +49,19 @@ afterEach(async () => {
 });
 afterAll(async () => kafka?.close());
 
-function start(...changes: Parameters<typeof relayToKafka> extends [string, string, unknown, ...infer Rest] ? Rest : never): TestRelay {
+function start(
+  ...changes: Parameters<typeof relayToKafka> extends [string, string, unknown, ...infer Rest]
+    ? Rest
+    : never
+): TestRelay {
   const relay = relayToKafka(brokers, prefix, log, ...changes);
   closing.push(relay.close);
   return relay;
 }
 
-async function consume(topics: string[] = Object.values(topicsOf(prefix))): Promise<CollectingConsumer> {
+async function consume(
+  topics: string[] = Object.values(topicsOf(prefix)),
+): Promise<CollectingConsumer> {
   await untilTopicsExist(brokers, topics);
   const consumer = await collectFrom(brokers, topics);
   closing.push(consumer.close);
@@ -50,16 +69,30 @@ async function consume(topics: string[] = Object.values(topicsOf(prefix))): Prom
 }
 
 const count = (wanted: number) => (received: Received[]) => received.length >= wanted;
-const revisionsOf = (received: Received[], key: string) => received.filter((message) => message.key === key).map(({ headers }) => Number(headers['ce_streamrevision']));
+const revisionsOf = (received: Received[], key: string) =>
+  received
+    .filter((message) => message.key === key)
+    .map(({ headers }) => Number(headers['ce_streamrevision']));
 
-async function untilHealth(relay: TestRelay, holds: (health: Awaited<ReturnType<TestRelay['health']>>) => boolean): Promise<void> {
+async function untilHealth(
+  relay: TestRelay,
+  holds: (health: Awaited<ReturnType<TestRelay['health']>>) => boolean,
+): Promise<void> {
   while (!holds(await relay.health())) await sleep(20);
 }
 
 async function appendConversation(): Promise<Position> {
-  await appendTo(log, 'account-acct_1', [{ type: 'account.opened.v1', data: { name: 'An account' } }, { type: 'account.key_issued.v1', data: keyData('key_1') }]);
+  await appendTo(log, 'account-acct_1', [
+    { type: 'account.opened.v1', data: { name: 'An account' } },
+    { type: 'account.key_issued.v1', data: keyData('key_1') },
+  ]);
   await appendTo(log, 'agent-agent_1', [{ type: 'agent.created.v1', data: agentData() }]);
-  return appendTo(log, 'session-session_1', [sessionStarted('agent_1'), turnStarted(1), toolCalled(1), turnCompleted(1)]);
+  return appendTo(log, 'session-session_1', [
+    sessionStarted('agent_1'),
+    turnStarted(1),
+    toolCalled(1),
+    turnCompleted(1),
+  ]);
 }
 
 onKafka('relaying to Kafka', () => {
@@ -89,7 +122,10 @@ onKafka('relaying to Kafka', () => {
     });
     expect(JSON.parse(agent?.value ?? '')).toEqual({ agent_id: 'agent_1', ...agentData() });
     expect(sessions.map(({ key, headers }) => [key, headers['ce_type']])).toEqual(
-      ['started', 'turn_started', 'tool_called', 'turn_completed'].map((name) => ['session_1', `turnlog.session.${name}.v1`]),
+      ['started', 'turn_started', 'tool_called', 'turn_completed'].map((name) => [
+        'session_1',
+        `turnlog.session.${name}.v1`,
+      ]),
     );
     expect(received).toHaveLength(5);
   });
@@ -139,11 +175,18 @@ onKafka('relaying to Kafka', () => {
 
   test('events of nearly a mebibyte pass, many at once', async () => {
     const instruction = 'x'.repeat(1_000_000);
-    for (let index = 0; index < 8; index += 1) await appendTo(log, `agent-${agentId(index)}`, [{ type: 'agent.created.v1', data: agentData({ instruction }) }]);
+    for (let index = 0; index < 8; index += 1)
+      await appendTo(log, `agent-${agentId(index)}`, [
+        { type: 'agent.created.v1', data: agentData({ instruction }) },
+      ]);
     start();
     const { until } = await consume();
     const received = await until(count(8));
-    expect(received.map(({ value }) => (JSON.parse(value) as { instruction: string }).instruction.length)).toEqual(Array.from({ length: 8 }, () => 1_000_000));
+    expect(
+      received.map(
+        ({ value }) => (JSON.parse(value) as { instruction: string }).instruction.length,
+      ),
+    ).toEqual(Array.from({ length: 8 }, () => 1_000_000));
   });
 
   test('a relay can begin after any position', async () => {
@@ -165,7 +208,8 @@ onKafka('relaying to Kafka', () => {
     await appendAgents(other, 0, 1);
     const relay = relayToKafka(brokers, prefix, other);
     // Taking over may fail a few times before, while the broker still finishes the last transaction.
-    while (!relay.lines.some(({ fields }) => String(fields['err']).includes('another event log'))) await sleep(20);
+    while (!relay.lines.some(({ fields }) => String(fields['err']).includes('another event log')))
+      await sleep(20);
     expect(await relay.health()).toMatchObject({ state: 'retrying', position: undefined });
     await relay.close();
     await other.close();
@@ -176,15 +220,38 @@ onKafka('relaying to Kafka', () => {
     await appendAgents(log, 0, 1);
     const relay = relayToKafka('127.0.0.1:9', prefix, log);
     await untilHealth(relay, ({ state, lag_ms }) => state === 'retrying' && (lag_ms ?? 0) > 0);
-    expect(relay.lines[0]).toMatchObject({ level: 'warn', fields: { err: { code: 'publisher_unavailable' }, retry_in_ms: 100 } });
+    expect(relay.lines[0]).toMatchObject({
+      level: 'warn',
+      fields: { err: { code: 'publisher_unavailable' }, retry_in_ms: 100 },
+    });
     await relay.close();
   });
 });
 
 onKafka('replaying into a topic', () => {
-  function replayInto(topic: string, options: { after?: Position; only?: 'agents' | 'sessions'; signal?: AbortSignal; onProgress?: (progress: ReplayProgress) => void } = {}): Promise<boolean> {
-    const publisher = openKafkaPublisher({ ...publisherOptions(brokers, prefix), topics: { agents: topic, sessions: topic }, checkpointTopic: `${topic}.checkpoint`, transactionalId: `${prefix}.replay.${topic}` });
-    return replay({ log, publisher, after: options.after, only: options.only, signal: options.signal ?? new AbortController().signal, onProgress: options.onProgress ?? (() => undefined) });
+  function replayInto(
+    topic: string,
+    options: {
+      after?: Position;
+      only?: 'agents' | 'sessions';
+      signal?: AbortSignal;
+      onProgress?: (progress: ReplayProgress) => void;
+    } = {},
+  ): Promise<boolean> {
+    const publisher = openKafkaPublisher({
+      ...publisherOptions(brokers, prefix),
+      topics: { agents: topic, sessions: topic },
+      checkpointTopic: `${topic}.checkpoint`,
+      transactionalId: `${prefix}.replay.${topic}`,
+    });
+    return replay({
+      log,
+      publisher,
+      after: options.after,
+      only: options.only,
+      signal: options.signal ?? new AbortController().signal,
+      onProgress: options.onProgress ?? (() => undefined),
+    });
   }
 
   test('publishes all there is, once, beside a running relay, with progress', async () => {
@@ -192,8 +259,14 @@ onKafka('replaying into a topic', () => {
     start();
     const live = await consume();
     const progress: ReplayProgress[] = [];
-    expect(await replayInto(`${prefix}.again`, { onProgress: (step) => progress.push(step) })).toBe(true);
-    expect(progress.map(({ published, percent }) => [published, Math.round(percent)])).toEqual([[1000, 42], [2000, 83], [2400, 100]]);
+    expect(await replayInto(`${prefix}.again`, { onProgress: (step) => progress.push(step) })).toBe(
+      true,
+    );
+    expect(progress.map(({ published, percent }) => [published, Math.round(percent)])).toEqual([
+      [1000, 42],
+      [2000, 83],
+      [2400, 100],
+    ]);
     expect(progress.at(-1)?.position).toBe(head);
     const again = await (await consume([`${prefix}.again`])).until(count(2400));
     const received = await live.until(count(2400));
@@ -205,7 +278,12 @@ onKafka('replaying into a topic', () => {
   test('an interrupted replay goes on where it was', async () => {
     await appendAgents(log, 0, 800, 2);
     const interrupted = new AbortController();
-    expect(await replayInto(`${prefix}.again`, { signal: interrupted.signal, onProgress: () => interrupted.abort() })).toBe(false);
+    expect(
+      await replayInto(`${prefix}.again`, {
+        signal: interrupted.signal,
+        onProgress: () => interrupted.abort(),
+      }),
+    ).toBe(false);
     expect(await replayInto(`${prefix}.again`)).toBe(true);
     const received = await (await consume([`${prefix}.again`])).until(count(2400));
     expect(new Set(received.map(({ headers }) => headers['ce_id'])).size).toBe(2400);
@@ -217,14 +295,22 @@ onKafka('replaying into a topic', () => {
     await appendConversation();
     expect(await replayInto(`${prefix}.some`, { after, only: 'sessions' })).toBe(true);
     const received = await (await consume([`${prefix}.some`])).until(count(4));
-    expect(received.map(({ key }) => key)).toEqual(['session_1', 'session_1', 'session_1', 'session_1']);
+    expect(received.map(({ key }) => key)).toEqual([
+      'session_1',
+      'session_1',
+      'session_1',
+      'session_1',
+    ]);
   });
 
   test('refuses a topic that holds something else', async () => {
     await appendAgents(log, 0, 1);
     start();
     await (await consume()).until(count(1));
-    await expect(replayInto(topicsOf(prefix).agents)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('holds messages already') });
+    await expect(replayInto(topicsOf(prefix).agents)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('holds messages already'),
+    });
   });
 });
 
@@ -233,9 +319,23 @@ onKafka('the topics', () => {
     await appendAgents(log, 0, 1);
     start();
     await (await consume()).until(count(1));
-    const { topics } = await administer(brokers, (admin) => admin.fetchTopicMetadata({ topics: [topicsOf(prefix).agents, `${prefix}.checkpoints`] }));
-    expect(topics.map(({ name, partitions }) => [name, partitions.length])).toEqual(expect.arrayContaining([[topicsOf(prefix).agents, 3], [`${prefix}.checkpoints`, 1]]));
-    const { resources } = await administer(brokers, (admin) => admin.describeConfigs({ includeSynonyms: false, resources: [{ type: 2, name: `${prefix}.checkpoints`, configNames: ['cleanup.policy'] }] }));
-    expect(resources[0]?.configEntries).toMatchObject([{ configName: 'cleanup.policy', configValue: 'compact' }]);
+    const { topics } = await administer(brokers, (admin) =>
+      admin.fetchTopicMetadata({ topics: [topicsOf(prefix).agents, `${prefix}.checkpoints`] }),
+    );
+    expect(topics.map(({ name, partitions }) => [name, partitions.length])).toEqual(
+      expect.arrayContaining([
+        [topicsOf(prefix).agents, 3],
+        [`${prefix}.checkpoints`, 1],
+      ]),
+    );
+    const { resources } = await administer(brokers, (admin) =>
+      admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [{ type: 2, name: `${prefix}.checkpoints`, configNames: ['cleanup.policy'] }],
+      }),
+    );
+    expect(resources[0]?.configEntries).toMatchObject([
+      { configName: 'cleanup.policy', configValue: 'compact' },
+    ]);
   });
 });

@@ -20,7 +20,11 @@ if (server) {
       const idle = await openActive(database.url);
       const interrupt = new AbortController();
       const env = { DATABASE_URL: database.url, EVENTSTOREDB_URL: eventStore.connectionString };
-      const operator = await openOperator(parseConfig(env), createLogger('silent'), interrupt.signal);
+      const operator = await openOperator(
+        parseConfig(env),
+        createLogger('silent'),
+        interrupt.signal,
+      );
       await appendAgents(operator.store, 0, 1);
       const waiting = operator.readModels();
       await sleep(500);

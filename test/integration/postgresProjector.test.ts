@@ -9,7 +9,12 @@ import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { eventually } from '../support/operator.ts';
-import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
+import {
+  createTestDatabase,
+  cutConnections,
+  execute,
+  type TestDatabase,
+} from '../support/postgresDatabase.ts';
 import { silenceableNetwork } from '../support/silenceableNetwork.ts';
 import { openActive, startPostgresProjector } from '../support/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
@@ -43,7 +48,16 @@ function suite(serverUrl: string): void {
   function projector() {
     const states = new EventEmitter();
     const { lines, logger } = recordingLogger();
-    return { ...startPostgresProjector({ log, databaseUrl: database.url, logger, onState: (state) => states.emit(state) }), lines, becomes: (state: string) => once(states, state) };
+    return {
+      ...startPostgresProjector({
+        log,
+        databaseUrl: database.url,
+        logger,
+        onState: (state) => states.emit(state),
+      }),
+      lines,
+      becomes: (state: string) => once(states, state),
+    };
   }
 
   const applied = async (): Promise<number> => (await readModels.listAgents('acct_1', {})).length;
@@ -71,19 +85,28 @@ function suite(serverUrl: string): void {
     expect(await cutConnections(database.url, 'projector')).toBe(1);
     await back;
     expect(await readModels.waitUntilPassed(await appendAgents(log, 10, 20, 1), SOON)).toBe(true);
-    expect((await readModels.listAgents('acct_1', {})).map(({ revision }) => revision)).toEqual([...Array.from({ length: 10 }, () => 0), ...Array.from({ length: 10 }, () => 1)]);
+    expect((await readModels.listAgents('acct_1', {})).map(({ revision }) => revision)).toEqual([
+      ...Array.from({ length: 10 }, () => 0),
+      ...Array.from({ length: 10 }, () => 1),
+    ]);
     await alone.stop();
-    expect(alone.lines.map(({ message }) => message)).toContain('This projector has lost its place and stands by');
+    expect(alone.lines.map(({ message }) => message)).toContain(
+      'This projector has lost its place and stands by',
+    );
   });
 
   test('a projector that another has replaced changes nothing any more, also where a proxy lets both hold the lock', async () => {
     const { record } = recordHistory();
-    const created = (id: string) => record({ stream: `agent-${id}` }, { type: 'agent.created.v1', data: agentData() });
+    const created = (id: string) =>
+      record({ stream: `agent-${id}` }, { type: 'agent.created.v1', data: agentData() });
     const replaced = await openActive(database.url);
     await replaced.apply([created('agent_1')], positionOf(1));
     await replaced.complete();
     await execute(database.url, 'UPDATE turnlog.projections SET epoch = epoch + 1');
-    await expect(replaced.apply([created('agent_2')], positionOf(2))).rejects.toMatchObject({ code: 'store_unavailable', message: 'Another projector has taken over.' });
+    await expect(replaced.apply([created('agent_2')], positionOf(2))).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: 'Another projector has taken over.',
+    });
     expect(await replaced.checkpoint()).toBe(positionOf(1));
     expect(await applied()).toBe(1);
     await replaced.close();
@@ -96,7 +119,9 @@ function suite(serverUrl: string): void {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500);
     const active = await next;
     expect(silent.lost.aborted).toBe(true);
-    await expect(silent.apply([], positionOf(1))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(silent.apply([], positionOf(1))).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
     await active.apply([], positionOf(1));
     await silent.close();
     await active.close();
@@ -111,7 +136,9 @@ function suite(serverUrl: string): void {
     const active = await next;
     await active.apply([], positionOf(1));
     await lost;
-    await expect(silent.apply([], positionOf(2))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(silent.apply([], positionOf(2))).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
     await silent.close();
     await active.close();
     await network.close();
@@ -119,11 +146,27 @@ function suite(serverUrl: string): void {
 
   test('a projector whose network falls silent while it is sent a long answer loses its place to another', async () => {
     const network = await silenceableNetwork(database.url);
-    const open = (databaseUrl: string) => awaitWriterSession({ databaseUrl, name: 'turnlog projector', lock: writerLock(VERSION, 'live'), signal: new AbortController().signal, onFailure: () => undefined });
+    const open = (databaseUrl: string) =>
+      awaitWriterSession({
+        databaseUrl,
+        name: 'turnlog projector',
+        lock: writerLock(VERSION, 'live'),
+        signal: new AbortController().signal,
+        onFailure: () => undefined,
+      });
     const silent = (await open(network.url))!;
-    const answer = silent.run((client) => client.query("SELECT pg_sleep(1), repeat('x', 50000000)"));
+    const answer = silent.run((client) =>
+      client.query("SELECT pg_sleep(1), repeat('x', 50000000)"),
+    );
     const cut = expect(answer).rejects.toThrow();
-    await eventually(() => execute(database.url, "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"), (asked) => asked.length > 0);
+    await eventually(
+      () =>
+        execute(
+          database.url,
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
+        ),
+      (asked) => asked.length > 0,
+    );
     network.silence();
     const next = (await open(database.url))!;
     await network.close();
@@ -151,12 +194,16 @@ function suite(serverUrl: string): void {
   });
 
   test('a projector that finds no server goes on trying, and says so', async () => {
-    const { openPostgresProjectionStore } = await import('../../infra/postgres/readModels/projectionStore.ts');
+    const { openPostgresProjectionStore } =
+      await import('../../infra/postgres/readModels/projectionStore.ts');
     const stopping = new AbortController();
     const failures: number[] = [];
     const store = await openPostgresProjectionStore({
-      databaseUrl: 'postgres://nobody@127.0.0.1:1/none', signal: stopping.signal,
-      onFailure: (_error, retryInMs) => { if (failures.push(retryInMs) === 2) stopping.abort(); },
+      databaseUrl: 'postgres://nobody@127.0.0.1:1/none',
+      signal: stopping.signal,
+      onFailure: (_error, retryInMs) => {
+        if (failures.push(retryInMs) === 2) stopping.abort();
+      },
     });
     expect(store).toBeUndefined();
     expect(failures).toEqual([100, 200]);

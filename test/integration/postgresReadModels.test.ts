@@ -1,7 +1,12 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { ActiveProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
-import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
+import {
+  createTestDatabase,
+  cutConnections,
+  execute,
+  type TestDatabase,
+} from '../support/postgresDatabase.ts';
 import { silenceableNetwork } from '../support/silenceableNetwork.ts';
 import { openActive } from '../support/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
@@ -29,13 +34,22 @@ function suite(serverUrl: string): void {
     opened.push(thing);
     return thing;
   };
-  const openStore = async (): Promise<ActiveProjectionStore> => closeLater(await openActive(database.url));
-  const openReplica = (): ReadModels => closeLater(openPostgresReadModels({ databaseUrl: database.url }));
-  const created = (id: string, changes = {}) => history.record({ stream: `agent-${id}` }, { type: 'agent.created.v1', data: agentData(changes) });
+  const openStore = async (): Promise<ActiveProjectionStore> =>
+    closeLater(await openActive(database.url));
+  const openReplica = (): ReadModels =>
+    closeLater(openPostgresReadModels({ databaseUrl: database.url }));
+  const created = (id: string, changes = {}) =>
+    history.record(
+      { stream: `agent-${id}` },
+      { type: 'agent.created.v1', data: agentData(changes) },
+    );
 
   test('queries are refused as unavailable before there is a projector, and answered once it has caught up', async () => {
     const replica = openReplica();
-    await expect(replica.listAccounts()).rejects.toMatchObject({ code: 'store_unavailable', retriable: true });
+    await expect(replica.listAccounts()).rejects.toMatchObject({
+      code: 'store_unavailable',
+      retriable: true,
+    });
     const store = await openStore();
     await expect(replica.listAccounts()).rejects.toMatchObject({ code: 'store_unavailable' });
     await store.complete();
@@ -43,15 +57,24 @@ function suite(serverUrl: string): void {
   });
 
   test('queries and opening are refused as unavailable where there is no server', async () => {
-    const replica = closeLater(openPostgresReadModels({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' }));
-    await expect(replica.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable', retriable: true, retryAfterSeconds: 1 });
+    const replica = closeLater(
+      openPostgresReadModels({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' }),
+    );
+    await expect(replica.findAgent('agent_1')).rejects.toMatchObject({
+      code: 'store_unavailable',
+      retriable: true,
+      retryAfterSeconds: 1,
+    });
     expect(await replica.waitUntilPassed(positionOf(1), 5)).toBe(false);
   });
 
   test("pages go in the order of the ids' bytes, whatever the database's collation", async () => {
     const ids = ['agent_B', 'agent_a', 'agent__', 'agent_1', 'agent_Z', 'agent_z'];
     const store = await openStore();
-    await store.apply(ids.map((id) => created(id)), positionOf(6));
+    await store.apply(
+      ids.map((id) => created(id)),
+      positionOf(6),
+    );
     await store.complete();
     const found: string[] = [];
     for (let after = ''; ; after = found.at(-1)!) {
@@ -64,18 +87,27 @@ function suite(serverUrl: string): void {
 
   test('an event with a text that PostgreSQL cannot hold parks its stream and no other', async () => {
     const store = await openStore();
-    expect(await store.apply([created('agent_1', { name: 'a\0b' }), created('agent_2')], positionOf(2))).toMatchObject([{ stream: 'agent-agent_1', revision: 0 }]);
+    expect(
+      await store.apply([created('agent_1', { name: 'a\0b' }), created('agent_2')], positionOf(2)),
+    ).toMatchObject([{ stream: 'agent-agent_1', revision: 0 }]);
     await store.complete();
-    expect((await openReplica().listAgents('acct_1', {})).map(({ agent_id }) => agent_id)).toEqual(['agent_2']);
+    expect((await openReplica().listAgents('acct_1', {})).map(({ agent_id }) => agent_id)).toEqual([
+      'agent_2',
+    ]);
   });
 
   test('a batch whose rows need several statements is applied whole', async () => {
     const store = await openStore();
     const instruction = 'x'.repeat(900_000);
-    await store.apply(Array.from({ length: 40 }, (_, index) => created(`agent_${index + 10}`, { instruction })), positionOf(40));
+    await store.apply(
+      Array.from({ length: 40 }, (_, index) => created(`agent_${index + 10}`, { instruction })),
+      positionOf(40),
+    );
     await store.complete();
     const agents = await openReplica().listAgents('acct_1', {});
-    expect(agents.map((agent) => agent.instruction.length)).toEqual(Array.from({ length: 40 }, () => 900_000));
+    expect(agents.map((agent) => agent.instruction.length)).toEqual(
+      Array.from({ length: 40 }, () => 900_000),
+    );
   });
 
   test('a wait on any replica ends when another process has applied the position, and the row can be read there then', async () => {
@@ -88,7 +120,9 @@ function suite(serverUrl: string): void {
         return replica.findAgent(`agent_${index}`);
       });
       await store.apply([created(`agent_${index}`)], positionOf(index));
-      expect((await Promise.all(seen)).map((agent) => agent?.agent_id)).toEqual(replicas.map(() => `agent_${index}`));
+      expect((await Promise.all(seen)).map((agent) => agent?.agent_id)).toEqual(
+        replicas.map(() => `agent_${index}`),
+      );
     }
   });
 
@@ -127,20 +161,23 @@ function suite(serverUrl: string): void {
 
   test('any number of processes may start at once on an empty database', async () => {
     const stopping = new AbortController();
-    const { openPostgresProjectionStore } = await import('../../infra/postgres/readModels/projectionStore.ts');
+    const { openPostgresProjectionStore } =
+      await import('../../infra/postgres/readModels/projectionStore.ts');
     const { openPostgresInstances } = await import('../../infra/postgres/instances.ts');
-    const starting = [1, 2, 3, 4].map(() => openPostgresProjectionStore({ databaseUrl: database.url, signal: stopping.signal }));
-    const instances = await Promise.all([1, 2, 3, 4].map(() => openPostgresInstances({ databaseUrl: database.url })));
+    const starting = [1, 2, 3, 4].map(() =>
+      openPostgresProjectionStore({ databaseUrl: database.url, signal: stopping.signal }),
+    );
+    const instances = await Promise.all(
+      [1, 2, 3, 4].map(() => openPostgresInstances({ databaseUrl: database.url })),
+    );
     await Promise.race(starting);
     stopping.abort();
     const stores = (await Promise.all(starting)).filter((store) => store !== undefined);
     for (const { close } of [...stores, ...instances]) await close();
     expect(stores).toHaveLength(1);
-    expect(await execute(database.url, 'SELECT number FROM turnlog.migrations ORDER BY number')).toEqual([
-      { number: 1 },
-      { number: 2 },
-      { number: 3 },
-    ]);
+    expect(
+      await execute(database.url, 'SELECT number FROM turnlog.migrations ORDER BY number'),
+    ).toEqual([{ number: 1 }, { number: 2 }, { number: 3 }]);
   });
 }
 

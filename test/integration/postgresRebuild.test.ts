@@ -3,11 +3,19 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../infra/postgres/readModels/rebuildStore.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
-import { rebuildReadModels, type RebuildProgress } from '../../services/projector/rebuildReadModels.ts';
+import {
+  rebuildReadModels,
+  type RebuildProgress,
+} from '../../services/projector/rebuildReadModels.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { eventually } from '../support/operator.ts';
-import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
+import {
+  createTestDatabase,
+  cutConnections,
+  execute,
+  type TestDatabase,
+} from '../support/postgresDatabase.ts';
 import { openActive, startPostgresProjector } from '../support/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
 import { agentId, appendAgents, recordingLogger } from '../support/projector.ts';
@@ -34,7 +42,14 @@ function suite(serverUrl: string): void {
     const last = await appendAgents(log, 0, AGENTS, 2);
     for (const replica of replicas) expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
     // The checkpoint has passed it a moment before the first copy is the live one.
-    await eventually(() => replicas[0].listAccounts().then(() => true, () => false), Boolean);
+    await eventually(
+      () =>
+        replicas[0].listAccounts().then(
+          () => true,
+          () => false,
+        ),
+      Boolean,
+    );
   });
   afterEach(async () => {
     for (const replica of replicas) await replica.close();
@@ -44,8 +59,18 @@ function suite(serverUrl: string): void {
     await database.drop();
   });
 
-  const rebuild = async (onProgress: (progress: RebuildProgress) => void = () => undefined, signal = new AbortController().signal, from: Pick<EventStore, 'subscribe' | 'head'> = log): Promise<boolean> =>
-    rebuildReadModels({ log: from, store: await openPostgresRebuildStore({ databaseUrl: database.url }), signal, onProgress, logger: recordingLogger().logger });
+  const rebuild = async (
+    onProgress: (progress: RebuildProgress) => void = () => undefined,
+    signal = new AbortController().signal,
+    from: Pick<EventStore, 'subscribe' | 'head'> = log,
+  ): Promise<boolean> =>
+    rebuildReadModels({
+      log: from,
+      store: await openPostgresRebuildStore({ databaseUrl: database.url }),
+      signal,
+      onProgress,
+      logger: recordingLogger().logger,
+    });
   /** The log, which gives its next batch when what the batch before set off has happened. */
   const logThatWaits = (happened: () => Promise<unknown>) => ({
     head: log.head,
@@ -57,8 +82,17 @@ function suite(serverUrl: string): void {
     },
   });
   const schemas = async (): Promise<unknown[]> =>
-    (await execute(database.url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1")).map(({ nspname }) => nspname);
-  const rows = () => execute(database.url, 'SELECT agent_id, name, revision, position FROM turnlog_v1.agents ORDER BY agent_id');
+    (
+      await execute(
+        database.url,
+        "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1",
+      )
+    ).map(({ nspname }) => nspname);
+  const rows = () =>
+    execute(
+      database.url,
+      'SELECT agent_id, name, revision, position FROM turnlog_v1.agents ORDER BY agent_id',
+    );
   /** Makes the live copy wrong, so that it can be told from one that was built anew. */
   const spoil = () => execute(database.url, "UPDATE turnlog_v1.agents SET name = 'spoilt'");
 
@@ -73,7 +107,13 @@ function suite(serverUrl: string): void {
       seen.push(progress);
       asking.push(replicas[1].findAgent(agentId(7)).then((agent) => names.add(agent?.name)));
     };
-    expect(await rebuild(ask, undefined, logThatWaits(() => Promise.all(asking)))).toBe(true);
+    expect(
+      await rebuild(
+        ask,
+        undefined,
+        logThatWaits(() => Promise.all(asking)),
+      ),
+    ).toBe(true);
     await Promise.all(asking);
     expect(names).toContain('spoilt');
     expect(await rows()).toEqual(complete);
@@ -106,7 +146,13 @@ function suite(serverUrl: string): void {
   test('a rebuild whose connection is cut ends as interrupted', async () => {
     let cut: Promise<number> | undefined;
     const cutOnce = (): void => void (cut ??= cutConnections(database.url, 'rebuild'));
-    expect(await rebuild(cutOnce, undefined, logThatWaits(async () => cut))).toBe(false);
+    expect(
+      await rebuild(
+        cutOnce,
+        undefined,
+        logThatWaits(async () => cut),
+      ),
+    ).toBe(false);
     expect(await cut).toBe(1);
     expect(await rebuild()).toBe(true);
     expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
@@ -114,7 +160,9 @@ function suite(serverUrl: string): void {
 
   test('a second rebuild at the same time is refused', async () => {
     const first = await openPostgresRebuildStore({ databaseUrl: database.url });
-    await expect(openPostgresRebuildStore({ databaseUrl: database.url })).rejects.toMatchObject({ code: 'data_folder_in_use' });
+    await expect(openPostgresRebuildStore({ databaseUrl: database.url })).rejects.toMatchObject({
+      code: 'data_folder_in_use',
+    });
     await first.close();
   });
 
@@ -125,7 +173,10 @@ function suite(serverUrl: string): void {
       const position = await appendAgents(log, written, written + 1, 1);
       const [writer, reader] = written % 2 === 0 ? replicas : replicas.toReversed();
       expect(await writer!.waitUntilPassed(position, SOON)).toBe(true);
-      expect(await reader!.findAgent(agentId(written))).toMatchObject({ revision: 1, name: 'name 1' });
+      expect(await reader!.findAgent(agentId(written))).toMatchObject({
+        revision: 1,
+        name: 'name 1',
+      });
       written += 1;
     };
     const writing = (async () => {
@@ -140,8 +191,11 @@ function suite(serverUrl: string): void {
     state.over = true;
     await writing;
     expect(written).toBeGreaterThanOrEqual(AGENTS + 4);
-    for (const replica of replicas) expect(await replica.listAgents('acct_1', {})).toHaveLength(written);
-    expect(await execute(database.url, 'SELECT generation, slot FROM turnlog.projections')).toEqual([{ generation: 5, slot: 'live' }]);
+    for (const replica of replicas)
+      expect(await replica.listAgents('acct_1', {})).toHaveLength(written);
+    expect(await execute(database.url, 'SELECT generation, slot FROM turnlog.projections')).toEqual(
+      [{ generation: 5, slot: 'live' }],
+    );
   }, 60_000);
 
   test('a copy that is behind the live one is brought up to it before the switch', async () => {
@@ -157,14 +211,19 @@ function suite(serverUrl: string): void {
 
   test('a copy that cannot be brought up to the live one is not switched to', async () => {
     const store = await openPostgresRebuildStore({ databaseUrl: database.url });
-    await expect(store.publish(() => Promise.reject(new Error('stopped')))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(store.publish(() => Promise.reject(new Error('stopped')))).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
     expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
     expect(await schemas()).toEqual(['turnlog', 'turnlog_v1', 'turnlog_v1_building']);
   });
 
   test('the copies of an older version stay while a process of that version reads them, and go with the next completion', async () => {
     await projector.stop();
-    await execute(database.url, "CREATE SCHEMA turnlog_v0; INSERT INTO turnlog.projections (version, slot, generation) VALUES (0, 'live', 1)");
+    await execute(
+      database.url,
+      "CREATE SCHEMA turnlog_v0; INSERT INTO turnlog.projections (version, slot, generation) VALUES (0, 'live', 1)",
+    );
     const { Client } = await import('pg');
     const { readersLock } = await import('../../infra/postgres/locks.ts');
     const older = new Client({ connectionString: database.url });
@@ -181,9 +240,14 @@ function suite(serverUrl: string): void {
 
   test('a rebuild may overtake the first copy of the projector, which then goes on with what was built', async () => {
     await projector.stop();
-    await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE; UPDATE turnlog.projections SET complete = false, position = NULL');
+    await execute(
+      database.url,
+      'DROP SCHEMA turnlog_v1 CASCADE; UPDATE turnlog.projections SET complete = false, position = NULL',
+    );
     const active = await openActive(database.url);
-    await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
     expect(await rebuild()).toBe(true);
     expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
     const last = await active.checkpoint();
@@ -197,7 +261,9 @@ function suite(serverUrl: string): void {
   test('read models that were deleted by hand are built again by the next projector, and refuse queries until they are complete', async () => {
     await projector.stop();
     await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
-    await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
     projector = startPostgresProjector({ log, databaseUrl: database.url });
     expect(await answerOf(replicas[0])).toHaveLength(AGENTS);
   });

@@ -2,7 +2,10 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { openPostgresReadModels, type PostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
+import {
+  openPostgresReadModels,
+  type PostgresReadModels,
+} from '../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../infra/postgres/readModels/rebuildStore.ts';
 import { tableNames } from '../../infra/postgres/readModels/tables.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
@@ -10,7 +13,12 @@ import { rebuildReadModels } from '../../services/projector/rebuildReadModels.ts
 import { beyondTheEnd } from '../../shared/eventlog/positions.ts';
 import type { EventLog, EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { eventually } from '../support/operator.ts';
-import { createTestDatabase, cutConnections, execute, type TestDatabase } from '../support/postgresDatabase.ts';
+import {
+  createTestDatabase,
+  cutConnections,
+  execute,
+  type TestDatabase,
+} from '../support/postgresDatabase.ts';
 import { openActive, startPostgresProjector } from '../support/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
 import { appendAgents, recordingLogger } from '../support/projector.ts';
@@ -33,7 +41,10 @@ function suite(serverUrl: string): void {
 
   function start(follows: Pick<EventLog, 'head' | 'subscribe'> = log) {
     const { lines, logger } = recordingLogger();
-    return { ...startPostgresProjector({ log: follows, databaseUrl: database.url, logger }), lines };
+    return {
+      ...startPostgresProjector({ log: follows, databaseUrl: database.url, logger }),
+      lines,
+    };
   }
   const stop = async (): Promise<void> => {
     await projector?.stop();
@@ -42,12 +53,18 @@ function suite(serverUrl: string): void {
   const listed = async (): Promise<number> => (await replica.listAgents('acct_1', {})).length;
   const row = async () =>
     (
-      await execute(database.url, "SELECT generation, position, refused FROM turnlog.projections WHERE slot = 'live'")
+      await execute(
+        database.url,
+        "SELECT generation, position, refused FROM turnlog.projections WHERE slot = 'live'",
+      )
     )[0];
   const schemas = async () =>
-    (await execute(database.url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1")).map(
-      ({ nspname }) => nspname,
-    );
+    (
+      await execute(
+        database.url,
+        "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1",
+      )
+    ).map(({ nspname }) => nspname);
   /** Resolves once queries are answered. */
   const answers = () =>
     eventually(
@@ -104,10 +121,14 @@ function suite(serverUrl: string): void {
     await healed();
     expect(await listed()).toBe(AGENTS);
     expect(await row()).toEqual({ generation: 2, position: last, refused: null });
-    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
+    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(
+      true,
+    );
     expect(await listed()).toBe(AGENTS + 1);
     expect(
-      projector.lines.filter(({ level, message }) => level !== 'info' || message.includes('healed')),
+      projector.lines.filter(
+        ({ level, message }) => level !== 'info' || message.includes('healed'),
+      ),
     ).toMatchObject([
       {
         level: 'warn',
@@ -118,19 +139,23 @@ function suite(serverUrl: string): void {
     ]);
     await stop();
     projector = start();
-    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS + 1, AGENTS + 2), SOON)).toBe(true);
-    expect(projector.lines.map(({ message }) => message)).toEqual(['This projector is the active one']);
+    expect(
+      await replica.waitUntilPassed(await appendAgents(log, AGENTS + 1, AGENTS + 2), SOON),
+    ).toBe(true);
+    expect(projector.lines.map(({ message }) => message)).toEqual([
+      'This projector is the active one',
+    ]);
   });
 
   test('are not trusted by the projector after one that has died, and every replica can tell', async () => {
     await breakIt();
     const active = await openActive(database.url);
     await active.giveUp(BOGUS as Position);
-    expect([await active.refused(), await active.checkpoint(), await replica.refusedCheckpoint()]).toEqual([
-      BOGUS,
-      undefined,
-      BOGUS,
-    ]);
+    expect([
+      await active.refused(),
+      await active.checkpoint(),
+      await replica.refusedCheckpoint(),
+    ]).toEqual([BOGUS, undefined, BOGUS]);
     expect(await listed()).toBe(AGENTS / 2);
     await cutConnections(database.url, 'projector');
     await active.close();
@@ -171,7 +196,9 @@ function suite(serverUrl: string): void {
     await healed();
     expect(performance.now() - began).toBeGreaterThan(4_900);
     expect(await listed()).toBe(AGENTS);
-    expect(projector.lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
+    expect(
+      projector.lines.filter(({ level }) => level === 'warn').map(({ message }) => message),
+    ).toEqual([
       'The log refuses the checkpoint of the read models; it is looked at again',
       expect.stringContaining('built anew from the log'),
     ]);
@@ -190,7 +217,9 @@ function suite(serverUrl: string): void {
     });
     await healed();
     expect(await listed()).toBe(AGENTS);
-    expect(projector.lines.filter(({ level }) => level === 'warn').at(-1)?.message).toContain('before it grew');
+    expect(projector.lines.filter(({ level }) => level === 'warn').at(-1)?.message).toContain(
+      'before it grew',
+    );
   });
 
   test('in a first copy that never was complete are built anew, and queries are refused until then', async () => {
@@ -203,7 +232,9 @@ function suite(serverUrl: string): void {
     projector = start();
     await healed();
     expect(await listed()).toBe(AGENTS);
-    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
+    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(
+      true,
+    );
     expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
   });
 
@@ -231,7 +262,9 @@ function suite(serverUrl: string): void {
     };
     await fc.assert(
       fc.asyncProperty(
-        randomHistory('').chain((events) => fc.tuple(fc.constant(events), fc.nat(events.length - 1))),
+        randomHistory('').chain((events) =>
+          fc.tuple(fc.constant(events), fc.nat(events.length - 1)),
+        ),
         async ([events, before]) => {
           await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
           const active = await openActive(database.url);
@@ -268,22 +301,32 @@ function suite(serverUrl: string): void {
     test.each([
       ['that no log can have', BOGUS],
       ['beyond the end of the log', positionOf(10 ** 9)],
-    ])('replaces a live copy with a checkpoint %s without waiting for it', async (_, checkpoint) => {
-      await breakIt(checkpoint);
-      const began = performance.now();
-      expect(await rebuild()).toEqual([]);
-      expect(performance.now() - began).toBeLessThan(10_000);
-      expect(await row()).toEqual({ generation: 2, position: last, refused: null });
-      expect(await listed()).toBe(AGENTS);
-    });
+    ])(
+      'replaces a live copy with a checkpoint %s without waiting for it',
+      async (_, checkpoint) => {
+        await breakIt(checkpoint);
+        const began = performance.now();
+        expect(await rebuild()).toEqual([]);
+        expect(performance.now() - began).toBeLessThan(10_000);
+        expect(await row()).toEqual({ generation: 2, position: last, refused: null });
+        expect(await listed()).toBe(AGENTS);
+      },
+    );
 
     test('that was interrupted with such a checkpoint begins anew', async () => {
       const building = await openPostgresRebuildStore({ databaseUrl: database.url });
       await building.apply([], positionOf(1));
       await building.close();
-      await execute(database.url, `UPDATE turnlog.projections SET position = '${BOGUS}' WHERE slot = 'building'`);
+      await execute(
+        database.url,
+        `UPDATE turnlog.projections SET position = '${BOGUS}' WHERE slot = 'building'`,
+      );
       expect(await rebuild()).toMatchObject([
-        { level: 'warn', fields: { checkpoint: BOGUS }, message: expect.stringContaining('begins anew') },
+        {
+          level: 'warn',
+          fields: { checkpoint: BOGUS },
+          message: expect.stringContaining('begins anew'),
+        },
       ]);
       expect(await listed()).toBe(AGENTS);
     });
@@ -291,7 +334,8 @@ function suite(serverUrl: string): void {
 }
 
 if (server) {
-  describe('PostgreSQL read models with a checkpoint that is no place of the log', () => suite(server.url));
+  describe('PostgreSQL read models with a checkpoint that is no place of the log', () =>
+    suite(server.url));
   afterAll(server.close);
 } else {
   withoutPostgres('PostgreSQL read models with a checkpoint that is no place of the log');

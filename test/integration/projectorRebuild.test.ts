@@ -10,7 +10,10 @@ import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { retireGenerationsBefore } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
-import { rebuildReadModels, type RebuildProgress } from '../../services/projector/rebuildReadModels.ts';
+import {
+  rebuildReadModels,
+  type RebuildProgress,
+} from '../../services/projector/rebuildReadModels.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { appendAgents, appendTo, recordingLogger, startProjector } from '../support/projector.ts';
 import { sessionStarted, turnCompleted } from '../support/recordedHistory.ts';
@@ -33,13 +36,24 @@ afterEach(async () => {
 
 const files = (): string[] => readdirSync(join(folder, 'read-models')).toSorted();
 
-async function rebuild(onProgress: (progress: RebuildProgress) => void, signal = new AbortController().signal): Promise<boolean> {
-  return rebuildReadModels({ log: store, store: await openSqliteRebuildStore({ folder }), signal, onProgress, logger: recordingLogger().logger });
+async function rebuild(
+  onProgress: (progress: RebuildProgress) => void,
+  signal = new AbortController().signal,
+): Promise<boolean> {
+  return rebuildReadModels({
+    log: store,
+    store: await openSqliteRebuildStore({ folder }),
+    signal,
+    onProgress,
+    logger: recordingLogger().logger,
+  });
 }
 
 function agentRows(file: string): unknown[] {
   const database = new DatabaseSync(join(folder, 'read-models', file), { readOnly: true });
-  const rows = database.prepare('SELECT agent_id, name, revision, position FROM agents ORDER BY agent_id').all();
+  const rows = database
+    .prepare('SELECT agent_id, name, revision, position FROM agents ORDER BY agent_id')
+    .all();
   database.close();
   return rows;
 }
@@ -50,7 +64,9 @@ test('a rebuild shows its progress and leaves one file, complete and without com
   expect(files()).toEqual(['v2.1.db']);
   expect(agentRows('v2.1.db')).toHaveLength(EVENTS / 3);
   expect(seen.length).toBeGreaterThan(2);
-  expect(seen.map(({ percent }) => percent)).toEqual(seen.map(({ percent }) => percent).toSorted((a, b) => a - b));
+  expect(seen.map(({ percent }) => percent)).toEqual(
+    seen.map(({ percent }) => percent).toSorted((a, b) => a - b),
+  );
   expect(seen.at(-1)).toMatchObject({ events: EVENTS, percent: 100, parked: 0 });
   expect(seen.at(-1)?.events_per_second).toBeGreaterThan(0);
 });
@@ -80,7 +96,11 @@ test('a rebuild killed at any moment leaves rows and checkpoint that fit each ot
   // Where this process is too slow, the rebuild is over before it is killed: then once more.
   for (let attempt = 0; attempt < 4 || interrupted === 0; attempt += 1) {
     const batches = (attempt % 4) + 1;
-    const child = spawn(process.execPath, [fileURLToPath(new URL('../support/rebuildingProcess.ts', import.meta.url)), folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(
+      process.execPath,
+      [fileURLToPath(new URL('../support/rebuildingProcess.ts', import.meta.url)), folder],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
     const exit = once(child, 'exit');
     let lines = 0;
     for await (const chunk of child.stdout) {
@@ -94,7 +114,9 @@ test('a rebuild killed at any moment leaves rows and checkpoint that fit each ot
     expect(inconsistencies(building)).toEqual([]);
   }
   expect(await rebuild(() => undefined)).toBe(true);
-  const newest = files().filter((name) => /^v2\.\d+\.db$/.test(name)).at(-1) as string;
+  const newest = files()
+    .filter((name) => /^v2\.\d+\.db$/.test(name))
+    .at(-1) as string;
   expect(newest).not.toBe('v2.1.db');
   expect(agentRows(newest)).toEqual(complete);
 });
@@ -118,7 +140,9 @@ function inconsistencies(file: string): unknown[] {
 
 test('a second rebuild at the same time is refused', async () => {
   const first = await openSqliteRebuildStore({ folder });
-  await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({ code: 'data_folder_in_use' });
+  await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({
+    code: 'data_folder_in_use',
+  });
   await first.close();
   await (await openSqliteRebuildStore({ folder })).close();
 });
@@ -127,7 +151,9 @@ test('a rebuild at work keeps its file while a server builds anew beside it, and
   const building = await openSqliteRebuildStore({ folder });
   await (await openSqliteProjectionStore({ folder, atLeast: 2 })).close();
   retireGenerationsBefore(folder, 2);
-  await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({ code: 'data_folder_in_use' });
+  await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({
+    code: 'data_folder_in_use',
+  });
   await building.publish(async () => undefined);
   expect(files()).toEqual(['v2.2.db', 'v2.3.db']);
 });
@@ -164,7 +190,10 @@ test('the next start takes the rebuilt copy and deletes what it replaces, files 
   try {
     expect(await projector.readModels.waitUntilPassed((await store.head())!, 20_000)).toBe(true);
     expect(await projector.readModels.agentListVersion('acct_1')).toMatch(/^2\./);
-    await projector.readModels.waitUntilPassed(await appendAgents(store, EVENTS, EVENTS + 1), 20_000);
+    await projector.readModels.waitUntilPassed(
+      await appendAgents(store, EVENTS, EVENTS + 1),
+      20_000,
+    );
     expect(existsSync(join(folder, 'read-models', 'v2.1.db'))).toBe(false);
     expect(existsSync(join(folder, 'read-models', 'v0.7.db'))).toBe(false);
   } finally {

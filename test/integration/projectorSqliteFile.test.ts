@@ -18,12 +18,18 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const created = (id: string) => recordHistory().record({ stream: `agent-${id}` }, { type: 'agent.created.v1', data: agentData() });
+const created = (id: string) =>
+  recordHistory().record(
+    { stream: `agent-${id}` },
+    { type: 'agent.created.v1', data: agentData() },
+  );
 
 test('only the owner may read the files', async () => {
   const store = await openSqliteProjectionStore({ folder });
   await store.apply([created('agent_1')], positionOf(1));
-  expect(['v2.1.db', 'v2.1.db-wal', 'v2.1.db-shm'].map((name) => statSync(fileOf(name)).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
+  expect(
+    ['v2.1.db', 'v2.1.db-wal', 'v2.1.db-shm'].map((name) => statSync(fileOf(name)).mode & 0o777),
+  ).toEqual([0o600, 0o600, 0o600]);
   expect(statSync(fileOf('')).mode & 0o777).toBe(0o700);
   await store.close();
 });
@@ -32,11 +38,20 @@ test('a database that is locked for too long is store_unavailable: nothing chang
   const store = await openSqliteProjectionStore({ folder });
   const other = new DatabaseSync(fileOf('v2.1.db'));
   other.exec('BEGIN IMMEDIATE');
-  await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({ code: 'store_unavailable', retriable: true });
+  await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+  });
   other.exec('ROLLBACK');
   expect(await store.checkpoint()).toBeUndefined();
   expect(await store.apply([created('agent_1')], positionOf(1))).toEqual([]);
-  expect(other.prepare('SELECT (SELECT count(*) FROM agents) AS agents, (SELECT count(*) FROM parked_streams) AS parked').get()).toEqual({ agents: 1, parked: 0 });
+  expect(
+    other
+      .prepare(
+        'SELECT (SELECT count(*) FROM agents) AS agents, (SELECT count(*) FROM parked_streams) AS parked',
+      )
+      .get(),
+  ).toEqual({ agents: 1, parked: 0 });
   other.close();
   await store.close();
 });
@@ -44,8 +59,12 @@ test('a database that is locked for too long is store_unavailable: nothing chang
 test('rows and checkpoint change together or not at all', async () => {
   const store = await openSqliteProjectionStore({ folder });
   const other = new DatabaseSync(fileOf('v2.1.db'));
-  other.exec("CREATE TRIGGER refuse BEFORE INSERT ON checkpoint BEGIN SELECT RAISE(ABORT, 'refused'); END");
-  await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({ code: 'store_unavailable' });
+  other.exec(
+    "CREATE TRIGGER refuse BEFORE INSERT ON checkpoint BEGIN SELECT RAISE(ABORT, 'refused'); END",
+  );
+  await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
   const agents = other.prepare('SELECT count(*) AS agents FROM agents');
   expect([agents.get(), await store.checkpoint()]).toEqual([{ agents: 0 }, undefined]);
   other.exec('DROP TRIGGER refuse');
@@ -96,7 +115,10 @@ test('queries say how far a first build is until it is complete', async () => {
   const progress = createProgressSource();
   const readModels = openSqliteReadModels({ folder, progress });
   progress.publish({ position: positionOf(1), caughtUp: false, percent: 42.7, generation: 1 });
-  await expect(readModels.listAccounts()).rejects.toMatchObject({ code: 'store_unavailable', message: 'The read models are being rebuilt: 42 %' });
+  await expect(readModels.listAccounts()).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: 'The read models are being rebuilt: 42 %',
+  });
   await readModels.close();
   await store.close();
 });

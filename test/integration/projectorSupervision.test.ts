@@ -26,7 +26,10 @@ afterEach(async () => {
 });
 
 /** Runs the projection until it has reached `goal`. */
-async function runUntil(goal: Position, parts: Partial<{ log: Pick<EventStore, 'subscribe' | 'head'>; store: ProjectionStore }> = {}) {
+async function runUntil(
+  goal: Position,
+  parts: Partial<{ log: Pick<EventStore, 'subscribe' | 'head'>; store: ProjectionStore }> = {},
+) {
   const end = new AbortController();
   const { lines, logger } = recordingLogger();
   const batches: AppliedBatch[] = [];
@@ -49,7 +52,10 @@ test('a projection reports an empty log as caught up and then follows what is ap
   const batches: AppliedBatch[] = [];
   let appended: Promise<Position> | undefined;
   await runProjection({
-    log, store, signal: end.signal, logger: recordingLogger().logger,
+    log,
+    store,
+    signal: end.signal,
+    logger: recordingLogger().logger,
     onProgress(batch) {
       batches.push(batch);
       appended ??= appendAgents(log, 0, 1);
@@ -64,7 +70,13 @@ test('a projection reports an empty log as caught up and then follows what is ap
 
 test('a projection catches up in batches and says how far it is', async () => {
   const { batches } = await runUntil(await appendAgents(log, 0, 1500, 1));
-  expect(batches.map(({ events, caughtUp, percent }) => [events, caughtUp, Math.round(percent)])).toEqual([[1000, false, 33], [2000, false, 67], [3000, true, 100]]);
+  expect(
+    batches.map(({ events, caughtUp, percent }) => [events, caughtUp, Math.round(percent)]),
+  ).toEqual([
+    [1000, false, 33],
+    [2000, false, 67],
+    [3000, true, 100],
+  ]);
 });
 
 test('a projection whose store fails goes on from the checkpoint when the store works again', async () => {
@@ -74,11 +86,15 @@ test('a projection whose store fails goes on from the checkpoint when the store 
     ...store,
     apply(events, checkpoint) {
       calls += 1;
-      return calls === 2 ? Promise.reject(storeUnavailable('The disk is full.')) : store.apply(events, checkpoint);
+      return calls === 2
+        ? Promise.reject(storeUnavailable('The disk is full.'))
+        : store.apply(events, checkpoint);
     },
   };
   const { batches, lines } = await runUntil(goal, { store: flaky });
-  expect(lines).toMatchObject([{ level: 'warn', fields: { err: { message: 'The disk is full.' }, retry_in_ms: 100 } }]);
+  expect(lines).toMatchObject([
+    { level: 'warn', fields: { err: { message: 'The disk is full.' }, retry_in_ms: 100 } },
+  ]);
   expect(batches.map(({ events }) => events)).toEqual([1000, 2000, 3000]);
   expect(await store.checkpoint()).toBe(goal);
 });
@@ -107,7 +123,19 @@ test('an abort ends a projection that waits for its next attempt', async () => {
   const end = new AbortController();
   const { lines, logger } = recordingLogger();
   const broken = { ...store, checkpoint: () => Promise.reject(storeUnavailable('Gone.')) };
-  const run = runProjection({ log, store: broken, signal: end.signal, onProgress: () => undefined, logger: { ...logger, warn: (fields, message) => { logger.warn(fields, message); setImmediate(() => end.abort()); } } });
+  const run = runProjection({
+    log,
+    store: broken,
+    signal: end.signal,
+    onProgress: () => undefined,
+    logger: {
+      ...logger,
+      warn: (fields, message) => {
+        logger.warn(fields, message);
+        setImmediate(() => end.abort());
+      },
+    },
+  });
   await run;
   expect(lines).toHaveLength(1);
 });

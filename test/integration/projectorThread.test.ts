@@ -8,7 +8,13 @@ import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildSto
 import { rebuildReadModels } from '../../services/projector/rebuildReadModels.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
-import { agentId, appendAgents, appendTo, recordingLogger, startProjector } from '../support/projector.ts';
+import {
+  agentId,
+  appendAgents,
+  appendTo,
+  recordingLogger,
+  startProjector,
+} from '../support/projector.ts';
 import { sessionStarted, turnCompleted } from '../support/recordedHistory.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 
@@ -37,7 +43,10 @@ async function start(): Promise<Projector> {
 }
 
 /** Resolves with the first progress that the condition holds for. */
-const progressThat = ({ thread }: Projector, condition: (progress: ProjectionProgress) => boolean): Promise<ProjectionProgress> =>
+const progressThat = (
+  { thread }: Projector,
+  condition: (progress: ProjectionProgress) => boolean,
+): Promise<ProjectionProgress> =>
   new Promise((resolve) => {
     const unsubscribe = thread.progress.subscribe((progress) => {
       if (!condition(progress)) return;
@@ -46,13 +55,18 @@ const progressThat = ({ thread }: Projector, condition: (progress: ProjectionPro
     });
   });
 
-const filesOf = (): string[] => readdirSync(join(folder, 'read-models')).filter((name) => name.endsWith('.db'));
+const filesOf = (): string[] =>
+  readdirSync(join(folder, 'read-models')).filter((name) => name.endsWith('.db'));
 
 async function rebuildBeside(): Promise<boolean> {
   const log = openSqliteEventLog({ folder });
   try {
     return await rebuildReadModels({
-      log, store: await openSqliteRebuildStore({ folder }), signal: AbortSignal.timeout(WAIT_MS), onProgress: () => undefined, logger: recordingLogger().logger,
+      log,
+      store: await openSqliteRebuildStore({ folder }),
+      signal: AbortSignal.timeout(WAIT_MS),
+      onProgress: () => undefined,
+      logger: recordingLogger().logger,
     });
   } finally {
     await log.close();
@@ -62,7 +76,9 @@ async function rebuildBeside(): Promise<boolean> {
 test('an appended event is in the rows when the wait for its position resolves', async () => {
   const { readModels, thread } = await start();
   for (let index = 0; index < 50; index += 1) {
-    expect(await readModels.waitUntilPassed(await appendAgents(store, index, index + 1), WAIT_MS)).toBe(true);
+    expect(
+      await readModels.waitUntilPassed(await appendAgents(store, index, index + 1), WAIT_MS),
+    ).toBe(true);
     expect(await readModels.findAgent(agentId(index))).toBeDefined();
   }
   expect([thread.caughtUp(), thread.lag()]).toEqual([true, 0]);
@@ -78,7 +94,9 @@ test('a thread that dies is started again and goes on where it was', async () =>
   expect(await readModels.waitUntilPassed(position, WAIT_MS)).toBe(true);
   expect(await readModels.listAgents('acct_1', {})).toHaveLength(20);
   expect(workers).toHaveLength(2);
-  expect(lines.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual(["The projector's thread died and is started again"]);
+  expect(lines.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
+    "The projector's thread died and is started again",
+  ]);
   expect(thread.caughtUp()).toBe(true);
 });
 
@@ -99,7 +117,9 @@ test('a rebuild beside it replaces the read models; no query fails, goes back or
   let created = 2000;
   async function work(): Promise<void> {
     while (!done.signal.aborted) {
-      expect(await readModels.waitUntilPassed(await appendAgents(store, created, created + 1), WAIT_MS)).toBe(true);
+      expect(
+        await readModels.waitUntilPassed(await appendAgents(store, created, created + 1), WAIT_MS),
+      ).toBe(true);
       created += 1;
       expect(await readModels.listAgents('acct_1', {})).toHaveLength(created);
     }
@@ -131,7 +151,10 @@ test('read models that are deleted under a running projector are built anew, and
   const running = await start();
   const { readModels } = running;
   await readModels.waitUntilPassed(await appendAgents(store, 0, 100), WAIT_MS);
-  const replaced = progressThat(running, ({ generation, caughtUp }) => generation === 2 && caughtUp);
+  const replaced = progressThat(
+    running,
+    ({ generation, caughtUp }) => generation === 2 && caughtUp,
+  );
   await rm(join(folder, 'read-models'), { recursive: true });
   expect(await readModels.listAgents('acct_1', {})).toHaveLength(100);
   await replaced;
@@ -145,8 +168,12 @@ test('a stream with an event that cannot be applied is parked, logged and listed
   await appendTo(store, 'session-session_1', [sessionStarted('agent_1'), turnCompleted(1)]);
   expect(await readModels.waitUntilPassed(await appendAgents(store, 0, 1), WAIT_MS)).toBe(true);
   expect(await readModels.findAgent(agentId(0))).toBeDefined();
-  expect(await readModels.listParkedStreams()).toMatchObject([{ stream: 'session-session_1', revision: 1 }]);
-  expect(lines.filter(({ level }) => level === 'error')).toMatchObject([{ fields: { stream: 'session-session_1', event_type: 'session.turn_completed.v1' } }]);
+  expect(await readModels.listParkedStreams()).toMatchObject([
+    { stream: 'session-session_1', revision: 1 },
+  ]);
+  expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
+    { fields: { stream: 'session-session_1', event_type: 'session.turn_completed.v1' } },
+  ]);
 });
 
 test('starting fails when the read models cannot be opened at all', async () => {

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
-import { currentGeneration, retireGenerationsBefore } from '../../infra/sqlite/readModels/generations.ts';
+import {
+  currentGeneration,
+  retireGenerationsBefore,
+} from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
 import { followGenerations } from '../../services/projector/followGenerations.ts';
@@ -15,7 +18,14 @@ import { eventually } from '../support/operator.ts';
 import { appendAgents, recordingLogger, startProjector } from '../support/projector.ts';
 import { randomHistory } from '../support/randomHistory.ts';
 import { agentData, positionOf, recordHistory } from '../support/recordedHistory.ts';
-import { BOGUS, contentsOf, copyFixture, filesOf, fixedLog, storeCheckpoint } from '../support/refusedCheckpoint.ts';
+import {
+  BOGUS,
+  contentsOf,
+  copyFixture,
+  filesOf,
+  fixedLog,
+  storeCheckpoint,
+} from '../support/refusedCheckpoint.ts';
 import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
 import { apiClient, TEST_KEY } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
@@ -80,7 +90,9 @@ describe('a service on the data folder that an older version left with the check
       const { data } = (await client.get('/v1/agents')).body;
       expect(data).toMatchObject([{ name: 'First' }, { name: 'Second' }]);
       for (const { agent_id } of data as { agent_id: string }[])
-        expect((await client.post(`/v1/agents/${agent_id}/run`, { input: 'Hello' })).status).toBe(200);
+        expect((await client.post(`/v1/agents/${agent_id}/run`, { input: 'Hello' })).status).toBe(
+          200,
+        );
       expect((await client.get('/health/ready')).body.data).toMatchObject({
         status: 'ready',
         projection: { caught_up: true },
@@ -103,7 +115,9 @@ describe('a service on the data folder that an older version left with the check
       expect(await filesOf(readModels)).toEqual(['v2.2.db']);
 
       const second = start();
-      expect((await apiClient(await second.ready, TEST_KEY).get('/v1/agents')).body.data).toHaveLength(2);
+      expect(
+        (await apiClient(await second.ready, TEST_KEY).get('/v1/agents')).body.data,
+      ).toHaveLength(2);
       await stop(second);
       expect(second.errors()).not.toMatch(/built anew|refuses|"warn"/);
     } finally {
@@ -123,9 +137,14 @@ describe('a projection in a data folder', () => {
     let runs = 0;
     await fc.assert(
       fc.asyncProperty(
-        randomHistory('').chain((events) => fc.tuple(fc.constant(events), fc.nat(events.length), checkpoints)),
+        randomHistory('').chain((events) =>
+          fc.tuple(fc.constant(events), fc.nat(events.length), checkpoints),
+        ),
         async ([events, projected, checkpoint]) => {
-          const [broken, fresh] = [join(folder, `broken-${(runs += 1)}`), join(folder, `fresh-${runs}`)];
+          const [broken, fresh] = [
+            join(folder, `broken-${(runs += 1)}`),
+            join(folder, `fresh-${runs}`),
+          ];
           await project(events.slice(0, projected), broken);
           if (projected === 0) await (await openSqliteProjectionStore({ folder: broken })).close();
           storeCheckpoint(broken, checkpoint);
@@ -167,11 +186,17 @@ describe('a projection in a data folder', () => {
     let looks = 0;
     const { reasons, lines } = await catchUp({
       ...fixedLog(events),
-      subscribe: (options) => fixedLog((looks += 1) === 1 ? events.slice(0, 2) : events).subscribe(options),
+      subscribe: (options) =>
+        fixedLog((looks += 1) === 1 ? events.slice(0, 2) : events).subscribe(options),
     });
-    expect(reasons).toEqual([expect.stringMatching(`${positionOf(4)} was no place of the log, .* before it grew`)]);
+    expect(reasons).toEqual([
+      expect.stringMatching(`${positionOf(4)} was no place of the log, .* before it grew`),
+    ]);
     expect(lines.at(-1)?.message).toContain('healed');
-    expect(contentsOf(folder)).toMatchObject({ checkpoint: [{ position: positionOf(7) }], agents: { length: 7 } });
+    expect(contentsOf(folder)).toMatchObject({
+      checkpoint: [{ position: positionOf(7) }],
+      agents: { length: 7 },
+    });
   });
 
   test('begins its looks anew after any other failure, and is certain after three in a row', async () => {
@@ -237,7 +262,8 @@ describe('a projection in a data folder', () => {
   test('killed in the middle of building anew, ends with whole read models after the next start', async () => {
     const dataFolder = join(folder, 'data');
     const store = await openSqliteEventStore({ folder: dataFolder });
-    for (let from = 0; from < 12_000; from += 2_000) await appendAgents(store, from, from + 2_000, 2);
+    for (let from = 0; from < 12_000; from += 2_000)
+      await appendAgents(store, from, from + 2_000, 2);
     await store.close();
     let interrupted = 0;
     // Where this process is too slow the healing is over before the kill: then once more.
@@ -290,7 +316,10 @@ describe('a rebuild in a data folder', () => {
     const events = agents(4);
     await project(events.slice(0, 2), folder);
     storeCheckpoint(folder, BOGUS);
-    await copyFile(join(folder, 'read-models', 'v2.1.db'), join(folder, 'read-models', 'v2.2.building.db'));
+    await copyFile(
+      join(folder, 'read-models', 'v2.1.db'),
+      join(folder, 'read-models', 'v2.2.building.db'),
+    );
     const lines = await rebuild(fixedLog(events));
     expect(lines).toMatchObject([
       {
@@ -300,7 +329,10 @@ describe('a rebuild in a data folder', () => {
       },
     ]);
     expect(await filesOf(folder)).toEqual(['v2.1.db', 'v2.2.db']);
-    expect(contentsOf(folder)).toMatchObject({ checkpoint: [{ position: positionOf(4) }], agents: { length: 4 } });
+    expect(contentsOf(folder)).toMatchObject({
+      checkpoint: [{ position: positionOf(4) }],
+      agents: { length: 4 },
+    });
     expect((await catchUp(fixedLog(events))).lines).toEqual([]);
   });
 

@@ -21,7 +21,8 @@ const PRINTED_WITHIN_MS = 40_000;
 /** Reads lines until all of `wanted` have been among them; resolves with the numbers of those lines. Rejects with what there was. */
 async function untilLines(input: Readable, wanted: RegExp[]): Promise<number[]> {
   const lines: string[] = [];
-  const found = (): number[] => wanted.map((pattern) => lines.findIndex((line) => pattern.test(line)));
+  const found = (): number[] =>
+    wanted.map((pattern) => lines.findIndex((line) => pattern.test(line)));
   const reading = createInterface({ input, signal: AbortSignal.timeout(PRINTED_WITHIN_MS) });
   for await (const line of reading) {
     lines.push(line);
@@ -43,33 +44,62 @@ onKafka('a service with KAFKA_BROKERS', () => {
   };
 
   test('relays conversations, which the example consumer prints as they happen once the topics exist; says how far it is; and can replay them', async () => {
-    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], { cwd: root, env: { ...plainEnvironment(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const example = spawn(process.execPath, ['infra/kafka/exampleConsumer.ts'], {
+      cwd: root,
+      env: { ...plainEnvironment(), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const exited = once(example, 'exit');
     let service: TestService | undefined;
     try {
       await untilLines(example.stderr, [/Waiting for the topics/]);
       service = await startTestService({ text: 'Hello back.' }, env);
       const agent = await service.createAgent({ name: 'Greeter' });
-      const printed = untilLines(example.stdout, [/session_\w+ {2}1 > Hello there/, /session_\w+ {2}1 < Hello back\./, /agent_\w+ {2}agent "Greeter" was created/]);
-      expect((await service.post(`/v1/agents/${agent}/run`, { input: 'Hello there' })).status).toBe(200);
+      const printed = untilLines(example.stdout, [
+        /session_\w+ {2}1 > Hello there/,
+        /session_\w+ {2}1 < Hello back\./,
+        /agent_\w+ {2}agent "Greeter" was created/,
+      ]);
+      expect((await service.post(`/v1/agents/${agent}/run`, { input: 'Hello there' })).status).toBe(
+        200,
+      );
       // Each key has its order; two topics have none between them.
       const [input, output] = await printed;
       expect(input).toBeLessThan(output!);
 
       let ready = await service.get('/health/ready');
       while (ready.body.data.relay.lag_ms !== 0) ready = await service.get('/health/ready');
-      expect(ready.body.data).toMatchObject({ status: 'ready', relay: { state: 'relaying', position: expect.stringMatching(/^\d+$/), lag_ms: 0 } });
-
-      const cli = promisify(execFile)(process.execPath, ['services/cli/main.ts', 'relay', 'replay', '--topic', `${prefix}.again`, '--only', 'sessions'], {
-        cwd: root,
-        env: { ...plainEnvironment(), ...env, DATA_DIR: service.folder, LOG_LEVEL: 'silent' },
+      expect(ready.body.data).toMatchObject({
+        status: 'ready',
+        relay: { state: 'relaying', position: expect.stringMatching(/^\d+$/), lag_ms: 0 },
       });
+
+      const cli = promisify(execFile)(
+        process.execPath,
+        [
+          'services/cli/main.ts',
+          'relay',
+          'replay',
+          '--topic',
+          `${prefix}.again`,
+          '--only',
+          'sessions',
+        ],
+        {
+          cwd: root,
+          env: { ...plainEnvironment(), ...env, DATA_DIR: service.folder, LOG_LEVEL: 'silent' },
+        },
+      );
       const { stdout, stderr } = await cli;
       expect(stdout).toBe(`The events up to now are in ${prefix}.again.\n`);
       expect(stderr).toContain('100.0 %: 3 messages');
       const again = await collectFrom(env.KAFKA_BROKERS, [`${prefix}.again`]);
       const received = await again.until((messages) => messages.length >= 3);
-      expect(received.map(({ headers }) => headers['ce_type'])).toEqual(['turnlog.session.started.v1', 'turnlog.session.turn_started.v1', 'turnlog.session.turn_completed.v1']);
+      expect(received.map(({ headers }) => headers['ce_type'])).toEqual([
+        'turnlog.session.started.v1',
+        'turnlog.session.turn_started.v1',
+        'turnlog.session.turn_completed.v1',
+      ]);
       await again.close();
     } finally {
       example.kill('SIGTERM');
@@ -83,7 +113,10 @@ onKafka('a service with KAFKA_BROKERS', () => {
     try {
       let ready = await service.get('/health/ready');
       while (ready.body.data.relay.state !== 'retrying') ready = await service.get('/health/ready');
-      expect(ready).toMatchObject({ status: 200, body: { data: { status: 'degraded', relay: { state: 'retrying' } } } });
+      expect(ready).toMatchObject({
+        status: 200,
+        body: { data: { status: 'degraded', relay: { state: 'retrying' } } },
+      });
       expect(await service.createAgent()).toMatch(/^agent_/);
     } finally {
       await service.close();

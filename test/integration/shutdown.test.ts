@@ -25,7 +25,12 @@ beforeEach(async () => {
   folder = await temporaryFolder();
   data = join(folder, 'data');
   model = await startScriptedModel({ text: 'Hello.' });
-  env = { DATA_DIR: data, MODELS_FILE: await writeModelsFile(folder, model.baseUrl), BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'warn' };
+  env = {
+    DATA_DIR: data,
+    MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
+    BOOTSTRAP_API_KEY: TEST_KEY,
+    LOG_LEVEL: 'warn',
+  };
   servers = [];
 });
 afterEach(async () => {
@@ -41,17 +46,33 @@ function spawnServer(more: Record<string, string> = {}): ServerProcess {
   return server;
 }
 
-async function start(more: Record<string, string> = {}): Promise<{ server: ServerProcess; url: string; client: Client }> {
+async function start(
+  more: Record<string, string> = {},
+): Promise<{ server: ServerProcess; url: string; client: Client }> {
   const server = spawnServer(more);
   const url = await server.ready;
   return { server, url, client: apiClient(url, TEST_KEY) };
 }
 
-const newAgent = async (client: Client): Promise<string> => (await client.post('/v1/agents', { name: 'Test', instruction: 'Be brief.', model: 'scripted' })).body.data.agent_id as string;
-const run = (client: Client, agent: string, input: string, session_id?: string) => client.post(`/v1/agents/${agent}/run`, { input, ...(session_id && { session_id }) });
-const turnsOf = async (client: Client, session: string) => (await client.get(`/v1/sessions/${session}`)).body.data.turns as { status: string; error: unknown }[];
+const newAgent = async (client: Client): Promise<string> =>
+  (await client.post('/v1/agents', { name: 'Test', instruction: 'Be brief.', model: 'scripted' }))
+    .body.data.agent_id as string;
+const run = (client: Client, agent: string, input: string, session_id?: string) =>
+  client.post(`/v1/agents/${agent}/run`, { input, ...(session_id && { session_id }) });
+const turnsOf = async (client: Client, session: string) =>
+  (await client.get(`/v1/sessions/${session}`)).body.data.turns as {
+    status: string;
+    error: unknown;
+  }[];
 const refusesConnections = (url: string): Promise<boolean> =>
-  eventually(() => fetch(url).then(() => false, () => true), Boolean);
+  eventually(
+    () =>
+      fetch(url).then(
+        () => false,
+        () => true,
+      ),
+    Boolean,
+  );
 
 describe('SIGTERM', () => {
   test('refuses what is new, lets a run in flight finish and be answered, and ends with exit code 0', async () => {
@@ -73,14 +94,18 @@ describe('SIGTERM', () => {
     await refusesConnections(url);
     half.write(`x-api-key: ${TEST_KEY}\r\n\r\n`);
     const [late] = (await once(half, 'data')) as [Buffer];
-    expect(late.toString()).toMatch(/^HTTP\/1.1 503 .*connection: close.*"code":"store_unavailable"/is);
+    expect(late.toString()).toMatch(
+      /^HTTP\/1.1 503 .*connection: close.*"code":"store_unavailable"/is,
+    );
 
     open();
     const { status, body } = await inFlight;
     expect([status, body.data.output]).toEqual([200, 'in time']);
     expect(await server.exited).toBe(0);
     const again = await start();
-    expect(await turnsOf(again.client, body.data.session_id as string)).toEqual([expect.objectContaining({ status: 'completed', output: 'in time' })]);
+    expect(await turnsOf(again.client, body.data.session_id as string)).toEqual([
+      expect.objectContaining({ status: 'completed', output: 'in time' }),
+    ]);
   });
 
   test('records a run that takes longer than the grace time as interrupted, answers it 503, and the session goes on after a restart', async () => {
@@ -91,7 +116,10 @@ describe('SIGTERM', () => {
     const inFlight = run(client, agent, 'second', session_id);
     await model.received(2);
     const waiting = run(client, agent, 'third', session_id);
-    await eventually(() => client.get('/health/ready'), ({ body }) => body.data.runs_in_flight === 2);
+    await eventually(
+      () => client.get('/health/ready'),
+      ({ body }) => body.data.runs_in_flight === 2,
+    );
 
     server.kill('SIGTERM');
     for (const answer of await Promise.all([inFlight, waiting])) {
@@ -104,12 +132,24 @@ describe('SIGTERM', () => {
     const again = await start();
     expect(await turnsOf(again.client, session_id)).toEqual([
       expect.objectContaining({ status: 'completed' }),
-      expect.objectContaining({ status: 'interrupted', input: 'second', error: { code: 'cancelled', message: expect.any(String) } }),
+      expect.objectContaining({
+        status: 'interrupted',
+        input: 'second',
+        error: { code: 'cancelled', message: expect.any(String) },
+      }),
     ]);
     const events = (await again.client.get(`/v1/sessions/${session_id}/events`)).body.data;
-    expect(events.at(-1)).toMatchObject({ type: 'session.turn_interrupted.v1', data: { turn: 2, reason: 'cancelled' } });
+    expect(events.at(-1)).toMatchObject({
+      type: 'session.turn_interrupted.v1',
+      data: { turn: 2, reason: 'cancelled' },
+    });
     expect((await run(again.client, agent, 'fourth', session_id)).status).toBe(200);
-    expect(model.requests.at(-1)!.messages.map(({ role, content }) => [role, content])).toEqual([['system', 'Be brief.'], ['user', 'first'], ['assistant', 'Hello.'], ['user', 'fourth']]);
+    expect(model.requests.at(-1)!.messages.map(({ role, content }) => [role, content])).toEqual([
+      ['system', 'Be brief.'],
+      ['user', 'first'],
+      ['assistant', 'Hello.'],
+      ['user', 'fourth'],
+    ]);
   });
 
   test('twice ends the process at once', async () => {
@@ -128,11 +168,24 @@ describe('SIGTERM', () => {
     const first = await start();
     first.server.kill('SIGTERM');
     expect(await first.server.exited).toBe(0);
-    await asOperator(data, (operator) => openAccount(operator, { account_id: 'acct_later', key_id: 'operator', request_id: 'test' }, 'later'));
+    await asOperator(data, (operator) =>
+      openAccount(
+        operator,
+        { account_id: 'acct_later', key_id: 'operator', request_id: 'test' },
+        'later',
+      ),
+    );
     const release = holdProjection(data);
     const port = await freePort();
     const server = spawnServer({ PORT: String(port) });
-    await eventually(() => fetch(`http://127.0.0.1:${port}/health/live`).then(({ ok }) => ok, () => false), Boolean);
+    await eventually(
+      () =>
+        fetch(`http://127.0.0.1:${port}/health/live`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      Boolean,
+    );
     server.kill('SIGTERM');
     expect(await server.exited).toBe(0);
     release();
@@ -153,13 +206,24 @@ describe('SIGKILL in the middle of a run', () => {
 
     model.use({ text: 'third' });
     const again = await start();
-    expect((await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error])).toEqual([
+    expect(
+      (await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error]),
+    ).toEqual([
       ['completed', null],
       ['interrupted', { code: 'crash', message: expect.any(String) }],
     ]);
     expect((await run(again.client, agent, 'third', session_id)).body.data.output).toBe('third');
-    expect(model.requests.at(-1)!.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
-    expect((await turnsOf(again.client, session_id)).map(({ status }) => status)).toEqual(['completed', 'interrupted', 'completed']);
+    expect(model.requests.at(-1)!.messages.map(({ role }) => role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'user',
+    ]);
+    expect((await turnsOf(again.client, session_id)).map(({ status }) => status)).toEqual([
+      'completed',
+      'interrupted',
+      'completed',
+    ]);
   });
 });
 
@@ -173,10 +237,16 @@ test('a log that is all that is left of a data folder has its open turns interru
   server.kill('SIGKILL');
   expect([await server.exited, await lost]).toEqual([null, 'cut off']);
 
-  for (const name of await readdir(data)) if (!name.startsWith('events.db')) await rm(join(data, name), { recursive: true });
+  for (const name of await readdir(data))
+    if (!name.startsWith('events.db')) await rm(join(data, name), { recursive: true });
   model.use({ text: 'third' });
   const again = await start();
-  expect((await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error])).toEqual([['completed', null], ['interrupted', { code: 'crash', message: expect.any(String) }]]);
+  expect(
+    (await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error]),
+  ).toEqual([
+    ['completed', null],
+    ['interrupted', { code: 'crash', message: expect.any(String) }],
+  ]);
   expect((await run(again.client, agent, 'third', session_id)).status).toBe(200);
 });
 
@@ -185,7 +255,9 @@ describe('a server that can not start ends with exit code 1 and one clear messag
     const { client } = await start();
     const second = spawnServer();
     expect(await second.exited).toBe(1);
-    expect(second.errors()).toMatch(/^Another Turnlog server is running on the data folder \S+\. .*DATA_DIR.*\n$/);
+    expect(second.errors()).toMatch(
+      /^Another Turnlog server is running on the data folder \S+\. .*DATA_DIR.*\n$/,
+    );
     expect((await client.get('/health/ready')).status).toBe(200);
   });
 
@@ -194,11 +266,19 @@ describe('a server that can not start ends with exit code 1 and one clear messag
     const { port } = new URL(url);
     const second = spawnServer({ PORT: port, DATA_DIR: join(folder, 'other') });
     expect(await second.exited).toBe(1);
-    expect(second.errors()).toBe(`The address 127.0.0.1:${port} is in use. Set PORT to another port, or 0 for a free one.\n`);
+    expect(second.errors()).toBe(
+      `The address 127.0.0.1:${port} is in use. Set PORT to another port, or 0 for a free one.\n`,
+    );
   });
 
   test('when its configuration has problems: all of them together, and none of the values', async () => {
-    const bad = { PORT: 'eighty', LOG_LEVEL: 'shouting', BOOTSTRAP_API_KEY: 'tooshort', RUN_TIMEOUT_MS: '-5', OPENAI_BASE_URL: 'ftp://secret.example' };
+    const bad = {
+      PORT: 'eighty',
+      LOG_LEVEL: 'shouting',
+      BOOTSTRAP_API_KEY: 'tooshort',
+      RUN_TIMEOUT_MS: '-5',
+      OPENAI_BASE_URL: 'ftp://secret.example',
+    };
     const server = spawnServer(bad);
     expect(await server.exited).toBe(1);
     for (const name of Object.keys(bad)) expect(server.errors()).toContain(`\n  ${name} must`);
@@ -217,9 +297,14 @@ test('a server whose log takes no event for now goes on starting until it does',
   await (await openSqliteEventStore({ folder: data })).close();
   // The server may hold the log's lock at the moment: it tries again and again.
   const log = new DatabaseSync(join(data, 'events.db'), { timeout: 5_000 });
-  log.exec("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(FAIL, 'refused by a test'); END");
+  log.exec(
+    "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(FAIL, 'refused by a test'); END",
+  );
   const server = spawnServer();
-  await eventually(() => Promise.resolve(server.errors()), (errors) => errors.includes('"level":"warn"'));
+  await eventually(
+    () => Promise.resolve(server.errors()),
+    (errors) => errors.includes('"level":"warn"'),
+  );
   log.exec('DROP TRIGGER full');
   log.close();
   const client = apiClient(await server.ready, TEST_KEY);

@@ -5,7 +5,13 @@ import { setTimeout } from 'node:timers/promises';
 import { eventLogFile, openForWriting } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { startWriterThread } from '../../infra/sqlite/eventStoreWriterThread.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
-import { newEvent, newEvents, newStream, readAll, refusedWith } from '../contracts/eventStore/support.ts';
+import {
+  newEvent,
+  newEvents,
+  newStream,
+  readAll,
+  refusedWith,
+} from '../contracts/eventStore/support.ts';
 import { sqliteEventStoreFixture } from '../support/sqliteEventStore.ts';
 
 /** How many transactions a write-ahead log holds: frames that name a database size end one (https://sqlite.org/fileformat.html#walformat). */
@@ -76,21 +82,29 @@ describe('writing to the SQLite event store', () => {
     const other = openForWriting(eventLogFile(fixture.folder));
     other.exec('BEGIN IMMEDIATE');
     const megabyte = JSON.stringify('x'.repeat(1_000_000));
-    const appends = Array.from({ length: 80 }, () => store.append(newStream(), 'no_stream', [{ ...newEvent(), data: megabyte }]));
+    const appends = Array.from({ length: 80 }, () =>
+      store.append(newStream(), 'no_stream', [{ ...newEvent(), data: megabyte }]),
+    );
     const refused = await Promise.race(appends).catch((error: unknown) => error);
     expect(isTurnlogError(refused, 'store_unavailable')).toBe(true);
     other.exec('ROLLBACK');
     other.close();
     const statuses = (await Promise.allSettled(appends)).map((outcome) => outcome.status);
     expect(statuses.filter((status) => status === 'fulfilled')).toHaveLength(67);
-    await expect(store.append(newStream(), 'no_stream', newEvents(1))).resolves.toMatchObject({ revision: 0 });
+    await expect(store.append(newStream(), 'no_stream', newEvents(1))).resolves.toMatchObject({
+      revision: 0,
+    });
   });
 
   test('fails the appends of a writing thread that has died, and starts another one for the next', async () => {
     const folder = join(fixture.folder, 'not-there-yet');
     const writer = startWriterThread(eventLogFile(folder));
-    const attempt = () => writer.append({ stream: newStream(), expected: 'no_stream', events: newEvents(1) }, 100);
-    await Promise.all([refusedWith('store_unavailable', attempt()), refusedWith('store_unavailable', attempt())]);
+    const attempt = () =>
+      writer.append({ stream: newStream(), expected: 'no_stream', events: newEvents(1) }, 100);
+    await Promise.all([
+      refusedWith('store_unavailable', attempt()),
+      refusedWith('store_unavailable', attempt()),
+    ]);
     await refusedWith('store_unavailable', attempt());
     await mkdir(folder);
     expect(await attempt()).toEqual({ revision: 0, position: 1 });

@@ -23,7 +23,11 @@ export interface CliProcess {
   ended: Promise<CliResult>;
 }
 
-async function until(stream: Readable, text: () => string, satisfies: (text: string) => boolean): Promise<string> {
+async function until(
+  stream: Readable,
+  text: () => string,
+  satisfies: (text: string) => boolean,
+): Promise<string> {
   while (!satisfies(text())) {
     if (stream.readableEnded) throw new Error(`it ended, having said: ${text()}`);
     await Promise.race([once(stream, 'data'), once(stream, 'end')]);
@@ -33,11 +37,15 @@ async function until(stream: Readable, text: () => string, satisfies: (text: str
 
 /** An operator command as a real process, on a data folder. */
 export function startCli(folder: string, ...args: string[]): CliProcess {
-  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, ['services/cli/main.ts', ...args], {
-    cwd: root,
-    env: { ...plainEnvironment(), DATA_DIR: folder, LOG_LEVEL: 'warn' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(
+    process.execPath,
+    ['services/cli/main.ts', ...args],
+    {
+      cwd: root,
+      env: { ...plainEnvironment(), DATA_DIR: folder, LOG_LEVEL: 'warn' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   let [out, err] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
@@ -49,4 +57,5 @@ export function startCli(folder: string, ...args: string[]): CliProcess {
   };
 }
 
-export const runCli = (folder: string, ...args: string[]): Promise<CliResult> => startCli(folder, ...args).ended;
+export const runCli = (folder: string, ...args: string[]): Promise<CliResult> =>
+  startCli(folder, ...args).ended;

@@ -12,15 +12,28 @@ export interface Conversation {
   stream: string;
 }
 
-export const run = (service: TestService, agent: string, input: string, session_id?: string): Promise<Reply> =>
-  service.post(`/v1/agents/${agent}/run`, { input, ...(session_id !== undefined && { session_id }) });
+export const run = (
+  service: TestService,
+  agent: string,
+  input: string,
+  session_id?: string,
+): Promise<Reply> =>
+  service.post(`/v1/agents/${agent}/run`, {
+    input,
+    ...(session_id !== undefined && { session_id }),
+  });
 
 /** A session of that many turns: `session.started`, then two events for each. */
-export async function converse(service: TestService, turns: number, agent?: string): Promise<Conversation> {
+export async function converse(
+  service: TestService,
+  turns: number,
+  agent?: string,
+): Promise<Conversation> {
   const agentId = agent ?? (await service.createAgent());
   let session: string | undefined;
   for (let turn = 1; turn <= turns; turn += 1)
-    session = (await run(service, agentId, `question ${turn}`, session)).body.data.session_id as string;
+    session = (await run(service, agentId, `question ${turn}`, session)).body.data
+      .session_id as string;
   return { agent: agentId, session: session!, stream: `session-${session!}` };
 }
 
@@ -67,7 +80,10 @@ export async function expectDamaged(
 }
 
 /** Expects that the session goes on, and that readiness has forgotten it. */
-export async function expectWhole(service: TestService, { agent, session, stream }: Conversation): Promise<void> {
+export async function expectWhole(
+  service: TestService,
+  { agent, session, stream }: Conversation,
+): Promise<void> {
   const reply = await run(service, agent, 'whole again', session);
   expect([reply.status, reply.body.code]).toEqual([200, undefined]);
   expect((await service.get(`/v1/sessions/${session}/events`)).status).toBe(200);

@@ -7,14 +7,22 @@ import { freePort } from './freePort.ts';
 const SIZE = 3;
 const POLL_MS = 50;
 
-export type EventStoreDbClusterProcess = Awaited<ReturnType<typeof startEventStoreDbClusterProcess>>;
+export type EventStoreDbClusterProcess = Awaited<
+  ReturnType<typeof startEventStoreDbClusterProcess>
+>;
 
 /**
  * Starts a cluster of three processes, each on a folder of its own below the one that is given, and
  * resolves when it has a leader that the others follow. Nodes are named by their index. A client
  * must be ready for each of them to be gone, to be silent and to be wrong about who leads.
  */
-export async function startEventStoreDbClusterProcess({ folder, version }: { folder: string; version?: string }) {
+export async function startEventStoreDbClusterProcess({
+  folder,
+  version,
+}: {
+  folder: string;
+  version?: string;
+}) {
   const ports: number[] = [];
   while (ports.length < 2 * SIZE) {
     const port = await freePort();
@@ -26,7 +34,13 @@ export async function startEventStoreDbClusterProcess({ folder, version }: { fol
   if (version !== undefined) options.push('--version', version);
 
   const spawnMember = (index: number): Promise<EventStoreDbProcess> =>
-    spawnEventStoreDbNode(['--folder', join(folder, `node-${index}`), '--member', String(index), ...options]);
+    spawnEventStoreDbNode([
+      '--folder',
+      join(folder, `node-${index}`),
+      '--member',
+      String(index),
+      ...options,
+    ]);
   const nodes = await Promise.all(ports.map((_, index) => spawnMember(index)));
   const at = (index: number): EventStoreDbProcess => {
     const node = nodes[index];
@@ -40,7 +54,9 @@ export async function startEventStoreDbClusterProcess({ folder, version }: { fol
   async function leader(): Promise<number | undefined> {
     const told = await Promise.all(ports.map((port) => gossipOf(port)));
     const isNamed = (index: number, by: number) =>
-      told[by]?.some(({ port, state, alive }) => port === ports[index] && state === 'leader' && alive) ?? false;
+      told[by]?.some(
+        ({ port, state, alive }) => port === ports[index] && state === 'leader' && alive,
+      ) ?? false;
     const isByOthers = (index: number) => ports.some((_, by) => by !== index && isNamed(index, by));
     const found = ports.findIndex((_, index) => isNamed(index, index) && isByOthers(index));
     return found === -1 ? undefined : found;

@@ -11,7 +11,9 @@ export interface NodeAndStore {
 }
 
 /** A node of its own with a store on it, for tests that turn the node's fault switches. */
-export async function openOnNode({ deadlineMs = 10_000 }: { deadlineMs?: number } = {}): Promise<NodeAndStore> {
+export async function openOnNode({
+  deadlineMs = 10_000,
+}: { deadlineMs?: number } = {}): Promise<NodeAndStore> {
   const folder = await temporaryFolder();
   const node = await startEventStoreDbNode({ folder });
   const store = await openEventStoreDb({ connectionString: node.connectionString, deadlineMs });

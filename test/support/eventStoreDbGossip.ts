@@ -15,18 +15,26 @@ const NAMES = new Map(STATES.map(([name, number]) => [number, name.toLowerCase()
 
 /** What the node at a port tells of its cluster; undefined when it does not answer in time. */
 export function gossipOf(port: number, deadlineMs = 500): Promise<GossipMember[] | undefined> {
-  const client = new gossipGrpc.GossipClient(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
+  const client = new gossipGrpc.GossipClient(
+    `127.0.0.1:${port}`,
+    grpc.credentials.createInsecure(),
+  );
   return new Promise((resolve) => {
-    client.read(new sharedPb.Empty(), new grpc.Metadata(), { deadline: Date.now() + deadlineMs }, (error, info) => {
-      client.close();
-      if (error || !info) return resolve(undefined);
-      resolve(
-        info.getMembersList().map((member) => ({
-          port: member.getHttpEndPoint()?.getPort() ?? 0,
-          state: NAMES.get(member.getState()) ?? '',
-          alive: member.getIsAlive(),
-        })),
-      );
-    });
+    client.read(
+      new sharedPb.Empty(),
+      new grpc.Metadata(),
+      { deadline: Date.now() + deadlineMs },
+      (error, info) => {
+        client.close();
+        if (error || !info) return resolve(undefined);
+        resolve(
+          info.getMembersList().map((member) => ({
+            port: member.getHttpEndPoint()?.getPort() ?? 0,
+            state: NAMES.get(member.getState()) ?? '',
+            alive: member.getIsAlive(),
+          })),
+        );
+      },
+    );
   });
 }

@@ -19,7 +19,9 @@ export interface EventStoreDbProcess {
 }
 
 /** Starts a node as a process of its own, and resolves once it listens. */
-export async function spawnEventStoreDbNode(options: readonly string[]): Promise<EventStoreDbProcess> {
+export async function spawnEventStoreDbNode(
+  options: readonly string[],
+): Promise<EventStoreDbProcess> {
   const child = spawn(process.execPath, [MAIN, ...options], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const first = once(createInterface({ input: child.stdout }), 'line') as Promise<[string]>;
@@ -53,6 +55,9 @@ interface Options {
 /** Starts a node on the log in a folder. */
 export function startEventStoreDbProcess(options: Options): Promise<EventStoreDbProcess> {
   const { folder, port = 0, version, secured = false } = options;
-  const kind = [...(version === undefined ? [] : ['--version', version]), ...(secured ? ['--tls', '--users'] : [])];
+  const kind = [
+    ...(version === undefined ? [] : ['--version', version]),
+    ...(secured ? ['--tls', '--users'] : []),
+  ];
   return spawnEventStoreDbNode(['--folder', folder, '--port', String(port), ...kind]);
 }

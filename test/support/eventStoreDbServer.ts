@@ -15,7 +15,8 @@ const START_TIMEOUT_MS = 120_000;
 async function startContainer(): Promise<EventStoreDbServer | undefined> {
   // The helper that cleans up after a crash is an image as well, and would be fetched.
   process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
-  const { GenericContainer, getContainerRuntimeClient, ImageName, Wait } = await import('testcontainers');
+  const { GenericContainer, getContainerRuntimeClient, ImageName, Wait } =
+    await import('testcontainers');
   try {
     const engine = await getContainerRuntimeClient();
     if (!(await engine.image.exists(ImageName.fromString(IMAGE)))) return undefined;
@@ -23,7 +24,12 @@ async function startContainer(): Promise<EventStoreDbServer | undefined> {
     return undefined;
   }
   const container = await new GenericContainer(IMAGE)
-    .withEnvironment({ KURRENTDB_INSECURE: 'true', KURRENTDB_CLUSTER_SIZE: '1', KURRENTDB_RUN_PROJECTIONS: 'None', KURRENTDB_MEM_DB: 'true' })
+    .withEnvironment({
+      KURRENTDB_INSECURE: 'true',
+      KURRENTDB_CLUSTER_SIZE: '1',
+      KURRENTDB_RUN_PROJECTIONS: 'None',
+      KURRENTDB_MEM_DB: 'true',
+    })
     .withExposedPorts(PORT)
     .withWaitStrategy(Wait.forHttp('/health/live', PORT).forStatusCode(204))
     .withStartupTimeout(START_TIMEOUT_MS)

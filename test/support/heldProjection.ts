@@ -9,6 +9,8 @@ export function holdProjection(folder: string): () => void {
     database.exec(sql);
     database.close();
   };
-  execute("CREATE TRIGGER held BEFORE INSERT ON checkpoint BEGIN SELECT RAISE(ABORT, 'held by a test'); END");
+  execute(
+    "CREATE TRIGGER held BEFORE INSERT ON checkpoint BEGIN SELECT RAISE(ABORT, 'held by a test'); END",
+  );
   return () => execute('DROP TRIGGER held');
 }

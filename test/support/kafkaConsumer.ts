@@ -21,16 +21,37 @@ export interface CollectingConsumer {
 
 /** Reads topics from their beginnings, committed messages only, and keeps everything. Survives restarts of the broker. */
 export async function collectFrom(brokers: string, topics: string[]): Promise<CollectingConsumer> {
-  const kafka = new Kafka({ brokers: brokers.split(','), clientId: 'test-consumer', logLevel: logLevel.NOTHING, retry: { initialRetryTime: 100, maxRetryTime: 500, retries: 1_000 } });
-  const consumer = kafka.consumer({ groupId: `test-${randomUUID()}`, readUncommitted: false, maxWaitTimeInMs: 500, sessionTimeout: 60_000, rebalanceTimeout: 60_000 });
+  const kafka = new Kafka({
+    brokers: brokers.split(','),
+    clientId: 'test-consumer',
+    logLevel: logLevel.NOTHING,
+    retry: { initialRetryTime: 100, maxRetryTime: 500, retries: 1_000 },
+  });
+  const consumer = kafka.consumer({
+    groupId: `test-${randomUUID()}`,
+    readUncommitted: false,
+    maxWaitTimeInMs: 500,
+    sessionTimeout: 60_000,
+    rebalanceTimeout: 60_000,
+  });
   const received: Received[] = [];
   const waiting = new Set<() => void>();
   await consumer.connect();
   await consumer.subscribe({ topics, fromBeginning: true });
   await consumer.run({
     eachMessage: async ({ topic, partition, message }) => {
-      const headers = Object.fromEntries(Object.entries(message.headers ?? {}).map(([name, value]) => [name, String(value)]));
-      received.push({ topic, partition, offset: message.offset, key: String(message.key), value: String(message.value), headers, at: performance.now() });
+      const headers = Object.fromEntries(
+        Object.entries(message.headers ?? {}).map(([name, value]) => [name, String(value)]),
+      );
+      received.push({
+        topic,
+        partition,
+        offset: message.offset,
+        key: String(message.key),
+        value: String(message.value),
+        headers,
+        at: performance.now(),
+      });
       for (const look of waiting) look();
     },
   });

@@ -35,7 +35,11 @@ async function startContainer(): Promise<KafkaServer> {
     .withExposedPorts({ container: PORT, host: port })
     .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
     .start();
-  return { brokers: `127.0.0.1:${port}`, name: IMAGE, close: async () => void (await container.stop()) };
+  return {
+    brokers: `127.0.0.1:${port}`,
+    name: IMAGE,
+    close: async () => void (await container.stop()),
+  };
 }
 
 async function startLocal(): Promise<KafkaServer> {

@@ -4,8 +4,15 @@ import { Kafka, logLevel, type Admin } from 'kafkajs';
 const LOOK_MS = 50;
 
 /** Runs one piece of administration of a test. */
-export async function administer<Result>(brokers: string, work: (admin: Admin) => Promise<Result>): Promise<Result> {
-  const admin = new Kafka({ brokers: brokers.split(','), clientId: 'test-admin', logLevel: logLevel.NOTHING }).admin();
+export async function administer<Result>(
+  brokers: string,
+  work: (admin: Admin) => Promise<Result>,
+): Promise<Result> {
+  const admin = new Kafka({
+    brokers: brokers.split(','),
+    clientId: 'test-admin',
+    logLevel: logLevel.NOTHING,
+  }).admin();
   await admin.connect();
   try {
     return await work(admin);

@@ -9,8 +9,14 @@ import { apiClient, type Client } from './service.ts';
 import { testStoreEnv } from './testStore.ts';
 
 /** Works on the data folder of a running service as an operator command does. */
-export async function asOperator<Result>(folder: string, work: (operator: Operator) => Promise<Result>): Promise<Result> {
-  const operator = await openOperator(parseConfig({ DATA_DIR: folder, ...testStoreEnv() }), createLogger('silent'));
+export async function asOperator<Result>(
+  folder: string,
+  work: (operator: Operator) => Promise<Result>,
+): Promise<Result> {
+  const operator = await openOperator(
+    parseConfig({ DATA_DIR: folder, ...testStoreEnv() }),
+    createLogger('silent'),
+  );
   try {
     return await work(operator);
   } finally {
@@ -19,7 +25,10 @@ export async function asOperator<Result>(folder: string, work: (operator: Operat
 }
 
 /** Asks again until the answer satisfies; a test's own time limit is the bound. */
-export async function eventually<Answer>(ask: () => Promise<Answer>, satisfies: (answer: Answer) => boolean): Promise<Answer> {
+export async function eventually<Answer>(
+  ask: () => Promise<Answer>,
+  satisfies: (answer: Answer) => boolean,
+): Promise<Answer> {
   for (;;) {
     const answer = await ask();
     if (satisfies(answer)) return answer;
@@ -34,18 +43,31 @@ export interface IssuedKey {
 }
 
 /** Issues a key to an account, a new one if none is named. `expiresAt` in milliseconds since the epoch. */
-export const newKey = (folder: string, { account, scopes = SCOPES, expiresAt = null }: { account?: string; scopes?: readonly Scope[]; expiresAt?: number | null } = {}): Promise<IssuedKey> =>
+export const newKey = (
+  folder: string,
+  {
+    account,
+    scopes = SCOPES,
+    expiresAt = null,
+  }: { account?: string; scopes?: readonly Scope[]; expiresAt?: number | null } = {},
+): Promise<IssuedKey> =>
   asOperator(folder, async (operator) => {
     const account_id = account ?? operator.ids.typeId('acct');
     const actor = { account_id, key_id: 'operator', request_id: 'test' };
     if (account === undefined) await openAccount(operator, actor, 'another');
-    return { account_id, ...(await issueKey(operator, actor, { name: 'test', scopes, expiresAt })) };
+    return {
+      account_id,
+      ...(await issueKey(operator, actor, { name: 'test', scopes, expiresAt })),
+    };
   });
 
 /** A client with that key, once the running service knows it. */
 export async function clientWith(url: string, { api_key }: IssuedKey): Promise<Client> {
   const client = apiClient(url, api_key);
-  await eventually(() => client.get('/v1/models'), ({ status }) => status !== 401);
+  await eventually(
+    () => client.get('/v1/models'),
+    ({ status }) => status !== 401,
+  );
   return client;
 }
 
@@ -57,6 +79,9 @@ export interface WatchedLog {
 
 /** Looks at the log of a running service for the whole of a suite: opening it each time takes longer than most requests. */
 export async function watchLog(folder: string): Promise<WatchedLog> {
-  const { store, close } = await openOperator(parseConfig({ DATA_DIR: folder, ...testStoreEnv() }), createLogger('silent'));
+  const { store, close } = await openOperator(
+    parseConfig({ DATA_DIR: folder, ...testStoreEnv() }),
+    createLogger('silent'),
+  );
   return { head: () => store.head(), close };
 }

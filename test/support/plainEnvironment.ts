@@ -5,6 +5,8 @@ import { ConfigSchema } from '../../shared/config.ts';
  * that suites are to use, and without Node's.
  */
 export const plainEnvironment = (): Record<string, string | undefined> => ({
-  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !Object.hasOwn(ConfigSchema.properties, name))),
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !Object.hasOwn(ConfigSchema.properties, name)),
+  ),
   NODE_OPTIONS: '',
 });

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 
 /** Runs one statement on a connection of its own. */
-export async function execute(databaseUrl: string, sql: string): Promise<Record<string, unknown>[]> {
+export async function execute(
+  databaseUrl: string,
+  sql: string,
+): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {
@@ -23,11 +26,22 @@ export async function createTestDatabase(serverUrl: string): Promise<TestDatabas
   await execute(serverUrl, `CREATE DATABASE ${name}`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: async () => void (await execute(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)) };
+  return {
+    url: url.href,
+    drop: async () => void (await execute(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)),
+  };
 }
 
 const CUT_WITHIN_MS = 10_000;
 
 /** Cuts the connections of one kind to the database, as the server would; resolves, once they are gone, with how many there were. */
-export const cutConnections = async (databaseUrl: string, name: 'projector' | 'rebuild' | 'listener' | 'queries' | 'instances'): Promise<number> =>
-  (await execute(databaseUrl, `SELECT pg_terminate_backend(pid, ${CUT_WITHIN_MS}) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'turnlog ${name}'`)).length;
+export const cutConnections = async (
+  databaseUrl: string,
+  name: 'projector' | 'rebuild' | 'listener' | 'queries' | 'instances',
+): Promise<number> =>
+  (
+    await execute(
+      databaseUrl,
+      `SELECT pg_terminate_backend(pid, ${CUT_WITHIN_MS}) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'turnlog ${name}'`,
+    )
+  ).length;

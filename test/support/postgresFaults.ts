@@ -8,13 +8,19 @@ import { sessionStarted, toolCalled, turnCompleted, turnStarted } from './record
 /** Appends the session of this number: one turn of three tool calls, of which none may be applied twice. */
 export const appendSession = (store: EventStore, number: number): Promise<Position> =>
   appendTo(store, `session-session_${String(number).padStart(6, '0')}`, [
-    sessionStarted('agent_1'), turnStarted(1), ...['a', 'b', 'c'].map((call_id) => toolCalled(1, { call_id })), turnCompleted(1),
+    sessionStarted('agent_1'),
+    turnStarted(1),
+    ...['a', 'b', 'c'].map((call_id) => toolCalled(1, { call_id })),
+    turnCompleted(1),
   ]);
 
 /** All events that are in the log now. */
 export async function readLog(log: Pick<EventLog, 'subscribe'>): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
-  for await (const batch of log.subscribe({ batchSize: 1000, signal: new AbortController().signal })) {
+  for await (const batch of log.subscribe({
+    batchSize: 1000,
+    signal: new AbortController().signal,
+  })) {
     events.push(...batch.events);
     if (batch.caughtUp) break;
   }
@@ -37,7 +43,17 @@ export async function foundAndDue(databaseUrl: string, log: Pick<EventLog, 'subs
   );
   const { position, sessions, turns } = row as unknown as Found;
   const due = rowMaps();
-  fold(planBatch((await readLog(log)).filter((event) => position !== null && event.position <= position)), due, new Set());
-  const inOrder = <Row extends { session_id: string }>(rows: Iterable<Row>): Row[] => [...rows].toSorted((a, b) => (a.session_id < b.session_id ? -1 : 1));
-  return { found: { sessions: sessions ?? [], turns: turns ?? [] }, due: { sessions: inOrder(due.sessions.values()), turns: inOrder(due.turns.values()) } };
+  fold(
+    planBatch(
+      (await readLog(log)).filter((event) => position !== null && event.position <= position),
+    ),
+    due,
+    new Set(),
+  );
+  const inOrder = <Row extends { session_id: string }>(rows: Iterable<Row>): Row[] =>
+    [...rows].toSorted((a, b) => (a.session_id < b.session_id ? -1 : 1));
+  return {
+    found: { sessions: sessions ?? [], turns: turns ?? [] },
+    due: { sessions: inOrder(due.sessions.values()), turns: inOrder(due.turns.values()) },
+  };
 }

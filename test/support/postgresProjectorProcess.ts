@@ -4,4 +4,8 @@ import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
 import { startPostgresProjector } from './postgresProjector.ts';
 
 const [folder = '', databaseUrl = ''] = process.argv.slice(2);
-startPostgresProjector({ log: openSqliteEventLog({ folder }), databaseUrl, onState: (state) => void writeSync(1, `${state}\n`) });
+startPostgresProjector({
+  log: openSqliteEventLog({ folder }),
+  databaseUrl,
+  onState: (state) => void writeSync(1, `${state}\n`),
+});

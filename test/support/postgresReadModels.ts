@@ -9,10 +9,12 @@ const LISTENING_MS = 10_000;
 /** The same read models, of which every method first waits for `before`. */
 const after = (readModels: ReadModels, before: () => Promise<unknown>): ReadModels =>
   new Proxy(readModels, {
-    get: (target, name: keyof ReadModels) => async (...parameters: unknown[]) => {
-      await before();
-      return (target[name] as (...given: unknown[]) => unknown)(...parameters);
-    },
+    get:
+      (target, name: keyof ReadModels) =>
+      async (...parameters: unknown[]) => {
+        await before();
+        return (target[name] as (...given: unknown[]) => unknown)(...parameters);
+      },
   });
 
 async function openOn(database: TestDatabase): Promise<ReadModelsFixture> {
@@ -49,4 +51,5 @@ async function openOn(database: TestDatabase): Promise<ReadModelsFixture> {
 }
 
 /** Both halves of the PostgreSQL read models over a database of their own. */
-export const postgresReadModelsFixture = async (serverUrl: string): Promise<ReadModelsFixture> => openOn(await createTestDatabase(serverUrl));
+export const postgresReadModelsFixture = async (serverUrl: string): Promise<ReadModelsFixture> =>
+  openOn(await createTestDatabase(serverUrl));

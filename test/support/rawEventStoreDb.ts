@@ -48,28 +48,45 @@ function toRequest({ stream, expected, id }: RawAppend): streamsPb.BatchAppendRe
   if (expected < 0) options.setNoStream(new sharedPb.Empty());
   else options.setStreamPosition(String(expected));
   const uuid = new sharedPb.UUID().setString(id);
-  const event = new streamsPb.BatchAppendReq.ProposedMessage().setId(uuid).setData(Buffer.from('{}'));
+  const event = new streamsPb.BatchAppendReq.ProposedMessage()
+    .setId(uuid)
+    .setData(Buffer.from('{}'));
   event.getMetadataMap().set('type', 'happened').set('content-type', 'application/json');
   const correlationId = new sharedPb.UUID().setString(crypto.randomUUID());
-  const request = new streamsPb.BatchAppendReq().setCorrelationId(correlationId).setOptions(options);
+  const request = new streamsPb.BatchAppendReq()
+    .setCorrelationId(correlationId)
+    .setOptions(options);
   return request.setProposedMessagesList([event]).setIsFinal(true);
 }
 
 /** One node, called without a client library that decides, repeats or hides anything. */
 export function openRawNode(port: number) {
-  const client = new streamsGrpc.StreamsClient(`127.0.0.1:${port}`, grpc.credentials.createInsecure(), {
-    'grpc.initial_reconnect_backoff_ms': 100,
-    'grpc.max_reconnect_backoff_ms': 500,
-  });
+  const client = new streamsGrpc.StreamsClient(
+    `127.0.0.1:${port}`,
+    grpc.credentials.createInsecure(),
+    {
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 500,
+    },
+  );
 
   /** Appends one event by a call of its own. */
-  function append(request: RawAppend, { requiresLeader = true, deadlineMs = 3000 } = {}): Promise<RawAnswer> {
-    const call = client.batchAppend(metadata(requiresLeader), { deadline: Date.now() + deadlineMs });
+  function append(
+    request: RawAppend,
+    { requiresLeader = true, deadlineMs = 3000 } = {},
+  ): Promise<RawAnswer> {
+    const call = client.batchAppend(metadata(requiresLeader), {
+      deadline: Date.now() + deadlineMs,
+    });
     return new Promise((resolve) => {
       call.on('data', (response: streamsPb.BatchAppendResp) => {
         const error = response.getError();
         const type = error?.getDetails()?.getTypeName() ?? '';
-        if (!error) resolve({ kind: 'success', revision: Number(response.getSuccess()?.getCurrentRevision()) });
+        if (!error)
+          resolve({
+            kind: 'success',
+            revision: Number(response.getSuccess()?.getCurrentRevision()),
+          });
         else if (type.endsWith('.WrongExpectedVersion')) resolve({ kind: 'conflict' });
         else resolve({ kind: 'unknown', reason: `${type} ${error.getMessage()}` });
         call.end();
@@ -88,7 +105,9 @@ export function openRawNode(port: number) {
 
   function read(options: streamsPb.ReadReq.Options, requiresLeader: boolean): Promise<RawRecord[]> {
     const records: RawRecord[] = [];
-    const call = client.read(request(options), metadata(requiresLeader), { deadline: Date.now() + 20_000 });
+    const call = client.read(request(options), metadata(requiresLeader), {
+      deadline: Date.now() + 20_000,
+    });
     return new Promise((resolve, reject) => {
       call.on('data', (response: streamsPb.ReadResp) => {
         const event = response.getEvent()?.getEvent();
@@ -103,7 +122,11 @@ export function openRawNode(port: number) {
    * Follows `$all` after a position, or from the start. Resolves with why it ended; never when it
    * stays open and silent.
    */
-  function subscribe(after: string | undefined, seen: (record: RawRecord) => void, requiresLeader = true) {
+  function subscribe(
+    after: string | undefined,
+    seen: (record: RawRecord) => void,
+    requiresLeader = true,
+  ) {
     const all = new Options.AllOptions();
     if (after === undefined) all.setStart(new sharedPb.Empty());
     else all.setPosition(new Options.Position().setCommitPosition(after).setPreparePosition(after));
@@ -122,7 +145,9 @@ export function openRawNode(port: number) {
 
   const request = (options: streamsPb.ReadReq.Options): streamsPb.ReadReq =>
     new streamsPb.ReadReq().setOptions(
-      options.setNoFilter(new sharedPb.Empty()).setUuidOption(new Options.UUIDOption().setString(new sharedPb.Empty())),
+      options
+        .setNoFilter(new sharedPb.Empty())
+        .setUuidOption(new Options.UUIDOption().setString(new sharedPb.Empty())),
     );
 
   return { append, readAll, subscribe, close: () => client.close() };

@@ -8,11 +8,20 @@ function takeReply(bytes: Buffer, bodiless: boolean): { reply: Reply; rest: Buff
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
   const [statusLine = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n');
-  const headers = new Headers(lines.map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]));
+  const headers = new Headers(
+    lines.map((line): [string, string] => [
+      line.slice(0, line.indexOf(':')),
+      line.slice(line.indexOf(':') + 1).trim(),
+    ]),
+  );
   const length = bodiless ? 0 : Number(headers.get('content-length') ?? 0);
   const body = bytes.subarray(end + 4, end + 4 + length);
   if (body.length < length) return undefined;
-  const reply = { status: Number(statusLine.split(' ')[1]), headers, body: (length > 0 ? JSON.parse(body.toString()) : undefined) as Reply['body'] };
+  const reply = {
+    status: Number(statusLine.split(' ')[1]),
+    headers,
+    body: (length > 0 ? JSON.parse(body.toString()) : undefined) as Reply['body'],
+  };
   return { reply, rest: bytes.subarray(end + 4 + length) };
 }
 
@@ -20,7 +29,11 @@ function takeReply(bytes: Buffer, bodiless: boolean): { reply: Reply; rest: Buff
  * Sends bytes as they are over a connection of its own. Resolves with the responses once `count` have come or the server has
  * closed the connection. `bodiless` for answers to HEAD.
  */
-export function exchange(url: string, bytes: string | Buffer, { count = 1, bodiless = false } = {}): Promise<Reply[]> {
+export function exchange(
+  url: string,
+  bytes: string | Buffer,
+  { count = 1, bodiless = false } = {},
+): Promise<Reply[]> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const replies: Reply[] = [];
@@ -37,7 +50,11 @@ export function exchange(url: string, bytes: string | Buffer, { count = 1, bodil
     }, TIMEOUT_MS);
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk]);
-      for (let taken = takeReply(received, bodiless); taken; taken = takeReply(received, bodiless)) {
+      for (
+        let taken = takeReply(received, bodiless);
+        taken;
+        taken = takeReply(received, bodiless)
+      ) {
         replies.push(taken.reply);
         received = taken.rest;
       }
@@ -50,8 +67,16 @@ export function exchange(url: string, bytes: string | Buffer, { count = 1, bodil
 }
 
 /** The text of a request: `rawRequest('POST /v1/agents', { 'content-type': … }, body)`; the length is added when there is a body. */
-export function rawRequest(line: string, headers: readonly (readonly [string, string])[] = [], body = ''): string {
-  const lines = [`${line} HTTP/1.1`, 'host: localhost', ...headers.map(([name, value]) => `${name}: ${value}`)];
+export function rawRequest(
+  line: string,
+  headers: readonly (readonly [string, string])[] = [],
+  body = '',
+): string {
+  const lines = [
+    `${line} HTTP/1.1`,
+    'host: localhost',
+    ...headers.map(([name, value]) => `${name}: ${value}`),
+  ];
   if (body !== '') lines.push(`content-length: ${Buffer.byteLength(body)}`);
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }

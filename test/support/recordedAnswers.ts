@@ -4,7 +4,8 @@
  */
 
 const SUCCESS = /^ {4}success revision 2 =dup-\d@2$/;
-const TIMEOUT = /^ {4}error event_store\.client\.Timeout code 4 "Timeout" \{\} after about (2|2\.5|3) s$/;
+const TIMEOUT =
+  /^ {4}error event_store\.client\.Timeout code 4 "Timeout" \{\} after about (2|2\.5|3) s$/;
 
 type Rule = (lines: string[]) => string[];
 
@@ -12,7 +13,7 @@ type Rule = (lines: string[]) => string[];
 function inBlocks(isNamed: (name: string) => boolean, rule: Rule): Rule {
   return (lines) => {
     const out: string[] = [];
-    for (let at = 0; at < lines.length; ) {
+    for (let at = 0; at < lines.length;) {
       const name = lines[at++]!;
       out.push(name);
       let end = at;
@@ -41,7 +42,8 @@ const timeouts: Rule = (lines) => {
 };
 
 /** An answer that took about a second came from a busy machine; servers take two where they wait for something. */
-const busyMachine: Rule = (lines) => lines.map((line) => line.replace(/ after about (1|1\.5) s$/, ''));
+const busyMachine: Rule = (lines) =>
+  lines.map((line) => line.replace(/ after about (1|1\.5) s$/, ''));
 
 /** A page is 32 events; 3,000 events behind a gap are read in 94 pages with a checkpoint each. */
 const PAGE = 32;
@@ -60,14 +62,19 @@ function caughtUpAgain(lines: string[]): string[] {
   const usualCheckpoints = checkpoints >= PAGES && checkpoints <= PAGES + 4 * told;
   const isUsual = BEFORE_GAP.test(first) && events === 3000 && usualCheckpoints;
   if (!isUsual || told === 0 || rest.length !== told + 1) return lines;
-  return ['    nothing or some events; 3000 events in all, a checkpoint each page; caught_up', rest.at(-1)!];
+  return [
+    '    nothing or some events; 3000 events in all, a checkpoint each page; caught_up',
+    rest.at(-1)!,
+  ];
 }
 
 /** A slow consumer that is ended, in 23.10: after how many events, with a checkpoint for each 32 of them. */
 function ended(lines: string[]): string[] {
   const [, events = 0, checkpoints] = (BETWEEN.exec(lines[1] ?? '') ?? []).map(Number);
   const isUsual = events > 2 * PAGE && events < 1000 && checkpoints === Math.floor(events / PAGE);
-  return isUsual ? [lines[0]!, '    more events, a checkpoint each page', ...lines.slice(2)] : lines;
+  return isUsual
+    ? [lines[0]!, '    more events, a checkpoint each page', ...lines.slice(2)]
+    : lines;
 }
 
 const slowConsumer = inBlocks(
@@ -77,10 +84,12 @@ const slowConsumer = inBlocks(
 
 /** Where the checkpoints of live traffic fall depends on what a server writes itself: three or four to an append of 100. */
 const LIVE_CHECKPOINTS = /^( {4}checkpoint >live\w+-\d+@\d+) \([34]\)$/;
-const liveCheckpoints: Rule = (lines) => lines.map((line) => line.replace(LIVE_CHECKPOINTS, '$1 (3 or 4)'));
+const liveCheckpoints: Rule = (lines) =>
+  lines.map((line) => line.replace(LIVE_CHECKPOINTS, '$1 (3 or 4)'));
 
 /** Servers that were built from source say so. */
-const build: Rule = (lines) => lines.map((line) => line.replace(/^( {4}\d+\.\d+\.\d+)(-\S+)?$/, '$1'));
+const build: Rule = (lines) =>
+  lines.map((line) => line.replace(/^( {4}\d+\.\d+\.\d+)(-\S+)?$/, '$1'));
 
 const normalised = (text: string, rules: readonly Rule[]): string[] =>
   rules.reduce((lines, rule) => rule(lines), text.trim().split('\n'));
@@ -90,7 +99,8 @@ const OF_EVERY_SERVER = [busyMachine, timeouts, copies, slowConsumer];
 /** What the node said, which leaves less to chance than a real server. */
 export const ofNode = (text: string): string[] => normalised(text, OF_EVERY_SERVER);
 
-export const ofServer = (text: string): string[] => normalised(text, [...OF_EVERY_SERVER, liveCheckpoints, build]);
+export const ofServer = (text: string): string[] =>
+  normalised(text, [...OF_EVERY_SERVER, liveCheckpoints, build]);
 
 /** The first part of a record of refusals: one node with TLS. */
 export const ofOneNode = (text: string): string[] =>

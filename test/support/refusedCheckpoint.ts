@@ -44,7 +44,9 @@ export const storeCheckpoint = (folder: string, position: string): void =>
     generationFile(folder, currentGeneration(folder)!),
     (database) =>
       void database
-        .prepare('INSERT INTO checkpoint VALUES (1, ?) ON CONFLICT DO UPDATE SET position = excluded.position')
+        .prepare(
+          'INSERT INTO checkpoint VALUES (1, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
+        )
         .run(position),
   );
 
@@ -72,7 +74,11 @@ export function fixedLog(events: readonly StoredEvent[]): Pick<EventLog, 'head' 
       const rest = events.filter(({ position }) => after === undefined || position > after);
       for (let from = 0; from < rest.length; from += batchSize) {
         const batch = rest.slice(from, from + batchSize);
-        yield { events: batch, position: batch.at(-1)?.position, caughtUp: from + batchSize >= rest.length };
+        yield {
+          events: batch,
+          position: batch.at(-1)?.position,
+          caughtUp: from + batchSize >= rest.length,
+        };
       }
       if (rest.length === 0) yield { events: [], position: after, caughtUp: true };
       await new Promise((resolve) => signal.addEventListener('abort', resolve));

@@ -8,7 +8,10 @@ import { recordingLogger } from './projector.ts';
 /** Topics and a transactional id that no other test has. */
 export const uniquePrefix = (): string => `t-${randomUUID().slice(0, 8)}`;
 
-export const topicsOf = (prefix: string) => ({ agents: `${prefix}.agents`, sessions: `${prefix}.sessions` });
+export const topicsOf = (prefix: string) => ({
+  agents: `${prefix}.agents`,
+  sessions: `${prefix}.sessions`,
+});
 
 export const publisherOptions = (brokers: string, prefix: string): KafkaPublisherOptions => ({
   brokers: brokers.split(','),
@@ -25,12 +28,27 @@ export interface TestRelay extends RunningRelay {
 }
 
 /** A relay of this process over a log. */
-export function relayTo(publisher: Publisher, log: Pick<EventStore, 'subscribe' | 'head'>, changes: { startAfter?: Position; takeOverMs?: number } = {}): TestRelay {
+export function relayTo(
+  publisher: Publisher,
+  log: Pick<EventStore, 'subscribe' | 'head'>,
+  changes: { startAfter?: Position; takeOverMs?: number } = {},
+): TestRelay {
   const { lines, logger } = recordingLogger();
-  const relay = startRelay({ log, publisher, startAfter: changes.startAfter, takeOverMs: changes.takeOverMs ?? 500, clock: { now: () => Date.now() }, logger });
+  const relay = startRelay({
+    log,
+    publisher,
+    startAfter: changes.startAfter,
+    takeOverMs: changes.takeOverMs ?? 500,
+    clock: { now: () => Date.now() },
+    logger,
+  });
   return { ...relay, lines };
 }
 
 /** A relay to Kafka over a log. */
-export const relayToKafka = (brokers: string, prefix: string, log: Pick<EventStore, 'subscribe' | 'head'>, changes: Parameters<typeof relayTo>[2] = {}): TestRelay =>
-  relayTo(openKafkaPublisher(publisherOptions(brokers, prefix)), log, changes);
+export const relayToKafka = (
+  brokers: string,
+  prefix: string,
+  log: Pick<EventStore, 'subscribe' | 'head'>,
+  changes: Parameters<typeof relayTo>[2] = {},
+): TestRelay => relayTo(openKafkaPublisher(publisherOptions(brokers, prefix)), log, changes);

@@ -6,13 +6,24 @@ import { startRelay } from '../../services/relay/startRelay.ts';
 import { publisherOptions } from './relay.ts';
 
 const [folder = '', brokers = '', prefix = ''] = process.argv.slice(2);
-const say = (fields: object, message: string): void => void writeSync(1, `${message} ${JSON.stringify(fields)}\n`);
+const say = (fields: object, message: string): void =>
+  void writeSync(1, `${message} ${JSON.stringify(fields)}\n`);
 const relay = startRelay({
   log: openSqliteEventLog({ folder }),
   publisher: openKafkaPublisher(publisherOptions(brokers, prefix)),
   startAfter: undefined,
   takeOverMs: 300,
   clock: { now: () => Date.now() },
-  logger: { info: say, warn: (fields, message) => say({ err: String((fields as { err?: unknown }).err) }, message) },
+  logger: {
+    info: say,
+    warn: (fields, message) => say({ err: String((fields as { err?: unknown }).err) }, message),
+  },
 });
-setInterval(() => void relay.health().then((health) => say(health, 'health'), () => undefined), 1_000);
+setInterval(
+  () =>
+    void relay.health().then(
+      (health) => say(health, 'health'),
+      () => undefined,
+    ),
+  1_000,
+);

@@ -28,7 +28,12 @@ export function startReplicas(env: Record<string, string>, roles: readonly Role[
   }
 
   const start = (role: Role): ServerProcess => startServerProcess(env, ['--services', role]);
-  const members = roles.map((role): Member => ({ role, process: start(role), url: undefined, life: 0 }));
+  const members = roles.map((role): Member => ({
+    role,
+    process: start(role),
+    url: undefined,
+    life: 0,
+  }));
   for (const member of members) void begin(member);
   const apis = members.filter(({ role }) => role === 'api');
 
@@ -38,7 +43,8 @@ export function startReplicas(env: Record<string, string>, roles: readonly Role[
     /** Resolves once every process has said that it is ready. */
     ready: () => Promise.all(members.map(({ process }) => process.ready)),
     /** A client of every API replica that is up. */
-    clients: (): Client[] => apis.flatMap(({ url }) => (url === undefined ? [] : [apiClient(url, TEST_KEY)])),
+    clients: (): Client[] =>
+      apis.flatMap(({ url }) => (url === undefined ? [] : [apiClient(url, TEST_KEY)])),
     /** Kills any of them, and starts another in its place after a while. Resolves with its role. */
     async killAny(pauseMs: number): Promise<Role> {
       const member = members[Math.floor(Math.random() * members.length)]!;
@@ -59,4 +65,5 @@ export function startReplicas(env: Record<string, string>, roles: readonly Role[
 }
 
 /** An answer, or undefined where the replica died over it. */
-export const unlessCut = (call: Promise<Reply>): Promise<Reply | undefined> => call.catch(() => undefined);
+export const unlessCut = (call: Promise<Reply>): Promise<Reply | undefined> =>
+  call.catch(() => undefined);

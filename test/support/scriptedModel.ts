@@ -22,12 +22,21 @@ export interface ScriptedResponse {
   body?: unknown;
 }
 
-export type ScriptedFault = 'malformed_json' | 'empty_choice' | 'no_choices' | 'never_answer' | 'stall_after_headers' | 'stall_in_body' | 'reset_before_answer' | 'reset_in_body';
+export type ScriptedFault =
+  | 'malformed_json'
+  | 'empty_choice'
+  | 'no_choices'
+  | 'never_answer'
+  | 'stall_after_headers'
+  | 'stall_in_body'
+  | 'reset_before_answer'
+  | 'reset_in_body';
 
 export type Step = ScriptedAnswer | ScriptedResponse | { fault: ScriptedFault };
 
 /** One step for every request, one step each (the last one for the rest), or a function of the request and its number from 0. */
-export type Script = Step | readonly Step[] | ((request: ChatRequest, index: number) => Step | Promise<Step>);
+export type Script =
+  Step | readonly Step[] | ((request: ChatRequest, index: number) => Step | Promise<Step>);
 
 export interface ScriptedModel {
   /** With the `/v1` that clients expect. */
@@ -59,7 +68,11 @@ function completion(request: ChatRequest, answer: ScriptedAnswer, index: number)
     function: { name: call.name, arguments: call.arguments },
   }));
   const content = answer.text ?? null;
-  const usage = { prompt_tokens: words(request.messages), completion_tokens: words(content), total_tokens: words(request.messages) + words(content) };
+  const usage = {
+    prompt_tokens: words(request.messages),
+    completion_tokens: words(content),
+    total_tokens: words(request.messages) + words(content),
+  };
   return JSON.stringify({
     id: `chatcmpl-${index}`,
     object: 'chat.completion',
@@ -68,7 +81,12 @@ function completion(request: ChatRequest, answer: ScriptedAnswer, index: number)
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content, refusal: answer.refusal ?? null, ...(tool_calls && { tool_calls }) },
+        message: {
+          role: 'assistant',
+          content,
+          refusal: answer.refusal ?? null,
+          ...(tool_calls && { tool_calls }),
+        },
         finish_reason: answer.finish_reason ?? (tool_calls ? 'tool_calls' : 'stop'),
       },
     ],
@@ -76,14 +94,30 @@ function completion(request: ChatRequest, answer: ScriptedAnswer, index: number)
   });
 }
 
-function send(response: ServerResponse, status: number, body: string, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers });
+function send(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+  });
   response.end(body);
 }
 
 /** Half an answer whose headers promise a whole one; `then` runs once that half has been handed to the network. */
-function sendHalf(response: ServerResponse, body: string, then: () => void = () => undefined): void {
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+function sendHalf(
+  response: ServerResponse,
+  body: string,
+  then: () => void = () => undefined,
+): void {
+  response.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  });
   response.write(body.slice(0, body.length / 2), then);
 }
 
@@ -98,7 +132,10 @@ function misbehave(response: ServerResponse, fault: ScriptedFault, body: string)
     case 'never_answer':
       return undefined;
     case 'stall_after_headers':
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+      response.writeHead(200, {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      });
       return response.flushHeaders();
     case 'stall_in_body':
       return sendHalf(response, body);
@@ -112,10 +149,21 @@ function misbehave(response: ServerResponse, fault: ScriptedFault, body: string)
   }
 }
 
-async function perform(response: ServerResponse, step: Step, request: ChatRequest, index: number): Promise<void> {
-  if ('fault' in step) return misbehave(response, step.fault, completion(request, { text: '…' }, index));
+async function perform(
+  response: ServerResponse,
+  step: Step,
+  request: ChatRequest,
+  index: number,
+): Promise<void> {
+  if ('fault' in step)
+    return misbehave(response, step.fault, completion(request, { text: '…' }, index));
   if ('status' in step) {
-    const body = typeof step.body === 'string' ? step.body : JSON.stringify(step.body ?? { error: { message: `scripted ${step.status}`, type: 'scripted' } });
+    const body =
+      typeof step.body === 'string'
+        ? step.body
+        : JSON.stringify(
+            step.body ?? { error: { message: `scripted ${step.status}`, type: 'scripted' } },
+          );
     return send(response, step.status, body, step.headers);
   }
   if (step.delay_ms) await new Promise((resolve) => setTimeout(resolve, step.delay_ms));
@@ -158,7 +206,13 @@ export async function startScriptedModel(firstScript: Script): Promise<ScriptedM
   }
 
   const server = createServer((request, response) => {
-    answer(request, response).catch((error: unknown) => send(response, 500, JSON.stringify({ error: { message: `the script failed: ${String(error)}` } })));
+    answer(request, response).catch((error: unknown) =>
+      send(
+        response,
+        500,
+        JSON.stringify({ error: { message: `the script failed: ${String(error)}` } }),
+      ),
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -21,10 +21,19 @@ export interface ServerProcess {
 }
 
 /** The server as a real process, on a free port, with the arguments of its command. */
-export function startServerProcess(env: Record<string, string>, args: readonly string[] = []): ServerProcess {
+export function startServerProcess(
+  env: Record<string, string>,
+  args: readonly string[] = [],
+): ServerProcess {
   const child = spawn(process.execPath, ['services/main.ts', ...args], {
     cwd: root,
-    env: { ...plainEnvironment(), NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog', PORT: '0', ...PATIENT, ...env },
+    env: {
+      ...plainEnvironment(),
+      NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
+      PORT: '0',
+      ...PATIENT,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';
@@ -41,5 +50,11 @@ export function startServerProcess(env: Record<string, string>, args: readonly s
   });
   // A test that kills it while it starts waits for `exited` alone.
   ready.catch(() => undefined);
-  return { pid: child.pid!, ready, exited, errors: () => errors, kill: (signal) => void child.kill(signal) };
+  return {
+    pid: child.pid!,
+    ready,
+    exited,
+    errors: () => errors,
+    kill: (signal) => void child.kill(signal),
+  };
 }

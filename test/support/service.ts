@@ -16,7 +16,15 @@ export interface Reply {
   status: number;
   headers: Headers;
   /** The parsed envelope. */
-  body: { success: boolean; data: any; error?: string; code?: string; details?: Record<string, { message: string; path: string }>; status: number; request_id?: string };
+  body: {
+    success: boolean;
+    data: any;
+    error?: string;
+    code?: string;
+    details?: Record<string, { message: string; path: string }>;
+    status: number;
+    request_id?: string;
+  };
 }
 
 export interface Client {
@@ -29,13 +37,21 @@ export interface Client {
 export function apiClient(url: string, key: string | undefined): Client {
   const call = async (path: string, init: RequestInit): Promise<Reply> => {
     const response = await fetch(url + path, init);
-    return { status: response.status, headers: response.headers, body: (await response.json()) as Reply['body'] };
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Reply['body'],
+    };
   };
   const credentials: Record<string, string> = key === undefined ? {} : { 'x-api-key': key };
   return {
     get: (path, headers = {}) => call(path, { headers: { ...credentials, ...headers } }),
     post: (path, body, headers = {}) =>
-      call(path, { method: 'POST', headers: { 'content-type': 'application/json', ...credentials, ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      call(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...credentials, ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
   };
 }
 
@@ -59,7 +75,12 @@ export const TEST_KEY = 'a-key-that-the-tests-chose';
 export async function writeModelsFile(folder: string, baseUrl: string): Promise<string> {
   const file = join(folder, 'models.json');
   const models = [
-    { id: 'scripted', provider: 'script', upstream_model: 'scripted-upstream', context_window: 1_000_000 },
+    {
+      id: 'scripted',
+      provider: 'script',
+      upstream_model: 'scripted-upstream',
+      context_window: 1_000_000,
+    },
     { id: 'narrow', provider: 'script', context_window: 200, max_output_tokens: 50 },
   ];
   await writeFile(file, JSON.stringify({ providers: { script: { base_url: baseUrl } }, models }));
@@ -71,7 +92,11 @@ async function issueTestKey(config: Config): Promise<string> {
   const operator = await openOperator(config, createLogger('silent'));
   const actor = { account_id: operator.ids.typeId('acct'), key_id: 'operator', request_id: 'test' };
   await openAccount(operator, actor, 'test');
-  const { api_key } = await issueKey(operator, actor, { name: 'test', scopes: SCOPES, expiresAt: null });
+  const { api_key } = await issueKey(operator, actor, {
+    name: 'test',
+    scopes: SCOPES,
+    expiresAt: null,
+  });
   // The service has it as soon as a projection that began after it is caught up.
   await operator.readModels();
   await operator.close();
@@ -79,15 +104,30 @@ async function issueTestKey(config: Config): Promise<string> {
 }
 
 /** The whole service in this process, over a folder of its own and a scripted model server. */
-export async function startTestService(script: Script = { text: 'Hello.' }, env: Record<string, string> = {}): Promise<TestService> {
+export async function startTestService(
+  script: Script = { text: 'Hello.' },
+  env: Record<string, string> = {},
+): Promise<TestService> {
   const folder = await mkdtemp(join(tmpdir(), 'turnlog-test-'));
   const model = await startScriptedModel(script);
   const modelsFile = await writeModelsFile(folder, model.baseUrl);
   const configOf = (more: Record<string, string>) =>
-    parseConfig({ PORT: '0', DATA_DIR: join(folder, 'data'), MODELS_FILE: modelsFile, BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'silent', ...PATIENT, ...testStoreEnv(), ...more });
+    parseConfig({
+      PORT: '0',
+      DATA_DIR: join(folder, 'data'),
+      MODELS_FILE: modelsFile,
+      BOOTSTRAP_API_KEY: TEST_KEY,
+      LOG_LEVEL: 'silent',
+      ...PATIENT,
+      ...testStoreEnv(),
+      ...more,
+    });
   const start = (more: Record<string, string>): Promise<RunningService> => {
     const config = configOf(more);
-    return startService(config, createLogger(config.LOG_LEVEL), { services: enabledServices(config), signal: new AbortController().signal });
+    return startService(config, createLogger(config.LOG_LEVEL), {
+      services: enabledServices(config),
+      signal: new AbortController().signal,
+    });
   };
   let service = await start(env);
   const key = service.firstKey ?? (await issueTestKey(configOf(env)));
@@ -103,7 +143,12 @@ export async function startTestService(script: Script = { text: 'Hello.' }, env:
     get: (...request) => client.get(...request),
     post: (...request) => client.post(...request),
     async createAgent(changes = {}) {
-      const { body } = await client.post('/v1/agents', { name: 'Test', instruction: 'Be brief.', model: 'scripted', ...changes });
+      const { body } = await client.post('/v1/agents', {
+        name: 'Test',
+        instruction: 'Be brief.',
+        model: 'scripted',
+        ...changes,
+      });
       return body.data.agent_id as string;
     },
     service: () => service,

@@ -14,11 +14,47 @@ export const turnStartData = {
   deadline: '2026-11-20T10:00:00.000Z',
 };
 
-export const sessionStarted: SessionEvent = { type: 'session.started.v1', data: { agent_id: AGENT_ID } };
-export const turnStarted = (turn: number, input = turnStartData.input): SessionEvent => ({ type: 'session.turn_started.v1', data: { turn, ...turnStartData, input } });
-export const turnCompletedData = (turn: number, output = `answer ${turn}`) => ({ turn, output, model: 'm-reported', tool_used: '', tokens: TOKENS, finish_reason: 'stop', duration_ms: 7, calls: [] });
-export const turnCompleted = (turn: number, output?: string): SessionEvent => ({ type: 'session.turn_completed.v1', data: turnCompletedData(turn, output) });
-export const turnFailed = (turn: number): SessionEvent => ({ type: 'session.turn_failed.v1', data: { turn, code: 'model_error', message: 'It broke.', calls: [] } });
-export const turnInterrupted = (turn: number): SessionEvent => ({ type: 'session.turn_interrupted.v1', data: { turn, reason: 'crash' } });
-export const toolCallData = (turn: number, round: number, call_id: string): ToolCalledData => ({ turn, round, call_id, tool: 'calculator', arguments: '{"expression":"1+1"}', result: '2', is_error: false, duration_ms: 1 });
-export const toolCalled = (turn: number, round: number, call_id: string): SessionEvent => ({ type: 'session.tool_called.v1', data: toolCallData(turn, round, call_id) });
+export const sessionStarted: SessionEvent = {
+  type: 'session.started.v1',
+  data: { agent_id: AGENT_ID },
+};
+export const turnStarted = (turn: number, input = turnStartData.input): SessionEvent => ({
+  type: 'session.turn_started.v1',
+  data: { turn, ...turnStartData, input },
+});
+export const turnCompletedData = (turn: number, output = `answer ${turn}`) => ({
+  turn,
+  output,
+  model: 'm-reported',
+  tool_used: '',
+  tokens: TOKENS,
+  finish_reason: 'stop',
+  duration_ms: 7,
+  calls: [],
+});
+export const turnCompleted = (turn: number, output?: string): SessionEvent => ({
+  type: 'session.turn_completed.v1',
+  data: turnCompletedData(turn, output),
+});
+export const turnFailed = (turn: number): SessionEvent => ({
+  type: 'session.turn_failed.v1',
+  data: { turn, code: 'model_error', message: 'It broke.', calls: [] },
+});
+export const turnInterrupted = (turn: number): SessionEvent => ({
+  type: 'session.turn_interrupted.v1',
+  data: { turn, reason: 'crash' },
+});
+export const toolCallData = (turn: number, round: number, call_id: string): ToolCalledData => ({
+  turn,
+  round,
+  call_id,
+  tool: 'calculator',
+  arguments: '{"expression":"1+1"}',
+  result: '2',
+  is_error: false,
+  duration_ms: 1,
+});
+export const toolCalled = (turn: number, round: number, call_id: string): SessionEvent => ({
+  type: 'session.tool_called.v1',
+  data: toolCallData(turn, round, call_id),
+});

@@ -12,10 +12,12 @@ const [command, folder = '', stream = '', count = '0'] = process.argv.slice(2);
 
 async function append(): Promise<void> {
   const store = await openSqliteEventStore({ folder });
-  for (let written = 0; written < Number(count); ) {
+  for (let written = 0; written < Number(count);) {
     const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
     try {
-      await store.append(stream, last?.revision ?? 'no_stream', [{ id: randomUUID(), type: 'other', data: '{}', metadata: '{}' }]);
+      await store.append(stream, last?.revision ?? 'no_stream', [
+        { id: randomUUID(), type: 'other', data: '{}', metadata: '{}' },
+      ]);
       written += 1;
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;

@@ -17,7 +17,13 @@ async function openIn(folder: string): Promise<ReadModelsFixture> {
   return {
     store,
     readModels,
-    announce: (position, caughtUp) => progress.publish({ position, caughtUp, percent: caughtUp ? 100 : 40, generation: store.generation }),
+    announce: (position, caughtUp) =>
+      progress.publish({
+        position,
+        caughtUp,
+        percent: caughtUp ? 100 : 40,
+        generation: store.generation,
+      }),
     async reopen() {
       await closeBoth();
       return openIn(folder);
@@ -30,4 +36,5 @@ async function openIn(folder: string): Promise<ReadModelsFixture> {
 }
 
 /** Both halves of the SQLite read models over a folder of their own. */
-export const sqliteReadModelsFixture = async (): Promise<ReadModelsFixture> => openIn(await mkdtemp(join(tmpdir(), 'turnlog-read-models-')));
+export const sqliteReadModelsFixture = async (): Promise<ReadModelsFixture> =>
+  openIn(await mkdtemp(join(tmpdir(), 'turnlog-read-models-')));

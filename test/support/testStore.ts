@@ -1,5 +1,8 @@
 /** Set by a suite that runs other suites with other stores: their connection strings. */
-const VARIABLES = { EVENTSTOREDB_URL: 'TURNLOG_TEST_EVENTSTOREDB', DATABASE_URL: 'TURNLOG_TEST_DATABASE' } as const;
+const VARIABLES = {
+  EVENTSTOREDB_URL: 'TURNLOG_TEST_EVENTSTOREDB',
+  DATABASE_URL: 'TURNLOG_TEST_DATABASE',
+} as const;
 
 /** Has every service and operator of this test file keep its log there. */
 export function useEventStoreDb(connectionString: string): void {
@@ -13,5 +16,9 @@ export function usePostgres(databaseUrl: string): void {
 
 /** What the stores of this test file add to a service's environment. */
 export function testStoreEnv(): Record<string, string> {
-  return Object.fromEntries(Object.entries(VARIABLES).flatMap(([option, variable]) => (process.env[variable] === undefined ? [] : [[option, process.env[variable]]])));
+  return Object.fromEntries(
+    Object.entries(VARIABLES).flatMap(([option, variable]) =>
+      process.env[variable] === undefined ? [] : [[option, process.env[variable]]],
+    ),
+  );
 }

@@ -22,7 +22,14 @@ describe('an API key', () => {
     expect(claimedKeyId(`${chosen}!`)).not.toBe(claimedKeyId(chosen));
   });
 
-  test.each(['', 'x', `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(63)}`, `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(65)}`, `tl_key_X_${'0'.repeat(64)}`, `tl___proto___${'0'.repeat(64)}`])('that is not one of ours claims no id that was ever given out: %j', (key) => {
+  test.each([
+    '',
+    'x',
+    `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(63)}`,
+    `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(65)}`,
+    `tl_key_X_${'0'.repeat(64)}`,
+    `tl___proto___${'0'.repeat(64)}`,
+  ])('that is not one of ours claims no id that was ever given out: %j', (key) => {
     expect(claimedKeyId(key)).toMatch(KEY_ID);
     expect(claimedKeyId(key)).not.toBe('key_01kahz0b2re5v8k2s4n6t8w0y2');
   });

@@ -13,11 +13,16 @@ function lateReplica(waitUntilPassed: (position: Position) => Promise<boolean>):
   const context = {
     store: {
       readStream: async () => [],
-      append: () => Promise.reject(new TurnlogError('invalid_request', 'another replica came first')),
+      append: () =>
+        Promise.reject(new TurnlogError('invalid_request', 'another replica came first')),
       // Longer than an estimate waits for it.
       head: () => sleep(200, END),
     },
-    readModels: { hasApiKeys: async () => false, listParkedStreams: async () => [], waitUntilPassed },
+    readModels: {
+      hasApiKeys: async () => false,
+      listParkedStreams: async () => [],
+      waitUntilPassed,
+    },
     clock: { now: () => 0 },
     ids: { uuid: () => 'id', typeId: (prefix: string) => `${prefix}_1` },
     visibilityWaitMs: 10,

@@ -15,7 +15,12 @@ import { sessionStream } from '../../shared/eventlog/streams.ts';
 import { createLogger } from '../../shared/logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { eventually } from '../support/operator.ts';
-import { sessionStarted, toolCalled, turnCompleted, turnStarted } from '../support/sessionEvents.ts';
+import {
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../support/sessionEvents.ts';
 import { sqliteEventStoreFixture } from '../support/sqliteEventStore.ts';
 
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
@@ -98,11 +103,21 @@ test('a turn that begins late is closed when it is there', async () => {
   await append('late', sessionStarted, turnStarted(1));
   now = 1_000;
   await sweep();
-  expect([await typesOf('late'), leftOpen.size]).toEqual([['started', 'turn_started', 'turn_interrupted'], 0]);
+  expect([await typesOf('late'), leftOpen.size]).toEqual([
+    ['started', 'turn_started', 'turn_interrupted'],
+    0,
+  ]);
 });
 
 test('a session that went on past the place of a lost append is done with', async () => {
-  await append('on', sessionStarted, turnStarted(1), turnCompleted(1), turnStarted(2), turnCompleted(2));
+  await append(
+    'on',
+    sessionStarted,
+    turnStarted(1),
+    turnCompleted(1),
+    turnStarted(2),
+    turnCompleted(2),
+  );
   leftOpen.add('on', 3);
   await sweep();
   expect(leftOpen.size).toBe(0);
@@ -121,7 +136,12 @@ test('a turn whose session goes on while it is being closed is closed after that
     },
   };
   await sweep(store);
-  expect(await typesOf('moves')).toEqual(['started', 'turn_started', 'tool_called', 'turn_interrupted']);
+  expect(await typesOf('moves')).toEqual([
+    'started',
+    'turn_started',
+    'tool_called',
+    'turn_interrupted',
+  ]);
 });
 
 test('sessions that can not be read keep no other back', async () => {
@@ -207,7 +227,12 @@ test('a look that hangs although the store is there is given up, adds nothing la
   await append('hangs', turnStarted(2));
   answerAtLast();
   await sleep(50);
-  expect(await typesOf('hangs')).toEqual(['started', 'turn_started', 'turn_interrupted', 'turn_started']);
+  expect(await typesOf('hangs')).toEqual([
+    'started',
+    'turn_started',
+    'turn_interrupted',
+    'turn_started',
+  ]);
 });
 
 test('looks leave nothing behind on the signal that stops them, however many there were', async () => {

@@ -32,9 +32,23 @@ beforeEach(async () => {
 afterEach(() => fixture.dispose());
 
 async function openTurn(session_id: string, owner: string, deadline = LATER): Promise<void> {
-  const started = { type: 'session.turn_started.v1', data: { turn: 1, ...turnStartData, owner, deadline } };
-  const authorship = { account_id: 'acct_1', key_id: 'key_1', request_id: 'r', causation_id: 'r', recorded_at: new Date(NOW).toISOString() };
-  await appendEvents(fixture.store(), { stream: sessionStream(session_id), head: NO_STREAM }, [sessionStarted, started].map((event) => ({ id: randomUUID(), ...event })), authorship);
+  const started = {
+    type: 'session.turn_started.v1',
+    data: { turn: 1, ...turnStartData, owner, deadline },
+  };
+  const authorship = {
+    account_id: 'acct_1',
+    key_id: 'key_1',
+    request_id: 'r',
+    causation_id: 'r',
+    recorded_at: new Date(NOW).toISOString(),
+  };
+  await appendEvents(
+    fixture.store(),
+    { stream: sessionStream(session_id), head: NO_STREAM },
+    [sessionStarted, started].map((event) => ({ id: randomUUID(), ...event })),
+    authorship,
+  );
   open.push({ session_id, account_id: 'acct_1', turn: 1, owner, deadline });
 }
 
@@ -61,7 +75,9 @@ const sweep = (signal = new AbortController().signal): Promise<void> =>
   );
 
 async function endsOf(session_id: string): Promise<unknown[]> {
-  const events = await fixture.store().readStream(sessionStream(session_id), { direction: 'forwards', from: 2, limit: 10 });
+  const events = await fixture
+    .store()
+    .readStream(sessionStream(session_id), { direction: 'forwards', from: 2, limit: 10 });
   return events.map(({ type, data }) => [type, (JSON.parse(data) as { reason: string }).reason]);
 }
 
@@ -83,12 +99,24 @@ test('a turn of an instance that lives, or that nobody knows, is left alone unti
   await openTurn('session_2', 'unknown', new Date(NOW - 14_000).toISOString());
   await openTurn('session_3', 'unknown', new Date(NOW - 16_000).toISOString());
   await sweep();
-  expect([await endsOf('session_1'), await endsOf('session_2'), await endsOf('session_3')]).toEqual([[], [], [['session.turn_interrupted.v1', 'deadline']]]);
+  expect([await endsOf('session_1'), await endsOf('session_2'), await endsOf('session_3')]).toEqual(
+    [[], [], [['session.turn_interrupted.v1', 'deadline']]],
+  );
 });
 
 test('a session that can not be read does not keep the others back', async () => {
-  await fixture.store().append(sessionStream('session_1'), 'no_stream', [{ id: randomUUID(), type: 'session.started.v1', data: 'not JSON', metadata: 'not JSON' }]);
-  open.push({ session_id: 'session_1', account_id: 'acct_1', turn: 1, owner: 'dead', deadline: LATER });
+  await fixture
+    .store()
+    .append(sessionStream('session_1'), 'no_stream', [
+      { id: randomUUID(), type: 'session.started.v1', data: 'not JSON', metadata: 'not JSON' },
+    ]);
+  open.push({
+    session_id: 'session_1',
+    account_id: 'acct_1',
+    turn: 1,
+    owner: 'dead',
+    deadline: LATER,
+  });
   await openTurn('session_2', 'dead');
   await sweep();
   expect(await endsOf('session_2')).toHaveLength(1);
@@ -173,7 +201,10 @@ test('a session that a node shows late is closed, and nobody calls it damaged', 
   await openTurn('session_1', 'dead');
   store = lagging(fixture.store(), -1, 1_000);
   await sweep();
-  expect([await endsOf('session_1'), damaged.list()]).toEqual([[['session.turn_interrupted.v1', 'crash']], []]);
+  expect([await endsOf('session_1'), damaged.list()]).toEqual([
+    [['session.turn_interrupted.v1', 'crash']],
+    [],
+  ]);
 });
 
 test('instances that have been dead for long are taken out of the list', async () => {

@@ -16,7 +16,9 @@ beforeEach(() => {
   away = false;
   const listDeadInstances = async (olderThanMs: number) => {
     if (away) throw storeUnavailable('away');
-    return [...beats].filter(([, at]) => now - at > olderThanMs).map(([instance_id, at]) => ({ instance_id, last_beat_at: new Date(at).toISOString() }));
+    return [...beats]
+      .filter(([, at]) => now - at > olderThanMs)
+      .map(([instance_id, at]) => ({ instance_id, last_beat_at: new Date(at).toISOString() }));
   };
   watch = createDeathWatch({ listDeadInstances }, { now: () => now });
 });
@@ -54,7 +56,9 @@ test('nobody is dead because the list was away: whoever beats again in time live
   away = false;
   await watch.look();
   now += SWEEP_MS;
-  expect(await lookUntil(() => watch.isDead('alive') || watch.isDead('dead'), 5_000)).toBeGreaterThanOrEqual(5_000);
+  expect(
+    await lookUntil(() => watch.isDead('alive') || watch.isDead('dead'), 5_000),
+  ).toBeGreaterThanOrEqual(5_000);
   beats.set('alive', now);
   await lookUntil(() => watch.isDead('dead'), 10_000);
   expect([watch.isDead('alive'), watch.isDead('dead')]).toEqual([false, true]);

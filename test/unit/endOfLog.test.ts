@@ -16,7 +16,10 @@ test('what the store said last is the answer while it is slow, and it is asked o
   const slow = Promise.withResolvers<ReturnType<typeof positionOf>>();
   answer = slow.promise;
   const began = performance.now();
-  expect(await Promise.all([endOfLog.latest(), endOfLog.latest()])).toEqual([positionOf(1), positionOf(1)]);
+  expect(await Promise.all([endOfLog.latest(), endOfLog.latest()])).toEqual([
+    positionOf(1),
+    positionOf(1),
+  ]);
   expect(performance.now() - began).toBeLessThan(400);
   expect(asked).toBe(2);
   slow.resolve(positionOf(2));
@@ -25,6 +28,10 @@ test('what the store said last is the answer while it is slow, and it is asked o
 });
 
 test('nothing is known of a store that has never answered, and a failure is not passed on', async () => {
-  expect(await createEndOfLog({ head: () => Promise.reject(new Error('away')) }).latest()).toBeUndefined();
-  expect(await createEndOfLog({ head: () => new Promise(() => undefined) }).latest()).toBeUndefined();
+  expect(
+    await createEndOfLog({ head: () => Promise.reject(new Error('away')) }).latest(),
+  ).toBeUndefined();
+  expect(
+    await createEndOfLog({ head: () => new Promise(() => undefined) }).latest(),
+  ).toBeUndefined();
 });

@@ -33,6 +33,10 @@ test('a start that builds read models anew is not ready and says why', async () 
 test('a service whose read models are being built anew is degraded and says why', async () => {
   expect(presentHealth(await checkHealth(healing, 'up'))).toEqual({
     status: 'degraded',
-    projection: { caught_up: false, reason: `The read models are being built anew: ${REASON}.`, parked_streams: [] },
+    projection: {
+      caught_up: false,
+      reason: `The read models are being built anew: ${REASON}.`,
+      parked_streams: [],
+    },
   });
 });

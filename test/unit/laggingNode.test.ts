@@ -27,8 +27,16 @@ beforeEach(async () => {
     causation_id: 'r',
     recorded_at: '2026-11-21T09:00:00.000Z',
   };
-  const events = [sessionStarted, turnStarted(1), turnCompleted(1)].map((event) => ({ id: randomUUID(), ...event }));
-  await appendEvents(fixture.store(), { stream: sessionStream(SESSION), head: NO_STREAM }, events, authorship);
+  const events = [sessionStarted, turnStarted(1), turnCompleted(1)].map((event) => ({
+    id: randomUUID(),
+    ...event,
+  }));
+  await appendEvents(
+    fixture.store(),
+    { stream: sessionStream(SESSION), head: NO_STREAM },
+    events,
+    authorship,
+  );
 });
 afterEach(() => fixture.dispose());
 
@@ -53,7 +61,8 @@ const request = {
   session_id: SESSION,
   new_session: false,
 };
-const goOn = (context: RunContext, bounds: Bounds = {}) => sessionOfRun(context, request, 100, bounds);
+const goOn = (context: RunContext, bounds: Bounds = {}) =>
+  sessionOfRun(context, request, 100, bounds);
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
@@ -88,7 +97,11 @@ describe('a run of a session that a node does not show yet', () => {
     const context = contextOn(lagging(fixture.store(), NOTHING, Infinity));
     const refused = () => expect(goOn(context)).rejects.toMatchObject({ code: 'stream_damaged' });
     const ms = await timed(refused);
-    expect([ms > 4_900, ms < 7_000, await timed(refused)]).toEqual([true, true, expect.any(Number)]);
+    expect([ms > 4_900, ms < 7_000, await timed(refused)]).toEqual([
+      true,
+      true,
+      expect.any(Number),
+    ]);
     expect(await timed(refused)).toBeLessThan(500);
   });
 });
@@ -96,7 +109,9 @@ describe('a run of a session that a node does not show yet', () => {
 test('a session that nobody knows is not looked for again', async () => {
   const context = contextOn(fixture.store());
   const unknown = sessionOfRun(context, { ...request, session_id: 'session_2' }, 100, {});
-  const ms = await timed(() => expect(unknown).rejects.toMatchObject({ code: 'session_not_found' }));
+  const ms = await timed(() =>
+    expect(unknown).rejects.toMatchObject({ code: 'session_not_found' }),
+  );
   expect(ms).toBeLessThan(500);
 });
 

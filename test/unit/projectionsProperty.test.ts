@@ -12,7 +12,9 @@ function apply(batches: readonly StoredEvent[][]): RowMaps {
 }
 
 test('any valid history, in batches of any size and with any part delivered again, gives the rows of one delivery', () => {
-  const histories = randomHistory('').chain((events) => fc.tuple(fc.constant(events), deliveries(events)));
+  const histories = randomHistory('').chain((events) =>
+    fc.tuple(fc.constant(events), deliveries(events)),
+  );
   fc.assert(
     fc.property(histories, ([events, batches]) => {
       const once = apply([events]);

@@ -10,7 +10,14 @@ import { appendEvents, NO_STREAM, type StreamHead } from '../../shared/eventlog/
 import { createDamagedStreams, type DamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
-import { sessionStarted, toolCalled, turnCompleted, turnFailed, turnInterrupted, turnStarted } from '../support/sessionEvents.ts';
+import {
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnFailed,
+  turnInterrupted,
+  turnStarted,
+} from '../support/sessionEvents.ts';
 import { sqliteEventStoreFixture } from '../support/sqliteEventStore.ts';
 
 const SESSION = 'session_1';
@@ -46,29 +53,57 @@ afterEach(async () => {
 function growingSession(sessionId = SESSION) {
   let head: StreamHead = NO_STREAM;
   let turn = 0;
-  const authorship = { account_id: 'acct_1', key_id: 'key_1', request_id: 'r', causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' };
+  const authorship = {
+    account_id: 'acct_1',
+    key_id: 'key_1',
+    request_id: 'r',
+    causation_id: 'r',
+    recorded_at: '2026-11-21T09:00:00.000Z',
+  };
   return async (ending: (turn: number) => SessionEvent[]): Promise<void> => {
     turn += 1;
     const events = [...(turn === 1 ? [sessionStarted] : []), turnStarted(turn), ...ending(turn)];
-    ({ head } = await appendEvents(store, { stream: sessionStream(sessionId), head }, events.map((event) => ({ id: randomUUID(), ...event })), authorship));
+    ({ head } = await appendEvents(
+      store,
+      { stream: sessionStream(sessionId), head },
+      events.map((event) => ({ id: randomUUID(), ...event })),
+      authorship,
+    ));
   };
 }
 
-const newest = (count: number) => (turns: Turn[]) => Promise.resolve(turns.slice(Math.max(0, turns.length - count)));
-const shown = ({ state, head, lastEventId, account_id, history }: LoadedSession) => ({ state, head, lastEventId, account_id, history });
+const newest = (count: number) => (turns: Turn[]) =>
+  Promise.resolve(turns.slice(Math.max(0, turns.length - count)));
+const shown = ({ state, head, lastEventId, account_id, history }: LoadedSession) => ({
+  state,
+  head,
+  lastEventId,
+  account_id,
+  history,
+});
 const recall = (count: number) => recallSession({ store, damaged, memory }, SESSION, newest(count));
 
 const completed = (turn: number): SessionEvent[] => [turnCompleted(turn)];
 const ENDINGS = [
   completed,
-  (turn: number) => [toolCalled(turn, 1, 'call_1'), toolCalled(turn, 2, 'call_2'), turnCompleted(turn)],
+  (turn: number) => [
+    toolCalled(turn, 1, 'call_1'),
+    toolCalled(turn, 2, 'call_2'),
+    turnCompleted(turn),
+  ],
   (turn: number) => [turnFailed(turn)],
   (turn: number) => [toolCalled(turn, 1, 'call_1'), turnInterrupted(turn)],
 ];
 
 test('a session that is remembered is what reading it would give, however it went on and however much of it is wanted', async () => {
   let run = 0;
-  const steps = fc.array(fc.record({ turns: fc.array(fc.constantFrom(...ENDINGS), { maxLength: 8 }), wanted: fc.nat(12) }), { minLength: 1, maxLength: 8 });
+  const steps = fc.array(
+    fc.record({
+      turns: fc.array(fc.constantFrom(...ENDINGS), { maxLength: 8 }),
+      wanted: fc.nat(12),
+    }),
+    { minLength: 1, maxLength: 8 },
+  );
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {
       run += 1;
@@ -78,7 +113,9 @@ test('a session that is remembered is what reading it would give, however it wen
       for (const { turns, wanted } of taken) {
         for (const ending of turns) await grow(ending);
         const recalled = await recallSession({ store, damaged, memory }, sessionId, newest(wanted));
-        expect(shown(recalled)).toEqual(shown(await loadSession({ store, damaged }, sessionId, newest(wanted))));
+        expect(shown(recalled)).toEqual(
+          shown(await loadSession({ store, damaged }, sessionId, newest(wanted))),
+        );
       }
     }),
     { numRuns: 60 },
@@ -116,7 +153,8 @@ test('what is remembered is let go where the stream does not hold it', async () 
 /** The stream loses its events before that revision. */
 function hideBefore(revision: number): void {
   const { readStream } = store;
-  store.readStream = async (...read) => (await readStream(...read)).filter((event) => event.revision >= revision);
+  store.readStream = async (...read) =>
+    (await readStream(...read)).filter((event) => event.revision >= revision);
 }
 
 test('that a long session has its beginning is asked for once in half a minute, and then noticed to be gone', async () => {
@@ -156,7 +194,9 @@ test('what is remembered is not decoded again', async () => {
   const { readStream } = store;
   store.readStream = async (...read) =>
     (await readStream(...read)).map((event) =>
-      Object.defineProperty({ ...event }, 'data', { get: () => expect(event.revision).toBeGreaterThan(10) }),
+      Object.defineProperty({ ...event }, 'data', {
+        get: () => expect(event.revision).toBeGreaterThan(10),
+      }),
     );
   expect((await recall(2)).state).toEqual(state);
 });

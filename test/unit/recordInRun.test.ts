@@ -28,7 +28,8 @@ const STREAM = sessionStream(SESSION);
 const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
 
 /** What happens to one append: written or not, and answered or not. */
-type Fate = 'written' | 'lost_after_write' | 'lost_before_write' | 'conflict' | 'conflict_after_write';
+type Fate =
+  'written' | 'lost_after_write' | 'lost_before_write' | 'conflict' | 'conflict_after_write';
 
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
 let fates: Fate[];
@@ -64,7 +65,8 @@ const append: EventStore['append'] = async (stream, expected, events) => {
   const written = await fixture.store().append(stream, expected, events);
   await appendByOthers(...meanwhile.splice(0));
   if (fate === 'lost_after_write') throw storeUnavailable('No answer.');
-  if (fate === 'conflict_after_write') throw new TurnlogError('stream_conflict', 'The stream is elsewhere.');
+  if (fate === 'conflict_after_write')
+    throw new TurnlogError('stream_conflict', 'The stream is elsewhere.');
   return written;
 };
 
@@ -116,7 +118,10 @@ test('an end whose append was answered too late is sent again with the same id, 
 test('an end that had been written is found where a store takes the second try for a conflict', async () => {
   fates = ['lost_after_write', 'conflict'];
   expect(await end()).toBe((await readAll()).at(-1)!.position);
-  expect([await types(), context.leftOpen.size]).toEqual([['started', 'turn_started', 'turn_completed'], 0]);
+  expect([await types(), context.leftOpen.size]).toEqual([
+    ['started', 'turn_started', 'turn_completed'],
+    0,
+  ]);
 });
 
 test('a tool call that was written although its append failed does not keep the turn from ending', async () => {
@@ -131,41 +136,64 @@ test('a tool call that had been written is found behind a conflict, and the next
   await callTool('a');
   await callTool('b');
   await end();
-  expect(await types()).toEqual(['started', 'turn_started', 'tool_called', 'tool_called', 'turn_completed']);
+  expect(await types()).toEqual([
+    'started',
+    'turn_started',
+    'tool_called',
+    'tool_called',
+    'turn_completed',
+  ]);
 });
 
 test.each([
   ['its end', end],
   ['a tool call', () => callTool('a')],
-])('a turn that somebody else has interrupted is said to be, by %s, and nothing is added', async (_what, act) => {
-  await appendByOthers(toolCalled(1, 1, 'late'), turnInterrupted(1), turnStarted(2));
-  await expect(act()).rejects.toMatchObject({ code: 'turn_interrupted', retriable: true, retryAfterSeconds: 1 });
-  expect([(await types()).length, context.leftOpen.size]).toEqual([5, 0]);
-});
+])(
+  'a turn that somebody else has interrupted is said to be, by %s, and nothing is added',
+  async (_what, act) => {
+    await appendByOthers(toolCalled(1, 1, 'late'), turnInterrupted(1), turnStarted(2));
+    await expect(act()).rejects.toMatchObject({
+      code: 'turn_interrupted',
+      retriable: true,
+      retryAfterSeconds: 1,
+    });
+    expect([(await types()).length, context.leftOpen.size]).toEqual([5, 0]);
+  },
+);
 
 test.each([
   ['interrupted', [turnInterrupted(1)]],
   ['interrupted, and followed by another', [turnInterrupted(1), turnStarted(2), turnCompleted(2)]],
   ['left behind by another, which goes on', [turnInterrupted(1), turnStarted(2)]],
-])('a tool call that had been written does not hide that its turn was %s', async (_what, others) => {
-  fates = ['conflict_after_write'];
-  meanwhile = [...others];
-  await expect(callTool('a')).rejects.toMatchObject({ code: 'turn_interrupted', retriable: true });
-  await expect(end()).rejects.toMatchObject({ code: 'turn_interrupted' });
-  expect(await types()).toEqual([
-    'started',
-    'turn_started',
-    'tool_called',
-    ...others.map(({ type }) => type.replace(/^session\.|\.v1$/g, '')),
-  ]);
-});
+])(
+  'a tool call that had been written does not hide that its turn was %s',
+  async (_what, others) => {
+    fates = ['conflict_after_write'];
+    meanwhile = [...others];
+    await expect(callTool('a')).rejects.toMatchObject({
+      code: 'turn_interrupted',
+      retriable: true,
+    });
+    await expect(end()).rejects.toMatchObject({ code: 'turn_interrupted' });
+    expect(await types()).toEqual([
+      'started',
+      'turn_started',
+      'tool_called',
+      ...others.map(({ type }) => type.replace(/^session\.|\.v1$/g, '')),
+    ]);
+  },
+);
 
 test('an end that had been written is found though the next turn has followed it', async () => {
   fates = ['conflict_after_write'];
   meanwhile = [turnStarted(2)];
   const position = await end();
   const own = (await readAll())[2]!;
-  expect([position, run.head.revision, (await types()).length]).toEqual([own.position, own.revision, 4]);
+  expect([position, run.head.revision, (await types()).length]).toEqual([
+    own.position,
+    own.revision,
+    4,
+  ]);
 });
 
 test('an end that can not be recorded for ten seconds leaves the turn to be closed later', async () => {
@@ -191,5 +219,9 @@ test('an end that others come before without a pause is given up after ten secon
 test('a store that refuses every append after what it shows is given up: the stream is damaged', async () => {
   fates = Array.from({ length: 1_000 }, () => 'conflict');
   await expect(end()).rejects.toMatchObject({ code: 'stream_damaged' });
-  expect([sent.length < 50, context.damaged.has(STREAM), context.leftOpen.size]).toEqual([true, true, 0]);
+  expect([sent.length < 50, context.damaged.has(STREAM), context.leftOpen.size]).toEqual([
+    true,
+    true,
+    0,
+  ]);
 });

@@ -4,15 +4,26 @@ import { createLag } from '../../services/lag.ts';
 import { orIdle } from '../../services/relay/orIdle.ts';
 import { replay } from '../../services/relay/replay.ts';
 import { TurnlogError } from '../../shared/errors.ts';
-import type { EventBatch, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
+import type {
+  EventBatch,
+  EventStore,
+  Position,
+  StoredEvent,
+} from '../../shared/ports/eventStore.ts';
 import type { Checkpoint, Publication, Publisher } from '../../shared/ports/publisher.ts';
 import { agentData, at, keyData, positionOf, recordHistory } from '../support/recordedHistory.ts';
 import { fixedLog as refusingLog } from '../support/refusedCheckpoint.ts';
 import { relayTo } from '../support/relay.ts';
 
 const { record } = recordHistory();
-const agent = (index: number): StoredEvent => record({ stream: `agent-agent_${index}` }, { type: 'agent.created.v1', data: agentData() });
-const EVENTS = [agent(0), record({ stream: 'account-acct_1' }, { type: 'account.key_issued.v1', data: keyData('key_1') }), agent(1), agent(2)];
+const agent = (index: number): StoredEvent =>
+  record({ stream: `agent-agent_${index}` }, { type: 'agent.created.v1', data: agentData() });
+const EVENTS = [
+  agent(0),
+  record({ stream: 'account-acct_1' }, { type: 'account.key_issued.v1', data: keyData('key_1') }),
+  agent(1),
+  agent(2),
+];
 
 /** A log of fixed events, two in a batch, that then stays silent. */
 function fixedLog(events: StoredEvent[] = EVENTS): Pick<EventStore, 'subscribe' | 'head'> {
@@ -23,7 +34,11 @@ function fixedLog(events: StoredEvent[] = EVENTS): Pick<EventStore, 'subscribe' 
       const size = Math.min(batchSize, 2);
       for (let from = 0; from < rest.length; from += size) {
         const batch = rest.slice(from, from + size);
-        yield { events: batch, position: batch.at(-1)?.position, caughtUp: from + size >= rest.length };
+        yield {
+          events: batch,
+          position: batch.at(-1)?.position,
+          caughtUp: from + size >= rest.length,
+        };
       }
       if (rest.length === 0) yield { events: [], position: after, caughtUp: true };
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -33,11 +48,20 @@ function fixedLog(events: StoredEvent[] = EVENTS): Pick<EventStore, 'subscribe' 
 
 type Failure = 'publisher_fenced' | 'publisher_unavailable';
 
-const failed = (code: Failure): TurnlogError => new TurnlogError(code, 'failed', { retriable: code === 'publisher_unavailable' });
+const failed = (code: Failure): TurnlogError =>
+  new TurnlogError(code, 'failed', { retriable: code === 'publisher_unavailable' });
 
 /** A publisher in memory: transactions, take-over, and failures before or after a commit on demand. */
 function memoryPublisher() {
-  const state = { published: [] as string[], checkpoint: undefined as Checkpoint | undefined, owner: 0, beats: 0, takeOvers: 0, activity: 0, failures: [] as Array<{ code: Failure; afterCommit: boolean }> };
+  const state = {
+    published: [] as string[],
+    checkpoint: undefined as Checkpoint | undefined,
+    owner: 0,
+    beats: 0,
+    takeOvers: 0,
+    activity: 0,
+    failures: [] as Array<{ code: Failure; afterCommit: boolean }>,
+  };
   const publisher: Publisher = {
     async takeOver() {
       state.takeOvers += 1;
@@ -85,22 +109,31 @@ describe('the relay', () => {
     await until(() => state.checkpoint?.position === EVENTS[3]?.position);
     expect(state.published).toEqual(PUBLIC_IDS);
     expect(state.checkpoint).toEqual({ position: EVENTS[3]?.position, log_id: EVENTS[0]?.id });
-    expect(await relay.health()).toEqual({ state: 'relaying', position: EVENTS[3]?.position, lag_ms: 0 });
+    expect(await relay.health()).toEqual({
+      state: 'relaying',
+      position: EVENTS[3]?.position,
+      lag_ms: 0,
+    });
     await relay.close();
   });
 
   test.each([
     ['was not committed', false],
     ['was committed all the same', true],
-  ])('asks for the checkpoint after a failure, so that a transaction that %s is published once', async (_, afterCommit) => {
-    const { state, publisher } = memoryPublisher();
-    state.failures = [{ code: 'publisher_unavailable', afterCommit }];
-    const relay = relayTo(publisher, fixedLog());
-    await until(() => state.checkpoint?.position === EVENTS[3]?.position);
-    expect(state.published).toEqual(PUBLIC_IDS);
-    expect(relay.lines).toMatchObject([{ level: 'warn', fields: { err: { code: 'publisher_unavailable' }, retry_in_ms: 100 } }]);
-    await relay.close();
-  });
+  ])(
+    'asks for the checkpoint after a failure, so that a transaction that %s is published once',
+    async (_, afterCommit) => {
+      const { state, publisher } = memoryPublisher();
+      state.failures = [{ code: 'publisher_unavailable', afterCommit }];
+      const relay = relayTo(publisher, fixedLog());
+      await until(() => state.checkpoint?.position === EVENTS[3]?.position);
+      expect(state.published).toEqual(PUBLIC_IDS);
+      expect(relay.lines).toMatchObject([
+        { level: 'warn', fields: { err: { code: 'publisher_unavailable' }, retry_in_ms: 100 } },
+      ]);
+      await relay.close();
+    },
+  );
 
   test('stands by when it is fenced and does not fight for the feed while the other one is alive', async () => {
     const { state, publisher } = memoryPublisher();
@@ -120,12 +153,17 @@ describe('the relay', () => {
   });
 
   test('publishes nothing past an event that can not be understood, and names it in the log', async () => {
-    const broken = record({ stream: 'agent-agent_9' }, { type: 'agent.created.v1', data: { name: 5 } });
+    const broken = record(
+      { stream: 'agent-agent_9' },
+      { type: 'agent.created.v1', data: { name: 5 } },
+    );
     const { state, publisher } = memoryPublisher();
     const relay = relayTo(publisher, fixedLog([...EVENTS, broken, agent(10)]));
     await until(() => relay.lines.length > 1);
     expect(state.published).toEqual(PUBLIC_IDS);
-    expect(relay.lines.at(-1)?.fields['err']).toMatchObject({ message: expect.stringContaining(`the event ${broken.id}`) });
+    expect(relay.lines.at(-1)?.fields['err']).toMatchObject({
+      message: expect.stringContaining(`the event ${broken.id}`),
+    });
     expect(await relay.health()).toMatchObject({ state: 'retrying' });
     await relay.close();
   });
@@ -155,7 +193,10 @@ describe('a relay that is to begin where the log never was', () => {
     async (_, checkpoint, startAfter, named) => {
       const { state, publisher } = memoryPublisher();
       state.checkpoint = checkpoint;
-      const relay = relayTo(publisher, log, { takeOverMs: 30, ...(startAfter !== undefined && { startAfter }) });
+      const relay = relayTo(publisher, log, {
+        takeOverMs: 30,
+        ...(startAfter !== undefined && { startAfter }),
+      });
       await until(async () => (await relay.health()).state === 'retrying');
       await sleep(300);
       const { reason } = await relay.health();
@@ -177,7 +218,8 @@ describe('a relay that is to begin where the log never was', () => {
     const grown: typeof log = {
       head: log.head,
       // Two for each attempt: the first one asks which log it is.
-      subscribe: (options) => refusingLog((subscriptions += 1) <= 2 ? EVENTS.slice(0, 2) : EVENTS).subscribe(options),
+      subscribe: (options) =>
+        refusingLog((subscriptions += 1) <= 2 ? EVENTS.slice(0, 2) : EVENTS).subscribe(options),
     };
     const relay = relayTo(publisher, grown);
     await until(() => state.takeOvers === 2);
@@ -198,7 +240,10 @@ describe('a relay that is to begin where the log never was', () => {
     state.checkpoint = { position: positionOf(99), log_id: EVENTS[0]!.id };
     const failing: Publisher = {
       ...publisher,
-      takeOver: () => (state.takeOvers === 1 ? Promise.reject(failed('publisher_unavailable')) : publisher.takeOver()),
+      takeOver: () =>
+        state.takeOvers === 1
+          ? Promise.reject(failed('publisher_unavailable'))
+          : publisher.takeOver(),
     };
     const relay = relayTo(failing, log);
     await until(() => relay.lines.length >= 3);
@@ -217,7 +262,14 @@ describe('a relay that is to begin where the log never was', () => {
     const { state, publisher } = memoryPublisher();
     state.checkpoint = checkpoint;
     const { signal } = new AbortController();
-    const refused = replay({ log, publisher, after, only: undefined, signal, onProgress: () => undefined });
+    const refused = replay({
+      log,
+      publisher,
+      after,
+      only: undefined,
+      signal,
+      onProgress: () => undefined,
+    });
     await expect(refused).rejects.toMatchObject({ code: 'position_invalid' });
     expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
   });
@@ -231,7 +283,9 @@ describe('a relay that is to begin where the log never was', () => {
       signal: new AbortController().signal,
       onProgress: () => undefined,
     };
-    await expect(replay({ ...parts, after: positionOf(1) })).rejects.toMatchObject({ code: 'position_invalid' });
+    await expect(replay({ ...parts, after: positionOf(1) })).rejects.toMatchObject({
+      code: 'position_invalid',
+    });
     expect(await replay({ ...parts, after: undefined })).toBe(true);
   });
 });
@@ -239,7 +293,10 @@ describe('a relay that is to begin where the log never was', () => {
 describe('a relay whose store does not say where its log ends', () => {
   test('is asked for its health and answers all the same', async () => {
     const { publisher } = memoryPublisher();
-    const relay = relayTo(publisher, { ...fixedLog(), head: () => new Promise<never>(() => undefined) });
+    const relay = relayTo(publisher, {
+      ...fixedLog(),
+      head: () => new Promise<never>(() => undefined),
+    });
     await until(async () => (await relay.health()).state === 'relaying');
     const began = performance.now();
     expect(await relay.health()).toMatchObject({ state: 'relaying', lag_ms: 0 });
@@ -249,11 +306,20 @@ describe('a relay whose store does not say where its log ends', () => {
 });
 
 describe('a replay', () => {
-  const everything = { log: fixedLog(), after: undefined, only: undefined, signal: new AbortController().signal, onProgress: () => undefined };
+  const everything = {
+    log: fixedLog(),
+    after: undefined,
+    only: undefined,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  };
 
   test('that fails goes on from its checkpoint, and publishes once what was committed all the same', async () => {
     const { state, publisher } = memoryPublisher();
-    state.failures = [{ code: 'publisher_unavailable', afterCommit: false }, { code: 'publisher_unavailable', afterCommit: true }];
+    state.failures = [
+      { code: 'publisher_unavailable', afterCommit: false },
+      { code: 'publisher_unavailable', afterCommit: true },
+    ];
     expect(await replay({ ...everything, publisher })).toBe(true);
     expect(state.published).toEqual(PUBLIC_IDS);
   });
@@ -261,12 +327,18 @@ describe('a replay', () => {
   test('gives up when another replay has taken over', async () => {
     const { state, publisher } = memoryPublisher();
     state.failures = [{ code: 'publisher_fenced', afterCommit: false }];
-    await expect(replay({ ...everything, publisher })).rejects.toMatchObject({ code: 'publisher_fenced' });
+    await expect(replay({ ...everything, publisher })).rejects.toMatchObject({
+      code: 'publisher_fenced',
+    });
   });
 });
 
 describe('the lag', () => {
-  const batch = (events: StoredEvent[], caughtUp: boolean): EventBatch => ({ events, position: events.at(-1)?.position, caughtUp });
+  const batch = (events: StoredEvent[], caughtUp: boolean): EventBatch => ({
+    events,
+    position: events.at(-1)?.position,
+    caughtUp,
+  });
   const end = EVENTS.at(-1)?.position;
 
   test('is the age of the oldest event that is not published', () => {

@@ -18,9 +18,35 @@ async function answer<Row>(row: () => Row): Promise<Row> {
 
 beforeEach(() => {
   [now, away, asked] = [0, false, 0];
-  key = { key_id: 'key_1', account_id: 'acct_1', name: 'n', hash: 'h', scopes: [], issued_at: '', expires_at: null, revoked_at: null, revision: 1 };
-  agent = { agent_id: 'agent_1', account_id: 'acct_1', name: 'n', instruction: 'i', model: 'm', tool: null, component: 'Chat', created_at: '', updated_at: '', deleted: false, position: '', revision: 0 };
-  rows = rememberedRows({ findApiKey: () => answer(() => key), findAgent: () => answer(() => agent) }, { now: () => now });
+  key = {
+    key_id: 'key_1',
+    account_id: 'acct_1',
+    name: 'n',
+    hash: 'h',
+    scopes: [],
+    issued_at: '',
+    expires_at: null,
+    revoked_at: null,
+    revision: 1,
+  };
+  agent = {
+    agent_id: 'agent_1',
+    account_id: 'acct_1',
+    name: 'n',
+    instruction: 'i',
+    model: 'm',
+    tool: null,
+    component: 'Chat',
+    created_at: '',
+    updated_at: '',
+    deleted: false,
+    position: '',
+    revision: 0,
+  };
+  rows = rememberedRows(
+    { findApiKey: () => answer(() => key), findAgent: () => answer(() => agent) },
+    { now: () => now },
+  );
 });
 
 describe('while the read models answer', () => {
@@ -74,7 +100,13 @@ describe('while the read models are away', () => {
 
   test('read models that do not answer at all are away as well', async () => {
     let answers = true;
-    const silent = rememberedRows({ findApiKey: () => Promise.resolve(key), findAgent: () => (answers ? Promise.resolve(agent) : new Promise(() => undefined)) }, { now: () => now });
+    const silent = rememberedRows(
+      {
+        findApiKey: () => Promise.resolve(key),
+        findAgent: () => (answers ? Promise.resolve(agent) : new Promise(() => undefined)),
+      },
+      { now: () => now },
+    );
     await silent.findAgent('agent_1');
     answers = false;
     expect(await silent.findAgent('agent_1')).toBe(agent);
@@ -82,7 +114,13 @@ describe('while the read models are away', () => {
 
   test('a defect is not taken for it', async () => {
     await rows.findAgent('agent_1');
-    const broken = rememberedRows({ findApiKey: () => Promise.reject(new Error('defect')), findAgent: () => Promise.reject(new Error('defect')) }, { now: () => now });
+    const broken = rememberedRows(
+      {
+        findApiKey: () => Promise.reject(new Error('defect')),
+        findAgent: () => Promise.reject(new Error('defect')),
+      },
+      { now: () => now },
+    );
     await expect(broken.findAgent('agent_1')).rejects.toThrow('defect');
   });
 });

@@ -7,7 +7,9 @@ function tracked(runs: ReturnType<typeof createRunsInFlight>) {
   let run: RunInFlight | undefined;
   const result = runs.track((given) => {
     run = given;
-    const aborted = new Promise<never>((_resolve, reject) => given.signal.addEventListener('abort', () => reject(given.signal.reason as Error)));
+    const aborted = new Promise<never>((_resolve, reject) =>
+      given.signal.addEventListener('abort', () => reject(given.signal.reason as Error)),
+    );
     return Promise.race([promise, aborted]);
   });
   result.catch(() => undefined);
@@ -41,9 +43,17 @@ describe('the runs in flight', () => {
     const runs = createRunsInFlight();
     const [one, two] = [tracked(runs), tracked(runs)];
     two.run.limit(1);
-    await expect(two.result).rejects.toMatchObject({ code: 'model_timeout', retriable: true, message: expect.stringContaining('1 ms') });
+    await expect(two.result).rejects.toMatchObject({
+      code: 'model_timeout',
+      retriable: true,
+      message: expect.stringContaining('1 ms'),
+    });
     runs.interruptAll();
-    await expect(one.result).rejects.toMatchObject({ code: 'store_unavailable', retriable: true, retryAfterSeconds: 1 });
+    await expect(one.result).rejects.toMatchObject({
+      code: 'store_unavailable',
+      retriable: true,
+      retryAfterSeconds: 1,
+    });
     expect([one.run.interrupted(), two.run.interrupted()]).toEqual([true, false]);
     await runs.idle();
   });
@@ -52,7 +62,10 @@ describe('the runs in flight', () => {
     const runs = createRunsInFlight();
     runs.interruptAll();
     let began = false;
-    await expect(runs.track(() => Promise.resolve((began = true)))).rejects.toMatchObject({ code: 'store_unavailable', retriable: true });
+    await expect(runs.track(() => Promise.resolve((began = true)))).rejects.toMatchObject({
+      code: 'store_unavailable',
+      retriable: true,
+    });
     expect([began, runs.count()]).toEqual([false, 0]);
   });
 
@@ -68,7 +81,10 @@ describe('the runs in flight', () => {
     });
     await new Promise((resolve) => given!.signal.addEventListener('abort', resolve));
     runs.interruptAll();
-    expect([given!.interrupted(), (given!.signal.reason as { code: string }).code]).toEqual([false, 'model_timeout']);
+    expect([given!.interrupted(), (given!.signal.reason as { code: string }).code]).toEqual([
+      false,
+      'model_timeout',
+    ]);
     end();
     await result;
   });

@@ -34,7 +34,11 @@ describe('the session queue', () => {
     const leave = await queue.enter('s', PATIENT_MS, never);
     const impatient = queue.enter('s', 1, never);
     const patient = queue.enter('s', PATIENT_MS, never);
-    await expect(impatient).rejects.toMatchObject({ code: 'session_busy', retriable: true, retryAfterSeconds: 1 });
+    await expect(impatient).rejects.toMatchObject({
+      code: 'session_busy',
+      retriable: true,
+      retryAfterSeconds: 1,
+    });
     leave();
     (await patient)();
     (await queue.enter('s', 0, never))();
@@ -55,6 +59,8 @@ describe('the session queue', () => {
   test('does not let in who waits with a signal that aborted before', async () => {
     const queue = createSessionQueue();
     await queue.enter('s', PATIENT_MS, never);
-    await expect(queue.enter('s', PATIENT_MS, AbortSignal.abort(new Error('stopped before')))).rejects.toThrow('stopped before');
+    await expect(
+      queue.enter('s', PATIENT_MS, AbortSignal.abort(new Error('stopped before'))),
+    ).rejects.toThrow('stopped before');
   });
 });

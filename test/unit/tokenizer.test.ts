@@ -6,7 +6,15 @@ const counter = createTokenCounter();
 const reference = (text: string): number => encode(text, { disallowedSpecial: new Set() }).length;
 
 describe('the token counter', () => {
-  test.each(['', 'Hello world', 'ünïcödé 😀 漢字', 'const a = () => 42;\n\n\tdone', '   leading', 'trailing   ', '12345678'])('counts %j as the tokenizer does', async (text) => {
+  test.each([
+    '',
+    'Hello world',
+    'ünïcödé 😀 漢字',
+    'const a = () => 42;\n\n\tdone',
+    '   leading',
+    'trailing   ',
+    '12345678',
+  ])('counts %j as the tokenizer does', async (text) => {
     expect(await counter.count(text)).toBe(reference(text));
   });
 

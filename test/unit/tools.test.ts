@@ -6,7 +6,8 @@ import { truncate } from '../../infra/tools/truncate.ts';
 const now = Date.UTC(2026, 10, 20, 9, 30, 0, 123);
 const toolbox = createToolbox({ clock: { now: () => now } });
 const signal = new AbortController().signal;
-const calculate = (expression: string) => toolbox.call('calculator', 'calculator', JSON.stringify({ expression }), signal);
+const calculate = (expression: string) =>
+  toolbox.call('calculator', 'calculator', JSON.stringify({ expression }), signal);
 const tellTime = (args: string) => toolbox.call('clock', 'clock', args, signal);
 
 describe('the calculator', () => {
@@ -29,16 +30,42 @@ describe('the calculator', () => {
     expect(await calculate(expression)).toEqual({ result, is_error: false });
   });
 
-  test.each(['1/0', '0/0', 'sqrt(-1)', '10^400', 'log(0)', '200!'])('says that %s has no finite value', async (expression) => {
-    expect(await calculate(expression)).toEqual({ result: expect.stringContaining('no finite value'), is_error: true });
-  });
-
-  test.each(['a = 1', 'f(x) = x', 'x', '[1, 2]', '"text"', '1; 2', '1 == 1', 'true ? 1 : 2', '{a: 1}', 'pi.constructor', 'eval("1")', 'import({}, {})', 'createUnit("foo")', 'parse("1")', '1:9', '2 inch', 'sqrt', 'random()', 'max.constructor("return 1")()'])(
-    'refuses %s, and says what is allowed',
+  test.each(['1/0', '0/0', 'sqrt(-1)', '10^400', 'log(0)', '200!'])(
+    'says that %s has no finite value',
     async (expression) => {
-      expect(await calculate(expression)).toEqual({ result: expect.stringMatching(/Allowed are numbers, \+ - \* /), is_error: true });
+      expect(await calculate(expression)).toEqual({
+        result: expect.stringContaining('no finite value'),
+        is_error: true,
+      });
     },
   );
+
+  test.each([
+    'a = 1',
+    'f(x) = x',
+    'x',
+    '[1, 2]',
+    '"text"',
+    '1; 2',
+    '1 == 1',
+    'true ? 1 : 2',
+    '{a: 1}',
+    'pi.constructor',
+    'eval("1")',
+    'import({}, {})',
+    'createUnit("foo")',
+    'parse("1")',
+    '1:9',
+    '2 inch',
+    'sqrt',
+    'random()',
+    'max.constructor("return 1")()',
+  ])('refuses %s, and says what is allowed', async (expression) => {
+    expect(await calculate(expression)).toEqual({
+      result: expect.stringMatching(/Allowed are numbers, \+ - \* /),
+      is_error: true,
+    });
+  });
 
   test.each([
     ['parentheses', `${'('.repeat(450)}1${')'.repeat(450)}`],
@@ -46,11 +73,39 @@ describe('the calculator', () => {
     ['powers', `2${'^1'.repeat(400)}`],
     ['functions', `${'abs('.repeat(190)}1${')'.repeat(190)}`],
   ])('refuses too deep a nest of %s', async (_, expression) => {
-    expect(await calculate(expression)).toEqual({ result: expect.stringContaining('nested'), is_error: true });
+    expect(await calculate(expression)).toEqual({
+      result: expect.stringContaining('nested'),
+      is_error: true,
+    });
   });
 
   test('always ends with a result, whatever it is asked', async () => {
-    const piece = constantFrom('1', '2.5', '+', '-', '*', '/', '^', '%', '!', '(', ')', ' ', 'e', 'pi', 'sqrt(', 'gcd(', ',', '=', '"', '[', ';', '.', '\0', '9e99');
+    const piece = constantFrom(
+      '1',
+      '2.5',
+      '+',
+      '-',
+      '*',
+      '/',
+      '^',
+      '%',
+      '!',
+      '(',
+      ')',
+      ' ',
+      'e',
+      'pi',
+      'sqrt(',
+      'gcd(',
+      ',',
+      '=',
+      '"',
+      '[',
+      ';',
+      '.',
+      '\0',
+      '9e99',
+    );
     await assert(
       asyncProperty(array(piece, { maxLength: 60 }), async (pieces) => {
         const { result, is_error } = await calculate(pieces.join(''));
@@ -60,8 +115,20 @@ describe('the calculator', () => {
     );
   });
 
-  test.each(['{', '[]', '{}', '{"expression":7}', '{"expression":"1","more":1}', '', `{"expression":"${'1'.repeat(1001)}"}`, '{"expression":""}'])('says what is wrong with the arguments %.40s', async (args) => {
-    expect(await toolbox.call('calculator', 'calculator', args, signal)).toEqual({ result: expect.stringMatching(/^The arguments of calculator (do not fit|are not valid JSON)/), is_error: true });
+  test.each([
+    '{',
+    '[]',
+    '{}',
+    '{"expression":7}',
+    '{"expression":"1","more":1}',
+    '',
+    `{"expression":"${'1'.repeat(1001)}"}`,
+    '{"expression":""}',
+  ])('says what is wrong with the arguments %.40s', async (args) => {
+    expect(await toolbox.call('calculator', 'calculator', args, signal)).toEqual({
+      result: expect.stringMatching(/^The arguments of calculator (do not fit|are not valid JSON)/),
+      is_error: true,
+    });
   });
 });
 
@@ -73,18 +140,26 @@ describe('the clock', () => {
 
   test('adds the local time of a time zone', async () => {
     const { result } = await tellTime('{"time_zone":"Asia/Tokyo"}');
-    expect(result).toMatch(/^2026-11-20T09:30:00\.123Z \(Friday.* 20 November 2026.* 18:30:00.*Asia\/Tokyo\)$/);
+    expect(result).toMatch(
+      /^2026-11-20T09:30:00\.123Z \(Friday.* 20 November 2026.* 18:30:00.*Asia\/Tokyo\)$/,
+    );
   });
 
   test('says so when there is no such time zone', async () => {
-    expect(await tellTime('{"time_zone":"Mars/Olympus"}')).toEqual({ result: expect.stringContaining('"Mars/Olympus" is not a time zone'), is_error: true });
+    expect(await tellTime('{"time_zone":"Mars/Olympus"}')).toEqual({
+      result: expect.stringContaining('"Mars/Olympus" is not a time zone'),
+      is_error: true,
+    });
   });
 });
 
 describe('the toolbox', () => {
   test('lists its tools with the JSON Schema of their arguments', () => {
     expect(toolbox.list().map((tool) => tool.name)).toEqual(['calculator', 'clock']);
-    expect(toolbox.list()[0]?.parameters).toMatchObject({ type: 'object', required: ['expression'] });
+    expect(toolbox.list()[0]?.parameters).toMatchObject({
+      type: 'object',
+      required: ['expression'],
+    });
     expect(toolbox.has('clock')).toBe(true);
     expect(toolbox.has('toString')).toBe(false);
   });
@@ -96,16 +171,23 @@ describe('the toolbox', () => {
   });
 
   test('has no definitions of a tool that is not configured', async () => {
-    await expect(toolbox.definitions('web_fetch')).rejects.toMatchObject({ code: 'tool_not_supported' });
+    await expect(toolbox.definitions('web_fetch')).rejects.toMatchObject({
+      code: 'tool_not_supported',
+    });
   });
 
   test('tells the model when it calls a function that it was not offered', async () => {
-    expect(await toolbox.call('calculator', 'clock', '{}', signal)).toEqual({ result: 'There is no function "clock".', is_error: true });
+    expect(await toolbox.call('calculator', 'clock', '{}', signal)).toEqual({
+      result: 'There is no function "clock".',
+      is_error: true,
+    });
   });
 
   test('ends with the reason of a signal that has aborted', async () => {
     const reason = new Error('the run is over');
-    await expect(toolbox.call('clock', 'clock', '{}', AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(toolbox.call('clock', 'clock', '{}', AbortSignal.abort(reason))).rejects.toBe(
+      reason,
+    );
   });
 });
 

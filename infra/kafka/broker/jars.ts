@@ -21,8 +21,12 @@ export function run(command: string, args: readonly string[], timeout?: number):
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout });
     let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    const fail = (why: string): void => reject(new TurnlogError('invalid_request', `${command} ${why}: ${output.slice(-OUTPUT_SHOWN)}`));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const fail = (why: string): void =>
+      reject(
+        new TurnlogError('invalid_request', `${command} ${why}: ${output.slice(-OUTPUT_SHOWN)}`),
+      );
     child.once('error', (error) => fail(error.message));
     child.once('close', (code) => (code === 0 ? resolve(output) : fail(`ended with code ${code}`)));
   });
@@ -34,7 +38,21 @@ async function fetchJars(version: string, folder: string): Promise<void> {
   await mkdir(partial, { recursive: true });
   try {
     // -U, because Maven remembers for a day what it could not find.
-    await run('mvn', ['-B', '-q', '-U', '-f', POM, `-Dkafka.version=${version}`, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${partial}`], FETCH_LIMIT_MS);
+    await run(
+      'mvn',
+      [
+        '-B',
+        '-q',
+        '-U',
+        '-f',
+        POM,
+        `-Dkafka.version=${version}`,
+        'dependency:copy-dependencies',
+        '-DincludeScope=runtime',
+        `-DoutputDirectory=${partial}`,
+      ],
+      FETCH_LIMIT_MS,
+    );
     await rename(partial, folder).catch((error: unknown) => {
       // Another process, which has fetched at the same time, may have been first.
       if (!existsSync(folder)) throw error;

@@ -14,7 +14,12 @@ const START_LIMIT_MS = 60_000;
 const LOOK_MS = 100;
 /** A fixed one: a folder that is used again must be formatted under its first id, and a random one may look like an option (`-…`). */
 const CLUSTER_ID = 'TurnlogLocalBroker0001';
-const HEAP = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn'];
+const HEAP = [
+  '-Xms128m',
+  '-Xmx512m',
+  '-XX:+UseSerialGC',
+  '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
+];
 
 export interface LocalBroker {
   /** `host:port`, for KAFKA_BROKERS. The same after every start. */
@@ -40,7 +45,9 @@ async function hold(port: number): Promise<Server> {
     return server;
   } catch (error) {
     if (port === 0) return hold(0);
-    throw new TurnlogError('invalid_request', `No broker can listen there: ${String(error)}.`, { cause: error });
+    throw new TurnlogError('invalid_request', `No broker can listen there: ${String(error)}.`, {
+      cause: error,
+    });
   }
 }
 
@@ -58,7 +65,9 @@ async function freePorts(wanted: readonly number[]): Promise<number[]> {
 
 /** Two brokers in one folder write to one metadata log before the second one notices. Errors: `invalid_request` when one runs there. */
 async function requireUnused(config: string): Promise<void> {
-  const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(await readFile(config, 'utf8').catch(() => ''))?.[1];
+  const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(
+    await readFile(config, 'utf8').catch(() => ''),
+  )?.[1];
   if (used !== undefined) await freePorts([Number(used)]);
 }
 
@@ -94,7 +103,12 @@ interface Options {
  * Errors: `invalid_request` where Java, Maven or Maven Central can't be had, or the port is taken, or a
  * broker runs in the folder.
  */
-export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERSION, secure }: Options): Promise<LocalBroker> {
+export async function createLocalBroker({
+  folder,
+  port = 0,
+  version = KAFKA_VERSION,
+  secure,
+}: Options): Promise<LocalBroker> {
   const jars = await kafkaJars(version);
   const config = join(folder, 'server.properties');
   await requireUnused(config);
@@ -104,10 +118,27 @@ export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERS
   const brokers = `127.0.0.1:${listening}`;
   const secureBrokers = secure ? `127.0.0.1:${securely}` : '';
   const listeners = [`PLAINTEXT://${brokers}`, ...(secure ? [`SECURE://${secureBrokers}`] : [])];
-  const lines = [...properties(folder, listeners, controller), ...(secure ? secureProperties(secure) : [])];
+  const lines = [
+    ...properties(folder, listeners, controller),
+    ...(secure ? secureProperties(secure) : []),
+  ];
   await writeFile(config, `${lines.join('\n')}\n`);
-  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', CLUSTER_ID, '-c', config, ...(secure ? scramArguments(secure) : [])]);
-  const kafka = createKafka({ brokers: [brokers], clientId: 'local-broker', logger: { debug: () => undefined } });
+  await run('java', [
+    ...java,
+    'kafka.tools.StorageTool',
+    'format',
+    '--ignore-formatted',
+    '-t',
+    CLUSTER_ID,
+    '-c',
+    config,
+    ...(secure ? scramArguments(secure) : []),
+  ]);
+  const kafka = createKafka({
+    brokers: [brokers],
+    clientId: 'local-broker',
+    logger: { debug: () => undefined },
+  });
   let process: ChildProcess | undefined;
 
   async function end(signal: NodeJS.Signals): Promise<void> {
@@ -125,13 +156,22 @@ export async function createLocalBroker({ folder, port = 0, version = KAFKA_VERS
     version,
     async start() {
       const output = await open(join(folder, 'broker.log'), 'a');
-      process = spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', output.fd, output.fd] });
+      process = spawn('java', [...java, 'kafka.Kafka', config], {
+        stdio: ['ignore', output.fd, output.fd],
+      });
       await output.close();
       const deadline = performance.now() + START_LIMIT_MS;
       for (;;) {
-        const answers = await withAdmin(kafka, (admin) => admin.describeCluster()).then(() => true, () => false);
+        const answers = await withAdmin(kafka, (admin) => admin.describeCluster()).then(
+          () => true,
+          () => false,
+        );
         if (answers) return;
-        if (process.exitCode !== null || performance.now() > deadline) throw new TurnlogError('invalid_request', `The broker does not start; ${folder}/broker.log says why.`);
+        if (process.exitCode !== null || performance.now() > deadline)
+          throw new TurnlogError(
+            'invalid_request',
+            `The broker does not start; ${folder}/broker.log says why.`,
+          );
         await sleep(LOOK_MS);
       }
     },

@@ -20,4 +20,7 @@ export const secureProperties = ({ pemFile, username, password }: SecureListener
 ];
 
 /** The arguments of `kafka-storage format` that make the user known for SCRAM. */
-export const scramArguments = ({ username, password }: SecureListener): string[] => ['--add-scram', `SCRAM-SHA-512=[name=${username},password=${password}]`];
+export const scramArguments = ({ username, password }: SecureListener): string[] => [
+  '--add-scram',
+  `SCRAM-SHA-512=[name=${username},password=${password}]`,
+];

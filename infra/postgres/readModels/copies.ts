@@ -43,9 +43,15 @@ export const ROW = 'turnlog.projections WHERE version = $1 AND slot = $2';
 const tell = (client: Client) => client.query(`SELECT pg_notify('${CHANNEL}', '')`);
 
 async function isThere(client: Client, slot: Slot): Promise<boolean> {
-  const { rows } = await client.query<{ complete: boolean }>(`SELECT complete FROM ${ROW}`, [VERSION, slot]);
+  const { rows } = await client.query<{ complete: boolean }>(`SELECT complete FROM ${ROW}`, [
+    VERSION,
+    slot,
+  ]);
   if (!rows[0]) return false;
-  const found = await client.query<{ there: boolean }>('SELECT to_regnamespace($1) IS NOT NULL AS there', [writtenSchema(slot, rows[0].complete)]);
+  const found = await client.query<{ there: boolean }>(
+    'SELECT to_regnamespace($1) IS NOT NULL AS there',
+    [writtenSchema(slot, rows[0].complete)],
+  );
   return found.rows[0]?.there === true;
 }
 
@@ -82,15 +88,23 @@ export async function emptyBuilding(client: Client): Promise<void> {
 }
 
 /** The checkpoint of the live copy that was given up; undefined where it can be trusted. Errors: what pg throws. */
-export async function refusedCheckpoint(client: Pick<Client, 'query'>): Promise<Position | undefined> {
-  const { rows } = await client.query<{ refused: Position | null }>(`SELECT refused FROM ${ROW}`, [VERSION, 'live']);
+export async function refusedCheckpoint(
+  client: Pick<Client, 'query'>,
+): Promise<Position | undefined> {
+  const { rows } = await client.query<{ refused: Position | null }>(`SELECT refused FROM ${ROW}`, [
+    VERSION,
+    'live',
+  ]);
   return rows[0]?.refused ?? undefined;
 }
 
 /** Makes the projector's first copy the live one, unless it is. Errors: what pg throws. */
 export async function completeFirstCopy(client: Client): Promise<void> {
   await transaction(client, async () => {
-    const { rowCount } = await client.query(`UPDATE turnlog.projections SET complete = true WHERE version = $1 AND slot = $2 AND NOT complete`, [VERSION, 'live']);
+    const { rowCount } = await client.query(
+      `UPDATE turnlog.projections SET complete = true WHERE version = $1 AND slot = $2 AND NOT complete`,
+      [VERSION, 'live'],
+    );
     if (rowCount === 0) return;
     await client.query(`ALTER SCHEMA ${SCHEMAS.first} RENAME TO ${SCHEMAS.live}`);
     await tell(client);
@@ -99,9 +113,15 @@ export async function completeFirstCopy(client: Client): Promise<void> {
 
 /** Makes the copy that was built the live one; inside a transaction that holds the lock on the row of the slot `live`. Errors: what pg throws. */
 export async function switchCopies(client: Client): Promise<void> {
-  await client.query(`DROP SCHEMA IF EXISTS ${SCHEMAS.retired} CASCADE; DROP SCHEMA IF EXISTS ${SCHEMAS.first} CASCADE`);
-  const { rows } = await client.query<{ complete: boolean }>(`SELECT complete FROM ${ROW}`, [VERSION, 'live']);
-  if (rows[0]?.complete) await client.query(`ALTER SCHEMA ${SCHEMAS.live} RENAME TO ${SCHEMAS.retired}`);
+  await client.query(
+    `DROP SCHEMA IF EXISTS ${SCHEMAS.retired} CASCADE; DROP SCHEMA IF EXISTS ${SCHEMAS.first} CASCADE`,
+  );
+  const { rows } = await client.query<{ complete: boolean }>(`SELECT complete FROM ${ROW}`, [
+    VERSION,
+    'live',
+  ]);
+  if (rows[0]?.complete)
+    await client.query(`ALTER SCHEMA ${SCHEMAS.live} RENAME TO ${SCHEMAS.retired}`);
   await client.query(`ALTER SCHEMA ${SCHEMAS.building} RENAME TO ${SCHEMAS.live}`);
   await client.query(
     `WITH built AS (DELETE FROM ${ROW} RETURNING position)

@@ -12,7 +12,10 @@ import { createRowStore, type RowStore } from './rowStore.ts';
 
 /** Makes this writer the latest one of the copy. Waits for the transaction of a writer before it, which the server ends if that one is silent. */
 async function nextEpoch(client: Client, slot: Slot): Promise<number> {
-  const { rows } = await client.query<{ epoch: number }>(`UPDATE turnlog.projections SET epoch = epoch + 1 WHERE version = $1 AND slot = $2 RETURNING epoch`, [VERSION, slot]);
+  const { rows } = await client.query<{ epoch: number }>(
+    `UPDATE turnlog.projections SET epoch = epoch + 1 WHERE version = $1 AND slot = $2 RETURNING epoch`,
+    [VERSION, slot],
+  );
   if (!rows[0]) throw new Error('the copy of the read models is gone');
   return rows[0].epoch;
 }
@@ -31,18 +34,31 @@ export async function openCopyWriter(session: WriterSession, slot: Slot): Promis
 
   /** Resolves with the schema to write. The row's lock also keeps copies from changing places before the transaction has ended. */
   async function lockCopy(client: Client): Promise<string> {
-    const { rows } = await client.query<{ epoch: number; complete: boolean }>(`SELECT epoch, complete FROM ${ROW} FOR UPDATE`, [VERSION, slot]);
-    if (rows[0]?.epoch !== epoch) throw new TurnlogError('store_unavailable', 'Another projector has taken over.', { retriable: true });
+    const { rows } = await client.query<{ epoch: number; complete: boolean }>(
+      `SELECT epoch, complete FROM ${ROW} FOR UPDATE`,
+      [VERSION, slot],
+    );
+    if (rows[0]?.epoch !== epoch)
+      throw new TurnlogError('store_unavailable', 'Another projector has taken over.', {
+        retriable: true,
+      });
     return writtenSchema(slot, rows[0].complete);
   }
 
   /** The checkpoint never moves back: a rebuild may have put a copy here that is ahead of this projector. */
   async function moveCheckpoint(client: Client, checkpoint: Position): Promise<void> {
     const notify = slot === 'live' ? `RETURNING pg_notify('${CHANNEL}', position)` : '';
-    await client.query(`UPDATE turnlog.projections SET position = greatest(position, $3) WHERE version = $1 AND slot = $2 ${notify}`, [VERSION, slot, checkpoint]);
+    await client.query(
+      `UPDATE turnlog.projections SET position = greatest(position, $3) WHERE version = $1 AND slot = $2 ${notify}`,
+      [VERSION, slot, checkpoint],
+    );
   }
 
-  const applyWith = (client: Client, checkpoint: Position, work: (rows: RowStore) => Promise<ParkedStream[]>): Promise<ParkedStream[]> =>
+  const applyWith = (
+    client: Client,
+    checkpoint: Position,
+    work: (rows: RowStore) => Promise<ParkedStream[]>,
+  ): Promise<ParkedStream[]> =>
     transaction(client, async () => {
       const parked = await work(createRowStore(client, await lockCopy(client)));
       await moveCheckpoint(client, checkpoint);
@@ -53,7 +69,10 @@ export async function openCopyWriter(session: WriterSession, slot: Slot): Promis
     checkpoint: () =>
       guarded(() =>
         session.run(async (client) => {
-          const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW}`, [VERSION, slot]);
+          const { rows } = await client.query<{ position: Position | null }>(
+            `SELECT position FROM ${ROW}`,
+            [VERSION, slot],
+          );
           return rows[0]?.position ?? undefined;
         }),
       ),

@@ -17,7 +17,10 @@ const LONGEST_PAUSE_MS = 2000;
 /** The checkpoint of the live slot; undefined before there is one. Errors: what pg throws. */
 async function readPosition(client: Client): Promise<Position | undefined> {
   try {
-    const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW}`, [VERSION, 'live']);
+    const { rows } = await client.query<{ position: Position | null }>(
+      `SELECT position FROM ${ROW}`,
+      [VERSION, 'live'],
+    );
     const position = rows[0]?.position ?? undefined;
     // One that an older release was told and that no log reaches says nothing about what the rows show.
     return position !== undefined && canBePosition(position) ? position : undefined;
@@ -48,7 +51,10 @@ export function createFollower(databaseUrl: string) {
 
   /** One connection, until it breaks or the follower is closed. Errors: what pg throws. */
   async function follow(onConnected: () => void): Promise<void> {
-    const { client, ended, close } = await connect(databaseUrl, { name: 'turnlog listener', statementMs: STATEMENT_MS });
+    const { client, ended, close } = await connect(databaseUrl, {
+      name: 'turnlog listener',
+      statementMs: STATEMENT_MS,
+    });
     try {
       client.on('notification', ({ payload = '' }) => hear(payload, client));
       await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION)})`);
@@ -70,7 +76,10 @@ export function createFollower(databaseUrl: string) {
     while (!closing.signal.aborted) {
       await follow(() => (pause = FIRST_PAUSE_MS)).catch(() => undefined);
       if (closing.signal.aborted) return;
-      await sleep(pause * (0.5 + Math.random() / 2), undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
+      await sleep(pause * (0.5 + Math.random() / 2), undefined, {
+        signal: closing.signal,
+        ref: false,
+      }).catch(() => undefined);
       pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
     }
   }
@@ -78,7 +87,8 @@ export function createFollower(databaseUrl: string) {
   const following = followForEver();
 
   return {
-    waitUntilPassed: (position: Position, timeoutMs: number): Promise<boolean> => (closing.signal.aborted ? Promise.resolve(false) : waiters.wait(position, timeoutMs)),
+    waitUntilPassed: (position: Position, timeoutMs: number): Promise<boolean> =>
+      closing.signal.aborted ? Promise.resolve(false) : waiters.wait(position, timeoutMs),
     async close(): Promise<void> {
       closing.abort();
       waiters.close();

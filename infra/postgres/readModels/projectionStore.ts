@@ -2,7 +2,13 @@ import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts'
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { awaitWriterSession } from '../writerSession.ts';
-import { completeFirstCopy, dropRetired, ensureCopy, refusedCheckpoint, VERSION } from './copies.ts';
+import {
+  completeFirstCopy,
+  dropRetired,
+  ensureCopy,
+  refusedCheckpoint,
+  VERSION,
+} from './copies.ts';
 import { openCopyWriter } from './copyWriter.ts';
 import { dropOlderVersions } from './olderVersions.ts';
 
@@ -18,8 +24,18 @@ interface Options {
  * Waits until this process is the active projector of the live read models, prepares the database and opens them for writing.
  * Resolves undefined when the signal aborted first. Errors: `store_unavailable` when the server went away just then.
  */
-export async function openPostgresProjectionStore({ databaseUrl, signal, onFailure = () => undefined }: Options): Promise<ActiveProjectionStore | undefined> {
-  const session = await awaitWriterSession({ databaseUrl, name: 'turnlog projector', lock: writerLock(VERSION, 'live'), signal, onFailure });
+export async function openPostgresProjectionStore({
+  databaseUrl,
+  signal,
+  onFailure = () => undefined,
+}: Options): Promise<ActiveProjectionStore | undefined> {
+  const session = await awaitWriterSession({
+    databaseUrl,
+    name: 'turnlog projector',
+    lock: writerLock(VERSION, 'live'),
+    signal,
+    onFailure,
+  });
   if (!session) return undefined;
   try {
     await guarded(() => session.run((client) => ensureCopy(client, 'live')));

@@ -1,4 +1,10 @@
-import type { OpenTurn, Page, ParkedStream, ReadModels, TranscriptRows } from '../../../shared/ports/readModels.ts';
+import type {
+  OpenTurn,
+  Page,
+  ParkedStream,
+  ReadModels,
+  TranscriptRows,
+} from '../../../shared/ports/readModels.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Rows, TableName } from '../../../shared/projections/rows.ts';
 import { LIVE, ROW, VERSION } from './copies.ts';
@@ -8,17 +14,33 @@ import { columnsOf } from './tables.ts';
 type Reader = ReturnType<typeof createReader>;
 
 function rowReader<Name extends TableName>({ rows }: Reader, table: Name) {
-  const list = (clauses: string, ...parameters: unknown[]): Promise<Rows[Name][]> => rows<Rows[Name]>(`SELECT ${columnsOf(table)} FROM ${LIVE}.${table} ${clauses}`, parameters);
-  return { list, find: async (clauses: string, ...parameters: unknown[]): Promise<Rows[Name] | undefined> => (await list(clauses, ...parameters))[0] };
+  const list = (clauses: string, ...parameters: unknown[]): Promise<Rows[Name][]> =>
+    rows<Rows[Name]>(`SELECT ${columnsOf(table)} FROM ${LIVE}.${table} ${clauses}`, parameters);
+  return {
+    list,
+    find: async (clauses: string, ...parameters: unknown[]): Promise<Rows[Name] | undefined> =>
+      (await list(clauses, ...parameters))[0],
+  };
 }
 
 type SessionPage = Page & { limit: number; agent_id?: string };
 
-function sessionsClauses(accountId: string, { limit, after, agent_id }: SessionPage): [string, ...unknown[]] {
-  const conditions: [string, unknown][] = [['account_id =', accountId], ['agent_id =', agent_id], ['session_id <', after]];
+function sessionsClauses(
+  accountId: string,
+  { limit, after, agent_id }: SessionPage,
+): [string, ...unknown[]] {
+  const conditions: [string, unknown][] = [
+    ['account_id =', accountId],
+    ['agent_id =', agent_id],
+    ['session_id <', after],
+  ];
   const given = conditions.filter(([, value]) => value !== undefined);
   const where = given.map(([condition], index) => `${condition} $${index + 1}`).join(' AND ');
-  return [`WHERE ${where} ORDER BY session_id DESC LIMIT $${given.length + 1}`, ...given.map(([, value]) => value), limit];
+  return [
+    `WHERE ${where} ORDER BY session_id DESC LIMIT $${given.length + 1}`,
+    ...given.map(([, value]) => value),
+    limit,
+  ];
 }
 
 interface Options {
@@ -39,7 +61,10 @@ export interface PostgresReadModels extends ReadModels {
  * The queries over the live read models in PostgreSQL. Opens without waiting for the server, which may be away: queries reject
  * with `store_unavailable` then, and until a projector has once caught up.
  */
-export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options): PostgresReadModels {
+export function openPostgresReadModels({
+  databaseUrl,
+  poolSize = 10,
+}: Options): PostgresReadModels {
   const reader = createReader(databaseUrl, poolSize);
   const accounts = rowReader(reader, 'accounts');
   const apiKeys = rowReader(reader, 'api_keys');
@@ -54,8 +79,16 @@ export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options):
     hasApiKeys: async () => (await reader.rows(`SELECT FROM ${LIVE}.api_keys LIMIT 1`)).length > 0,
     findAgent: (agentId) => agents.find('WHERE agent_id = $1 AND NOT deleted', agentId),
     // LIMIT NULL is no limit.
-    listAgents: (accountId, { limit = null, after = '' }: { limit?: number | null; after?: string }) =>
-      agents.list('WHERE account_id = $1 AND NOT deleted AND agent_id > $2 ORDER BY agent_id LIMIT $3', accountId, after, limit),
+    listAgents: (
+      accountId,
+      { limit = null, after = '' }: { limit?: number | null; after?: string },
+    ) =>
+      agents.list(
+        'WHERE account_id = $1 AND NOT deleted AND agent_id > $2 ORDER BY agent_id LIMIT $3',
+        accountId,
+        after,
+        limit,
+      ),
     agentListVersion: async (accountId) => {
       const [found] = await reader.rows<{ version: string }>(
         `SELECT generation || '.' || coalesce((SELECT max(position) FROM ${LIVE}.agents WHERE account_id = $2), '') AS version
@@ -81,9 +114,15 @@ export function openPostgresReadModels({ databaseUrl, poolSize = 10 }: Options):
       reader.rows<OpenTurn>(
         `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,
       ),
-    listParkedStreams: () => reader.rows<ParkedStream>(`SELECT stream, revision, event_type, error FROM ${LIVE}.parked_streams ORDER BY stream`),
+    listParkedStreams: () =>
+      reader.rows<ParkedStream>(
+        `SELECT stream, revision, event_type, error FROM ${LIVE}.parked_streams ORDER BY stream`,
+      ),
     refusedCheckpoint: async () => {
-      const [found] = await reader.rows<{ refused: Position | null }>(`SELECT refused FROM ${ROW}`, [VERSION, 'live']);
+      const [found] = await reader.rows<{ refused: Position | null }>(
+        `SELECT refused FROM ${ROW}`,
+        [VERSION, 'live'],
+      );
       return found?.refused ?? undefined;
     },
     waitUntilPassed: reader.waitUntilPassed,

@@ -10,15 +10,24 @@ const IDLE_MS = 30_000;
 
 /** Runs queries over the live copy on a pool of connections. */
 export function createReader(databaseUrl: string, poolSize: number) {
-  const pool = new Pool({ ...connectionOptions(databaseUrl, { name: 'turnlog queries', statementMs: STATEMENT_MS }), max: poolSize, idleTimeoutMillis: IDLE_MS, allowExitOnIdle: true });
+  const pool = new Pool({
+    ...connectionOptions(databaseUrl, { name: 'turnlog queries', statementMs: STATEMENT_MS }),
+    max: poolSize,
+    idleTimeoutMillis: IDLE_MS,
+    allowExitOnIdle: true,
+  });
   // Without a listener an idle connection that breaks would end the process; the pool has already let go of it.
   pool.on('error', () => undefined);
   const follower = createFollower(databaseUrl);
   let closing: Promise<void> | undefined;
 
-  async function query<Row extends QueryResultRow>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+  async function query<Row extends QueryResultRow>(
+    sql: string,
+    parameters: readonly unknown[],
+  ): Promise<Row[]> {
     // No text here holds a NUL, and the server refuses to look for one.
-    if (parameters.some((parameter) => typeof parameter === 'string' && parameter.includes('\0'))) return [];
+    if (parameters.some((parameter) => typeof parameter === 'string' && parameter.includes('\0')))
+      return [];
     try {
       return (await pool.query<Row>(sql, [...parameters])).rows;
     } catch (error) {
@@ -28,8 +37,12 @@ export function createReader(databaseUrl: string, poolSize: number) {
 
   return {
     /** Errors: `store_unavailable`, also while there is no live copy. */
-    rows: <Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> => guarded(() => query<Row>(sql, parameters)),
+    rows: <Row extends QueryResultRow>(
+      sql: string,
+      parameters: readonly unknown[] = [],
+    ): Promise<Row[]> => guarded(() => query<Row>(sql, parameters)),
     waitUntilPassed: follower.waitUntilPassed,
-    close: (): Promise<void> => (closing ??= Promise.all([follower.close(), pool.end()]).then(() => undefined)),
+    close: (): Promise<void> =>
+      (closing ??= Promise.all([follower.close(), pool.end()]).then(() => undefined)),
   };
 }

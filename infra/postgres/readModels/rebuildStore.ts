@@ -20,7 +20,10 @@ const SWITCH_LIMIT_MS = 15_000;
  */
 async function holdLive(client: Client): Promise<Position | undefined> {
   await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
-  const { rows } = await client.query<{ position: Position | null }>(`SELECT position FROM ${ROW} FOR UPDATE`, [VERSION, 'live']);
+  const { rows } = await client.query<{ position: Position | null }>(
+    `SELECT position FROM ${ROW} FOR UPDATE`,
+    [VERSION, 'live'],
+  );
   const held = rows[0]?.position ?? undefined;
   // One that no log can reach is nothing to wait for.
   return held !== undefined && canBePosition(held) ? held : undefined;
@@ -30,12 +33,26 @@ async function holdLive(client: Client): Promise<Position | undefined> {
  * Opens the copy of the read models that a rebuild fills: a new one, or the one that an interrupted rebuild left.
  * Errors: `data_folder_in_use` when another rebuild is at work, `store_unavailable`.
  */
-export async function openPostgresRebuildStore({ databaseUrl }: { databaseUrl: string }): Promise<RebuildStore> {
-  const session = await tryWriterSession({ databaseUrl, name: 'turnlog rebuild', lock: writerLock(VERSION, 'building') });
-  if (!session) throw new TurnlogError('data_folder_in_use', 'Another rebuild of the read models in this database is running.');
+export async function openPostgresRebuildStore({
+  databaseUrl,
+}: {
+  databaseUrl: string;
+}): Promise<RebuildStore> {
+  const session = await tryWriterSession({
+    databaseUrl,
+    name: 'turnlog rebuild',
+    lock: writerLock(VERSION, 'building'),
+  });
+  if (!session)
+    throw new TurnlogError(
+      'data_folder_in_use',
+      'Another rebuild of the read models in this database is running.',
+    );
   try {
     // Nobody reads the copy before the switch, whose commit flushes all that was written before: these commits need not.
-    await guarded(() => session.run(async (client) => void (await client.query('SET synchronous_commit = off'))));
+    await guarded(() =>
+      session.run(async (client) => void (await client.query('SET synchronous_commit = off'))),
+    );
     await guarded(() => session.run((client) => ensureCopy(client, 'building')));
     const writer = await guarded(() => openCopyWriter(session, 'building'));
     return {
@@ -44,7 +61,10 @@ export async function openPostgresRebuildStore({ databaseUrl }: { databaseUrl: s
       startOver: () => guarded(() => session.run(emptyBuilding)),
       publish: (reach) =>
         guarded(async () => {
-          const { client, close } = await connect(databaseUrl, { name: 'turnlog rebuild', statementMs: SWITCH_LIMIT_MS });
+          const { client, close } = await connect(databaseUrl, {
+            name: 'turnlog rebuild',
+            statementMs: SWITCH_LIMIT_MS,
+          });
           try {
             await ensureCopy(client, 'live');
             await transaction(client, async () => {

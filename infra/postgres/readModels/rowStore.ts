@@ -31,7 +31,10 @@ function* jsonArrays(rows: Iterable<object>): Generator<string> {
 export function createRowStore(client: Client, schema: string) {
   async function parkedAmong(plan: readonly PlannedEvent[]): Promise<Set<string>> {
     const streams = [...new Set(plan.map(({ stored }) => stored.stream))];
-    const { rows } = await client.query<{ stream: string }>(`SELECT stream FROM ${schema}.parked_streams WHERE stream = ANY($1)`, [streams]);
+    const { rows } = await client.query<{ stream: string }>(
+      `SELECT stream FROM ${schema}.parked_streams WHERE stream = ANY($1)`,
+      [streams],
+    );
     return new Set(rows.map(({ stream }) => stream));
   }
 
@@ -49,9 +52,18 @@ export function createRowStore(client: Client, schema: string) {
     const wanted = Map.groupBy(keysOf(plan), ({ table }) => table);
     for (const [table, keys] of wanted) {
       const names = keyOf(table);
-      const json = JSON.stringify(keys.map(({ key }) => Object.fromEntries(names.map((name, index) => [name, key[index]]))));
-      const found = await client.query<Rows[TableName] & Record<string, unknown>>(tableSql(schema, table).load, [json]);
-      for (const row of found.rows) (rows[table] as Map<string, Rows[TableName]>).set(rowId(names.map((name) => row[name]) as unknown as RowKey), row);
+      const json = JSON.stringify(
+        keys.map(({ key }) => Object.fromEntries(names.map((name, index) => [name, key[index]]))),
+      );
+      const found = await client.query<Rows[TableName] & Record<string, unknown>>(
+        tableSql(schema, table).load,
+        [json],
+      );
+      for (const row of found.rows)
+        (rows[table] as Map<string, Rows[TableName]>).set(
+          rowId(names.map((name) => row[name]) as unknown as RowKey),
+          row,
+        );
     }
     return rows;
   }
@@ -61,7 +73,9 @@ export function createRowStore(client: Client, schema: string) {
     if (plan.length === 0) return [];
     const parkedBefore = await parkedAmong(plan);
     const { dirty, parked } = fold(plan, await load(plan), parkedBefore);
-    for (const table of tableNames) for (const json of jsonArrays(dirty[table].values())) await client.query(tableSql(schema, table).save, [json]);
+    for (const table of tableNames)
+      for (const json of jsonArrays(dirty[table].values()))
+        await client.query(tableSql(schema, table).save, [json]);
     await park(parked);
     return parked;
   }

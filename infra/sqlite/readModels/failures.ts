@@ -2,15 +2,23 @@ import { storeUnavailable, type TurnlogError } from '../../../shared/errors.ts';
 import { sqliteCode } from '../eventStoreErrors.ts';
 
 /** SQLite's primary result codes (sqlite.org/rescode.html) that say: this row can't be stored, whatever is tried. */
-const ROW_CODES = new Set([18 /* TOOBIG */, 19 /* CONSTRAINT */, 20 /* MISMATCH */, 25 /* RANGE */]);
-const BINDING_ERRORS = new Set(['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE']);
+const ROW_CODES = new Set([
+  18 /* TOOBIG */, 19 /* CONSTRAINT */, 20 /* MISMATCH */, 25 /* RANGE */,
+]);
+const BINDING_ERRORS = new Set([
+  'ERR_INVALID_ARG_TYPE',
+  'ERR_INVALID_ARG_VALUE',
+  'ERR_OUT_OF_RANGE',
+]);
 const DAMAGED_CODES = new Set([11 /* CORRUPT */, 26 /* NOTADB */]);
 
 /** True when the row is to blame and not the database. */
 export const isRowFailure = (error: unknown): boolean =>
-  ROW_CODES.has(sqliteCode(error) ?? 0) || BINDING_ERRORS.has((error as NodeJS.ErrnoException).code ?? '');
+  ROW_CODES.has(sqliteCode(error) ?? 0) ||
+  BINDING_ERRORS.has((error as NodeJS.ErrnoException).code ?? '');
 
 /** True when the file is not, or no longer, a database. */
 export const isDamaged = (error: unknown): boolean => DAMAGED_CODES.has(sqliteCode(error) ?? 0);
 
-export const readModelsUnavailable = (cause: unknown): TurnlogError => storeUnavailable("The read models can't be reached.", cause);
+export const readModelsUnavailable = (cause: unknown): TurnlogError =>
+  storeUnavailable("The read models can't be reached.", cause);

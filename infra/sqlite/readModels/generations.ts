@@ -28,7 +28,16 @@ function list(folder: string): Generation[] {
   }
   return names.flatMap((name) => {
     const match = NAME.exec(name);
-    return match ? [{ name, version: Number(match[1]), generation: Number(match[2]), building: match[3] !== undefined }] : [];
+    return match
+      ? [
+          {
+            name,
+            version: Number(match[1]),
+            generation: Number(match[2]),
+            building: match[3] !== undefined,
+          },
+        ]
+      : [];
   });
 }
 
@@ -45,8 +54,10 @@ export const currentGeneration = (folder: string): number | undefined => highest
 export const buildingGeneration = (folder: string): number =>
   highest(folder, true) ?? (currentGeneration(folder) ?? 0) + 1;
 
-export const generationFile = (folder: string, generation: number): string => join(readModelsFolder(folder), `v${SCHEMA_VERSION}.${generation}.db`);
-export const buildingFile = (folder: string, generation: number): string => join(readModelsFolder(folder), `v${SCHEMA_VERSION}.${generation}.building.db`);
+export const generationFile = (folder: string, generation: number): string =>
+  join(readModelsFolder(folder), `v${SCHEMA_VERSION}.${generation}.db`);
+export const buildingFile = (folder: string, generation: number): string =>
+  join(readModelsFolder(folder), `v${SCHEMA_VERSION}.${generation}.building.db`);
 
 export function removeDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
@@ -73,7 +84,10 @@ export function retireGenerationsBefore(folder: string, generation: number): voi
   const isReplaced = (entry: Generation): boolean => {
     if (entry.version !== SCHEMA_VERSION) return entry.version < SCHEMA_VERSION;
     if (!entry.building) return entry.generation < generation;
-    return entry.generation <= generation && !isBeingBuilt(join(readModelsFolder(folder), entry.name));
+    return (
+      entry.generation <= generation && !isBeingBuilt(join(readModelsFolder(folder), entry.name))
+    );
   };
-  for (const entry of list(folder).filter(isReplaced)) removeDatabase(join(readModelsFolder(folder), entry.name));
+  for (const entry of list(folder).filter(isReplaced))
+    removeDatabase(join(readModelsFolder(folder), entry.name));
 }

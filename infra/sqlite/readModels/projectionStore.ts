@@ -1,12 +1,21 @@
 import { DatabaseSync } from 'node:sqlite';
 import { isTurnlogError } from '../../../shared/errors.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import type { ParkedStream, ProjectionStore, RebuildStore } from '../../../shared/ports/readModels.ts';
+import type {
+  ParkedStream,
+  ProjectionStore,
+  RebuildStore,
+} from '../../../shared/ports/readModels.ts';
 import { requirePosition } from '../../../shared/eventlog/positions.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { createPrivateFile } from '../eventStoreDatabase.ts';
 import { isDamaged, isRowFailure, readModelsUnavailable } from './failures.ts';
-import { currentGeneration, generationFile, readModelsFolder, removeDatabase } from './generations.ts';
+import {
+  currentGeneration,
+  generationFile,
+  readModelsFolder,
+  removeDatabase,
+} from './generations.ts';
 import { createRowStore } from './rowStore.ts';
 import { SCHEMA } from './schema.ts';
 import { tableNames } from './tables.ts';
@@ -15,7 +24,8 @@ import { tableNames } from './tables.ts';
  * A file that may be lost needs no fsync per commit: synchronous=NORMAL keeps a WAL database consistent through a crash of
  * process or machine, and the checkpoint, which is in the same transaction as the rows, says what is to be applied again.
  */
-const PRAGMAS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;';
+const PRAGMAS =
+  'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;';
 
 /** How long a batch waits for another projector's, in milliseconds; what takes longer is tried again after a pause. */
 const BUSY_TIMEOUT_MS = 1000;
@@ -56,7 +66,9 @@ async function guarded<Result>(work: () => Result): Promise<Result> {
   }
 }
 
-const EMPTY = ['checkpoint', 'parked_streams', ...tableNames].map((table) => `DELETE FROM ${table}`).join('; ');
+const EMPTY = ['checkpoint', 'parked_streams', ...tableNames]
+  .map((table) => `DELETE FROM ${table}`)
+  .join('; ');
 
 /** The store over one open file. `close` leaves no -wal behind when nobody else has the file open. */
 export function projectionStoreAt(
@@ -121,8 +133,18 @@ export interface GenerationStore extends ProjectionStore {
  * Opens the current generation of the read models for writing; creates one, numbered `atLeast` or higher, when there is
  * none that high. Errors: what the file system or SQLite throws when the file can't be opened.
  */
-export async function openSqliteProjectionStore({ folder, atLeast = 1 }: { folder: string; atLeast?: number }): Promise<GenerationStore> {
+export async function openSqliteProjectionStore({
+  folder,
+  atLeast = 1,
+}: {
+  folder: string;
+  atLeast?: number;
+}): Promise<GenerationStore> {
   const generation = Math.max(currentGeneration(folder) ?? 0, atLeast);
-  const { startOver: _ofRebuilds, ...store } = projectionStoreAt(folder, generationFile(folder, generation), false);
+  const { startOver: _ofRebuilds, ...store } = projectionStoreAt(
+    folder,
+    generationFile(folder, generation),
+    false,
+  );
   return { generation, ...store };
 }

@@ -15,23 +15,43 @@ function rowReader<Name extends TableName>(reader: Reader, table: Name) {
       const found = reader.get(`SELECT * FROM ${table} ${clauses}`, ...parameters);
       return found && decode(found);
     },
-    list: (clauses: string, ...parameters: SQLInputValue[]): Rows[Name][] => reader.all(`SELECT * FROM ${table} ${clauses}`, ...parameters).map(decode),
+    list: (clauses: string, ...parameters: SQLInputValue[]): Rows[Name][] =>
+      reader.all(`SELECT * FROM ${table} ${clauses}`, ...parameters).map(decode),
   };
 }
 
 type SessionPage = Page & { limit: number; agent_id?: string };
 
-function sessionsClauses(accountId: string, { limit, after, agent_id }: SessionPage): [string, ...SQLInputValue[]] {
-  const conditions: [string, SQLInputValue | undefined][] = [['account_id = ?', accountId], ['agent_id = ?', agent_id], ['session_id < ?', after]];
-  const given = conditions.filter((condition): condition is [string, SQLInputValue] => condition[1] !== undefined);
-  return [`WHERE ${given.map(([sql]) => sql).join(' AND ')} ORDER BY session_id DESC LIMIT ?`, ...given.map(([, value]) => value), limit];
+function sessionsClauses(
+  accountId: string,
+  { limit, after, agent_id }: SessionPage,
+): [string, ...SQLInputValue[]] {
+  const conditions: [string, SQLInputValue | undefined][] = [
+    ['account_id = ?', accountId],
+    ['agent_id = ?', agent_id],
+    ['session_id < ?', after],
+  ];
+  const given = conditions.filter(
+    (condition): condition is [string, SQLInputValue] => condition[1] !== undefined,
+  );
+  return [
+    `WHERE ${given.map(([sql]) => sql).join(' AND ')} ORDER BY session_id DESC LIMIT ?`,
+    ...given.map(([, value]) => value),
+    limit,
+  ];
 }
 
 /**
  * The queries over the SQLite read models of `<folder>/read-models`, on a connection of the calling thread. `progress` comes
  * from whoever runs the projection; until it has once been caught up, every query rejects with `store_unavailable`.
  */
-export function openSqliteReadModels({ folder, progress }: { folder: string; progress: ProgressFeed }): ReadModels {
+export function openSqliteReadModels({
+  folder,
+  progress,
+}: {
+  folder: string;
+  progress: ProgressFeed;
+}): ReadModels {
   const reader = createReader(folder, progress);
   const accounts = rowReader(reader, 'accounts');
   const apiKeys = rowReader(reader, 'api_keys');
@@ -43,13 +63,22 @@ export function openSqliteReadModels({ folder, progress }: { folder: string; pro
     findAccount: async (accountId) => accounts.find('WHERE account_id = ?', accountId),
     listAccounts: async () => accounts.list('ORDER BY account_id'),
     findApiKey: async (keyId) => apiKeys.find('WHERE key_id = ?', keyId),
-    listApiKeys: async (accountId) => apiKeys.list('WHERE account_id = ? ORDER BY key_id', accountId),
+    listApiKeys: async (accountId) =>
+      apiKeys.list('WHERE account_id = ? ORDER BY key_id', accountId),
     hasApiKeys: async () => reader.get('SELECT 1 FROM api_keys LIMIT 1') !== undefined,
     findAgent: async (agentId) => agents.find('WHERE agent_id = ? AND deleted = 0', agentId),
     listAgents: async (accountId, { limit = ALL, after = '' }) =>
-      agents.list('WHERE account_id = ? AND deleted = 0 AND agent_id > ? ORDER BY agent_id LIMIT ?', accountId, after, limit),
+      agents.list(
+        'WHERE account_id = ? AND deleted = 0 AND agent_id > ? ORDER BY agent_id LIMIT ?',
+        accountId,
+        after,
+        limit,
+      ),
     agentListVersion: async (accountId) => {
-      const found = reader.get('SELECT max(position) AS position FROM agents WHERE account_id = ?', accountId);
+      const found = reader.get(
+        'SELECT max(position) AS position FROM agents WHERE account_id = ?',
+        accountId,
+      );
       return `${reader.generation()}.${(found?.['position'] as string | null) ?? ''}`;
     },
     findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
@@ -57,13 +86,24 @@ export function openSqliteReadModels({ folder, progress }: { folder: string; pro
     findTranscript: async (sessionId, { limit, after = 0 }) =>
       reader.snapshot(() => {
         const session = sessions.find('WHERE session_id = ?', sessionId);
-        return session && { session, turns: turns.list('WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ?', sessionId, after, limit) };
+        return (
+          session && {
+            session,
+            turns: turns.list(
+              'WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ?',
+              sessionId,
+              after,
+              limit,
+            ),
+          }
+        );
       }),
     listOpenTurns: async () =>
       reader.all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
       ) as unknown as OpenTurn[],
-    listParkedStreams: async () => reader.all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
+    listParkedStreams: async () =>
+      reader.all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
     waitUntilPassed: reader.waitUntilPassed,
     close: async () => reader.close(),
   };

@@ -1,4 +1,9 @@
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import {
+  DatabaseSync,
+  type SQLInputValue,
+  type SQLOutputValue,
+  type StatementSync,
+} from 'node:sqlite';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { ProgressFeed, ProjectionProgress } from '../../../shared/projections/progress.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
@@ -15,7 +20,10 @@ interface Connection {
 }
 
 function connect(folder: string, generation: number): Connection {
-  const database = new DatabaseSync(generationFile(folder, generation), { readOnly: true, timeout: 1000 });
+  const database = new DatabaseSync(generationFile(folder, generation), {
+    readOnly: true,
+    timeout: 1000,
+  });
   try {
     // SQLite opens the -wal with the first read. After that the connection outlives its files, which a rebuild may delete.
     database.prepare('SELECT position FROM checkpoint').get();
@@ -70,7 +78,10 @@ export function createReader(folder: string, progress: ProgressFeed) {
   });
 
   function ready(): Connection {
-    if (!complete || !connection) throw storeUnavailable(`The read models are being rebuilt: ${Math.floor(latest?.percent ?? 0)} %`);
+    if (!complete || !connection)
+      throw storeUnavailable(
+        `The read models are being rebuilt: ${Math.floor(latest?.percent ?? 0)} %`,
+      );
     return connection;
   }
 
@@ -88,13 +99,17 @@ export function createReader(folder: string, progress: ProgressFeed) {
     try {
       return run(statement(sql));
     } catch (error) {
-      throw database.isOpen ? readModelsUnavailable(error) : storeUnavailable('The read models are closed.', error);
+      throw database.isOpen
+        ? readModelsUnavailable(error)
+        : storeUnavailable('The read models are closed.', error);
     }
   }
 
   return {
-    all: (sql: string, ...parameters: SQLInputValue[]): Found[] => query(sql, (prepared) => prepared.all(...parameters)),
-    get: (sql: string, ...parameters: SQLInputValue[]): Found | undefined => query(sql, (prepared) => prepared.get(...parameters)),
+    all: (sql: string, ...parameters: SQLInputValue[]): Found[] =>
+      query(sql, (prepared) => prepared.all(...parameters)),
+    get: (sql: string, ...parameters: SQLInputValue[]): Found | undefined =>
+      query(sql, (prepared) => prepared.get(...parameters)),
     /** Runs queries that all see the same moment. */
     snapshot<Result>(work: () => Result): Result {
       query('BEGIN', (begin) => begin.run());
@@ -105,7 +120,8 @@ export function createReader(folder: string, progress: ProgressFeed) {
       }
     },
     generation: (): number => ready().generation,
-    waitUntilPassed: (position: Position, timeoutMs: number): Promise<boolean> => waiters.wait(position, timeoutMs),
+    waitUntilPassed: (position: Position, timeoutMs: number): Promise<boolean> =>
+      waiters.wait(position, timeoutMs),
     close(): void {
       unsubscribe();
       waiters.close();

@@ -2,7 +2,12 @@ import { renameSync } from 'node:fs';
 import { storeUnavailable, TurnlogError } from '../../../shared/errors.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { isBusy } from '../eventStoreErrors.ts';
-import { buildingFile, buildingGeneration, currentGeneration, generationFile } from './generations.ts';
+import {
+  buildingFile,
+  buildingGeneration,
+  currentGeneration,
+  generationFile,
+} from './generations.ts';
 import { projectionStoreAt } from './projectionStore.ts';
 
 /** Errors: `store_unavailable` when somebody has deleted the file in the meantime. */
@@ -11,7 +16,10 @@ function publishFile(folder: string, file: string): void {
     renameSync(file, generationFile(folder, (currentGeneration(folder) ?? 0) + 1));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw storeUnavailable('The copy of the read models was deleted while it was built; rebuild it again.', error);
+    throw storeUnavailable(
+      'The copy of the read models was deleted while it was built; rebuild it again.',
+      error,
+    );
   }
 }
 
@@ -19,7 +27,11 @@ function publishFile(folder: string, file: string): void {
  * Opens the next generation of the read models for a rebuild: a new one, or the one that an interrupted rebuild left.
  * Errors: `data_folder_in_use` when another rebuild is at work.
  */
-export async function openSqliteRebuildStore({ folder }: { folder: string }): Promise<RebuildStore> {
+export async function openSqliteRebuildStore({
+  folder,
+}: {
+  folder: string;
+}): Promise<RebuildStore> {
   const file = buildingFile(folder, buildingGeneration(folder));
   try {
     const store = projectionStoreAt(folder, file, true);
@@ -32,7 +44,12 @@ export async function openSqliteRebuildStore({ folder }: { folder: string }): Pr
       },
     };
   } catch (error) {
-    if (isBusy(error)) throw new TurnlogError('data_folder_in_use', `Another rebuild of the read models in ${folder} is running.`, { cause: error });
+    if (isBusy(error))
+      throw new TurnlogError(
+        'data_folder_in_use',
+        `Another rebuild of the read models in ${folder} is running.`,
+        { cause: error },
+      );
     throw error;
   }
 }

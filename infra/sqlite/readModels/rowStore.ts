@@ -15,16 +15,26 @@ interface TableAccess {
 
 function tableAccess(database: DatabaseSync, table: TableName): TableAccess {
   const { select, upsert, parameters } = tableSql(table);
-  return { select: database.prepare(select), upsert: database.prepare(upsert), parameters, decode: rowDecoder(table) };
+  return {
+    select: database.prepare(select),
+    upsert: database.prepare(upsert),
+    parameters,
+    decode: rowDecoder(table),
+  };
 }
 
 /** Applies planned events to the rows of an open transaction. */
 export function createRowStore(database: DatabaseSync) {
-  const tables = Object.fromEntries(tableNames.map((table) => [table, tableAccess(database, table)])) as Record<TableName, TableAccess>;
+  const tables = Object.fromEntries(
+    tableNames.map((table) => [table, tableAccess(database, table)]),
+  ) as Record<TableName, TableAccess>;
   const selectParked = database.prepare('SELECT stream FROM parked_streams');
-  const insertParked = database.prepare('INSERT INTO parked_streams (stream, revision, event_type, error) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING');
+  const insertParked = database.prepare(
+    'INSERT INTO parked_streams (stream, revision, event_type, error) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+  );
 
-  const parkedStreams = (): Set<string> => new Set(selectParked.all().map((row) => row['stream'] as string));
+  const parkedStreams = (): Set<string> =>
+    new Set(selectParked.all().map((row) => row['stream'] as string));
 
   const park = ({ stream, revision, event_type, error }: ParkedStream): void => {
     insertParked.run(stream, revision, event_type, error);
@@ -41,7 +51,10 @@ export function createRowStore(database: DatabaseSync) {
   }
 
   /** One statement for each changed row, whatever the number of events. Returns the streams parked. Throws what SQLite throws. */
-  function applyTogether(plan: readonly PlannedEvent[], parkedBefore: ReadonlySet<string> = parkedStreams()): ParkedStream[] {
+  function applyTogether(
+    plan: readonly PlannedEvent[],
+    parkedBefore: ReadonlySet<string> = parkedStreams(),
+  ): ParkedStream[] {
     const { dirty, parked } = fold(plan, load(plan), parkedBefore);
     for (const table of tableNames) {
       const { upsert, parameters } = tables[table];

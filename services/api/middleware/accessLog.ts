@@ -7,5 +7,14 @@ export const accessLog =
   async (ctx, next) => {
     const began = performance.now();
     await next();
-    logger.debug({ request_id: ctx.state['request_id'] as string, method: ctx.method, path: ctx.path, status: ctx.status, ms: Math.round(performance.now() - began) }, 'request');
+    logger.debug(
+      {
+        request_id: ctx.state['request_id'] as string,
+        method: ctx.method,
+        path: ctx.path,
+        status: ctx.status,
+        ms: Math.round(performance.now() - began),
+      },
+      'request',
+    );
   };

@@ -5,7 +5,11 @@ import type { ApiContext } from '../context.ts';
 import type { Access } from '../route.ts';
 
 /** Who the request is from. Errors: `unauthorized`, `forbidden`. */
-export async function authenticated({ known, clock }: ApiContext, ctx: Context, access: Access): Promise<Actor> {
+export async function authenticated(
+  { known, clock }: ApiContext,
+  ctx: Context,
+  access: Access,
+): Promise<Actor> {
   const request_id = ctx.state['request_id'] as string;
   if (access === 'open') return { account_id: '', key_id: '', request_id };
   const principal = await authenticate(known, ctx.get('x-api-key'), clock.now());

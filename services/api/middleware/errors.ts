@@ -20,16 +20,33 @@ export const answerErrors =
     let error: TurnlogError;
     try {
       await next();
-      if (ctx.status === 405 || ctx.status === 501) error = new TurnlogError('method_not_allowed', `${ctx.path} has no method ${ctx.method}.`);
-      else if (ctx.status === 404 && !ctx.body) error = new TurnlogError('not_found', 'There is nothing at this path.');
+      if (ctx.status === 405 || ctx.status === 501)
+        error = new TurnlogError('method_not_allowed', `${ctx.path} has no method ${ctx.method}.`);
+      else if (ctx.status === 404 && !ctx.body)
+        error = new TurnlogError('not_found', 'There is nothing at this path.');
       else return;
     } catch (thrown) {
       error = publicError(thrown);
       const { status } = ERROR_ANSWERS[error.code];
       // What a probe is told stands in the log already, once, where it began.
       const isProbe = ctx.path.startsWith('/health/') && status !== 500;
-      if (status >= 500 && !isProbe) logger[status === 500 ? 'error' : 'warn']({ err: error.cause ?? error, code: error.code, request_id, method: ctx.method, path: ctx.path }, 'a request failed');
+      if (status >= 500 && !isProbe)
+        logger[status === 500 ? 'error' : 'warn'](
+          {
+            err: error.cause ?? error,
+            code: error.code,
+            request_id,
+            method: ctx.method,
+            path: ctx.path,
+          },
+          'a request failed',
+        );
     }
-    if (error.retryAfterSeconds !== undefined) ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));
-    sendJson(ctx, ERROR_ANSWERS[error.code].status, jsonText(failureEnvelope(error, request_id), wantsPretty(ctx)));
+    if (error.retryAfterSeconds !== undefined)
+      ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));
+    sendJson(
+      ctx,
+      ERROR_ANSWERS[error.code].status,
+      jsonText(failureEnvelope(error, request_id), wantsPretty(ctx)),
+    );
   };

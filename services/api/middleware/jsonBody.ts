@@ -15,13 +15,26 @@ export async function readJsonBody(ctx: Context): Promise<unknown> {
   try {
     bytes = await getRawBody(ctx.req, { limit: MAX_BODY_BYTES, length: length ?? null });
   } catch (error) {
-    if ((error as { type?: string }).type === 'entity.too.large') throw new TurnlogError('payload_too_large', `The body is larger than ${MAX_BODY_BYTES} bytes.`, { cause: error });
-    throw new TurnlogError('invalid_json', 'The body ended before it was complete.', { cause: error });
+    if ((error as { type?: string }).type === 'entity.too.large')
+      throw new TurnlogError(
+        'payload_too_large',
+        `The body is larger than ${MAX_BODY_BYTES} bytes.`,
+        { cause: error },
+      );
+    throw new TurnlogError('invalid_json', 'The body ended before it was complete.', {
+      cause: error,
+    });
   }
   try {
     return JSON.parse(utf8.decode(bytes)) as unknown;
   } catch (error) {
-    throw new TurnlogError('invalid_json', bytes.length === 0 ? 'The body is empty; JSON is expected.' : 'The body is not JSON in UTF-8.', { cause: error });
+    throw new TurnlogError(
+      'invalid_json',
+      bytes.length === 0
+        ? 'The body is empty; JSON is expected.'
+        : 'The body is not JSON in UTF-8.',
+      { cause: error },
+    );
   }
 }
 
@@ -29,8 +42,14 @@ function requireJson(ctx: Context): void {
   const { type, charset } = ctx.request;
   // Node takes the first of several declarations; what stands before it may take another.
   const declarations = ctx.req.headersDistinct['content-type']?.length;
-  if (type.toLowerCase() !== 'application/json' || declarations !== 1) throw new TurnlogError('unsupported_media_type', 'The body must be declared once, as Content-Type: application/json.');
-  if (charset !== '' && charset.toLowerCase() !== 'utf-8') throw new TurnlogError('unsupported_media_type', 'The body must be in UTF-8.');
+  if (type.toLowerCase() !== 'application/json' || declarations !== 1)
+    throw new TurnlogError(
+      'unsupported_media_type',
+      'The body must be declared once, as Content-Type: application/json.',
+    );
+  if (charset !== '' && charset.toLowerCase() !== 'utf-8')
+    throw new TurnlogError('unsupported_media_type', 'The body must be in UTF-8.');
   const encoding = ctx.get('content-encoding');
-  if (encoding !== '' && encoding !== 'identity') throw new TurnlogError('unsupported_media_type', 'The body must not be compressed.');
+  if (encoding !== '' && encoding !== 'identity')
+    throw new TurnlogError('unsupported_media_type', 'The body must not be compressed.');
 }

@@ -3,7 +3,15 @@ import type { AgentRow } from '../../../shared/projections/rows.ts';
 import type { Agent, AgentDetail } from '../schemas/agents.ts';
 
 /** An agent as the list shows it. */
-export const presentAgent = ({ agent_id, name, instruction, model, tool, created_at, updated_at }: AgentRow): Static<typeof Agent> => ({
+export const presentAgent = ({
+  agent_id,
+  name,
+  instruction,
+  model,
+  tool,
+  created_at,
+  updated_at,
+}: AgentRow): Static<typeof Agent> => ({
   agent_id,
   name,
   config: { agent_id, name, instruction, model, ...(tool === null ? {} : { tool }) },
@@ -12,4 +20,7 @@ export const presentAgent = ({ agent_id, name, instruction, model, tool, created
 });
 
 /** An agent on its own: also its UI component, which the contract keeps out of the list. */
-export const presentAgentDetail = (row: AgentRow): Static<typeof AgentDetail> => ({ ...presentAgent(row), component: row.component });
+export const presentAgentDetail = (row: AgentRow): Static<typeof AgentDetail> => ({
+  ...presentAgent(row),
+  component: row.component,
+});

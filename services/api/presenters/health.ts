@@ -1,6 +1,11 @@
 import type { Static } from 'typebox';
 import { storeUnavailable } from '../../../shared/errors.ts';
-import type { DamagedStream, Health, ProjectionHealth, RelayHealth } from '../../../shared/queries/health.ts';
+import type {
+  DamagedStream,
+  Health,
+  ProjectionHealth,
+  RelayHealth,
+} from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
 
 const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
@@ -14,7 +19,11 @@ const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
 const presentProjection = ({ caught_up, healing, parked_streams }: ProjectionHealth) => ({
   caught_up,
   ...(healing !== undefined && { reason: `The read models are being built anew: ${healing}.` }),
-  parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({ stream, revision, event_type })),
+  parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({
+    stream,
+    revision,
+    event_type,
+  })),
 });
 
 const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
@@ -36,7 +45,9 @@ export function presentHealth({
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.length ?? 0;
   const degraded =
-    parked + damaged_streams.length > 0 || projection?.healing !== undefined || relay?.state === 'retrying';
+    parked + damaged_streams.length > 0 ||
+    projection?.healing !== undefined ||
+    relay?.state === 'retrying';
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),

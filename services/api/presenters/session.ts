@@ -3,7 +3,14 @@ import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import type { SessionRow, TurnRow } from '../../../shared/projections/rows.ts';
 import type { Session, SessionEvents, Transcript } from '../schemas/sessions.ts';
 
-export const presentSession = ({ session_id, agent_id, status, turns, created_at, updated_at }: SessionRow): Static<typeof Session> => ({
+export const presentSession = ({
+  session_id,
+  agent_id,
+  status,
+  turns,
+  created_at,
+  updated_at,
+}: SessionRow): Static<typeof Session> => ({
   session_id,
   agent_id,
   status,
@@ -12,12 +19,24 @@ export const presentSession = ({ session_id, agent_id, status, turns, created_at
   updated_at,
 });
 
-const presentTurn = ({ session_id: _session, revision: _revision, owner: _owner, deadline: _deadline, ...turn }: TurnRow): Static<typeof Transcript>['turns'][number] => ({
+const presentTurn = ({
+  session_id: _session,
+  revision: _revision,
+  owner: _owner,
+  deadline: _deadline,
+  ...turn
+}: TurnRow): Static<typeof Transcript>['turns'][number] => ({
   ...turn,
   tool_calls: turn.tool_calls.map(({ content: _content, ...call }) => call),
 });
 
-export const presentTranscript = (session: SessionRow, turns: readonly TurnRow[]): Static<typeof Transcript> => ({ ...presentSession(session), turns: turns.map(presentTurn) });
+export const presentTranscript = (
+  session: SessionRow,
+  turns: readonly TurnRow[],
+): Static<typeof Transcript> => ({ ...presentSession(session), turns: turns.map(presentTurn) });
 
 /** A recorded event without its position, which means nothing outside the store. */
-export const presentEvent = ({ position: _position, ...event }: RecordedEvent): Static<typeof SessionEvents>[number] => event;
+export const presentEvent = ({
+  position: _position,
+  ...event
+}: RecordedEvent): Static<typeof SessionEvents>[number] => event;

@@ -4,7 +4,13 @@ import { keptAnswer } from '../agentListCache.ts';
 import { jsonText, linkNext, sendJson, successEnvelope, wantsPretty } from '../envelope.ts';
 import { presentAgent, presentAgentDetail } from '../presenters/agent.ts';
 import { defineRoute } from '../route.ts';
-import { AgentDetail, AgentList, AgentListQuery, CreateAgentBody, CreatedAgent } from '../schemas/agents.ts';
+import {
+  AgentDetail,
+  AgentList,
+  AgentListQuery,
+  CreateAgentBody,
+  CreatedAgent,
+} from '../schemas/agents.ts';
 import { CommonQuery } from '../schemas/common.ts';
 
 const createAgentRoute = defineRoute({
@@ -25,7 +31,8 @@ const listAgentsRoute = defineRoute({
   path: '/v1/agents',
   operationId: 'listAgents',
   summary: "Lists the account's agents, oldest first",
-  description: 'Complete when no `limit` is given. With `limit`, the `Link` header with `rel="next"` leads to the next page.',
+  description:
+    'Complete when no `limit` is given. With `limit`, the `Link` header with `rel="next"` leads to the next page.',
   access: 'agents:read',
   query: AgentListQuery,
   data: AgentList,
@@ -33,7 +40,10 @@ const listAgentsRoute = defineRoute({
   handle: async ({ readModels }, { actor, query }, ctx) => {
     const kept = await keptAnswer(readModels, actor.account_id, ctx.querystring, async () => {
       const { rows, next } = await listAgents(readModels, actor.account_id, query);
-      return { body: Buffer.from(jsonText(successEnvelope(rows.map(presentAgent)), wantsPretty(ctx))), next };
+      return {
+        body: Buffer.from(jsonText(successEnvelope(rows.map(presentAgent)), wantsPretty(ctx))),
+        next,
+      };
     });
     if (kept.next !== undefined) linkNext(ctx, kept.next);
     sendJson(ctx, 200, kept.body);
@@ -50,7 +60,9 @@ const getAgentRoute = defineRoute({
   query: CommonQuery,
   data: AgentDetail,
   errors: ['agent_not_found'],
-  handle: async ({ readModels }, { actor, params }) => ({ data: presentAgentDetail(await findOwnAgent(readModels, actor.account_id, params['agentId']!)) }),
+  handle: async ({ readModels }, { actor, params }) => ({
+    data: presentAgentDetail(await findOwnAgent(readModels, actor.account_id, params['agentId']!)),
+  }),
 });
 
 export const agentRoutes = [createAgentRoute, listAgentsRoute, getAgentRoute];

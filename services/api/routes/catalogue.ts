@@ -11,7 +11,10 @@ const listModelsRoute = defineRoute({
   query: CommonQuery,
   data: ModelList,
   errors: [],
-  handle: ({ models }) => Promise.resolve({ data: models.list().map(({ upstream_model: _upstream, ...model }) => model) }),
+  handle: ({ models }) =>
+    Promise.resolve({
+      data: models.list().map(({ upstream_model: _upstream, ...model }) => model),
+    }),
 });
 
 const listToolsRoute = defineRoute({

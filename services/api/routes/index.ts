@@ -6,6 +6,12 @@ import { openApiRoute } from './openapi.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 
-const operations: readonly Route[] = [...agentRoutes, runAgentRoute, ...sessionRoutes, ...catalogueRoutes, ...healthRoutes];
+const operations: readonly Route[] = [
+  ...agentRoutes,
+  runAgentRoute,
+  ...sessionRoutes,
+  ...catalogueRoutes,
+  ...healthRoutes,
+];
 
 export const routes: readonly Route[] = [...operations, openApiRoute(operations)];

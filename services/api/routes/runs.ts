@@ -8,7 +8,8 @@ export const runAgentRoute = defineRoute({
   path: '/v1/agents/{agentId}/run',
   operationId: 'runAgent',
   summary: 'Runs an agent on an input',
-  description: 'Starts a session, or continues the one that `session_id` names. What is answered with 200 is recorded durably. Runs of one session happen one after the other.',
+  description:
+    'Starts a session, or continues the one that `session_id` names. What is answered with 200 is recorded durably. Runs of one session happen one after the other.',
   access: 'agents:run',
   query: CommonQuery,
   body: RunBody,
@@ -27,6 +28,10 @@ export const runAgentRoute = defineRoute({
     'model_timeout',
   ],
   handle: async (api, { actor, params, body }) => ({
-    data: await runAgent(api, actor, { agent_id: params['agentId']!, input: body.input, ...(body.session_id === undefined ? {} : { session_id: body.session_id }) }),
+    data: await runAgent(api, actor, {
+      agent_id: params['agentId']!,
+      input: body.input,
+      ...(body.session_id === undefined ? {} : { session_id: body.session_id }),
+    }),
   }),
 });

@@ -1,12 +1,29 @@
-import { listSessions, readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
+import {
+  listSessions,
+  readSessionEvents,
+  readTranscript,
+} from '../../../shared/queries/sessions.ts';
 import { presentEvent, presentSession, presentTranscript } from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
-import { SessionEvents, SessionEventsQuery, SessionList, SessionListQuery, Transcript, TranscriptQuery } from '../schemas/sessions.ts';
+import {
+  SessionEvents,
+  SessionEventsQuery,
+  SessionList,
+  SessionListQuery,
+  Transcript,
+  TranscriptQuery,
+} from '../schemas/sessions.ts';
 
 const DEFAULT_LIMIT = 100;
 
 /** A query's page as the queries take it: without members that are undefined. */
-const pageFrom = <Cursor>({ limit = DEFAULT_LIMIT, after }: { limit?: number; after?: Cursor }): { limit: number; after?: Cursor } => ({
+const pageFrom = <Cursor>({
+  limit = DEFAULT_LIMIT,
+  after,
+}: {
+  limit?: number;
+  after?: Cursor;
+}): { limit: number; after?: Cursor } => ({
   limit,
   ...(after === undefined ? {} : { after }),
 });
@@ -21,7 +38,10 @@ const listSessionsRoute = defineRoute({
   data: SessionList,
   errors: [],
   handle: async ({ readModels }, { actor, query }) => {
-    const filter = { ...pageFrom(query), ...(query.agent_id === undefined ? {} : { agent_id: query.agent_id }) };
+    const filter = {
+      ...pageFrom(query),
+      ...(query.agent_id === undefined ? {} : { agent_id: query.agent_id }),
+    };
     const { rows, next } = await listSessions(readModels, actor.account_id, filter);
     return { data: rows.map(presentSession), next };
   },
@@ -37,7 +57,12 @@ const getSessionRoute = defineRoute({
   data: Transcript,
   errors: ['session_not_found'],
   handle: async ({ readModels }, { actor, params, query }) => {
-    const { session, turns } = await readTranscript(readModels, actor.account_id, params['sessionId']!, pageFrom(query));
+    const { session, turns } = await readTranscript(
+      readModels,
+      actor.account_id,
+      params['sessionId']!,
+      pageFrom(query),
+    );
     return { data: presentTranscript(session, turns.rows), next: turns.next };
   },
 });
@@ -47,13 +72,19 @@ const listSessionEventsRoute = defineRoute({
   path: '/v1/sessions/{sessionId}/events',
   operationId: 'listSessionEvents',
   summary: 'Returns the recorded events of a session with metadata and hashes, oldest first',
-  description: 'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline.',
+  description:
+    'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline.',
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
   errors: ['session_not_found', 'stream_damaged'],
   handle: async (api, { actor, params, query }) => {
-    const { rows, next } = await readSessionEvents(api, actor.account_id, params['sessionId']!, pageFrom(query));
+    const { rows, next } = await readSessionEvents(
+      api,
+      actor.account_id,
+      params['sessionId']!,
+      pageFrom(query),
+    );
     return { data: rows.map(presentEvent), next };
   },
 });

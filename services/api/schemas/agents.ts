@@ -5,11 +5,40 @@ import { KIB, text } from './text.ts';
 
 export const CreateAgentBody = Type.Object(
   {
-    name: text({ minLength: 1, maxLength: 256, description: 'Agent name, at most 256 characters', examples: ['Sums'] }),
-    instruction: text({ minLength: 1, maxBytes: 256 * KIB, description: "System instruction that defines the agent's behaviour, at most 256 KiB", examples: ['Answer briefly.'] }),
-    model: text({ minLength: 1, maxLength: 256, description: 'One of GET /v1/models', examples: ['offline-echo'] }),
-    tool: Type.Optional(text({ minLength: 1, maxLength: 256, description: 'One of GET /v1/tools', examples: ['calculator'] })),
-    component: Type.Optional(text({ minLength: 1, maxLength: 256, description: 'UI component override', examples: ['Chat'] })),
+    name: text({
+      minLength: 1,
+      maxLength: 256,
+      description: 'Agent name, at most 256 characters',
+      examples: ['Sums'],
+    }),
+    instruction: text({
+      minLength: 1,
+      maxBytes: 256 * KIB,
+      description: "System instruction that defines the agent's behaviour, at most 256 KiB",
+      examples: ['Answer briefly.'],
+    }),
+    model: text({
+      minLength: 1,
+      maxLength: 256,
+      description: 'One of GET /v1/models',
+      examples: ['offline-echo'],
+    }),
+    tool: Type.Optional(
+      text({
+        minLength: 1,
+        maxLength: 256,
+        description: 'One of GET /v1/tools',
+        examples: ['calculator'],
+      }),
+    ),
+    component: Type.Optional(
+      text({
+        minLength: 1,
+        maxLength: 256,
+        description: 'UI component override',
+        examples: ['Chat'],
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -24,10 +53,22 @@ const AgentConfig = Type.Object({
   tool: Type.Optional(Type.String({ description: 'Present when a tool was set' })),
 });
 
-const agentFields = { agent_id: AgentId, name: Type.String(), config: AgentConfig, created_at: Instant, updated_at: Instant };
+const agentFields = {
+  agent_id: AgentId,
+  name: Type.String(),
+  config: AgentConfig,
+  created_at: Instant,
+  updated_at: Instant,
+};
 
 export const Agent = Type.Object(agentFields);
-export const AgentDetail = Type.Object({ ...agentFields, component: Type.String({ description: 'UI component' }) });
+export const AgentDetail = Type.Object({
+  ...agentFields,
+  component: Type.String({ description: 'UI component' }),
+});
 export const AgentList = Type.Array(Agent);
 
-export const AgentListQuery = Type.Object(pageQuery({ description: 'The most agents to answer; all of them when absent' }), { additionalProperties: false });
+export const AgentListQuery = Type.Object(
+  pageQuery({ description: 'The most agents to answer; all of them when absent' }),
+  { additionalProperties: false },
+);

@@ -13,6 +13,8 @@ export const ToolList = Type.Array(
   Type.Object({
     name: Type.String(),
     description: Type.String(),
-    parameters: Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the arguments' }),
+    parameters: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'JSON Schema of the arguments',
+    }),
   }),
 );

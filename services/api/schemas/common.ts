@@ -1,15 +1,27 @@
 import { Type } from 'typebox';
 import { KIB, text } from './text.ts';
 
-export const AgentId = Type.String({ description: 'Identifier of an agent', examples: ['agent_01kahz0b2re5v8k2s4n6t8w0y2'] });
-export const SessionId = Type.String({ description: 'Identifier of a session', examples: ['session_01kahz1c3sf6w9m3v5q7x9z1a3'] });
+export const AgentId = Type.String({
+  description: 'Identifier of an agent',
+  examples: ['agent_01kahz0b2re5v8k2s4n6t8w0y2'],
+});
+export const SessionId = Type.String({
+  description: 'Identifier of a session',
+  examples: ['session_01kahz1c3sf6w9m3v5q7x9z1a3'],
+});
 
-const Pretty = { pretty: Type.Optional(Type.Boolean({ description: 'Pretty-prints the JSON answer' })) };
+const Pretty = {
+  pretty: Type.Optional(Type.Boolean({ description: 'Pretty-prints the JSON answer' })),
+};
 
 /** The query of every operation. */
 export const CommonQuery = Type.Object(Pretty, { additionalProperties: false });
 
-const Cursor = text({ minLength: 1, maxLength: 256, description: 'Continues after this entry; take it from the `Link` header of the page before' });
+const Cursor = text({
+  minLength: 1,
+  maxLength: 256,
+  description: 'Continues after this entry; take it from the `Link` header of the page before',
+});
 export const MAX_PAGE = 1_000;
 /** No stream gets longer, and every store has an integer that holds it. */
 const MAX_NUMBER = 2_147_483_647;
@@ -24,8 +36,19 @@ export const pageQuery = (limit: { default?: number; description: string }) => (
 /** Pages by number: a turn, or a revision. */
 export const numberedPageQuery = (entries: string, after: string) => ({
   ...Pretty,
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: 100, description: `The most ${entries} to answer` })),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PAGE,
+      default: 100,
+      description: `The most ${entries} to answer`,
+    }),
+  ),
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_NUMBER, description: after })),
 });
 
-export const InputText = text({ minLength: 1, maxBytes: 512 * KIB, description: 'Input text for the agent to process, at most 512 KiB' });
+export const InputText = text({
+  minLength: 1,
+  maxBytes: 512 * KIB,
+  description: 'Input text for the agent to process, at most 512 KiB',
+});

@@ -19,21 +19,32 @@ export const Ready = Type.Object({
         caught_up: Type.Boolean(),
         reason: Type.Optional(
           Type.String({
-            description: 'Why they are being built anew; answers may lack what was written before until they are',
+            description:
+              'Why they are being built anew; answers may lack what was written before until they are',
           }),
         ),
         parked_streams: Type.Array(
-          Type.Object({ stream: Type.String(), revision: Type.Integer(), event_type: Type.String() }),
+          Type.Object({
+            stream: Type.String(),
+            revision: Type.Integer(),
+            event_type: Type.String(),
+          }),
         ),
       },
       { description: 'The read models, where the process works with them' },
     ),
   ),
-  runs_in_flight: Type.Optional(Type.Integer({ minimum: 0, description: 'Where the process serves the API' })),
+  runs_in_flight: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Where the process serves the API' }),
+  ),
   damaged_streams: Type.Optional(
-    Type.Array(Type.Object({ stream: Type.String(), first_revision: Revision, last_revision: Revision }), {
-      description: 'Streams that this process found damaged, until it reads them whole again; absent without any',
-    }),
+    Type.Array(
+      Type.Object({ stream: Type.String(), first_revision: Revision, last_revision: Revision }),
+      {
+        description:
+          'Streams that this process found damaged, until it reads them whole again; absent without any',
+      },
+    ),
   ),
   projector: Type.Optional(
     Type.Object(
@@ -62,10 +73,13 @@ export const Ready = Type.Object({
         }),
         position: Type.Optional(Type.String({ description: 'Everything up to here is published' })),
         lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-          description: 'The age of the oldest event that is not published; null while another relay publishes',
+          description:
+            'The age of the oldest event that is not published; null while another relay publishes',
         }),
         reason: Type.Optional(
-          Type.String({ description: 'Why it can’t publish, where only an operator can change that' }),
+          Type.String({
+            description: 'Why it can’t publish, where only an operator can change that',
+          }),
         ),
       },
       { description: 'Publishing to Kafka, where that is configured' },

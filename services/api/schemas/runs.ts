@@ -6,7 +6,13 @@ import { text } from './text.ts';
 export const RunBody = Type.Object(
   {
     input: InputText,
-    session_id: Type.Optional(text({ minLength: 1, maxLength: 256, description: 'Session to continue; a new one is started when absent' })),
+    session_id: Type.Optional(
+      text({
+        minLength: 1,
+        maxLength: 256,
+        description: 'Session to continue; a new one is started when absent',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

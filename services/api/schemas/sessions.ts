@@ -32,7 +32,9 @@ const Turn = Type.Object({
   tool_used: Type.String(),
   tool_calls: Type.Array(ToolCall),
   tokens: Type.Union([Tokens, Type.Null()]),
-  error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], { description: 'Why a turn failed or was interrupted' }),
+  error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+    description: 'Why a turn failed or was interrupted',
+  }),
   started_at: Instant,
   ended_at: Type.Union([Instant, Type.Null()]),
 });
@@ -53,8 +55,19 @@ export const SessionEvents = Type.Array(
 );
 
 export const SessionListQuery = Type.Object(
-  { ...pageQuery({ default: 100, description: 'The most sessions to answer' }), agent_id: Type.Optional(text({ minLength: 1, maxLength: 256, description: 'Only sessions of this agent' })) },
+  {
+    ...pageQuery({ default: 100, description: 'The most sessions to answer' }),
+    agent_id: Type.Optional(
+      text({ minLength: 1, maxLength: 256, description: 'Only sessions of this agent' }),
+    ),
+  },
   { additionalProperties: false },
 );
-export const TranscriptQuery = Type.Object(numberedPageQuery('turns', 'Continues after this turn'), { additionalProperties: false });
-export const SessionEventsQuery = Type.Object(numberedPageQuery('events', 'Continues after this revision'), { additionalProperties: false });
+export const TranscriptQuery = Type.Object(
+  numberedPageQuery('turns', 'Continues after this turn'),
+  { additionalProperties: false },
+);
+export const SessionEventsQuery = Type.Object(
+  numberedPageQuery('events', 'Continues after this revision'),
+  { additionalProperties: false },
+);

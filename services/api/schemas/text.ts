@@ -17,4 +17,8 @@ interface TextLimits {
  * surrogate has no UTF-8). `x-text` and `x-max-bytes` are keywords of ours, in OpenAPI as extensions.
  */
 export const text = ({ maxBytes, ...limits }: TextLimits): TString =>
-  Type.String({ ...limits, 'x-text': true, ...(maxBytes === undefined ? {} : { 'x-max-bytes': maxBytes }) });
+  Type.String({
+    ...limits,
+    'x-text': true,
+    ...(maxBytes === undefined ? {} : { 'x-max-bytes': maxBytes }),
+  });

@@ -10,7 +10,11 @@ interface Topic {
 
 const TOPICS: Readonly<Record<Channel, Topic>> = {
   agents: { address: 'turnlog.agents.v1', title: 'What happens to agents', key: 'The agent id' },
-  sessions: { address: 'turnlog.sessions.v1', title: 'What happens in sessions: every turn of every conversation', key: 'The session id' },
+  sessions: {
+    address: 'turnlog.sessions.v1',
+    title: 'What happens in sessions: every turn of every conversation',
+    key: 'The session id',
+  },
 };
 
 const DESCRIPTION = `Every event of agents and sessions, once and in order, for consumers that read committed messages (\`isolation.level=read_committed\`).
@@ -18,9 +22,12 @@ const DESCRIPTION = `Every event of agents and sessions, once and in order, for 
 Messages are CloudEvents 1.0 in binary mode: attributes in headers, data as JSON in the value. Messages of one key are in the
 order of \`ce_streamrevision\`, without gaps. Ignore headers, fields and types that you do not know: within a version, types only grow.`;
 
-const componentsOf = (type: string): { $ref: string } => ({ $ref: `#/components/messages/${type}` });
+const componentsOf = (type: string): { $ref: string } => ({
+  $ref: `#/components/messages/${type}`,
+});
 
-const ofChannel = (channel: Channel) => publicEventSchemas.filter((schema) => schema.channel === channel);
+const ofChannel = (channel: Channel) =>
+  publicEventSchemas.filter((schema) => schema.channel === channel);
 
 const channel = (name: Channel) => ({
   address: TOPICS[name].address,
@@ -41,22 +48,42 @@ const message = ({ type, channel: name, description }: (typeof publicEventSchema
   contentType: 'application/json',
   headers: { $ref: '#/components/schemas/headers' },
   payload: { $ref: `#/components/schemas/${type}` },
-  bindings: { kafka: { key: { type: 'string', description: TOPICS[name].key }, bindingVersion: '0.5.0' } },
+  bindings: {
+    kafka: { key: { type: 'string', description: TOPICS[name].key }, bindingVersion: '0.5.0' },
+  },
 });
 
 /** The AsyncAPI 3.0 document of the feed, from the schemas that the relay publishes by. */
 export const asyncApiDocument = (): object => ({
   asyncapi: '3.0.0',
-  info: { title: 'Turnlog events', version: '1.0.0', description: DESCRIPTION, license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' } },
+  info: {
+    title: 'Turnlog events',
+    version: '1.0.0',
+    description: DESCRIPTION,
+    license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+  },
   defaultContentType: 'application/json',
-  servers: { kafka: { host: '127.0.0.1:9092', protocol: 'kafka', description: 'An example; the brokers are those of KAFKA_BROKERS' } },
+  servers: {
+    kafka: {
+      host: '127.0.0.1:9092',
+      protocol: 'kafka',
+      description: 'An example; the brokers are those of KAFKA_BROKERS',
+    },
+  },
   channels: { agents: channel('agents'), sessions: channel('sessions') },
   operations: { publishAgents: operation('agents'), publishSessions: operation('sessions') },
   components: {
-    messages: Object.fromEntries(publicEventSchemas.map((schema) => [schema.type, message(schema)])),
+    messages: Object.fromEntries(
+      publicEventSchemas.map((schema) => [schema.type, message(schema)]),
+    ),
     schemas: {
       headers: JSON.parse(JSON.stringify(MessageHeaders)) as object,
-      ...Object.fromEntries(publicEventSchemas.map(({ type, data }) => [type, JSON.parse(JSON.stringify(data)) as object])),
+      ...Object.fromEntries(
+        publicEventSchemas.map(({ type, data }) => [
+          type,
+          JSON.parse(JSON.stringify(data)) as object,
+        ]),
+      ),
     },
   },
 });

@@ -25,11 +25,16 @@ export interface TurnRequest {
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 250;
 
-async function settingsFor({ models, toolbox }: RunContext, agent: AgentRow): Promise<ChatSettings> {
+async function settingsFor(
+  { models, toolbox }: RunContext,
+  agent: AgentRow,
+): Promise<ChatSettings> {
   const model = models.find(agent.model)!;
   return {
     model: model.upstream_model,
-    ...(model.max_output_tokens === undefined ? {} : { max_completion_tokens: model.max_output_tokens }),
+    ...(model.max_output_tokens === undefined
+      ? {}
+      : { max_completion_tokens: model.max_output_tokens }),
     ...(agent.tool === null ? {} : { tools: await toolbox.definitions(agent.tool) }),
   };
 }
@@ -48,10 +53,18 @@ interface Attempt {
  * Errors: `session_not_found`, `session_busy`, `stream_damaged`, `invalid_request` (too long for the model),
  * `payload_too_large`, `store_unavailable`, the signal's reason.
  */
-export async function beginTurn(context: RunContext, request: TurnRequest, signal: AbortSignal): Promise<OpenRun> {
+export async function beginTurn(
+  context: RunContext,
+  request: TurnRequest,
+  signal: AbortSignal,
+): Promise<OpenRun> {
   const bounds = { until: performance.now() + context.limits.waitMs, signal };
   const settings = await settingsFor(context, request.agent);
-  const tokens = await historyBudget(context.budget, context.models.find(request.agent.model)!, { settings, instruction: request.agent.instruction, input: request.input });
+  const tokens = await historyBudget(context.budget, context.models.find(request.agent.model)!, {
+    settings,
+    instruction: request.agent.instruction,
+    input: request.input,
+  });
   const conflicts = createConflictLimit(context, sessionStream(request.session_id), {
     ...bounds,
     tooMany: sessionBusy,
@@ -99,7 +112,12 @@ async function attempt(
       context,
       { ...actor, causation_id: actor.request_id },
       { session_id, state: loaded.state, head: loaded.head },
-      { type: 'start_turn', agent_id: agent.agent_id, new_session: request.new_session, turn: started },
+      {
+        type: 'start_turn',
+        agent_id: agent.agent_id,
+        new_session: request.new_session,
+        turn: started,
+      },
     );
     return {
       actor,
@@ -128,9 +146,12 @@ async function attempt(
       return 'moved';
     }
     // It may have been written all the same, or be written yet.
-    if (isTurnlogError(error, 'store_unavailable')) context.leftOpen.add(session_id, loaded.head.revision + 1);
+    if (isTurnlogError(error, 'store_unavailable'))
+      context.leftOpen.add(session_id, loaded.head.revision + 1);
     if (isTurnlogError(error, 'event_invalid'))
-      throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', { cause: error });
+      throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', {
+        cause: error,
+      });
     if (error instanceof Rejection) throw sessionNotFound();
     throw error;
   }

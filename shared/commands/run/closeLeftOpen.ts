@@ -18,7 +18,10 @@ export interface LeftOpenCloser {
   idle(): Promise<void>;
 }
 
-type Context = Pick<RunContext, 'store' | 'damaged' | 'ids' | 'clock' | 'isGone' | 'queue' | 'leftOpen' | 'logger'>;
+type Context = Pick<
+  RunContext,
+  'store' | 'damaged' | 'ids' | 'clock' | 'isGone' | 'queue' | 'leftOpen' | 'logger'
+>;
 
 interface Look {
   turn: LeftTurn;
@@ -43,7 +46,11 @@ function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Prom
  * turn is open.
  * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
  */
-async function lookAt({ queue, leftOpen, ...context }: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {
+async function lookAt(
+  { queue, leftOpen, ...context }: Context,
+  turn: LeftTurn,
+  signal: AbortSignal,
+): Promise<void> {
   const leave = await queue.enter(turn.session_id, 0, signal);
   try {
     const looking = interruptIfOrphaned(context, turn.session_id, signal);
@@ -72,7 +79,10 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
       if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
       together = SCOUTS;
       const level = isTurnlogError(error, 'store_unavailable') ? 'debug' : 'error';
-      logger[level]({ err: error, session_id: turn.session_id }, 'a turn that was left open could not be closed yet');
+      logger[level](
+        { err: error, session_id: turn.session_id },
+        'a turn that was left open could not be closed yet',
+      );
     }
   }
 

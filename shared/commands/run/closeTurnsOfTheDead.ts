@@ -7,7 +7,10 @@ import { interruptOrphans, isOverdue } from './interruptTurn.ts';
 /** By then every turn of a dead instance is past its deadline, which is at most an hour after its start. */
 const FORGET_AFTER_MS = 2 * 3_600_000;
 
-export interface SweepContext extends Pick<RunContext, 'store' | 'damaged' | 'ids' | 'clock' | 'logger'> {
+export interface SweepContext extends Pick<
+  RunContext,
+  'store' | 'damaged' | 'ids' | 'clock' | 'logger'
+> {
   readModels: Pick<ReadModels, 'listOpenTurns'>;
   instances: Instances;
   watch: DeathWatch;
@@ -19,10 +22,16 @@ export interface SweepContext extends Pick<RunContext, 'store' | 'damaged' | 'id
  * leaves the rest to the next call.
  * Errors: `store_unavailable`.
  */
-export async function closeTurnsOfTheDead({ readModels, instances, watch, ...parts }: SweepContext, signal: AbortSignal): Promise<void> {
+export async function closeTurnsOfTheDead(
+  { readModels, instances, watch, ...parts }: SweepContext,
+  signal: AbortSignal,
+): Promise<void> {
   await watch.look();
   const open = await readModels.listOpenTurns();
-  const orphans = open.filter(({ owner, deadline }) => watch.isDead(owner) || isOverdue(parts, deadline));
+  const orphans = open.filter(
+    ({ owner, deadline }) => watch.isDead(owner) || isOverdue(parts, deadline),
+  );
   await interruptOrphans({ ...parts, isGone: watch.isDead }, orphans, signal);
-  for (const instance of await instances.listDeadInstances(FORGET_AFTER_MS)) await instances.forget(instance);
+  for (const instance of await instances.listDeadInstances(FORGET_AFTER_MS))
+    await instances.forget(instance);
 }

@@ -19,15 +19,23 @@ export interface TokenBudget {
 const texts = (messages: readonly ChatMessage[]): string[] =>
   messages.flatMap((message) => [
     message.content ?? '',
-    ...('tool_calls' in message ? (message.tool_calls ?? []).map((call) => call.function.name + call.function.arguments) : []),
+    ...('tool_calls' in message
+      ? (message.tool_calls ?? []).map((call) => call.function.name + call.function.arguments)
+      : []),
   ]);
 
 /** No tokenizer in use makes more tokens than bytes, so this bound often spares the real count. */
 const byteBound = (messages: readonly ChatMessage[]): number =>
-  texts(messages).reduce((sum, text) => sum + Buffer.byteLength(text), messages.length * MESSAGE_OVERHEAD);
+  texts(messages).reduce(
+    (sum, text) => sum + Buffer.byteLength(text),
+    messages.length * MESSAGE_OVERHEAD,
+  );
 
 /** Tokens of messages in a prompt, as the tokenizer counts them. */
-export async function countMessages(counter: TokenCounter, messages: readonly ChatMessage[]): Promise<number> {
+export async function countMessages(
+  counter: TokenCounter,
+  messages: readonly ChatMessage[],
+): Promise<number> {
   let sum = messages.length * MESSAGE_OVERHEAD;
   for (const text of texts(messages)) sum += await counter.count(text);
   return sum;
@@ -37,25 +45,44 @@ export async function countMessages(counter: TokenCounter, messages: readonly Ch
  * Tokens that are left for earlier turns beside the instruction, the tools and the input.
  * Errors: `invalid_request` when these alone don't fit the model's context.
  */
-export async function historyBudget({ counter }: TokenBudget, model: ModelInfo, fixed: { settings: ChatSettings; instruction: string; input: string }): Promise<number> {
-  const reserve = Math.min(model.max_output_tokens ?? DEFAULT_OUTPUT_RESERVE, Math.floor(model.context_window / 4));
+export async function historyBudget(
+  { counter }: TokenBudget,
+  model: ModelInfo,
+  fixed: { settings: ChatSettings; instruction: string; input: string },
+): Promise<number> {
+  const reserve = Math.min(
+    model.max_output_tokens ?? DEFAULT_OUTPUT_RESERVE,
+    Math.floor(model.context_window / 4),
+  );
   const available = model.context_window - reserve;
   const messages: ChatMessage[] = [
-    { role: 'system', content: fixed.instruction + (fixed.settings.tools ? JSON.stringify(fixed.settings.tools) : '') },
+    {
+      role: 'system',
+      content:
+        fixed.instruction + (fixed.settings.tools ? JSON.stringify(fixed.settings.tools) : ''),
+    },
     { role: 'user', content: fixed.input },
   ];
   const bound = byteBound(messages);
   const needed = bound <= available ? bound : await countMessages(counter, messages);
   if (needed > available) {
     const message = `The input and the agent's instruction take ${needed} tokens; the model ${model.id} has room for ${available}.`;
-    throw new TurnlogError('invalid_request', message, { details: { input: { message, path: '/input' } } });
+    throw new TurnlogError('invalid_request', message, {
+      details: { input: { message, path: '/input' } },
+    });
   }
   return available - needed;
 }
 
 /** The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first. */
-export async function newestThatFit(budget: TokenBudget, tokens: number, sessionId: string, turns: readonly Turn[]): Promise<Turn[]> {
-  if (turns.reduce((sum, turn) => sum + byteBound(turnMessages(turn)), 0) <= tokens) return [...turns];
+export async function newestThatFit(
+  budget: TokenBudget,
+  tokens: number,
+  sessionId: string,
+  turns: readonly Turn[],
+): Promise<Turn[]> {
+  if (turns.reduce((sum, turn) => sum + byteBound(turnMessages(turn)), 0) <= tokens)
+    return [...turns];
   let left = tokens;
   for (let index = turns.length - 1; index >= 0; index -= 1) {
     left -= await tokensOf(budget, sessionId, turns[index]!);
@@ -64,7 +91,11 @@ export async function newestThatFit(budget: TokenBudget, tokens: number, session
   return [...turns];
 }
 
-async function tokensOf({ counter, turnTokens }: TokenBudget, sessionId: string, turn: Turn): Promise<number> {
+async function tokensOf(
+  { counter, turnTokens }: TokenBudget,
+  sessionId: string,
+  turn: Turn,
+): Promise<number> {
   const key = `${sessionId}/${turn.turn}`;
   const known = turnTokens.get(key);
   if (known !== undefined) return known;

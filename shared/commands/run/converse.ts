@@ -13,19 +13,35 @@ import { recordInRun } from './record.ts';
 export const MAX_ROUNDS = 8;
 
 export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
-  calls.reduce((sum, { tokens }) => ({ prompt: sum.prompt + tokens.prompt, completion: sum.completion + tokens.completion, total: sum.total + tokens.total }), { prompt: 0, completion: 0, total: 0 });
+  calls.reduce(
+    (sum, { tokens }) => ({
+      prompt: sum.prompt + tokens.prompt,
+      completion: sum.completion + tokens.completion,
+      total: sum.total + tokens.total,
+    }),
+    { prompt: 0, completion: 0, total: 0 },
+  );
 
 /**
  * Calls the model, and the tools that it asks for, until it answers. Every tool call is recorded before its result goes
  * back to the model; every answered model call is added to `calls`, which therefore also serves a run that fails.
  * Errors: those of the model, `tool_error` after 8 rounds without an answer, the signal's reason.
  */
-export async function converse(context: RunContext, run: OpenRun, calls: ModelCall[], signal: AbortSignal): Promise<TurnCompletedData> {
+export async function converse(
+  context: RunContext,
+  run: OpenRun,
+  calls: ModelCall[],
+  signal: AbortSignal,
+): Promise<TurnCompletedData> {
   const current: Turn = { turn: run.turn, input: run.input, tool_calls: [], output: undefined };
   for (let round = 1; round <= MAX_ROUNDS; round += 1) {
     const request = chatRequest(run.settings, run.instruction, run.history, current);
     const answer = await callModel(context, { run, request, calls }, signal);
-    if (answer.tool_calls.length === 0) return completed(context, run, calls, { output: answer.content ?? '', tool_used: current.tool_calls[0]?.tool ?? '' });
+    if (answer.tool_calls.length === 0)
+      return completed(context, run, calls, {
+        output: answer.content ?? '',
+        tool_used: current.tool_calls[0]?.tool ?? '',
+      });
     for (const [index, call] of answer.tool_calls.entries()) {
       const content = index === 0 && answer.content ? { content: answer.content } : {};
       const called = { ...(await callTool(context, run, call, signal)), ...content, round };
@@ -33,10 +49,17 @@ export async function converse(context: RunContext, run: OpenRun, calls: ModelCa
       current.tool_calls.push(called);
     }
   }
-  throw new TurnlogError('tool_error', `The model went on calling tools for ${MAX_ROUNDS} rounds without an answer.`);
+  throw new TurnlogError(
+    'tool_error',
+    `The model went on calling tools for ${MAX_ROUNDS} rounds without an answer.`,
+  );
 }
 
-async function callModel(context: RunContext, { run, request, calls }: { run: OpenRun; request: ChatRequest; calls: ModelCall[] }, signal: AbortSignal): Promise<ChatAnswer> {
+async function callModel(
+  context: RunContext,
+  { run, request, calls }: { run: OpenRun; request: ChatRequest; calls: ModelCall[] },
+  signal: AbortSignal,
+): Promise<ChatAnswer> {
   const began = context.clock.now();
   const answer = await context.models.complete(run.model, request, signal);
   calls.push({
@@ -51,20 +74,56 @@ async function callModel(context: RunContext, { run, request, calls }: { run: Op
 }
 
 /** For a provider that reports no usage. */
-async function countedTokens({ budget }: RunContext, request: ChatRequest, answer: ChatAnswer): Promise<Tokens> {
+async function countedTokens(
+  { budget }: RunContext,
+  request: ChatRequest,
+  answer: ChatAnswer,
+): Promise<Tokens> {
   const prompt = await countMessages(budget.counter, request.messages);
-  const completion = await budget.counter.count((answer.content ?? '') + answer.tool_calls.map((call) => call.function.name + call.function.arguments).join(''));
+  const completion = await budget.counter.count(
+    (answer.content ?? '') +
+      answer.tool_calls.map((call) => call.function.name + call.function.arguments).join(''),
+  );
   return { prompt, completion, total: prompt + completion };
 }
 
-async function callTool({ toolbox, clock }: RunContext, run: OpenRun, call: ToolCallRequest, signal: AbortSignal): Promise<Omit<ToolCalledData, 'round'>> {
+async function callTool(
+  { toolbox, clock }: RunContext,
+  run: OpenRun,
+  call: ToolCallRequest,
+  signal: AbortSignal,
+): Promise<Omit<ToolCalledData, 'round'>> {
   const began = clock.now();
   const { name, arguments: args } = call.function;
-  const { result, is_error } = run.tool === undefined ? { result: `There is no function ${name}.`, is_error: true } : await toolbox.call(run.tool, name, args, signal);
-  return { turn: run.turn, call_id: call.id, tool: name, arguments: args, result, is_error, duration_ms: clock.now() - began };
+  const { result, is_error } =
+    run.tool === undefined
+      ? { result: `There is no function ${name}.`, is_error: true }
+      : await toolbox.call(run.tool, name, args, signal);
+  return {
+    turn: run.turn,
+    call_id: call.id,
+    tool: name,
+    arguments: args,
+    result,
+    is_error,
+    duration_ms: clock.now() - began,
+  };
 }
 
-const completed = ({ clock }: RunContext, run: OpenRun, calls: readonly ModelCall[], answer: { output: string; tool_used: string }): TurnCompletedData => {
+const completed = (
+  { clock }: RunContext,
+  run: OpenRun,
+  calls: readonly ModelCall[],
+  answer: { output: string; tool_used: string },
+): TurnCompletedData => {
   const last = calls.at(-1)!;
-  return { turn: run.turn, ...answer, model: last.model, tokens: sumTokens(calls), finish_reason: last.finish_reason, duration_ms: clock.now() - run.startedAt, calls: [...calls] };
+  return {
+    turn: run.turn,
+    ...answer,
+    model: last.model,
+    tokens: sumTokens(calls),
+    finish_reason: last.finish_reason,
+    duration_ms: clock.now() - run.startedAt,
+    calls: [...calls],
+  };
 };

@@ -17,7 +17,10 @@ export interface DeathWatch {
   isDead(instanceId: string): boolean;
 }
 
-export function createDeathWatch(instances: Pick<Instances, 'listDeadInstances'>, clock: Clock): DeathWatch {
+export function createDeathWatch(
+  instances: Pick<Instances, 'listDeadInstances'>,
+  clock: Clock,
+): DeathWatch {
   /** Since when an instance was seen with its last beat, by both. */
   let seenSince = new Map<string, number>();
   let dead = new Set<string>();
@@ -34,9 +37,16 @@ export function createDeathWatch(instances: Pick<Instances, 'listDeadInstances'>
       try {
         const silent = await instances.listDeadInstances(DEAD_AFTER_MS - CONFIRM_MS);
         lookedAt = clock.now();
-        const seen = silent.map(({ instance_id, last_beat_at }) => ({ instance_id, beat: `${instance_id} ${last_beat_at}` }));
+        const seen = silent.map(({ instance_id, last_beat_at }) => ({
+          instance_id,
+          beat: `${instance_id} ${last_beat_at}`,
+        }));
         seenSince = new Map(seen.map(({ beat }) => [beat, seenSince.get(beat) ?? lookedAt]));
-        dead = new Set(seen.filter(({ beat }) => lookedAt - seenSince.get(beat)! >= CONFIRM_MS).map(({ instance_id }) => instance_id));
+        dead = new Set(
+          seen
+            .filter(({ beat }) => lookedAt - seenSince.get(beat)! >= CONFIRM_MS)
+            .map(({ instance_id }) => instance_id),
+        );
       } catch (error) {
         forget();
         throw error;

@@ -17,10 +17,14 @@ const DEADLINE_GRACE_MS = 15_000;
 export type OrphanContext = Pick<RunContext, 'store' | 'damaged' | 'ids' | 'clock' | 'isGone'>;
 
 /** True when a turn has gone on for so long that its owner has given it up, whoever that is. */
-export const isOverdue = ({ clock }: Pick<RunContext, 'clock'>, deadline: string): boolean => clock.now() > Date.parse(deadline) + DEADLINE_GRACE_MS;
+export const isOverdue = ({ clock }: Pick<RunContext, 'clock'>, deadline: string): boolean =>
+  clock.now() > Date.parse(deadline) + DEADLINE_GRACE_MS;
 
 /** Why an open turn is nobody's any more. Undefined while it may still be running. */
-function orphanedBy(context: OrphanContext, { owner, deadline }: Extract<SessionState, { status: 'running' }>): InterruptionReason | undefined {
+function orphanedBy(
+  context: OrphanContext,
+  { owner, deadline }: Extract<SessionState, { status: 'running' }>,
+): InterruptionReason | undefined {
   if (context.isGone(owner)) return 'crash';
   return isOverdue(context, deadline) ? 'deadline' : undefined;
 }
@@ -38,9 +42,19 @@ export async function closeOrphan(
   if (state.status !== 'running') return 'idle';
   const reason = orphanedBy(context, state);
   if (!reason) return 'running';
-  const author = { account_id: account_id!, key_id: 'system', request_id: 'recovery', causation_id: lastEventId! };
+  const author = {
+    account_id: account_id!,
+    key_id: 'system',
+    request_id: 'recovery',
+    causation_id: lastEventId!,
+  };
   try {
-    await record(context, author, { session_id, state, head }, { type: 'interrupt_turn', turn: state.turn, reason });
+    await record(
+      context,
+      author,
+      { session_id, state, head },
+      { type: 'interrupt_turn', turn: state.turn, reason },
+    );
     return 'closed';
   } catch (error) {
     if (!isTurnlogError(error, 'stream_conflict')) throw error;
@@ -59,7 +73,10 @@ export async function interruptIfOrphaned(
   session_id: string,
   signal?: AbortSignal,
 ): Promise<LoadedSession> {
-  const conflicts = createConflictLimit(context, sessionStream(session_id), { signal, tooMany: sessionBusy });
+  const conflicts = createConflictLimit(context, sessionStream(session_id), {
+    signal,
+    tooMany: sessionBusy,
+  });
   for (;;) {
     const loaded = await loadSession(context, session_id, () => Promise.resolve([]));
     signal?.throwIfAborted();
@@ -69,7 +86,11 @@ export async function interruptIfOrphaned(
 }
 
 /** The same for a session that the read models show: it must be there. */
-const interruptShown = (context: OrphanContext, session_id: string, signal: AbortSignal): Promise<LoadedSession> =>
+const interruptShown = (
+  context: OrphanContext,
+  session_id: string,
+  signal: AbortSignal,
+): Promise<LoadedSession> =>
   untilWhole(
     context,
     sessionStream(session_id),
@@ -100,7 +121,11 @@ export async function interruptOrphans(
       await interruptShown(context, session_id, signal).catch((error: unknown) => {
         if (signal.aborted || isTurnlogError(error, 'stream_damaged')) return;
         if (isTurnlogError(error, 'store_unavailable')) away = error;
-        else context.logger.error({ err: error, session_id, turn }, 'an open turn could not be closed');
+        else
+          context.logger.error(
+            { err: error, session_id, turn },
+            'an open turn could not be closed',
+          );
       });
     }
   };

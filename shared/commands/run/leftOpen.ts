@@ -78,7 +78,11 @@ export function createLeftOpen(now: () => number = () => performance.now()): Lef
       const entry = known ?? { session_id, revision, patienceMs: FIRST_PATIENCE_MS, taken: false };
       entries.set(
         session_id,
-        Object.assign(entry, { revision: Math.max(revision, entry.revision), looks: 0, dueAt: now() }),
+        Object.assign(entry, {
+          revision: Math.max(revision, entry.revision),
+          looks: 0,
+          dueAt: now(),
+        }),
       );
     },
     take() {
@@ -93,7 +97,8 @@ export function createLeftOpen(now: () => number = () => performance.now()): Lef
     settle: ({ session_id }) => void entries.delete(session_id),
     putBack(turn, tookTooLong = false) {
       const entry = entries.get(turn.session_id);
-      if (entry && tookTooLong) entry.patienceMs = Math.min(LONGEST_PATIENCE_MS, entry.patienceMs * 2);
+      if (entry && tookTooLong)
+        entry.patienceMs = Math.min(LONGEST_PATIENCE_MS, entry.patienceMs * 2);
       giveBack(turn, TRY_AGAIN_AFTER_MS);
     },
     lookAgain(turn) {

@@ -21,7 +21,15 @@ export interface LoadedSession {
 }
 
 /** A session that nobody has begun; its id was just made, so there is nothing to read. */
-export const NEW_SESSION: LoadedSession = { state: session.initialState, head: NO_STREAM, lastEventId: undefined, account_id: undefined, history: [], turns: [], whole: true };
+export const NEW_SESSION: LoadedSession = {
+  state: session.initialState,
+  head: NO_STREAM,
+  lastEventId: undefined,
+  account_id: undefined,
+  history: [],
+  turns: [],
+  whole: true,
+};
 
 const FIRST_PAGE = 32;
 const LARGEST_PAGE = 1_024;
@@ -44,7 +52,10 @@ export async function loadSession(
     // As many as there are already: no more than twice what is needed is read, in few pages.
     const limit = Math.min(Math.max(tail.length, FIRST_PAGE), LARGEST_PAGE);
     const from = tail[0] === undefined ? {} : { from: tail[0].recorded.revision - 1 };
-    tail = [...(await readPage(source, stream, { direction: 'backwards', ...from, limit })), ...tail];
+    tail = [
+      ...(await readPage(source, stream, { direction: 'backwards', ...from, limit })),
+      ...tail,
+    ];
     const oldest = tail[0]?.recorded;
     const last = tail.at(-1)?.recorded;
     if (!oldest || !last) return NEW_SESSION;
@@ -67,7 +78,8 @@ export async function loadSession(
   }
 }
 
-export const completedTurns = (events: readonly SessionEvent[]): Turn[] => turnsOf(events).filter((turn) => turn.output !== undefined);
+export const completedTurns = (events: readonly SessionEvent[]): Turn[] =>
+  turnsOf(events).filter((turn) => turn.output !== undefined);
 
 /** Events of a session's stream; a stream that was checked holds no others. */
 export const sessionEvents = (events: readonly KnownEvent[]): SessionEvent[] =>

@@ -2,7 +2,12 @@ import type { LRUCache } from 'lru-cache';
 import { session } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
 import { headOf } from '../../eventlog/append.ts';
-import { readBeginning, readNews, type StreamNews, type StreamSource } from '../../eventlog/readWhole.ts';
+import {
+  readBeginning,
+  readNews,
+  type StreamNews,
+  type StreamSource,
+} from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { completedTurns, loadSession, sessionEvents, type LoadedSession } from './loadSession.ts';
 
@@ -52,7 +57,12 @@ async function newsOf(
 ): Promise<StreamNews | undefined> {
   const due = performance.now() - known.beginningSeenAt >= BEGINNING_TRUSTED_MS;
   const { lastEventId, head } = known;
-  const reading = readNews(source, stream, { id: lastEventId!, revision: head.revision }, NEWS_PAGE);
+  const reading = readNews(
+    source,
+    stream,
+    { id: lastEventId!, revision: head.revision },
+    NEWS_PAGE,
+  );
   const [found] = await Promise.all([reading, due ? readBeginning(source, stream) : undefined]);
   if (due || found?.begins) known.beginningSeenAt = performance.now();
   return found;
@@ -84,7 +94,12 @@ async function withNews(
 /** Without the turns that are too old to be shown again, but for one, which shows that there are such. */
 function worthKeeping(loaded: RememberedSession): RememberedSession {
   const turns = loaded.turns.slice(-(loaded.history.length + 1));
-  return { ...loaded, history: [], turns, whole: loaded.whole && turns.length === loaded.turns.length };
+  return {
+    ...loaded,
+    history: [],
+    turns,
+    whole: loaded.whole && turns.length === loaded.turns.length,
+  };
 }
 
 /** For what is around the texts of a turn or a session. */
@@ -92,4 +107,12 @@ const OVERHEAD_CHARS = 500;
 
 /** About how many characters a remembered session takes. */
 export const charsOf = ({ turns }: RememberedSession): number =>
-  turns.reduce((sum, turn) => sum + turn.input.length + (turn.output?.length ?? 0) + (turn.tool_calls.length > 0 ? JSON.stringify(turn.tool_calls).length : 0) + OVERHEAD_CHARS, OVERHEAD_CHARS);
+  turns.reduce(
+    (sum, turn) =>
+      sum +
+      turn.input.length +
+      (turn.output?.length ?? 0) +
+      (turn.tool_calls.length > 0 ? JSON.stringify(turn.tool_calls).length : 0) +
+      OVERHEAD_CHARS,
+    OVERHEAD_CHARS,
+  );

@@ -64,13 +64,21 @@ const LIMIT_MS = 10_000;
 const NEWS_PAGE = 100;
 
 const turnInterrupted = (cause: unknown): TurnlogError =>
-  new TurnlogError('turn_interrupted', 'The turn was interrupted before its end could be recorded. Try again.', {
-    retriable: true,
-    retryAfterSeconds: 1,
-    cause,
-  });
+  new TurnlogError(
+    'turn_interrupted',
+    'The turn was interrupted before its end could be recorded. Try again.',
+    {
+      retriable: true,
+      retryAfterSeconds: 1,
+      cause,
+    },
+  );
 
-const ENDS: readonly string[] = ['session.turn_completed.v1', 'session.turn_failed.v1', 'session.turn_interrupted.v1'];
+const ENDS: readonly string[] = [
+  'session.turn_completed.v1',
+  'session.turn_failed.v1',
+  'session.turn_interrupted.v1',
+];
 
 /** True for an event after which a turn is over: its end, or whatever belongs to a later one. */
 const endsTurn = ({ event: { type, data } }: KnownEvent, turn: number): boolean =>
@@ -109,7 +117,12 @@ async function appendOnce(
   const { revision } = run.head;
   const target = { stream: sessionStream(run.session_id), head: run.head };
   try {
-    const { head, position } = await appendEvents(context.store, target, facts.events, facts.authorship);
+    const { head, position } = await appendEvents(
+      context.store,
+      target,
+      facts.events,
+      facts.authorship,
+    );
     run.head = head;
     return position;
   } catch (error) {
@@ -132,15 +145,26 @@ export async function recordInRun(
   command: SessionCommand,
   patienceMs = 0,
 ): Promise<Position> {
-  const facts = decideFacts(context, { ...run.actor, causation_id: run.causation_id }, run.state, command);
+  const facts = decideFacts(
+    context,
+    { ...run.actor, causation_id: run.causation_id },
+    run.state,
+    command,
+  );
   const began = performance.now();
-  const conflicts = createConflictLimit(context, sessionStream(run.session_id), { until: began + LIMIT_MS });
+  const conflicts = createConflictLimit(context, sessionStream(run.session_id), {
+    until: began + LIMIT_MS,
+  });
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       const position = await appendOnce(context, run, facts, conflicts);
       if (position !== undefined) return position;
     } catch (error) {
-      if (!isTurnlogError(error, 'store_unavailable') || performance.now() + pause > began + patienceMs) throw error;
+      if (
+        !isTurnlogError(error, 'store_unavailable') ||
+        performance.now() + pause > began + patienceMs
+      )
+        throw error;
       context.logger.warn(
         { err: error, session_id: run.session_id, turn: run.turn },
         'a fact of a turn could not be recorded yet',
@@ -155,13 +179,18 @@ export async function recordInRun(
  * `leftOpen`, to be closed as soon as the store is back.
  * Errors: those of recordInRun.
  */
-export async function recordEnd(context: RunContext, run: OpenRun, command: SessionCommand): Promise<Position> {
+export async function recordEnd(
+  context: RunContext,
+  run: OpenRun,
+  command: SessionCommand,
+): Promise<Position> {
   try {
     return await recordInRun(context, run, command, LIMIT_MS);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
       throw await asDamage(context, sessionStream(run.session_id), error, '/session_id');
-    if (!isTurnlogError(error, 'turn_interrupted')) context.leftOpen.add(run.session_id, run.head.revision + 1);
+    if (!isTurnlogError(error, 'turn_interrupted'))
+      context.leftOpen.add(run.session_id, run.head.revision + 1);
     throw error;
   }
 }

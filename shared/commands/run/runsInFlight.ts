@@ -2,7 +2,11 @@ import { TurnlogError } from '../../errors.ts';
 
 /** Why a run was cut off from outside; a turn that had begun is recorded as interrupted. */
 export const shuttingDown = (cause?: unknown): TurnlogError =>
-  new TurnlogError('store_unavailable', 'The service is shutting down. Try again in a moment.', { retriable: true, retryAfterSeconds: 1, cause });
+  new TurnlogError('store_unavailable', 'The service is shutting down. Try again in a moment.', {
+    retriable: true,
+    retryAfterSeconds: 1,
+    cause,
+  });
 
 export interface RunInFlight {
   /** Aborts when the run's time is over (reason `model_timeout`) or at `interruptAll` (reason `shuttingDown()`). */
@@ -33,10 +37,20 @@ export function createRunsInFlight(): RunsInFlight {
       let timer: NodeJS.Timeout | undefined;
       const limit = (timeoutMs: number): void => {
         timer = setTimeout(() => {
-          controller.abort(new TurnlogError('model_timeout', `The run took longer than its limit of ${timeoutMs} ms.`, { retriable: true }));
+          controller.abort(
+            new TurnlogError(
+              'model_timeout',
+              `The run took longer than its limit of ${timeoutMs} ms.`,
+              { retriable: true },
+            ),
+          );
         }, timeoutMs);
       };
-      const running = work({ signal: controller.signal, interrupted: () => interruptedRuns.has(controller), limit });
+      const running = work({
+        signal: controller.signal,
+        interrupted: () => interruptedRuns.has(controller),
+        limit,
+      });
       runs.set(controller, running);
       try {
         return await running;

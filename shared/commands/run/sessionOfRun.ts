@@ -46,11 +46,18 @@ export async function sessionOfRun(
   const { session_id } = request;
   if (request.new_session) return NEW_SESSION;
   const look = (): Promise<LoadedSession> =>
-    recallSession(context, session_id, (turns) => newestThatFit(context.budget, tokens, session_id, turns));
+    recallSession(context, session_id, (turns) =>
+      newestThatFit(context.budget, tokens, session_id, turns),
+    );
   let loaded = await look();
   if (eventsGone(loaded)) {
     if (!(await isShown(context, request))) throw sessionNotFound();
-    loaded = await untilWhole(context, sessionStream(session_id), { look, missing: eventsGone }, bounds);
+    loaded = await untilWhole(
+      context,
+      sessionStream(session_id),
+      { look, missing: eventsGone },
+      bounds,
+    );
   }
   if (loaded.account_id !== request.actor.account_id) throw sessionNotFound();
   return loaded;

@@ -12,7 +12,11 @@ export interface SessionQueue {
 type Line = Array<() => void>;
 
 export const sessionBusy = (): TurnlogError =>
-  new TurnlogError('session_busy', 'Another run of this session is still going on. Try again when it has ended.', { retriable: true, retryAfterSeconds: 1 });
+  new TurnlogError(
+    'session_busy',
+    'Another run of this session is still going on. Try again when it has ended.',
+    { retriable: true, retryAfterSeconds: 1 },
+  );
 
 const waitIn = (line: Line, waitMs: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {

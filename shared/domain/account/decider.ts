@@ -20,7 +20,8 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
   if (!state.opened) throw new Rejection('account_missing', 'There is no such account.');
   switch (command.type) {
     case 'issue_key':
-      if (state.keys[command.key.key_id]) throw new Rejection('key_exists', 'A key of this id was issued already.');
+      if (state.keys[command.key.key_id])
+        throw new Rejection('key_exists', 'A key of this id was issued already.');
       return [{ type: 'account.key_issued.v1', data: command.key }];
     case 'revoke_key': {
       const key = state.keys[command.key_id];
@@ -38,13 +39,23 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
     case 'account.opened.v1':
       return { ...state, opened: true };
     case 'account.key_issued.v1':
-      return { ...state, keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: false } } };
+      return {
+        ...state,
+        keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: false } },
+      };
     case 'account.key_revoked.v1':
-      return { ...state, keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: true } } };
+      return {
+        ...state,
+        keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: true } },
+      };
     default:
       return event satisfies never;
   }
 }
 
 /** An account and its API keys. Revoking a revoked key decides nothing; it is done already. */
-export const account: Decider<AccountCommand, AccountState, AccountEvent> = { initialState: { opened: false, keys: {} }, decide, evolve };
+export const account: Decider<AccountCommand, AccountState, AccountEvent> = {
+  initialState: { opened: false, keys: {} },
+  decide,
+  evolve,
+};

@@ -4,10 +4,12 @@ import type { AgentConfiguration, AgentEvent } from './events.ts';
 
 export type AgentCommand = { type: 'create_agent'; configuration: AgentConfiguration };
 
-export type AgentState = { status: 'none' } | { status: 'active' | 'deleted'; configuration: AgentConfiguration };
+export type AgentState =
+  { status: 'none' } | { status: 'active' | 'deleted'; configuration: AgentConfiguration };
 
 function decide(command: AgentCommand, state: AgentState): AgentEvent[] {
-  if (state.status !== 'none') throw new Rejection('agent_exists', 'An agent of this id exists already.');
+  if (state.status !== 'none')
+    throw new Rejection('agent_exists', 'An agent of this id exists already.');
   return [{ type: 'agent.created.v1', data: command.configuration }];
 }
 
@@ -24,4 +26,8 @@ function evolve(_state: AgentState, event: AgentEvent): AgentState {
 }
 
 /** An agent: a stored configuration that runs refer to by revision. */
-export const agent: Decider<AgentCommand, AgentState, AgentEvent> = { initialState: { status: 'none' }, decide, evolve };
+export const agent: Decider<AgentCommand, AgentState, AgentEvent> = {
+  initialState: { status: 'none' },
+  decide,
+  evolve,
+};

@@ -10,10 +10,19 @@ const Configuration = {
 };
 
 export const AgentCreated = eventSchema('agent.created.v1', Configuration, 'An agent was created');
-export const AgentUpdated = eventSchema('agent.updated.v1', Configuration, 'An agent was changed; the whole configuration after the change');
-export const AgentDeleted = eventSchema('agent.deleted.v1', Configuration, 'An agent was deleted; its last configuration');
+export const AgentUpdated = eventSchema(
+  'agent.updated.v1',
+  Configuration,
+  'An agent was changed; the whole configuration after the change',
+);
+export const AgentDeleted = eventSchema(
+  'agent.deleted.v1',
+  Configuration,
+  'An agent was deleted; its last configuration',
+);
 
-export type AgentEvent = EventOf<typeof AgentCreated> | EventOf<typeof AgentUpdated> | EventOf<typeof AgentDeleted>;
+export type AgentEvent =
+  EventOf<typeof AgentCreated> | EventOf<typeof AgentUpdated> | EventOf<typeof AgentDeleted>;
 export type AgentConfiguration = EventOf<typeof AgentCreated>['data'];
 
 export const agentEventSchemas = [AgentCreated, AgentUpdated, AgentDeleted] as const;

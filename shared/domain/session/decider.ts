@@ -1,10 +1,22 @@
 import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
-import type { InterruptionReason, SessionEvent, ToolCalledData, TurnCompletedData, TurnFailedData, TurnStartedData } from './events.ts';
+import type {
+  InterruptionReason,
+  SessionEvent,
+  ToolCalledData,
+  TurnCompletedData,
+  TurnFailedData,
+  TurnStartedData,
+} from './events.ts';
 
 /** A run names its agent and leaves the turn's number to the session. */
 export type SessionCommand =
-  | { type: 'start_turn'; agent_id: string; new_session: boolean; turn: Omit<TurnStartedData, 'turn'> }
+  | {
+      type: 'start_turn';
+      agent_id: string;
+      new_session: boolean;
+      turn: Omit<TurnStartedData, 'turn'>;
+    }
   | { type: 'record_tool_call'; call: ToolCalledData }
   | { type: 'complete_turn'; answer: TurnCompletedData }
   | { type: 'fail_turn'; failure: TurnFailedData }
@@ -16,7 +28,10 @@ export type SessionState =
   | { status: 'idle'; agent_id: string; turn: number }
   | { status: 'running'; agent_id: string; turn: number; owner: string; deadline: string };
 
-function startTurn(command: Extract<SessionCommand, { type: 'start_turn' }>, state: SessionState): SessionEvent[] {
+function startTurn(
+  command: Extract<SessionCommand, { type: 'start_turn' }>,
+  state: SessionState,
+): SessionEvent[] {
   if (state.status === 'none') {
     if (!command.new_session) throw new Rejection('session_missing', 'There is no such session.');
     return [
@@ -24,13 +39,16 @@ function startTurn(command: Extract<SessionCommand, { type: 'start_turn' }>, sta
       { type: 'session.turn_started.v1', data: { turn: 1, ...command.turn } },
     ];
   }
-  if (state.agent_id !== command.agent_id) throw new Rejection('session_of_another_agent', 'The session belongs to another agent.');
-  if (state.status === 'running') throw new Rejection('turn_open', `Turn ${state.turn} of the session is running.`);
+  if (state.agent_id !== command.agent_id)
+    throw new Rejection('session_of_another_agent', 'The session belongs to another agent.');
+  if (state.status === 'running')
+    throw new Rejection('turn_open', `Turn ${state.turn} of the session is running.`);
   return [{ type: 'session.turn_started.v1', data: { turn: state.turn + 1, ...command.turn } }];
 }
 
 function requireOpen(state: SessionState, turn: number): void {
-  if (state.status !== 'running' || state.turn !== turn) throw new Rejection('turn_not_open', `Turn ${turn} of the session is not running.`);
+  if (state.status !== 'running' || state.turn !== turn)
+    throw new Rejection('turn_not_open', `Turn ${turn} of the session is not running.`);
 }
 
 function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
@@ -48,18 +66,30 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
       return [{ type: 'session.turn_failed.v1', data: command.failure }];
     case 'interrupt_turn':
       requireOpen(state, command.turn);
-      return [{ type: 'session.turn_interrupted.v1', data: { turn: command.turn, reason: command.reason } }];
+      return [
+        {
+          type: 'session.turn_interrupted.v1',
+          data: { turn: command.turn, reason: command.reason },
+        },
+      ];
     default:
       return command satisfies never;
   }
 }
 
 function evolve(state: SessionState, event: SessionEvent): SessionState {
-  if (event.type === 'session.started.v1') return { status: 'idle', agent_id: event.data.agent_id, turn: 0 };
+  if (event.type === 'session.started.v1')
+    return { status: 'idle', agent_id: event.data.agent_id, turn: 0 };
   if (state.status === 'none') throw new Error(`${event.type} before session.started.v1`);
   switch (event.type) {
     case 'session.turn_started.v1':
-      return { status: 'running', agent_id: state.agent_id, turn: event.data.turn, owner: event.data.owner, deadline: event.data.deadline };
+      return {
+        status: 'running',
+        agent_id: state.agent_id,
+        turn: event.data.turn,
+        owner: event.data.owner,
+        deadline: event.data.deadline,
+      };
     case 'session.tool_called.v1':
       return state;
     case 'session.turn_completed.v1':
@@ -72,4 +102,8 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
 }
 
 /** A session: turns that happen one after the other, each ended once. Its state needs only `session.started` and the last turn's events. */
-export const session: Decider<SessionCommand, SessionState, SessionEvent> = { initialState: { status: 'none' }, decide, evolve };
+export const session: Decider<SessionCommand, SessionState, SessionEvent> = {
+  initialState: { status: 'none' },
+  decide,
+  evolve,
+};

@@ -5,7 +5,9 @@ const Turn = Type.Integer({ minimum: 1, description: '1-based number of the turn
 
 export const ModelCall = Type.Object(
   {
-    request_sha256: Type.String({ description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)' }),
+    request_sha256: Type.String({
+      description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)',
+    }),
     response_id: Type.String(),
     model: Type.String({ description: 'As the provider reported it' }),
     finish_reason: Type.String(),
@@ -26,12 +28,17 @@ const FunctionDefinition = Type.Object({
 const Settings = Type.Object({
   model: Type.String({ description: "The provider's own name of the model" }),
   max_completion_tokens: Type.Optional(Type.Integer()),
-  tools: Type.Optional(Type.Array(Type.Object({ type: Type.Literal('function'), function: FunctionDefinition }))),
+  tools: Type.Optional(
+    Type.Array(Type.Object({ type: Type.Literal('function'), function: FunctionDefinition })),
+  ),
 });
 
 export const SessionStarted = eventSchema(
   'session.started.v1',
-  { agent_id: Type.String(), forked_from: Type.Optional(Type.Object({ session_id: Type.String(), turn: Turn })) },
+  {
+    agent_id: Type.String(),
+    forked_from: Type.Optional(Type.Object({ session_id: Type.String(), turn: Turn })),
+  },
   'A session began',
 );
 
@@ -40,10 +47,16 @@ export const TurnStarted = eventSchema(
   {
     turn: Turn,
     input: Type.String(),
-    agent_revision: Type.Integer({ minimum: 0, description: "Revision of the agent's stream that this turn runs with" }),
+    agent_revision: Type.Integer({
+      minimum: 0,
+      description: "Revision of the agent's stream that this turn runs with",
+    }),
     model: Type.String({ description: 'Id of the model in the registry' }),
     settings: Settings,
-    context_from_turn: Type.Integer({ minimum: 1, description: 'Oldest turn in the prompt; the turn itself when none came before' }),
+    context_from_turn: Type.Integer({
+      minimum: 1,
+      description: 'Oldest turn in the prompt; the turn itself when none came before',
+    }),
     owner: Type.String({ description: 'Instance that runs the turn' }),
     deadline: Instant,
     idempotency_key: Type.Optional(Type.String()),
@@ -55,11 +68,18 @@ export const ToolCalled = eventSchema(
   'session.tool_called.v1',
   {
     turn: Turn,
-    round: Type.Integer({ minimum: 1, description: 'Which model call of the turn asked for it, from 1' }),
+    round: Type.Integer({
+      minimum: 1,
+      description: 'Which model call of the turn asked for it, from 1',
+    }),
     call_id: Type.String(),
     tool: Type.String(),
     arguments: Type.String({ description: "The model's own text, verbatim" }),
-    content: Type.Optional(Type.String({ description: 'Text that the model wrote beside its calls; on the first call of a round' })),
+    content: Type.Optional(
+      Type.String({
+        description: 'Text that the model wrote beside its calls; on the first call of a round',
+      }),
+    ),
     result: Type.String(),
     is_error: Type.Boolean(),
     duration_ms: Type.Integer({ minimum: 0 }),
@@ -84,7 +104,13 @@ export const TurnCompleted = eventSchema(
 
 export const TurnFailed = eventSchema(
   'session.turn_failed.v1',
-  { turn: Turn, code: Type.String(), message: Type.String(), tokens: Type.Optional(Tokens), calls: Type.Array(ModelCall) },
+  {
+    turn: Turn,
+    code: Type.String(),
+    message: Type.String(),
+    tokens: Type.Optional(Tokens),
+    calls: Type.Array(ModelCall),
+  },
   'A turn ended without an answer',
 );
 
@@ -97,7 +123,14 @@ export const TurnInterrupted = eventSchema(
   'A turn was cut off: by a crash, a shut-down, or its deadline',
 );
 
-export const sessionEventSchemas = [SessionStarted, TurnStarted, ToolCalled, TurnCompleted, TurnFailed, TurnInterrupted] as const;
+export const sessionEventSchemas = [
+  SessionStarted,
+  TurnStarted,
+  ToolCalled,
+  TurnCompleted,
+  TurnFailed,
+  TurnInterrupted,
+] as const;
 
 export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
 export type TurnStartedData = EventOf<typeof TurnStarted>['data'];

@@ -14,7 +14,13 @@ export interface Turn {
 export function turnsOf(events: readonly SessionEvent[]): Turn[] {
   const turns: Turn[] = [];
   for (const event of events) {
-    if (event.type === 'session.turn_started.v1') turns.push({ turn: event.data.turn, input: event.data.input, tool_calls: [], output: undefined });
+    if (event.type === 'session.turn_started.v1')
+      turns.push({
+        turn: event.data.turn,
+        input: event.data.input,
+        tool_calls: [],
+        output: undefined,
+      });
     const turn = turns.at(-1);
     if (!turn) continue;
     if (event.type === 'session.tool_called.v1') turn.tool_calls.push(event.data);
@@ -27,8 +33,16 @@ export function turnsOf(events: readonly SessionEvent[]): Turn[] {
 function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
   const rounds = Map.groupBy(calls, (call) => call.round);
   return [...rounds.values()].flatMap((round): ChatMessage[] => [
-    { role: 'assistant', content: round[0]?.content ?? null, tool_calls: round.map(toolCallRequest) },
-    ...round.map((call): ChatMessage => ({ role: 'tool', content: call.result, tool_call_id: call.call_id })),
+    {
+      role: 'assistant',
+      content: round[0]?.content ?? null,
+      tool_calls: round.map(toolCallRequest),
+    },
+    ...round.map((call): ChatMessage => ({
+      role: 'tool',
+      content: call.result,
+      tool_call_id: call.call_id,
+    })),
   ]);
 }
 
@@ -49,7 +63,15 @@ export const turnMessages = (turn: Turn): ChatMessage[] => [
  * The exact body of a model call, from recorded facts alone: the instruction, the completed turns of `history` (oldest
  * first), then the current turn with the tool rounds made so far. Prompts therefore never hold an unpaired message.
  */
-export const chatRequest = (settings: ChatSettings, instruction: string, history: readonly Turn[], current: Turn): ChatRequest => ({
+export const chatRequest = (
+  settings: ChatSettings,
+  instruction: string,
+  history: readonly Turn[],
+  current: Turn,
+): ChatRequest => ({
   ...settings,
-  messages: [{ role: 'system', content: instruction }, ...[...history.filter((turn) => turn.output !== undefined), current].flatMap(turnMessages)],
+  messages: [
+    { role: 'system', content: instruction },
+    ...[...history.filter((turn) => turn.output !== undefined), current].flatMap(turnMessages),
+  ],
 });

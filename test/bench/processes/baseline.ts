@@ -16,8 +16,18 @@ const list = readFileSync(listFile!);
 const router = new Router();
 router.post('/run', async (ctx) => {
   const { input } = (await json(ctx.req)) as { input: string };
-  const completion = await openai.chat.completions.create({ model: 'bench', messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: input }] });
-  ctx.body = { success: true, data: { output: completion.choices[0]!.message.content, tokens: completion.usage }, status: 200 };
+  const completion = await openai.chat.completions.create({
+    model: 'bench',
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: input },
+    ],
+  });
+  ctx.body = {
+    success: true,
+    data: { output: completion.choices[0]!.message.content, tokens: completion.usage },
+    status: 200,
+  };
 });
 router.get('/list', (ctx) => {
   ctx.type = 'application/json; charset=utf-8';
@@ -26,4 +36,6 @@ router.get('/list', (ctx) => {
 
 const app = new Koa();
 app.use(router.routes());
-const server = app.listen(0, '127.0.0.1', () => process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`));
+const server = app.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`),
+);

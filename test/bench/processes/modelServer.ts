@@ -8,7 +8,13 @@ const completion = Buffer.from(
     object: 'chat.completion',
     created: 1_700_000_000,
     model: 'bench-model',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'The answer of the scripted model.', refusal: null }, finish_reason: 'stop' }],
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'The answer of the scripted model.', refusal: null },
+        finish_reason: 'stop',
+      },
+    ],
     usage: { prompt_tokens: 20, completion_tokens: 7, total_tokens: 27 },
   }),
 );
@@ -16,9 +22,14 @@ const completion = Buffer.from(
 const server = createServer((request, response) => {
   request.resume();
   request.once('end', () => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': completion.length });
+    response.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': completion.length,
+    });
     response.end(completion);
   });
 });
 server.keepAliveTimeout = 60_000;
-server.listen(0, '127.0.0.1', () => process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1\n`));
+server.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1\n`),
+);

@@ -1,10 +1,23 @@
 import { describe, expect, test } from '@jest/globals';
 import { isTurnlogError } from '../../../shared/errors.ts';
 import { MAX_APPEND_BYTES, type EncodedEvent } from '../../../shared/ports/eventStore.ts';
-import { appendEach, idsOf, newEvent, newEvents, newStream, readAll, refusedWith, type Opened } from './support.ts';
+import {
+  appendEach,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  readAll,
+  refusedWith,
+  type Opened,
+} from './support.ts';
 
 /** An event whose data and metadata take exactly so many bytes, fewer characters. */
-const eventOf = (bytes: number): EncodedEvent => ({ ...newEvent(), data: JSON.stringify('é'.repeat((bytes - 2) / 2)), metadata: '' });
+const eventOf = (bytes: number): EncodedEvent => ({
+  ...newEvent(),
+  data: JSON.stringify('é'.repeat((bytes - 2) / 2)),
+  metadata: '',
+});
 
 export function appendContract(opened: Opened): void {
   describe('append', () => {
@@ -21,7 +34,9 @@ export function appendContract(opened: Opened): void {
       const store = opened().store();
       const stream = newStream();
       const { position } = await store.append(stream, 'no_stream', newEvents(3));
-      expect((await readAll(store, stream)).map((event) => event.position).indexOf(position)).toBe(2);
+      expect((await readAll(store, stream)).map((event) => event.position).indexOf(position)).toBe(
+        2,
+      );
     });
 
     test('writes several events next to each other and in order', async () => {
@@ -38,13 +53,16 @@ export function appendContract(opened: Opened): void {
       ['no_stream', 'no_stream'],
       ['an earlier revision', 0],
       ['a later revision', 7],
-    ] as const)('refuses %s where the stream is at another revision, and leaves nothing', async (_, expected) => {
-      const store = opened().store();
-      const stream = newStream();
-      await store.append(stream, 'no_stream', newEvents(2));
-      await refusedWith('stream_conflict', store.append(stream, expected, newEvents(2)));
-      expect(await readAll(store, stream)).toHaveLength(2);
-    });
+    ] as const)(
+      'refuses %s where the stream is at another revision, and leaves nothing',
+      async (_, expected) => {
+        const store = opened().store();
+        const stream = newStream();
+        await store.append(stream, 'no_stream', newEvents(2));
+        await refusedWith('stream_conflict', store.append(stream, expected, newEvents(2)));
+        expect(await readAll(store, stream)).toHaveLength(2);
+      },
+    );
 
     test('refuses a revision of a stream that does not exist', async () => {
       const store = opened().store();
@@ -71,8 +89,12 @@ export function appendContract(opened: Opened): void {
       const store = opened().store();
       const stream = newStream();
       const events = newEvents(2);
-      const outcomes = await Promise.all(Array.from({ length: 20 }, () => store.append(stream, 'no_stream', events)));
-      expect(new Set(outcomes.map((outcome) => `${outcome.revision} ${outcome.position}`)).size).toBe(1);
+      const outcomes = await Promise.all(
+        Array.from({ length: 20 }, () => store.append(stream, 'no_stream', events)),
+      );
+      expect(
+        new Set(outcomes.map((outcome) => `${outcome.revision} ${outcome.position}`)).size,
+      ).toBe(1);
       expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
     });
 
@@ -100,7 +122,10 @@ export function appendContract(opened: Opened): void {
       const stream = newStream();
       const events = newEvents(2);
       await store.append(stream, 'no_stream', events);
-      await refusedWith('event_id_reused', store.append(stream, 'no_stream', [...events, newEvent()]));
+      await refusedWith(
+        'event_id_reused',
+        store.append(stream, 'no_stream', [...events, newEvent()]),
+      );
       await refusedWith('event_id_reused', store.append(stream, 1, [newEvent(), ...events]));
       expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
     });
@@ -122,9 +147,20 @@ export function appendContract(opened: Opened): void {
       const stream = newStream();
       const events = [eventOf(MAX_APPEND_BYTES / 2), eventOf(MAX_APPEND_BYTES / 2)];
       await store.append(stream, 'no_stream', events);
-      await refusedWith('event_invalid', store.append(stream, 1, [eventOf(MAX_APPEND_BYTES / 2), { ...eventOf(MAX_APPEND_BYTES / 2), metadata: ' ' }]));
-      await refusedWith('event_invalid', store.append(newStream(), 'no_stream', [{ ...eventOf(MAX_APPEND_BYTES), metadata: ' ' }]));
-      expect((await readAll(store, stream)).map((event) => event.data)).toEqual(events.map((event) => event.data));
+      await refusedWith(
+        'event_invalid',
+        store.append(stream, 1, [
+          eventOf(MAX_APPEND_BYTES / 2),
+          { ...eventOf(MAX_APPEND_BYTES / 2), metadata: ' ' },
+        ]),
+      );
+      await refusedWith(
+        'event_invalid',
+        store.append(newStream(), 'no_stream', [{ ...eventOf(MAX_APPEND_BYTES), metadata: ' ' }]),
+      );
+      expect((await readAll(store, stream)).map((event) => event.data)).toEqual(
+        events.map((event) => event.data),
+      );
     });
 
     test('lets exactly one of 200 appends win that expect the same revision at once', async () => {
@@ -132,18 +168,33 @@ export function appendContract(opened: Opened): void {
       const stream = newStream();
       await store.append(stream, 'no_stream', newEvents(1));
       const appends = Array.from({ length: 200 }, () => newEvents(2));
-      const outcomes = await Promise.allSettled(appends.map((events) => store.append(stream, 0, events)));
-      const winners = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []));
+      const outcomes = await Promise.allSettled(
+        appends.map((events) => store.append(stream, 0, events)),
+      );
+      const winners = outcomes.flatMap((outcome, index) =>
+        outcome.status === 'fulfilled' ? [index] : [],
+      );
       expect(winners).toHaveLength(1);
-      expect(outcomes.filter((outcome) => outcome.status === 'rejected' && isTurnlogError(outcome.reason, 'stream_conflict'))).toHaveLength(199);
-      expect(idsOf((await readAll(store, stream)).slice(1))).toEqual(idsOf(appends[winners[0] ?? -1] ?? []));
+      expect(
+        outcomes.filter(
+          (outcome) =>
+            outcome.status === 'rejected' && isTurnlogError(outcome.reason, 'stream_conflict'),
+        ),
+      ).toHaveLength(199);
+      expect(idsOf((await readAll(store, stream)).slice(1))).toEqual(
+        idsOf(appends[winners[0] ?? -1] ?? []),
+      );
     });
 
     test('keeps every stream in order when many are appended to at once', async () => {
       const store = opened().store();
-      const streams = Array.from({ length: 40 }, () => ({ name: newStream('session'), events: newEvents(10) }));
+      const streams = Array.from({ length: 40 }, () => ({
+        name: newStream('session'),
+        events: newEvents(10),
+      }));
       await Promise.all(streams.map(({ name, events }) => appendEach(store, name, events)));
-      for (const { name, events } of streams) expect(idsOf(await readAll(store, name))).toEqual(idsOf(events));
+      for (const { name, events } of streams)
+        expect(idsOf(await readAll(store, name))).toEqual(idsOf(events));
     });
 
     test('lets a refused append touch none of those sent with it', async () => {
@@ -157,7 +208,12 @@ export function appendContract(opened: Opened): void {
         store.append(newStream(), 4, newEvents(1)),
         store.append(newStream(), 'no_stream', []),
       ]);
-      expect(outcomes.map((outcome) => outcome.status)).toEqual([...streams.map(() => 'fulfilled'), 'rejected', 'rejected', 'rejected']);
+      expect(outcomes.map((outcome) => outcome.status)).toEqual([
+        ...streams.map(() => 'fulfilled'),
+        'rejected',
+        'rejected',
+        'rejected',
+      ]);
       for (const stream of streams) expect(await readAll(store, stream)).toHaveLength(2);
     });
 

@@ -1,5 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { follow, idsOf, newEvents, newStream, readAll, refusedWith, type EventStoreFixture } from './support.ts';
+import {
+  follow,
+  idsOf,
+  newEvents,
+  newStream,
+  readAll,
+  refusedWith,
+  type EventStoreFixture,
+} from './support.ts';
 
 export function closingContract(open: () => Promise<EventStoreFixture>): void {
   async function withFixture(use: (fixture: EventStoreFixture) => Promise<void>): Promise<void> {
@@ -16,8 +24,14 @@ export function closingContract(open: () => Promise<EventStoreFixture>): void {
       withFixture(async (fixture) => {
         const store = fixture.store();
         await store.close();
-        await refusedWith('store_unavailable', store.append(newStream(), 'no_stream', newEvents(1)));
-        await refusedWith('store_unavailable', store.readStream(newStream(), { direction: 'forwards', limit: 1 }));
+        await refusedWith(
+          'store_unavailable',
+          store.append(newStream(), 'no_stream', newEvents(1)),
+        );
+        await refusedWith(
+          'store_unavailable',
+          store.readStream(newStream(), { direction: 'forwards', limit: 1 }),
+        );
         await refusedWith('store_unavailable', store.head());
         await refusedWith('store_unavailable', follow(store, undefined).next());
       }));
@@ -32,12 +46,18 @@ export function closingContract(open: () => Promise<EventStoreFixture>): void {
     test('finishes the appends that were accepted', () =>
       withFixture(async (fixture) => {
         const store = fixture.store();
-        const appends = Array.from({ length: 50 }, () => ({ stream: newStream(), events: newEvents(2) }));
-        const accepted = Promise.all(appends.map(({ stream, events }) => store.append(stream, 'no_stream', events)));
+        const appends = Array.from({ length: 50 }, () => ({
+          stream: newStream(),
+          events: newEvents(2),
+        }));
+        const accepted = Promise.all(
+          appends.map(({ stream, events }) => store.append(stream, 'no_stream', events)),
+        );
         await store.close();
         await expect(accepted).resolves.toHaveLength(50);
         await fixture.reopen();
-        for (const { stream, events } of appends) expect(idsOf(await readAll(fixture.store(), stream))).toEqual(idsOf(events));
+        for (const { stream, events } of appends)
+          expect(idsOf(await readAll(fixture.store(), stream))).toEqual(idsOf(events));
       }));
 
     test('fails a subscription that waits, so that its owner resumes elsewhere', () =>

@@ -1,7 +1,12 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { isTurnlogError } from '../../../shared/errors.ts';
-import type { AppendResult, EncodedEvent, EventStore, ExpectedRevision } from '../../../shared/ports/eventStore.ts';
+import type {
+  AppendResult,
+  EncodedEvent,
+  EventStore,
+  ExpectedRevision,
+} from '../../../shared/ports/eventStore.ts';
 import { idsOf, newEvent, newStream, readAll, type Opened } from './support.ts';
 
 interface Attempt {
@@ -18,14 +23,21 @@ const attempts = fc.array(
   fc.record<Attempt>({
     stream: fc.nat({ max: 2 }),
     aim: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.integer({ min: -3, max: 2 })),
-    events: fc.array(fc.oneof({ weight: 6, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 6 })), { maxLength: 3 }),
+    events: fc.array(
+      fc.oneof({ weight: 6, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 6 })),
+      { maxLength: 3 },
+    ),
     repeat: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, fc.constant(true)),
   }),
   { minLength: 1, maxLength: 25 },
 );
 
 /** The port's rules over plain arrays. Returns the revision, or the code of the refusal. */
-function appendToModel(streams: string[][], target: { stream: number; expected: number }, ids: readonly string[]): number | string {
+function appendToModel(
+  streams: string[][],
+  target: { stream: number; expected: number },
+  ids: readonly string[],
+): number | string {
   const stream = streams[target.stream] ?? [];
   const first = target.expected + 1;
   if (ids.length === 0) return 'event_invalid';
@@ -52,8 +64,13 @@ async function compare(store: EventStore, sequence: readonly Attempt[]): Promise
 
   for (const attempt of sequence) {
     const aimed = (model[attempt.stream]?.length ?? 0) - 1 + attempt.aim;
-    const events = attempt.events.map((back) => (back === 0 ? undefined : sent.at(-back)) ?? newEvent());
-    last = attempt.repeat && last ? last : { stream: attempt.stream, expected: Math.max(aimed, -1), events };
+    const events = attempt.events.map(
+      (back) => (back === 0 ? undefined : sent.at(-back)) ?? newEvent(),
+    );
+    last =
+      attempt.repeat && last
+        ? last
+        : { stream: attempt.stream, expected: Math.max(aimed, -1), events };
     sent.push(...last.events);
     const expected: ExpectedRevision = last.expected < 0 ? 'no_stream' : last.expected;
     const actual = await outcome(store.append(names[last.stream] ?? '', expected, last.events));
@@ -64,7 +81,8 @@ async function compare(store: EventStore, sequence: readonly Attempt[]): Promise
     expect(actual.position).toBe(positions.get(place) ?? actual.position);
     positions.set(place, actual.position);
   }
-  for (const [index, name] of names.entries()) expect(idsOf(await readAll(store, name))).toEqual(model[index]);
+  for (const [index, name] of names.entries())
+    expect(idsOf(await readAll(store, name))).toEqual(model[index]);
 }
 
 export function modelContract(opened: Opened): void {

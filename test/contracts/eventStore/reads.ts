@@ -1,6 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { EncodedEvent } from '../../../shared/ports/eventStore.ts';
-import { expectStrictlyAscending, idsOf, newEvent, newEvents, newStream, readAll, type Opened } from './support.ts';
+import {
+  expectStrictlyAscending,
+  idsOf,
+  newEvent,
+  newEvents,
+  newStream,
+  readAll,
+  type Opened,
+} from './support.ts';
 
 const TEXTS: Record<string, unknown> = {
   'an empty text': '',
@@ -26,7 +34,14 @@ export function readContract(opened: Opened): void {
 
     test('returns events as they were appended, with their place', async () => {
       const stored = await readAll(opened().store(), stream);
-      expect(stored).toEqual(events.map((event, revision) => ({ ...event, stream, revision, position: expect.any(String) })));
+      expect(stored).toEqual(
+        events.map((event, revision) => ({
+          ...event,
+          stream,
+          revision,
+          position: expect.any(String),
+        })),
+      );
       expectStrictlyAscending(stored.map((event) => event.position));
     });
 
@@ -42,16 +57,28 @@ export function readContract(opened: Opened): void {
       ['backwards', 1, 100, [1, 0]],
       ['backwards', 0, 1, [0]],
       ['backwards', 1_000_000, 3, [9, 8, 7]],
-    ] as const)('reads %s from revision %s at most %i events', async (direction, from, limit, revisions) => {
-      const read = await opened().store().readStream(stream, { direction, limit, ...(from === undefined ? {} : { from }) });
-      expect(read.map((event) => event.revision)).toEqual(revisions);
-      expect(idsOf(read)).toEqual(revisions.map((revision) => ids[revision]));
-    });
+    ] as const)(
+      'reads %s from revision %s at most %i events',
+      async (direction, from, limit, revisions) => {
+        const read = await opened()
+          .store()
+          .readStream(stream, { direction, limit, ...(from === undefined ? {} : { from }) });
+        expect(read.map((event) => event.revision)).toEqual(revisions);
+        expect(idsOf(read)).toEqual(revisions.map((revision) => ids[revision]));
+      },
+    );
 
-    test.each(['forwards', 'backwards'] as const)('returns nothing of an unknown stream, %s', async (direction) => {
-      expect(await opened().store().readStream(newStream(), { direction, limit: 10 })).toEqual([]);
-      expect(await opened().store().readStream(newStream(), { direction, from: 3, limit: 10 })).toEqual([]);
-    });
+    test.each(['forwards', 'backwards'] as const)(
+      'returns nothing of an unknown stream, %s',
+      async (direction) => {
+        expect(await opened().store().readStream(newStream(), { direction, limit: 10 })).toEqual(
+          [],
+        );
+        expect(
+          await opened().store().readStream(newStream(), { direction, from: 3, limit: 10 }),
+        ).toEqual([]);
+      },
+    );
 
     test('does not take a stream for another one whose name begins the same', async () => {
       const store = opened().store();
@@ -73,7 +100,10 @@ export function readContract(opened: Opened): void {
     test.each(Object.entries(TEXTS))('keeps %s exactly', async (_, text) => {
       const store = opened().store();
       const own = newStream();
-      const event: EncodedEvent = { ...newEvent({ text }), metadata: JSON.stringify({ request_id: String(text).slice(0, 100) }) };
+      const event: EncodedEvent = {
+        ...newEvent({ text }),
+        metadata: JSON.stringify({ request_id: String(text).slice(0, 100) }),
+      };
       await store.append(own, 'no_stream', [event]);
       const [stored] = await readAll(store, own);
       expect(stored?.data === event.data && stored.metadata === event.metadata).toBe(true);

@@ -34,7 +34,9 @@ export function subscriptionContract(opened: Opened): void {
       const events = onlyOf(streams, batches);
       expect(events.map((event) => event.stream)).toEqual([...streams, ...streams, ...streams]);
       expectStrictlyAscending(events.map((event) => event.position));
-      expect(events.filter((event) => event.stream === streams[1])).toEqual(await readAll(store, streams[1] ?? ''));
+      expect(events.filter((event) => event.stream === streams[1])).toEqual(
+        await readAll(store, streams[1] ?? ''),
+      );
     });
 
     test('begins with the first event of the log when no position is given', async () => {
@@ -44,20 +46,31 @@ export function subscriptionContract(opened: Opened): void {
       const subscription = follow(store, undefined, 50);
       const batches = await subscription.until((_, batch) => batch.caughtUp);
       subscription.stop();
-      expectStrictlyAscending(batches.flatMap((batch) => batch.events.map((event) => event.position)));
-      expect(onlyOf(streams, batches).map((event) => [event.stream, event.revision])).toEqual(streams.flatMap((stream) => [0, 1, 2].map((revision) => [stream, revision])));
+      expectStrictlyAscending(
+        batches.flatMap((batch) => batch.events.map((event) => event.position)),
+      );
+      expect(onlyOf(streams, batches).map((event) => [event.stream, event.revision])).toEqual(
+        streams.flatMap((stream) => [0, 1, 2].map((revision) => [stream, revision])),
+      );
       const resumed = follow(store, batches[0]?.position, 10_000);
       const rest = await resumed.until((_, batch) => batch.caughtUp);
       resumed.stop();
-      expect(rest.flatMap((batch) => idsOf(batch.events))).toEqual(batches.slice(1).flatMap((batch) => idsOf(batch.events)));
+      expect(rest.flatMap((batch) => idsOf(batch.events))).toEqual(
+        batches.slice(1).flatMap((batch) => idsOf(batch.events)),
+      );
     });
 
     test('passes from catching up to live without a gap or a double while events are being written', async () => {
       const store = opened().store();
       const after = await store.head();
-      const streams = Array.from({ length: 10 }, () => ({ name: newStream(), events: newEvents(60) }));
+      const streams = Array.from({ length: 10 }, () => ({
+        name: newStream(),
+        events: newEvents(60),
+      }));
       const names = streams.map((stream) => stream.name);
-      const writing = Promise.all(streams.map(({ name, events }) => appendEach(store, name, events)));
+      const writing = Promise.all(
+        streams.map(({ name, events }) => appendEach(store, name, events)),
+      );
       const subscription = follow(store, after, 7);
       const events = onlyOf(names, await subscription.until(holds(names, 600)));
       await writing;
@@ -68,7 +81,7 @@ export function subscriptionContract(opened: Opened): void {
       }
     });
 
-    test('resumes exactly after any position, an event\'s or a batch\'s', async () => {
+    test("resumes exactly after any position, an event's or a batch's", async () => {
       const store = opened().store();
       const after = await store.head();
       const stream = newStream();
@@ -81,7 +94,7 @@ export function subscriptionContract(opened: Opened): void {
         expect(onlyOf([stream], batches)).toEqual(stored.slice(revision + 1));
       }
       const seen: string[] = [];
-      for (let position = after; seen.length < 8; ) {
+      for (let position = after; seen.length < 8;) {
         const subscription = follow(store, position, 3);
         const { value } = await subscription.next();
         subscription.stop();
@@ -122,11 +135,17 @@ export function subscriptionContract(opened: Opened): void {
       await store.append(stream, 'no_stream', newEvents(4));
       const subscription = follow(store, after, 2);
       const first = await subscription.next();
-      expect(first.value).toMatchObject({ caughtUp: false, events: [{ revision: 0 }, { revision: 1 }] });
+      expect(first.value).toMatchObject({
+        caughtUp: false,
+        events: [{ revision: 0 }, { revision: 1 }],
+      });
       // A store that had read ahead would now say of revisions 2 and 3 that nothing follows.
       await store.append(stream, 3, newEvents(1));
       const second = await subscription.next();
-      expect(second.value).toMatchObject({ caughtUp: false, events: [{ revision: 2 }, { revision: 3 }] });
+      expect(second.value).toMatchObject({
+        caughtUp: false,
+        events: [{ revision: 2 }, { revision: 3 }],
+      });
       const third = await subscription.next();
       expect(third.value).toMatchObject({ caughtUp: true, events: [{ revision: 4 }] });
       subscription.stop();
@@ -175,9 +194,12 @@ export function subscriptionContract(opened: Opened): void {
       const stream = newStream();
       const events = newEvents(30);
       const subscriptions = [1, 4, 100].map((batchSize) => follow(store, after, batchSize));
-      const following = Promise.all(subscriptions.map((subscription) => subscription.until(holds([stream], 30))));
+      const following = Promise.all(
+        subscriptions.map((subscription) => subscription.until(holds([stream], 30))),
+      );
       await appendEach(store, stream, events);
-      for (const batches of await following) expect(idsOf(onlyOf([stream], batches))).toEqual(idsOf(events));
+      for (const batches of await following)
+        expect(idsOf(onlyOf([stream], batches))).toEqual(idsOf(events));
       for (const subscription of subscriptions) subscription.stop();
     });
 
@@ -204,10 +226,15 @@ export function subscriptionContract(opened: Opened): void {
     test('lets a timer abort it in the middle of a long catch-up', async () => {
       const store = opened().store();
       const after = await store.head();
-      for (let count = 0; count < 20; count += 1) await store.append(newStream(), 'no_stream', newEvents(100));
+      for (let count = 0; count < 20; count += 1)
+        await store.append(newStream(), 'no_stream', newEvents(100));
       const controller = new AbortController();
       let seen = 0;
-      for await (const batch of store.subscribe({ after, batchSize: 1, signal: controller.signal })) {
+      for await (const batch of store.subscribe({
+        after,
+        batchSize: 1,
+        signal: controller.signal,
+      })) {
         if (seen === 0) setImmediate(() => controller.abort());
         seen += batch.events.length;
       }
@@ -226,7 +253,9 @@ export function subscriptionContract(opened: Opened): void {
 
 /** The position itself with another number: so much further on, in every number that it has. */
 const movedOn = (position: Position, by: bigint): Position =>
-  position.replaceAll(/\d+/g, (digits) => String(BigInt(digits) + by).padStart(digits.length, '0')) as Position;
+  position.replaceAll(/\d+/g, (digits) =>
+    String(BigInt(digits) + by).padStart(digits.length, '0'),
+  ) as Position;
 
 /** Where a subscription may begin, on a log that only this suite writes to unless a server is shared with others. */
 export function startContract(open: () => Promise<EventStoreFixture>): void {
@@ -252,7 +281,14 @@ export function startContract(open: () => Promise<EventStoreFixture>): void {
 
     test('refuses what is not a position', async () => {
       await fixture.store().append(newStream(), 'no_stream', newEvents(2));
-      const others = ['zzz', '', '-1', '1e3', '00000000000000000001/', '18446744073709551615/18446744073709551615'];
+      const others = [
+        'zzz',
+        '',
+        '-1',
+        '1e3',
+        '00000000000000000001/',
+        '18446744073709551615/18446744073709551615',
+      ];
       for (const text of others) await isRefused(text);
     });
 

@@ -1,7 +1,15 @@
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { isTurnlogError, type ErrorCode } from '../../../shared/errors.ts';
-import type { AppendResult, EncodedEvent, EventBatch, EventStore, ExpectedRevision, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type {
+  AppendResult,
+  EncodedEvent,
+  EventBatch,
+  EventStore,
+  ExpectedRevision,
+  Position,
+  StoredEvent,
+} from '../../../shared/ports/eventStore.ts';
 
 /** What a suite needs of an adapter. The log may hold events of others; the suite's streams have names of their own. */
 export interface EventStoreFixture {
@@ -14,7 +22,8 @@ export interface EventStoreFixture {
 
 export type Opened = () => EventStoreFixture;
 
-export const newStream = (kind: 'account' | 'agent' | 'session' = 'session'): string => `${kind}-${kind}_${randomUUID()}`;
+export const newStream = (kind: 'account' | 'agent' | 'session' = 'session'): string =>
+  `${kind}-${kind}_${randomUUID()}`;
 
 export const newEvent = (data: unknown = { turn: 1, input: 'hello' }): EncodedEvent => ({
   id: randomUUID(),
@@ -23,7 +32,8 @@ export const newEvent = (data: unknown = { turn: 1, input: 'hello' }): EncodedEv
   metadata: JSON.stringify({ account_id: 'acct_1', prev_hash: '0'.repeat(64) }),
 });
 
-export const newEvents = (count: number): EncodedEvent[] => Array.from({ length: count }, (_, index) => newEvent({ turn: index }));
+export const newEvents = (count: number): EncodedEvent[] =>
+  Array.from({ length: count }, (_, index) => newEvent({ turn: index }));
 
 export const readAll = (store: EventStore, stream: string): Promise<StoredEvent[]> =>
   store.readStream(stream, { direction: 'forwards', limit: 10_000 });
@@ -31,7 +41,11 @@ export const readAll = (store: EventStore, stream: string): Promise<StoredEvent[
 export const idsOf = (events: readonly EncodedEvent[]): string[] => events.map((event) => event.id);
 
 export const refusedWith = async (code: ErrorCode, attempt: Promise<unknown>): Promise<void> => {
-  await expect(attempt).rejects.toMatchObject({ name: 'TurnlogError', code, retriable: code === 'store_unavailable' });
+  await expect(attempt).rejects.toMatchObject({
+    name: 'TurnlogError',
+    code,
+    retriable: code === 'store_unavailable',
+  });
 };
 
 /** More often than faults and a busy machine can make a call fail. */
@@ -49,7 +63,11 @@ export async function untilAnswered<Result>(call: () => Promise<Result>): Promis
 }
 
 /** Appends events one by one, so that each has an append of its own. */
-export async function appendEach(store: EventStore, stream: string, events: readonly EncodedEvent[]): Promise<AppendResult[]> {
+export async function appendEach(
+  store: EventStore,
+  stream: string,
+  events: readonly EncodedEvent[],
+): Promise<AppendResult[]> {
   const results: AppendResult[] = [];
   for (const event of events) {
     const expected: ExpectedRevision = results.at(-1)?.revision ?? 'no_stream';
@@ -61,17 +79,27 @@ export async function appendEach(store: EventStore, stream: string, events: read
 /** A subscription by hand: the test says when the next batch is asked for. Stop it at the end of the test. */
 export function follow(store: EventStore, after: Position | undefined, batchSize = 100) {
   const controller = new AbortController();
-  const batches = store.subscribe({ after, batchSize, signal: controller.signal })[Symbol.asyncIterator]();
+  const batches = store
+    .subscribe({ after, batchSize, signal: controller.signal })
+    [Symbol.asyncIterator]();
   return {
     next: (): Promise<IteratorResult<EventBatch>> => batches.next(),
     stop: (): void => controller.abort(),
     /** Batches up to the one that satisfies `done`, given all the events so far. */
-    async until(done: (events: readonly StoredEvent[], batch: EventBatch) => boolean): Promise<EventBatch[]> {
+    async until(
+      done: (events: readonly StoredEvent[], batch: EventBatch) => boolean,
+    ): Promise<EventBatch[]> {
       const taken: EventBatch[] = [];
       for (;;) {
         const { value } = (await batches.next()) as IteratorYieldResult<EventBatch>;
         taken.push(value);
-        if (done(taken.flatMap((batch) => batch.events), value)) return taken;
+        if (
+          done(
+            taken.flatMap((batch) => batch.events),
+            value,
+          )
+        )
+          return taken;
       }
     },
   };

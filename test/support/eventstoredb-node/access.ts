@@ -16,7 +16,8 @@ export interface Access {
   users?: Users;
 }
 
-export const isAdmin = (caller: Caller): boolean => caller !== 'anonymous' && caller.groups.includes('$admins');
+export const isAdmin = (caller: Caller): boolean =>
+  caller !== 'anonymous' && caller.groups.includes('$admins');
 
 /** A node that was told to be insecure: everyone may do everything. */
 export const openAccess: Access = { caller: () => 'anonymous', allows: () => true };
@@ -44,7 +45,9 @@ function settings(log: NodeLog): Settings {
 /** Where the metadata of a stream say nothing: all who have a password, or for the server's own streams none but admins. */
 function byDefault(log: NodeLog, key: keyof Acl, stream: string): Names {
   const { $userStreamAcl = {}, $systemStreamAcl = {} } = settings(log);
-  return stream.startsWith('$') ? ($systemStreamAcl[key] ?? ADMINS) : ($userStreamAcl[key] ?? EVERYONE);
+  return stream.startsWith('$')
+    ? ($systemStreamAcl[key] ?? ADMINS)
+    : ($userStreamAcl[key] ?? EVERYONE);
 }
 
 /** Whom the access control list of a stream gives a right. */
@@ -60,7 +63,8 @@ export function guardedAccess(log: NodeLog, users: Users = createUsers(log)): Ac
   function caller(authorization: string | undefined): Caller | undefined {
     if (authorization === undefined) return 'anonymous';
     const [, encoded = ''] = /^Basic (.*)$/i.exec(authorization) ?? [];
-    const [, name = '', password = ''] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
+    const [, name = '', password = ''] =
+      /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
     return users.verified(name, password);
   }
 
@@ -68,7 +72,9 @@ export function guardedAccess(log: NodeLog, users: Users = createUsers(log)): Ac
     if (who === 'anonymous') return false;
     if (isAdmin(who)) return true;
     const names = [named(log, right, stream)].flat();
-    return names.some((name) => name === EVERYONE || name === who.name || who.groups.includes(name));
+    return names.some(
+      (name) => name === EVERYONE || name === who.name || who.groups.includes(name),
+    );
   }
 
   return { caller, allows, users };

@@ -16,7 +16,8 @@ import {
   type WireError,
 } from './wireErrors.ts';
 
-const position = (at: bigint) => new streamsPb.AppendResp.Position().setCommitPosition(String(at)).setPreparePosition(String(at));
+const position = (at: bigint) =>
+  new streamsPb.AppendResp.Position().setCommitPosition(String(at)).setPreparePosition(String(at));
 
 function appended(outcome: { revision: bigint; position: bigint }): streamsPb.AppendResp.Success {
   const success = new streamsPb.AppendResp.Success().setPosition(position(outcome.position));
@@ -25,7 +26,10 @@ function appended(outcome: { revision: bigint; position: bigint }): streamsPb.Ap
 }
 
 /** A version conflict is part of Append's answer; only a deleted stream fails the call. */
-function answer(outcome: Exclude<AppendOutcome, { kind: 'deleted' }>, expected: Expected): streamsPb.AppendResp {
+function answer(
+  outcome: Exclude<AppendOutcome, { kind: 'deleted' }>,
+  expected: Expected,
+): streamsPb.AppendResp {
   if (outcome.kind === 'success') {
     return new streamsPb.AppendResp().setSuccess(appended(outcome));
   }
@@ -70,7 +74,9 @@ export const handleAppend =
       if (!node.access.allows(caller, 'write', stream)) failure = accessDenied();
       if (failure) return callback(failure);
       const respond = (outcome: AppendOutcome): void =>
-        outcome.kind === 'deleted' ? callback(streamDeleted(stream)) : callback(null, answer(outcome, expected));
+        outcome.kind === 'deleted'
+          ? callback(streamDeleted(stream))
+          : callback(null, answer(outcome, expected));
       node.write(call.metadata, {
         operation: { kind: 'append', stream, expected, events },
         answer: respond,

@@ -2,7 +2,8 @@ import type { Proposed } from './types.ts';
 import type { ServerVersion } from './versions.ts';
 
 /** What is too large about an append. */
-export type Excess = { kind: 'append'; limit: number } | { kind: 'event'; id: string; size: number; limit: number };
+export type Excess =
+  { kind: 'append'; limit: number } | { kind: 'event'; id: string; size: number; limit: number };
 
 export type Meter = (event: Proposed) => Excess | undefined;
 

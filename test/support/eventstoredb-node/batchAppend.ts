@@ -24,10 +24,20 @@ interface PendingAppend {
   measure: Meter;
 }
 
-function success({ revision, position }: { revision: bigint; position: bigint }): streamsPb.BatchAppendResp.Success {
-  const at = new sharedPb.AllStreamPosition().setCommitPosition(String(position)).setPreparePosition(String(position));
+function success({
+  revision,
+  position,
+}: {
+  revision: bigint;
+  position: bigint;
+}): streamsPb.BatchAppendResp.Success {
+  const at = new sharedPb.AllStreamPosition()
+    .setCommitPosition(String(position))
+    .setPreparePosition(String(position));
   const done = new streamsPb.BatchAppendResp.Success().setPosition(at);
-  return revision < 0n ? done.setNoStream(new emptyPb.Empty()) : done.setCurrentRevision(String(revision));
+  return revision < 0n
+    ? done.setNoStream(new emptyPb.Empty())
+    : done.setCurrentRevision(String(revision));
 }
 
 type BatchAppendCall = grpc.ServerDuplexStream<streamsPb.BatchAppendReq, streamsPb.BatchAppendResp>;
@@ -40,18 +50,35 @@ export const handleBatchAppend =
     // Who has opened the call may go on with it, whatever becomes of the password.
     const caller = node.access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
 
-    const respond = (correlationId: string, stream: string, result: statusPb.Status | streamsPb.BatchAppendResp.Success): void => {
-      const response = new streamsPb.BatchAppendResp().setCorrelationId(new sharedPb.UUID().setString(correlationId)).setStreamIdentifier(streamIdentifier(stream));
-      if (!call.cancelled) call.write(result instanceof statusPb.Status ? response.setError(result) : response.setSuccess(result));
+    const respond = (
+      correlationId: string,
+      stream: string,
+      result: statusPb.Status | streamsPb.BatchAppendResp.Success,
+    ): void => {
+      const response = new streamsPb.BatchAppendResp()
+        .setCorrelationId(new sharedPb.UUID().setString(correlationId))
+        .setStreamIdentifier(streamIdentifier(stream));
+      if (!call.cancelled)
+        call.write(
+          result instanceof statusPb.Status
+            ? response.setError(result)
+            : response.setSuccess(result),
+        );
     };
 
     function accept(request: streamsPb.BatchAppendReq, correlationId: string): void {
       const options = request.getOptions();
       if (options) {
         const stream = streamName(options.getStreamIdentifier());
-        if (!node.access.allows(caller, 'write', stream)) return respond(correlationId, stream, accessDeniedStatus());
+        if (!node.access.allows(caller, 'write', stream))
+          return respond(correlationId, stream, accessDeniedStatus());
         const expected = toExpected(options, options.getStreamPosition());
-        pending.set(correlationId, { stream, expected, events: [], measure: appendMeter(node.version) });
+        pending.set(correlationId, {
+          stream,
+          expected,
+          events: [],
+          measure: appendMeter(node.version),
+        });
       }
       const append = pending.get(correlationId);
       if (!append) return;
@@ -88,7 +115,11 @@ export const handleBatchAppend =
       } catch (error) {
         pending.delete(correlationId);
         const message = error instanceof Error ? error.message : String(error);
-        respond(correlationId, streamName(request.getOptions()?.getStreamIdentifier()), badRequestStatus(message));
+        respond(
+          correlationId,
+          streamName(request.getOptions()?.getStreamIdentifier()),
+          badRequestStatus(message),
+        );
       }
     });
     call.on('end', () => call.end());

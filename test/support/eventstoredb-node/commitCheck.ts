@@ -15,7 +15,12 @@ interface Attempt {
 
 type Decision = AppendOutcome | { kind: 'write'; first: bigint; softDeleted: boolean };
 
-const alreadyWritten = ({ revision, position }: LogRecord): Decision => ({ kind: 'success', revision, position, again: true });
+const alreadyWritten = ({ revision, position }: LogRecord): Decision => ({
+  kind: 'success',
+  revision,
+  position,
+  again: true,
+});
 
 /**
  * What a server decides about a write: the rules of `IndexWriter.CheckCommit` in EventStore.Core. Ids are compared only where

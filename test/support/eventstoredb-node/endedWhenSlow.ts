@@ -1,6 +1,11 @@
 import { endOf, openLiveQueue, type LiveQueue } from './liveQueue.ts';
 import type { NodeLog } from './log.ts';
-import { caughtUpResponse, checkpointResponse, confirmationResponse, eventResponse } from './messages.ts';
+import {
+  caughtUpResponse,
+  checkpointResponse,
+  confirmationResponse,
+  eventResponse,
+} from './messages.ts';
 import { FIRST, HEAD, isBefore, PAGE, readPage, turn, type Page, type Source } from './page.ts';
 import type { Responder } from './responder.ts';
 import type { Followed, Start } from './sources.ts';
@@ -17,7 +22,11 @@ function afterStart(source: Source, start: TfPosition): TfPosition {
  * Follows as a server of 23.10 does: a wrong start fails the call before it is confirmed, no checkpoint ends a catch-up,
  * and a live subscriber that leaves too much waiting is turned out.
  */
-export async function endedWhenSlow(log: NodeLog, followed: Followed, responder: Responder): Promise<void> {
+export async function endedWhenSlow(
+  log: NodeLog,
+  followed: Followed,
+  responder: Responder,
+): Promise<void> {
   const { source, start, interval, isStartValid } = followed;
   const { send, signal, isStuck } = responder;
   if (!isStartValid()) throw thrownByHandler();
@@ -36,7 +45,8 @@ export async function endedWhenSlow(log: NodeLog, followed: Followed, responder:
   }
 
   /** Two pages may wait: one in the queue of what is live, one on its way out of it. */
-  const makesRoom = (waiting: number) => (waiting >= 2 * PAGE && isStuck() ? 'not' : 'without a loss');
+  const makesRoom = (waiting: number) =>
+    waiting >= 2 * PAGE && isStuck() ? 'not' : 'without a loss';
 
   /** Goes on live after a place; one that lies beyond the end of the log keeps nothing back. */
   function openLive(from: TfPosition): LiveQueue {

@@ -36,4 +36,9 @@ export interface Faults {
   onAppend: () => AppendFault;
 }
 
-export const noFaults = (): Faults => ({ delayMs: 0, unavailable: false, silent: false, onAppend: () => 'none' });
+export const noFaults = (): Faults => ({
+  delayMs: 0,
+  unavailable: false,
+  silent: false,
+  onAppend: () => 'none',
+});

@@ -3,7 +3,9 @@ import type { Filter } from './filter.ts';
 import { PAGE } from './page.ts';
 
 /** Windows of a filter are counted in records; a server's default is one page. */
-export function toFilter(options: streamsPb.ReadReq.Options.FilterOptions | undefined): Filter | undefined {
+export function toFilter(
+  options: streamsPb.ReadReq.Options.FilterOptions | undefined,
+): Filter | undefined {
   if (!options) return undefined;
   const onStream = options.hasStreamIdentifier();
   const expression = onStream ? options.getStreamIdentifier() : options.getEventType();

@@ -8,7 +8,8 @@ const RESET = /^\/users\/([^/]+)\/command\/reset-password$/;
 /** The status of an answer to an administrator. */
 function administer({ users }: Access, path: string, body: string): number {
   if (!users) return 404;
-  if (path === '/users/' || path === '/users') return users.create(JSON.parse(body) as NewUser) ? 201 : 409;
+  if (path === '/users/' || path === '/users')
+    return users.create(JSON.parse(body) as NewUser) ? 201 : 409;
   const name = RESET.exec(path)?.[1];
   if (name === undefined) return 404;
   const { newPassword } = JSON.parse(body) as { newPassword: string };

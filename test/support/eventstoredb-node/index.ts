@@ -56,8 +56,18 @@ function accessTo(log: NodeLog, credentials: string | undefined): Access {
   return access;
 }
 
-async function startMember(log: NodeLog, members: Member[], options: Options): Promise<EventStoreDbNode> {
-  const self: Member = { instanceId: crypto.randomUUID(), host: '127.0.0.1', port: 0, state: members.length === 0 ? 'leader' : 'follower', alive: true };
+async function startMember(
+  log: NodeLog,
+  members: Member[],
+  options: Options,
+): Promise<EventStoreDbNode> {
+  const self: Member = {
+    instanceId: crypto.randomUUID(),
+    host: '127.0.0.1',
+    port: 0,
+    state: members.length === 0 ? 'leader' : 'follower',
+    alive: true,
+  };
   members.push(self);
   const access = accessTo(log, options.credentials);
   const version = serverVersion(options.version);
@@ -65,8 +75,15 @@ async function startMember(log: NodeLog, members: Member[], options: Options): P
   const perform: NodeOptions['perform'] = (operation, done) =>
     settle(log.perform(operation), { answer: done, timeout: () => done({ kind: 'timeout' }) });
   const shared = { log, members: () => members, perform, access, version };
-  const node = createNode(shared, () => self, () => listener.dropConnections());
-  const services = { register: (server: grpc.Server) => addServices(server, node), onHttp: handleHttp(access) };
+  const node = createNode(
+    shared,
+    () => self,
+    () => listener.dropConnections(),
+  );
+  const services = {
+    register: (server: grpc.Server) => addServices(server, node),
+    onHttp: handleHttp(access),
+  };
   const listener = createListener(services, options.tls ?? false);
 
   async function start(): Promise<void> {
@@ -81,7 +98,17 @@ async function startMember(log: NodeLog, members: Member[], options: Options): P
   await start();
   const user = options.credentials === undefined ? '' : `${options.credentials}@`;
   const connectionString = `esdb://${user}${self.host}:${self.port}?${options.tls ? `tls=true&tlsCAFile=${encodeURIComponent(CERTIFICATE_FILE)}` : 'tls=false'}`;
-  return { connectionString, host: self.host, port: self.port, faults: node.faults, log, dropConnections: listener.dropConnections, stop, start, close: stop };
+  return {
+    connectionString,
+    host: self.host,
+    port: self.port,
+    faults: node.faults,
+    log,
+    dropConnections: listener.dropConnections,
+    stop,
+    start,
+    close: stop,
+  };
 }
 
 /** A node of its own that behaves like EventStoreDB on the wire, for what the Node.js client asks of it. */
@@ -98,15 +125,23 @@ export async function startEventStoreDbNode(options: Options): Promise<EventStor
 }
 
 /** Nodes that share one log, as replication would make it: the first is the leader. Writes that ask for the leader are refused by the others. */
-export async function startEventStoreDbCluster({ folder, size }: { folder: string; size: number }): Promise<EventStoreDbCluster> {
+export async function startEventStoreDbCluster({
+  folder,
+  size,
+}: {
+  folder: string;
+  size: number;
+}): Promise<EventStoreDbCluster> {
   const log = openLog(folder);
   const members: Member[] = [];
   const nodes: EventStoreDbNode[] = [];
-  for (let index = 0; index < size; index += 1) nodes.push(await startMember(log, members, { folder }));
+  for (let index = 0; index < size; index += 1)
+    nodes.push(await startMember(log, members, { folder }));
   return {
     connectionString: `esdb://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}?tls=false`,
     nodes,
-    elect: (leader) => members.forEach((member, index) => (member.state = index === leader ? 'leader' : 'follower')),
+    elect: (leader) =>
+      members.forEach((member, index) => (member.state = index === leader ? 'leader' : 'follower')),
     async close() {
       await Promise.all(nodes.map((node) => node.stop()));
       log.close();

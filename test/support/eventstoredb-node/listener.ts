@@ -7,10 +7,14 @@ import { CERTIFICATE_FILE, KEY_FILE } from '../tls/files.ts';
 import type { Endpoint } from './node.ts';
 
 /** Speaks TLS to a connection and hands it on by the protocol that its client has chosen. */
-function terminateTls({ h2, http1 }: Record<'h2' | 'http1', (socket: net.Socket) => void>): tls.Server {
+function terminateTls({
+  h2,
+  http1,
+}: Record<'h2' | 'http1', (socket: net.Socket) => void>): tls.Server {
   const certificate = { key: readFileSync(KEY_FILE), cert: readFileSync(CERTIFICATE_FILE) };
-  const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) =>
-    socket.alpnProtocol === 'h2' ? h2(socket) : http1(socket),
+  const server = tls.createServer(
+    { ...certificate, ALPNProtocols: ['h2', 'http/1.1'] },
+    (socket) => (socket.alpnProtocol === 'h2' ? h2(socket) : http1(socket)),
   );
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
@@ -40,7 +44,9 @@ export function createListener({ register, onHttp }: Services, secure: boolean) 
     const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
     const http1 = http.createServer(onHttp);
     const h2 = (socket: net.Socket): void => injector.injectConnection(socket);
-    const secured = secure ? terminateTls({ h2, http1: (socket) => http1.emit('connection', socket) }) : undefined;
+    const secured = secure
+      ? terminateTls({ h2, http1: (socket) => http1.emit('connection', socket) })
+      : undefined;
     const listener = net.createServer({ noDelay: true }, (socket) => {
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));
@@ -71,5 +77,11 @@ export function createListener({ register, onHttp }: Services, secure: boolean) 
     await closed;
   }
 
-  return { listen, stop, dropConnections, isListening: () => listening !== undefined, port: () => port };
+  return {
+    listen,
+    stop,
+    dropConnections,
+    isListening: () => listening !== undefined,
+    port: () => port,
+  };
 }

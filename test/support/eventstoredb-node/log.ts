@@ -47,13 +47,21 @@ const toRecord = (row: Record<string, unknown>): LogRecord => ({
 
 /** What the last record of a stream, and of its metadata, tells about it; `source` has the records that count. */
 function streamsOn(source: string, statement: (sql: string) => StatementSync) {
-  const selectHead = statement(`SELECT revision FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`);
-  const selectLast = statement(`SELECT data FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`);
-  const metadata = createStreamMetadata((stream) => selectLast.get(stream)?.['data'] as Uint8Array | undefined);
+  const selectHead = statement(
+    `SELECT revision FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`,
+  );
+  const selectLast = statement(
+    `SELECT data FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`,
+  );
+  const metadata = createStreamMetadata(
+    (stream) => selectLast.get(stream)?.['data'] as Uint8Array | undefined,
+  );
   return {
-    head: (stream: string): bigint => (selectHead.get(stream)?.['revision'] as bigint | undefined) ?? -1n,
+    head: (stream: string): bigint =>
+      (selectHead.get(stream)?.['revision'] as bigint | undefined) ?? -1n,
     metadata,
-    isSoftDeleted: (stream: string): boolean => metadata.of(stream).truncateBefore === DELETED_STREAM,
+    isSoftDeleted: (stream: string): boolean =>
+      metadata.of(stream).truncateBefore === DELETED_STREAM,
   };
 }
 
@@ -76,7 +84,9 @@ export function openLog(folder: string, { replicated = false } = {}) {
   };
   const insert = statement('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
   const selectEnd = statement('SELECT position, next FROM records ORDER BY position DESC LIMIT 1');
-  const selectVisibleEnd = statement(`SELECT position, next FROM ${visible} ORDER BY position DESC LIMIT 1`);
+  const selectVisibleEnd = statement(
+    `SELECT position, next FROM ${visible} ORDER BY position DESC LIMIT 1`,
+  );
   const selectPosition = statement(`
     SELECT 1 FROM records WHERE position = ?1 UNION ALL SELECT 1 FROM empty_writes WHERE position = ?1`);
   const insertEmptyWrite = statement('INSERT INTO empty_writes VALUES (?)');
@@ -85,12 +95,20 @@ export function openLog(folder: string, { replicated = false } = {}) {
   const readable = replicated ? streamsOn(visible, statement) : written;
   const selectAt = statement('SELECT * FROM records WHERE stream = ? AND revision = ?');
   const selectById = statement('SELECT * FROM records WHERE stream = ? AND id = ?');
-  const forwards = statement(`SELECT * FROM ${visible} WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`);
-  const backwards = statement(`SELECT * FROM ${visible} WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?`);
+  const forwards = statement(
+    `SELECT * FROM ${visible} WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
+  );
+  const backwards = statement(
+    `SELECT * FROM ${visible} WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision DESC LIMIT ?`,
+  );
   const youngFrom = statement(`
     SELECT revision FROM ${visible} WHERE stream = ? AND revision >= ? AND created >= ? ORDER BY revision LIMIT 1`);
-  const allForwards = statement(`SELECT * FROM ${visible} WHERE position >= ? ORDER BY position LIMIT ?`);
-  const allBackwards = statement(`SELECT * FROM ${visible} WHERE position < ? ORDER BY position DESC LIMIT ?`);
+  const allForwards = statement(
+    `SELECT * FROM ${visible} WHERE position >= ? ORDER BY position LIMIT ?`,
+  );
+  const allBackwards = statement(
+    `SELECT * FROM ${visible} WHERE position < ? ORDER BY position DESC LIMIT ?`,
+  );
   const heads = `SELECT position, next, stream, type FROM ${visible}`;
   const scanForwards = statement(`${heads} WHERE position >= ? ORDER BY position LIMIT ?`);
   const scanBackwards = statement(`${heads} WHERE position < ? ORDER BY position DESC LIMIT ?`);
@@ -110,12 +128,14 @@ export function openLog(folder: string, { replicated = false } = {}) {
     byId: (stream: string, id: string) => optional(selectById.get(stream, id)),
   };
 
-  const endOf = (last: Record<string, unknown> | undefined): bigint => (last?.['next'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
+  const endOf = (last: Record<string, unknown> | undefined): bigint =>
+    (last?.['next'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
 
   /** A write without events takes its place in the log, where no reader meets it; in a log that is replicated it takes none. */
   function writeNothing(): bigint {
     const last = selectEnd.get();
-    if (!last || replicated) return (last?.['position'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
+    if (!last || replicated)
+      return (last?.['position'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
     const position = endOf(last);
     insertEmptyWrite.run(position);
     lengthenLast.run(position + RECORD_OVERHEAD, last['position'] as bigint);
@@ -129,7 +149,19 @@ export function openLog(folder: string, { replicated = false } = {}) {
     for (const [index, event] of events.entries()) {
       position = endOf(selectEnd.get());
       const next = position + RECORD_OVERHEAD + BigInt(event.data.length + event.metadata.length);
-      insert.run(position, next, stream, first + BigInt(index), event.id, event.type, event.contentType, event.data, event.metadata, BigInt(Date.now()), index === events.length - 1 ? 1n : 0n);
+      insert.run(
+        position,
+        next,
+        stream,
+        first + BigInt(index),
+        event.id,
+        event.type,
+        event.contentType,
+        event.data,
+        event.metadata,
+        BigInt(Date.now()),
+        index === events.length - 1 ? 1n : 0n,
+      );
     }
     return position;
   }
@@ -151,12 +183,22 @@ export function openLog(folder: string, { replicated = false } = {}) {
 
   const writeMetadata = (stream: string, json: string): bigint =>
     write(`$$${stream}`, written.head(`$$${stream}`) + 1n, [
-      { id: crypto.randomUUID(), type: '$metadata', contentType: 'application/json', data: Buffer.from(json), metadata: new Uint8Array() },
+      {
+        id: crypto.randomUUID(),
+        type: '$metadata',
+        contentType: 'application/json',
+        data: Buffer.from(json),
+        metadata: new Uint8Array(),
+      },
     ]);
 
   function append(stream: string, expected: Expected, events: readonly Proposed[]): AppendOutcome {
     return inTransaction(() => {
-      const decision = checkCommit(view, { stream, expected, ids: events.map((event) => event.id) });
+      const decision = checkCommit(view, {
+        stream,
+        expected,
+        ids: events.map((event) => event.id),
+      });
       if (decision.kind !== 'write') return decision;
       // A stream that was deleted softly comes back with its revisions going on: what is older stays hidden.
       if (decision.softDeleted) writeMetadata(stream, `{"$tb":${decision.first}}`);
@@ -170,15 +212,28 @@ export function openLog(folder: string, { replicated = false } = {}) {
       const decision = checkCommit(view, { stream, expected, ids: [] });
       if (decision.kind !== 'write') return decision;
       const position = hard
-        ? write(stream, DELETED_STREAM, [{ id: crypto.randomUUID(), type: '$streamDeleted', contentType: 'application/octet-stream', data: new Uint8Array(), metadata: new Uint8Array() }])
+        ? write(stream, DELETED_STREAM, [
+            {
+              id: crypto.randomUUID(),
+              type: '$streamDeleted',
+              contentType: 'application/octet-stream',
+              data: new Uint8Array(),
+              metadata: new Uint8Array(),
+            },
+          ])
         : writeMetadata(stream, `{"$tb":${DELETED_STREAM}}`);
       return { kind: 'success', revision: decision.first - 1n, position };
     });
   }
 
   /** The oldest revision that readers see. */
-  function oldestOf(stream: string, last: bigint, { truncateBefore, maxCount, maxAgeMs }: StreamMetadata): bigint {
-    const counted = maxCount === undefined ? truncateBefore : max(truncateBefore, last - maxCount + 1n);
+  function oldestOf(
+    stream: string,
+    last: bigint,
+    { truncateBefore, maxCount, maxAgeMs }: StreamMetadata,
+  ): bigint {
+    const counted =
+      maxCount === undefined ? truncateBefore : max(truncateBefore, last - maxCount + 1n);
     if (maxAgeMs === undefined) return counted;
     const young = youngFrom.get(stream, counted, BigInt(Date.now() - maxAgeMs));
     return (young?.['revision'] as bigint | undefined) ?? last + 1n;
@@ -220,7 +275,9 @@ export function openLog(folder: string, { replicated = false } = {}) {
     lastPosition: (): bigint => (selectVisibleEnd.get()?.['position'] as bigint | undefined) ?? -1n,
     /** Whether a record begins here, as far as the log goes; what lies beyond is no wrong position. */
     isPosition: (position: bigint): boolean =>
-      position <= 0n || position >= endOf(selectVisibleEnd.get()) || selectPosition.get(position) !== undefined,
+      position <= 0n ||
+      position >= endOf(selectVisibleEnd.get()) ||
+      selectPosition.get(position) !== undefined,
     /** Records at a position or later, oldest first. */
     readAllForwards: (from: TfPosition, limit: number): LogRecord[] =>
       allForwards.all(boundOf(from), limit).map(toRecord),
@@ -228,8 +285,15 @@ export function openLog(folder: string, { replicated = false } = {}) {
     readAllBackwards: (before: TfPosition | 'end', limit: number): LogRecord[] =>
       allBackwards.all(boundOf(before), limit).map(toRecord),
     /** What a filter looks at, of records in either direction: a scan leaves the rest where it is. */
-    scan: (direction: StreamRange['direction'], from: TfPosition | 'end', limit: number): RecordHead[] =>
-      (direction === 'forwards' ? scanForwards : scanBackwards).all(boundOf(from), limit) as unknown as RecordHead[],
+    scan: (
+      direction: StreamRange['direction'],
+      from: TfPosition | 'end',
+      limit: number,
+    ): RecordHead[] =>
+      (direction === 'forwards' ? scanForwards : scanBackwards).all(
+        boundOf(from),
+        limit,
+      ) as unknown as RecordHead[],
     recordAt: (position: bigint): LogRecord | undefined => optional(selectByPosition.get(position)),
     /** Calls back after every write of this process, until the function that it returns is called. */
     onWrite(listener: () => void): () => void {
@@ -248,5 +312,6 @@ export function openLog(folder: string, { replicated = false } = {}) {
 const boundOf = (at: TfPosition | 'end'): bigint =>
   at === 'end' ? DELETED_STREAM : at.prepare > at.commit ? at.commit + 1n : at.commit;
 
-const optional = (row: Record<string, unknown> | undefined): LogRecord | undefined => (row === undefined ? undefined : toRecord(row));
+const optional = (row: Record<string, unknown> | undefined): LogRecord | undefined =>
+  row === undefined ? undefined : toRecord(row);
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -41,13 +41,20 @@ async function startMember(folder: string, index: number) {
 async function startSingle(folder: string) {
   const { port, version, tls, users } = values;
   const credentials = users ? { credentials: 'admin:changeit' } : {};
-  const node = await startEventStoreDbNode({ folder, port: Number(port), version, tls, ...credentials });
+  const node = await startEventStoreDbNode({
+    folder,
+    port: Number(port),
+    version,
+    tls,
+    ...credentials,
+  });
   return { ...node, commands: { drop: node.dropConnections } };
 }
 
 const { folder, member } = values;
 if (folder === undefined) throw new Error(USAGE);
-const node = member === undefined ? await startSingle(folder) : await startMember(folder, Number(member));
+const node =
+  member === undefined ? await startSingle(folder) : await startMember(folder, Number(member));
 process.stdout.write(`${node.connectionString}\n`);
 const commands: Record<string, (() => void) | undefined> = node.commands;
 const lines = createInterface({ input: process.stdin });

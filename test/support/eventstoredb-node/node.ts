@@ -49,7 +49,11 @@ export interface NodeOptions {
 export interface NodeContext extends NodeOptions {
   faults: Faults;
   /** Tells, when its time has come, why a call is refused at its start; undefined when it is let in. Never while the node is silent. */
-  admit: (metadata: grpc.Metadata, decided: (refusal: WireError | undefined) => void, where?: 'at the leader' | 'anywhere') => void;
+  admit: (
+    metadata: grpc.Metadata,
+    decided: (refusal: WireError | undefined) => void,
+    where?: 'at the leader' | 'anywhere',
+  ) => void;
   /** Why a call that asks for the leader is refused here; undefined when it does not ask for it, or this is the leader. */
   leaderElsewhere: (metadata: grpc.Metadata) => WireError | undefined;
   write: (metadata: grpc.Metadata, write: Write) => void;
@@ -58,17 +62,23 @@ export interface NodeContext extends NodeOptions {
 const LATE_WRITE_MS = 60;
 
 /** The behaviour of one node. `self` tells its own place in the cluster, `dropConnections` cuts every client off. */
-export function createNode(options: NodeOptions, self: () => Member, dropConnections: () => void): NodeContext {
+export function createNode(
+  options: NodeOptions,
+  self: () => Member,
+  dropConnections: () => void,
+): NodeContext {
   const faults = noFaults();
 
   /** A client that asks for the leader is sent on to it; without that wish a follower serves, and passes writes on itself. */
   function leaderElsewhere(metadata: grpc.Metadata): WireError | undefined {
-    if (metadata.get('requires-leader')[0] !== 'true' || self().state === 'leader') return undefined;
+    if (metadata.get('requires-leader')[0] !== 'true' || self().state === 'leader')
+      return undefined;
     const leader = knownLeader();
     return leader ? notLeader(leader) : unavailable();
   }
 
-  const knownLeader = (): Member | undefined => options.members().find((member) => member.state === 'leader' && member.alive);
+  const knownLeader = (): Member | undefined =>
+    options.members().find((member) => member.state === 'leader' && member.alive);
 
   const strange = (metadata: grpc.Metadata): WireError | undefined =>
     options.access.caller(authorizationOf(metadata)) === undefined ? unauthenticated() : undefined;
@@ -99,13 +109,20 @@ export function createNode(options: NodeOptions, self: () => Member, dropConnect
     timeout_answer_after_write: (request) => perform(request, request.timeout),
     conflict_answer_after_write: (request) =>
       perform(request, (outcome) =>
-        request.answer(outcome.kind === 'success' ? { kind: 'wrong_expected_version', current: outcome.revision } : outcome),
+        request.answer(
+          outcome.kind === 'success'
+            ? { kind: 'wrong_expected_version', current: outcome.revision }
+            : outcome,
+        ),
       ),
-    late_write: (request) => void setTimeout(() => self().alive && perform(request, request.answer), LATE_WRITE_MS),
+    late_write: (request) =>
+      void setTimeout(() => self().alive && perform(request, request.answer), LATE_WRITE_MS),
   };
 
   function perform({ operation, timeout }: Write, done: (outcome: AppendOutcome) => void): void {
-    options.perform(operation, (outcome) => (outcome.kind === 'timeout' ? timeout() : done(outcome)));
+    options.perform(operation, (outcome) =>
+      outcome.kind === 'timeout' ? timeout() : done(outcome),
+    );
   }
 
   const write: NodeContext['write'] = (metadata, request) => {

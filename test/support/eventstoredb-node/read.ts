@@ -14,7 +14,11 @@ type Options = streamsPb.ReadReq.Options;
 
 const { FORWARDS } = streamsPb.ReadReq.Options.ReadDirection;
 
-async function readStream({ log, version }: NodeContext, options: Options, { send }: Responder): Promise<void> {
+async function readStream(
+  { log, version }: NodeContext,
+  options: Options,
+  { send }: Responder,
+): Promise<void> {
   const from = options.getStream();
   const stream = streamName(from?.getStreamIdentifier());
   const direction = options.getReadDirection() === FORWARDS ? 'forwards' : 'backwards';
@@ -32,7 +36,12 @@ async function readStream({ log, version }: NodeContext, options: Options, { sen
     if (read.kind === 'deleted') throw streamDeleted(stream);
     for (const record of read.records) await send(eventResponse(record));
     const last = read.records.at(-1);
-    if (last === undefined || read.records.length < limit || (direction === 'backwards' && last.revision === 0n)) return;
+    if (
+      last === undefined ||
+      read.records.length < limit ||
+      (direction === 'backwards' && last.revision === 0n)
+    )
+      return;
     remaining -= read.records.length;
     range = { ...range, from: direction === 'forwards' ? last.revision + 1n : last.revision - 1n };
   }
@@ -53,14 +62,23 @@ const SCANNED_AT_ONCE = 512;
  * Sends what passes as it is found. The call ends when one more is found than was asked for, or the log ends: where
  * nothing more passes it scans all the rest of the log after its last event, about a second for a million records.
  */
-async function readAll(node: NodeContext, options: Options, { send, signal }: Responder): Promise<void> {
+async function readAll(
+  node: NodeContext,
+  options: Options,
+  { send, signal }: Responder,
+): Promise<void> {
   const { log } = node;
   const from = options.getAll();
   const direction = options.getReadDirection() === FORWARDS ? 'forwards' : 'backwards';
   const { passes } = allSource(log, options);
   let remaining = Number(options.getCount());
-  let start: Start = from?.hasPosition() ? toStart(toPosition(from.getPosition())) : from?.hasEnd() ? 'end' : FIRST;
-  if (start !== 'end' && !isAtRecord(log, start)) throw invalidPosition(node, start.commit, options.hasFilter());
+  let start: Start = from?.hasPosition()
+    ? toStart(toPosition(from.getPosition()))
+    : from?.hasEnd()
+      ? 'end'
+      : FIRST;
+  if (start !== 'end' && !isAtRecord(log, start))
+    throw invalidPosition(node, start.commit, options.hasFilter());
   for (;;) {
     signal.throwIfAborted();
     const limit = options.hasFilter() ? SCANNED_AT_ONCE : Math.min(SCANNED_AT_ONCE, remaining + 1);
@@ -75,7 +93,10 @@ async function readAll(node: NodeContext, options: Options, { send, signal }: Re
     const last = heads.at(-1);
     if (last === undefined || heads.length < limit) return;
     const { next, position } = last;
-    start = direction === 'forwards' ? { commit: next, prepare: 0n } : { commit: position, prepare: position };
+    start =
+      direction === 'forwards'
+        ? { commit: next, prepare: 0n }
+        : { commit: position, prepare: position };
     await turn();
   }
 }
@@ -86,13 +107,22 @@ export const handleRead =
   (call: grpc.ServerWritableStream<streamsPb.ReadReq, streamsPb.ReadResp>): void => {
     const options = call.request.getOptions() ?? new streamsPb.ReadReq.Options();
     const caller = node.access.caller(authorizationOf(call.metadata)) ?? 'anonymous';
-    const stream = options.hasStream() ? streamName(options.getStream()?.getStreamIdentifier()) : '$all';
+    const stream = options.hasStream()
+      ? streamName(options.getStream()?.getStreamIdentifier())
+      : '$all';
     if (!node.access.allows(caller, 'read', stream)) return void call.emit('error', accessDenied());
     const subscribes = options.hasSubscription();
     const elsewhere = node.leaderElsewhere(call.metadata);
-    if (elsewhere && !(subscribes && node.version.confirmsRefused)) return void call.emit('error', elsewhere);
+    if (elsewhere && !(subscribes && node.version.confirmsRefused))
+      return void call.emit('error', elsewhere);
     const responder = createResponder(call);
-    const run = options.hasStream() ? (subscribes ? subscribeToStream : readStream) : subscribes ? subscribeToAll : readAll;
+    const run = options.hasStream()
+      ? subscribes
+        ? subscribeToStream
+        : readStream
+      : subscribes
+        ? subscribeToAll
+        : readAll;
     (elsewhere ? confirmAndRefuse(responder, elsewhere) : run(node, options, responder)).then(
       () => call.end(),
       (error: unknown) => call.emit('error', error),

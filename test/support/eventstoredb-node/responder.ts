@@ -13,7 +13,9 @@ export interface Responder {
 /** How long it may take until what was written has left the process. */
 const LEAVES_WITHIN_MS = 5;
 
-export function createResponder(call: grpc.ServerWritableStream<streamsPb.ReadReq, streamsPb.ReadResp>): Responder {
+export function createResponder(
+  call: grpc.ServerWritableStream<streamsPb.ReadReq, streamsPb.ReadResp>,
+): Responder {
   const over = new AbortController();
   call.on('cancelled', () => over.abort());
   call.on('close', () => over.abort());
@@ -40,7 +42,8 @@ export function createResponder(call: grpc.ServerWritableStream<streamsPb.ReadRe
     waitingSince = undefined;
   }
 
-  const isStuck = (): boolean => waitingSince !== undefined && performance.now() - waitingSince > LEAVES_WITHIN_MS;
+  const isStuck = (): boolean =>
+    waitingSince !== undefined && performance.now() - waitingSince > LEAVES_WITHIN_MS;
 
   return { send, isStuck, signal: over.signal };
 }

@@ -16,18 +16,28 @@ const STATES = { leader: LEADER, pre_leader: PRELEADER, follower: FOLLOWER, unkn
 
 /** Lets a call that answers through a callback on to its handler once the node admits it. */
 const admitCallback =
-  <Call extends { metadata: grpc.Metadata }, Response>(node: NodeContext, handler: (call: Call, callback: grpc.sendUnaryData<Response>) => void) =>
+  <Call extends { metadata: grpc.Metadata }, Response>(
+    node: NodeContext,
+    handler: (call: Call, callback: grpc.sendUnaryData<Response>) => void,
+  ) =>
   (call: Call, callback: grpc.sendUnaryData<Response>): void =>
     node.admit(call.metadata, (refusal) => (refusal ? callback(refusal) : handler(call, callback)));
 
 /** The same for a call that answers with a stream, and asks for the leader itself. */
 const admitStream =
-  <Call extends grpc.ServerWritableStream<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>>(
+  <
+    Call extends
+      grpc.ServerWritableStream<unknown, unknown> | grpc.ServerDuplexStream<unknown, unknown>,
+  >(
     node: NodeContext,
     handler: (call: Call) => void,
   ) =>
   (call: Call): void =>
-    node.admit(call.metadata, (refusal) => (refusal ? call.emit('error', refusal) : handler(call)), 'anywhere');
+    node.admit(
+      call.metadata,
+      (refusal) => (refusal ? call.emit('error', refusal) : handler(call)),
+      'anywhere',
+    );
 
 /** The methods of Streams and what they can do beside. */
 const METHODS = {
@@ -41,9 +51,14 @@ const METHODS = {
 function supportedMethods(reported: string): featuresPb.SupportedMethods {
   const [, serviceName = ''] = streamsGrpc.StreamsService.read.path.toLowerCase().split('/');
   const methods = Object.entries(METHODS).map(([name, features]) =>
-    new featuresPb.SupportedMethod().setServiceName(serviceName).setMethodName(name).setFeaturesList(features),
+    new featuresPb.SupportedMethod()
+      .setServiceName(serviceName)
+      .setMethodName(name)
+      .setFeaturesList(features),
   );
-  return new featuresPb.SupportedMethods().setEventStoreServerVersion(reported).setMethodsList(methods);
+  return new featuresPb.SupportedMethods()
+    .setEventStoreServerVersion(reported)
+    .setMethodsList(methods);
 }
 
 function memberInfo(member: Member): gossipPb.MemberInfo {
@@ -72,7 +87,8 @@ export function addServices(server: grpc.Server, node: NodeContext): void {
   });
   server.addService(gossipGrpc.GossipService, {
     read(_call: unknown, callback: grpc.sendUnaryData<gossipPb.ClusterInfo>) {
-      if (!node.faults.silent) callback(null, new gossipPb.ClusterInfo().setMembersList(node.members().map(memberInfo)));
+      if (!node.faults.silent)
+        callback(null, new gossipPb.ClusterInfo().setMembersList(node.members().map(memberInfo)));
     },
   });
 }

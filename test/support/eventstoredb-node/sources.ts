@@ -28,15 +28,25 @@ export function toStart({ commit, prepare }: TfPosition): Start {
   return commit === END ? 'end' : { commit: clamped(commit), prepare: clamped(prepare) };
 }
 
-export const isAtRecord = (log: NodeLog, start: Start): boolean => start === 'end' || log.isPosition(start.commit);
+export const isAtRecord = (log: NodeLog, start: Start): boolean =>
+  start === 'end' || log.isPosition(start.commit);
 
 /** `$all`, filtered or not. */
 export function followAll(log: NodeLog, options: streamsPb.ReadReq.Options): Followed {
   const from = options.getAll();
   const filter = toFilter(options.getFilter());
-  const start = from?.hasPosition() ? toStart(toPosition(from.getPosition())) : from?.hasEnd() ? 'end' : HEAD;
+  const start = from?.hasPosition()
+    ? toStart(toPosition(from.getPosition()))
+    : from?.hasEnd()
+      ? 'end'
+      : HEAD;
   const isStartValid = (): boolean => isAtRecord(log, start);
-  return { source: allSource(log, options), start, interval: filter?.checkpointInterval, isStartValid };
+  return {
+    source: allSource(log, options),
+    start,
+    interval: filter?.checkpointInterval,
+    isStartValid,
+  };
 }
 
 export function allSource(log: NodeLog, options: streamsPb.ReadReq.Options): Source {
@@ -70,6 +80,10 @@ export function followStream(log: NodeLog, options: streamsPb.ReadReq.Options): 
     last: () => place(log.head(stream)),
     window: PAGE,
   };
-  const start = from?.hasRevision() ? toStart(place(BigInt(from.getRevision()))) : from?.hasEnd() ? 'end' : HEAD;
+  const start = from?.hasRevision()
+    ? toStart(place(BigInt(from.getRevision())))
+    : from?.hasEnd()
+      ? 'end'
+      : HEAD;
   return { source, start, interval: undefined, isStartValid: () => true };
 }

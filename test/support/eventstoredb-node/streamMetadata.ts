@@ -20,7 +20,12 @@ export interface StreamMetadata {
   acl: Acl;
 }
 
-const NONE: StreamMetadata = { truncateBefore: 0n, maxCount: undefined, maxAgeMs: undefined, acl: {} };
+const NONE: StreamMetadata = {
+  truncateBefore: 0n,
+  maxCount: undefined,
+  maxAgeMs: undefined,
+  acl: {},
+};
 
 /** The metadata of a metadata stream cannot be set: it keeps one event. */
 const OF_METADATA: StreamMetadata = { ...NONE, maxCount: 1n };

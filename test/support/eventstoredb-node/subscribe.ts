@@ -1,7 +1,12 @@
 import type streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { endedWhenSlow } from './endedWhenSlow.ts';
 import { endOf, openLiveQueue, type LiveQueue } from './liveQueue.ts';
-import { caughtUpResponse, checkpointResponse, confirmationResponse, eventResponse } from './messages.ts';
+import {
+  caughtUpResponse,
+  checkpointResponse,
+  confirmationResponse,
+  eventResponse,
+} from './messages.ts';
 import type { NodeContext } from './node.ts';
 import { FIRST, HEAD, isBefore, readPage, turn } from './page.ts';
 import type { Responder } from './responder.ts';
@@ -29,7 +34,12 @@ function checkpointSender({ send }: Responder, interval: number | undefined) {
  * Follows as servers from 24 on do: reads pages until the end of the log, says that it has caught up, and sends what is
  * written from then on. When so much waits that something was lost, it goes back to the log, without a word about it.
  */
-function caughtUpAgain({ source, interval }: Followed, live: LiveQueue, version: ServerVersion, responder: Responder) {
+function caughtUpAgain(
+  { source, interval }: Followed,
+  live: LiveQueue,
+  version: ServerVersion,
+  responder: Responder,
+) {
   const { send, signal } = responder;
   const sendCheckpoint = checkpointSender(responder, interval);
   let number = 0;
@@ -48,7 +58,8 @@ function caughtUpAgain({ source, interval }: Followed, live: LiveQueue, version:
         await send(eventResponse(event));
         checkpoint = at;
       }
-      if (movesAlways && isBefore(checkpoint, page.from) && isBefore(page.from, page.next)) checkpoint = page.from;
+      if (movesAlways && isBefore(checkpoint, page.from) && isBefore(page.from, page.next))
+        checkpoint = page.from;
       considered += page.considered;
       if (page.isEnd) {
         await sendCheckpoint(checkpoint);
@@ -84,11 +95,19 @@ function caughtUpAgain({ source, interval }: Followed, live: LiveQueue, version:
   return { catchUp, goLive };
 }
 
-async function follow({ log, version }: NodeContext, followed: Followed, responder: Responder): Promise<void> {
+async function follow(
+  { log, version }: NodeContext,
+  followed: Followed,
+  responder: Responder,
+): Promise<void> {
   if (version.slowConsumer === 'ended') return endedWhenSlow(log, followed, responder);
   const { source, start, interval, isStartValid } = followed;
   const last = source.last();
-  const live = openLiveQueue(source, endOf(source), { onWrite: log.onWrite, signal: responder.signal, interval });
+  const live = openLiveQueue(source, endOf(source), {
+    onWrite: log.onWrite,
+    signal: responder.signal,
+    interval,
+  });
   try {
     await responder.send(confirmationResponse());
     if (!isStartValid()) throw invalidPosition();
@@ -109,8 +128,14 @@ export async function confirmAndRefuse({ send }: Responder, refusal: WireError):
 
 type Options = streamsPb.ReadReq.Options;
 
-export const subscribeToAll = (node: NodeContext, options: Options, responder: Responder): Promise<void> =>
-  follow(node, followAll(node.log, options), responder);
+export const subscribeToAll = (
+  node: NodeContext,
+  options: Options,
+  responder: Responder,
+): Promise<void> => follow(node, followAll(node.log, options), responder);
 
-export const subscribeToStream = (node: NodeContext, options: Options, responder: Responder): Promise<void> =>
-  follow(node, followStream(node.log, options), responder);
+export const subscribeToStream = (
+  node: NodeContext,
+  options: Options,
+  responder: Responder,
+): Promise<void> => follow(node, followStream(node.log, options), responder);

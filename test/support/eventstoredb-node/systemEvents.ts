@@ -19,7 +19,8 @@ export const epochInformation = (epochNumber: number, epochPosition: bigint): Pr
 
 export const SCAVENGES_METADATA = '$$$scavenges';
 
-export const scavengesMetadata = (): Proposed => event('$metadata', { $maxCount: 1, $maxAge: 30 * 24 * 3600 });
+export const scavengesMetadata = (): Proposed =>
+  event('$metadata', { $maxCount: 1, $maxAge: 30 * 24 * 3600 });
 
 /** What a server writes to a fresh log before the first append of a client: readers of `$all` meet these events. */
 export const systemEvents = (): { stream: string; event: Proposed }[] => [

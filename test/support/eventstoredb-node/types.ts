@@ -38,7 +38,8 @@ export type RecordHead = Pick<LogRecord, 'position' | 'next' | 'stream' | 'type'
 export type Refusal = { kind: 'wrong_expected_version'; current: bigint } | { kind: 'deleted' };
 
 /** `again` marks what an earlier append has written. */
-export type AppendOutcome = { kind: 'success'; revision: bigint; position: bigint; again?: true } | Refusal;
+export type AppendOutcome =
+  { kind: 'success'; revision: bigint; position: bigint; again?: true } | Refusal;
 
 export interface StreamRange {
   from: bigint | 'end';
@@ -46,4 +47,5 @@ export interface StreamRange {
   limit: number;
 }
 
-export type StreamRead = { kind: 'found'; records: LogRecord[] } | { kind: 'not_found' } | { kind: 'deleted' };
+export type StreamRead =
+  { kind: 'found'; records: LogRecord[] } | { kind: 'not_found' } | { kind: 'deleted' };

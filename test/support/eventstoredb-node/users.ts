@@ -24,7 +24,9 @@ interface StoredUser {
 export type Users = ReturnType<typeof createUsers>;
 
 const hashOf = (salt: string, password: string): string =>
-  createHash('sha256').update(salt + password).digest('base64');
+  createHash('sha256')
+    .update(salt + password)
+    .digest('base64');
 
 /** The users of a node, in streams of its log, as a server keeps them. */
 export function createUsers(log: NodeLog) {
@@ -37,7 +39,13 @@ export function createUsers(log: NodeLog) {
   function store(type: string, user: Omit<StoredUser, 'salt' | 'hash'>, password: string): void {
     const salt = randomBytes(16).toString('base64');
     const data = Buffer.from(JSON.stringify({ ...user, salt, hash: hashOf(salt, password) }));
-    const event = { id: crypto.randomUUID(), type, contentType: 'application/json', data, metadata: new Uint8Array() };
+    const event = {
+      id: crypto.randomUUID(),
+      type,
+      contentType: 'application/json',
+      data,
+      metadata: new Uint8Array(),
+    };
     log.append(`$user-${user.loginName}`, 'any', [event]);
   }
 
@@ -45,7 +53,9 @@ export function createUsers(log: NodeLog) {
     /** The user of this name, if the password is theirs. */
     verified(name: string, password: string): User | undefined {
       const user = stored(name);
-      return user && user.hash === hashOf(user.salt, password) ? { name, groups: user.groups } : undefined;
+      return user && user.hash === hashOf(user.salt, password)
+        ? { name, groups: user.groups }
+        : undefined;
     },
     /** Answers whether there was none of that name. */
     create({ loginName, fullName = loginName, password, groups = [] }: NewUser): boolean {
@@ -56,7 +66,12 @@ export function createUsers(log: NodeLog) {
     /** Answers whether there is such a user. */
     resetPassword(name: string, password: string): boolean {
       const user = stored(name);
-      if (user) store('$UserUpdated', { loginName: name, fullName: user.fullName, groups: user.groups }, password);
+      if (user)
+        store(
+          '$UserUpdated',
+          { loginName: name, fullName: user.fullName, groups: user.groups },
+          password,
+        );
       return user !== undefined;
     },
   };

@@ -36,7 +36,12 @@ const V24: ServerVersion = {
   confirmsRefused: true,
   emptyCatchUp: 'end',
 };
-const V25: ServerVersion = { ...V24, reported: '25.0.1-prerelease', countsTypes: true, emptyCatchUp: 'start' };
+const V25: ServerVersion = {
+  ...V24,
+  reported: '25.0.1-prerelease',
+  countsTypes: true,
+  emptyCatchUp: 'start',
+};
 
 /** 26.1 takes 4 MB at its defaults. Where its limits are was not tried; these stand for them. */
 const V26: ServerVersion = {
@@ -66,8 +71,11 @@ export const DEFAULT_VERSION: VersionName = '24.10.0';
 const VERSION_VARIABLE = 'TURNLOG_EVENTSTOREDB_VERSION';
 
 /** Throws for a version of which there is no record. */
-export function serverVersion(name: string = process.env[VERSION_VARIABLE] ?? DEFAULT_VERSION): ServerVersion {
+export function serverVersion(
+  name: string = process.env[VERSION_VARIABLE] ?? DEFAULT_VERSION,
+): ServerVersion {
   const version = (VERSIONS as Record<string, ServerVersion>)[name];
-  if (!version) throw new Error(`no record of version ${name}; there are ${VERSION_NAMES.join(', ')}`);
+  if (!version)
+    throw new Error(`no record of version ${name}; there are ${VERSION_NAMES.join(', ')}`);
   return version;
 }

@@ -14,13 +14,18 @@ export interface WireError {
   metadata?: grpc.Metadata;
 }
 
-function wireError(code: grpc.status, details: string, trailers: Record<string, string> = {}): WireError {
+function wireError(
+  code: grpc.status,
+  details: string,
+  trailers: Record<string, string> = {},
+): WireError {
   const metadata = new grpc.Metadata();
   for (const [name, value] of Object.entries(trailers)) metadata.set(name, value);
   return { code, details, metadata };
 }
 
-export const unavailable = (): WireError => wireError(grpc.status.UNAVAILABLE, 'Server Is Not Ready');
+export const unavailable = (): WireError =>
+  wireError(grpc.status.UNAVAILABLE, 'Server Is Not Ready');
 
 export const notLeader = (leader: { host: string; port: number }): WireError =>
   wireError(grpc.status.NOT_FOUND, 'Leader info available', {
@@ -31,18 +36,29 @@ export const notLeader = (leader: { host: string; port: number }): WireError =>
 
 export const timedOut = (): WireError => wireError(grpc.status.ABORTED, 'Operation timed out');
 
-export const accessDenied = (): WireError => wireError(grpc.status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+export const accessDenied = (): WireError =>
+  wireError(grpc.status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
 
-export const unauthenticated = (): WireError => wireError(grpc.status.UNAUTHENTICATED, 'Unauthenticated');
+export const unauthenticated = (): WireError =>
+  wireError(grpc.status.UNAUTHENTICATED, 'Unauthenticated');
 
 /** What a server answers when a handler of it failed in a way that it did not foresee. */
-export const thrownByHandler = (): WireError => wireError(grpc.status.UNKNOWN, 'Exception was thrown by handler.');
+export const thrownByHandler = (): WireError =>
+  wireError(grpc.status.UNKNOWN, 'Exception was thrown by handler.');
 
 /** A read that failed: the kind of its result, the result, and why, if the version tells. */
-export const unexpectedResult = (kind: string, result: string, reason: string | undefined): WireError =>
-  wireError(grpc.status.UNKNOWN, `Unexpected ${kind}: ${result}${reason === undefined ? '' : ` >> ${reason}`}`);
+export const unexpectedResult = (
+  kind: string,
+  result: string,
+  reason: string | undefined,
+): WireError =>
+  wireError(
+    grpc.status.UNKNOWN,
+    `Unexpected ${kind}: ${result}${reason === undefined ? '' : ` >> ${reason}`}`,
+  );
 
-export const invalidPosition = (): WireError => invalidArgument('Trying to read from an invalid position.');
+export const invalidPosition = (): WireError =>
+  invalidArgument('Trying to read from an invalid position.');
 
 export const consumerTooSlow = (): WireError =>
   wireError(
@@ -50,10 +66,14 @@ export const consumerTooSlow = (): WireError =>
     'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
   );
 
-export const invalidArgument = (details: string): WireError => wireError(grpc.status.INVALID_ARGUMENT, details);
+export const invalidArgument = (details: string): WireError =>
+  wireError(grpc.status.INVALID_ARGUMENT, details);
 
 export const streamDeleted = (stream: string): WireError =>
-  wireError(grpc.status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, { exception: 'stream-deleted', 'stream-name': stream });
+  wireError(grpc.status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, {
+    exception: 'stream-deleted',
+    'stream-name': stream,
+  });
 
 export const appendTooLarge = (excess: Excess): WireError =>
   excess.kind === 'append'
@@ -75,25 +95,49 @@ export const appendTooLarge = (excess: Excess): WireError =>
 /** Numbers that stand for an expectation without a revision (`ExpectedVersion` in EventStore.Core). */
 const EXPECTATION_NUMBERS = { no_stream: -1n, any: -2n, stream_exists: -4n };
 
-export const wrongExpectedVersion = (stream: string, expected: Expected, current: bigint): WireError =>
-  wireError(grpc.status.FAILED_PRECONDITION, `Append failed due to WrongExpectedVersion. Stream: ${stream}`, {
-    exception: 'wrong-expected-version',
-    'stream-name': stream,
-    'expected-version': String(typeof expected === 'bigint' ? expected : EXPECTATION_NUMBERS[expected]),
-    'actual-version': String(current),
-  });
+export const wrongExpectedVersion = (
+  stream: string,
+  expected: Expected,
+  current: bigint,
+): WireError =>
+  wireError(
+    grpc.status.FAILED_PRECONDITION,
+    `Append failed due to WrongExpectedVersion. Stream: ${stream}`,
+    {
+      exception: 'wrong-expected-version',
+      'stream-name': stream,
+      'expected-version': String(
+        typeof expected === 'bigint' ? expected : EXPECTATION_NUMBERS[expected],
+      ),
+      'actual-version': String(current),
+    },
+  );
 
 /** The same refusals as BatchAppend tells them: in band, as a `google.rpc.Status` whose details name the kind. */
-function inBand(code: number, typeName: string, message: { serializeBinary(): Uint8Array }): statusPb.Status {
+function inBand(
+  code: number,
+  typeName: string,
+  message: { serializeBinary(): Uint8Array },
+): statusPb.Status {
   const details = new anyPb.Any();
   details.pack(message.serializeBinary(), `event_store.client.${typeName}`);
   return new statusPb.Status().setCode(code).setMessage(typeName).setDetails(details);
 }
 
-export function refusalStatus(refusal: Refusal, stream: string, expected: Expected): statusPb.Status {
+export function refusalStatus(
+  refusal: Refusal,
+  stream: string,
+  expected: Expected,
+): statusPb.Status {
   if (refusal.kind === 'deleted') {
-    const identifier = new sharedPb.StreamIdentifier().setStreamName(Buffer.from(stream).toString('base64'));
-    return inBand(grpc.status.NOT_FOUND, 'StreamDeleted', new sharedPb.StreamDeleted().setStreamIdentifier(identifier));
+    const identifier = new sharedPb.StreamIdentifier().setStreamName(
+      Buffer.from(stream).toString('base64'),
+    );
+    return inBand(
+      grpc.status.NOT_FOUND,
+      'StreamDeleted',
+      new sharedPb.StreamDeleted().setStreamIdentifier(identifier),
+    );
   }
   const message = new sharedPb.WrongExpectedVersion();
   if (refusal.current < 0n) message.setCurrentNoStream(new emptyPb.Empty());
@@ -105,7 +149,8 @@ export function refusalStatus(refusal: Refusal, stream: string, expected: Expect
   return inBand(grpc.status.ALREADY_EXISTS, 'WrongExpectedVersion', message);
 }
 
-export const timeoutStatus = (): statusPb.Status => inBand(grpc.status.DEADLINE_EXCEEDED, 'Timeout', new sharedPb.Timeout());
+export const timeoutStatus = (): statusPb.Status =>
+  inBand(grpc.status.DEADLINE_EXCEEDED, 'Timeout', new sharedPb.Timeout());
 
 export const accessDeniedStatus = (): statusPb.Status =>
   inBand(grpc.status.PERMISSION_DENIED, 'AccessDenied', new sharedPb.AccessDenied());

@@ -4,7 +4,13 @@ import type { AccountEvent, KeyData } from '../../../shared/domain/account/event
 import { specification } from '../../support/deciderSpecification.ts';
 
 const given = specification(account);
-const key: KeyData = { key_id: 'key_1', name: 'laptop', hash: 'ab', scopes: ['agents:read'], expires_at: null };
+const key: KeyData = {
+  key_id: 'key_1',
+  name: 'laptop',
+  hash: 'ab',
+  scopes: ['agents:read'],
+  expires_at: null,
+};
 const opened: AccountEvent = { type: 'account.opened.v1', data: { name: 'default' } };
 const issued: AccountEvent = { type: 'account.key_issued.v1', data: key };
 const revoked: AccountEvent = { type: 'account.key_revoked.v1', data: key };

@@ -5,14 +5,22 @@ import { replay } from '../../../shared/domain/decider.ts';
 import { specification } from '../../support/deciderSpecification.ts';
 
 const given = specification(agent);
-const configuration: AgentConfiguration = { name: 'Sums', instruction: 'Add.', model: 'm', tool: 'calculator', component: 'Chat' };
+const configuration: AgentConfiguration = {
+  name: 'Sums',
+  instruction: 'Add.',
+  model: 'm',
+  tool: 'calculator',
+  component: 'Chat',
+};
 const created: AgentEvent = { type: 'agent.created.v1', data: configuration };
 
 describe('an agent', () => {
   test('is created once', () => {
     given().when({ type: 'create_agent', configuration }).then(created);
     given(created).when({ type: 'create_agent', configuration }).thenRejected('agent_exists');
-    given(created, { type: 'agent.deleted.v1', data: configuration }).when({ type: 'create_agent', configuration }).thenRejected('agent_exists');
+    given(created, { type: 'agent.deleted.v1', data: configuration })
+      .when({ type: 'create_agent', configuration })
+      .thenRejected('agent_exists');
   });
 
   test('has the configuration of its last event', () => {

@@ -1,13 +1,28 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { chatRequest, turnsOf, type Turn } from '../../../shared/domain/session/prompt.ts';
-import { sessionStarted, toolCallData, toolCalled, turnCompleted, turnFailed, turnInterrupted, turnStarted } from '../../support/sessionEvents.ts';
+import {
+  sessionStarted,
+  toolCallData,
+  toolCalled,
+  turnCompleted,
+  turnFailed,
+  turnInterrupted,
+  turnStarted,
+} from '../../support/sessionEvents.ts';
 
 const current = (turn: number): Turn => ({ turn, input: 'now', tool_calls: [], output: undefined });
 
 describe('turnsOf', () => {
   test('gathers input, tool calls and output of each turn', () => {
-    const turns = turnsOf([sessionStarted, turnStarted(1, 'a'), toolCalled(1, 1, 'x'), turnCompleted(1, 'A'), turnStarted(2, 'b'), turnFailed(2)]);
+    const turns = turnsOf([
+      sessionStarted,
+      turnStarted(1, 'a'),
+      toolCalled(1, 1, 'x'),
+      turnCompleted(1, 'A'),
+      turnStarted(2, 'b'),
+      turnFailed(2),
+    ]);
     expect(turns).toEqual([
       { turn: 1, input: 'a', tool_calls: [toolCallData(1, 1, 'x')], output: 'A' },
       { turn: 2, input: 'b', tool_calls: [], output: undefined },
@@ -15,14 +30,23 @@ describe('turnsOf', () => {
   });
 
   test('leaves out what belongs to a turn whose start was not read', () => {
-    expect(turnsOf([toolCalled(1, 1, 'x'), turnCompleted(1), turnStarted(2, 'b')])).toEqual([{ turn: 2, input: 'b', tool_calls: [], output: undefined }]);
+    expect(turnsOf([toolCalled(1, 1, 'x'), turnCompleted(1), turnStarted(2, 'b')])).toEqual([
+      { turn: 2, input: 'b', tool_calls: [], output: undefined },
+    ]);
   });
 });
 
 describe('chatRequest', () => {
   test('puts the instruction first, then completed turns oldest first, then the input', () => {
-    const history = turnsOf([turnStarted(1, 'a'), turnCompleted(1, 'A'), turnStarted(2, 'b'), turnCompleted(2, 'B')]);
-    expect(chatRequest({ model: 'm', max_completion_tokens: 9 }, 'Be brief.', history, current(3))).toEqual({
+    const history = turnsOf([
+      turnStarted(1, 'a'),
+      turnCompleted(1, 'A'),
+      turnStarted(2, 'b'),
+      turnCompleted(2, 'B'),
+    ]);
+    expect(
+      chatRequest({ model: 'm', max_completion_tokens: 9 }, 'Be brief.', history, current(3)),
+    ).toEqual({
       model: 'm',
       max_completion_tokens: 9,
       messages: [
@@ -37,9 +61,22 @@ describe('chatRequest', () => {
   });
 
   test('repeats each tool round as the model asked for it, every call followed by its result', () => {
-    const calls = [{ ...toolCallData(1, 1, 'x'), content: 'Let me see.' }, toolCallData(1, 1, 'y'), toolCallData(1, 2, 'z')];
-    const { messages } = chatRequest({ model: 'm' }, 'i', [], { turn: 1, input: 'q', tool_calls: calls, output: undefined });
-    const asked = (id: string) => ({ id, type: 'function', function: { name: 'calculator', arguments: '{"expression":"1+1"}' } });
+    const calls = [
+      { ...toolCallData(1, 1, 'x'), content: 'Let me see.' },
+      toolCallData(1, 1, 'y'),
+      toolCallData(1, 2, 'z'),
+    ];
+    const { messages } = chatRequest({ model: 'm' }, 'i', [], {
+      turn: 1,
+      input: 'q',
+      tool_calls: calls,
+      output: undefined,
+    });
+    const asked = (id: string) => ({
+      id,
+      type: 'function',
+      function: { name: 'calculator', arguments: '{"expression":"1+1"}' },
+    });
     expect(messages.slice(2)).toEqual([
       { role: 'assistant', content: 'Let me see.', tool_calls: [asked('x'), asked('y')] },
       { role: 'tool', content: '2', tool_call_id: 'x' },
@@ -56,16 +93,43 @@ describe('chatRequest', () => {
       fc.property(fc.array(turn, { maxLength: 8 }), (turns) => {
         const events = turns.flatMap(({ ending: how, calls }, index) => {
           const number = index + 1;
-          const end = { completed: [turnCompleted(number)], failed: [turnFailed(number)], interrupted: [turnInterrupted(number)], open: [] }[how];
-          return [turnStarted(number), ...Array.from({ length: calls }, (_, call) => toolCalled(number, call + 1, `${number}-${call}`)), ...end];
+          const end = {
+            completed: [turnCompleted(number)],
+            failed: [turnFailed(number)],
+            interrupted: [turnInterrupted(number)],
+            open: [],
+          }[how];
+          return [
+            turnStarted(number),
+            ...Array.from({ length: calls }, (_, call) =>
+              toolCalled(number, call + 1, `${number}-${call}`),
+            ),
+            ...end,
+          ];
         });
-        const { messages } = chatRequest({ model: 'm' }, 'i', turnsOf(events), current(turns.length + 1));
+        const { messages } = chatRequest(
+          { model: 'm' },
+          'i',
+          turnsOf(events),
+          current(turns.length + 1),
+        );
         expect(messages[0]?.role).toBe('system');
         expect(messages.at(-1)).toEqual({ role: 'user', content: 'now' });
-        const spoken = messages.slice(1).filter((message) => message.role === 'user' || (message.role === 'assistant' && !message.tool_calls));
-        expect(spoken.map(({ role }) => role)).toEqual(spoken.map((_, index) => (index % 2 === 0 ? 'user' : 'assistant')));
-        const asked = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []).map(({ id }) => id) : []));
-        expect(messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : []))).toEqual(asked);
+        const spoken = messages
+          .slice(1)
+          .filter(
+            (message) =>
+              message.role === 'user' || (message.role === 'assistant' && !message.tool_calls),
+          );
+        expect(spoken.map(({ role }) => role)).toEqual(
+          spoken.map((_, index) => (index % 2 === 0 ? 'user' : 'assistant')),
+        );
+        const asked = messages.flatMap((message) =>
+          message.role === 'assistant' ? (message.tool_calls ?? []).map(({ id }) => id) : [],
+        );
+        expect(
+          messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : [])),
+        ).toEqual(asked);
       }),
     );
   });

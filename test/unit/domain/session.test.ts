@@ -1,41 +1,94 @@
 import { describe, test } from '@jest/globals';
 import { session, type SessionCommand } from '../../../shared/domain/session/decider.ts';
 import { specification } from '../../support/deciderSpecification.ts';
-import { AGENT_ID, sessionStarted, toolCallData, toolCalled, turnCompleted, turnCompletedData, turnFailed, turnInterrupted, turnStartData, turnStarted } from '../../support/sessionEvents.ts';
+import {
+  AGENT_ID,
+  sessionStarted,
+  toolCallData,
+  toolCalled,
+  turnCompleted,
+  turnCompletedData,
+  turnFailed,
+  turnInterrupted,
+  turnStartData,
+  turnStarted,
+} from '../../support/sessionEvents.ts';
 
 const given = specification(session);
-const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand => ({ type: 'start_turn', agent_id, new_session, turn: turnStartData });
+const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand => ({
+  type: 'start_turn',
+  agent_id,
+  new_session,
+  turn: turnStartData,
+});
 const running = [sessionStarted, turnStarted(1)] as const;
 
 describe('starting a turn', () => {
-  test('starts a new session with its first turn', () => given().when(startTurn(true)).then(sessionStarted, turnStarted(1)));
-  test('is refused in a session that does not exist, and nothing is decided', () => given().when(startTurn(false)).thenRejected('session_missing'));
-  test("is refused in another agent's session", () => given(...running, turnCompleted(1)).when(startTurn(false, 'agent_2')).thenRejected('session_of_another_agent'));
-  test('is refused while a turn is open', () => given(...running).when(startTurn(false)).thenRejected('turn_open'));
+  test('starts a new session with its first turn', () =>
+    given().when(startTurn(true)).then(sessionStarted, turnStarted(1)));
+  test('is refused in a session that does not exist, and nothing is decided', () =>
+    given().when(startTurn(false)).thenRejected('session_missing'));
+  test("is refused in another agent's session", () =>
+    given(...running, turnCompleted(1))
+      .when(startTurn(false, 'agent_2'))
+      .thenRejected('session_of_another_agent'));
+  test('is refused while a turn is open', () =>
+    given(...running)
+      .when(startTurn(false))
+      .thenRejected('turn_open'));
   test.each([
     ['answered', turnCompleted(1)],
     ['failed', turnFailed(1)],
     ['interrupted', turnInterrupted(1)],
-  ])('numbers on after a turn that was %s', (_how, end) => given(...running, end).when(startTurn(false)).then(turnStarted(2)));
+  ])('numbers on after a turn that was %s', (_how, end) =>
+    given(...running, end)
+      .when(startTurn(false))
+      .then(turnStarted(2)),
+  );
 });
 
 describe('an open turn', () => {
-  test('records its tool calls', () => given(...running).when({ type: 'record_tool_call', call: toolCallData(1, 1, 'a') }).then(toolCalled(1, 1, 'a')));
-  test('is completed', () => given(...running, toolCalled(1, 1, 'a')).when({ type: 'complete_turn', answer: turnCompletedData(1) }).then(turnCompleted(1)));
-  test('is failed', () => given(...running).when({ type: 'fail_turn', failure: { turn: 1, code: 'model_error', message: 'It broke.', calls: [] } }).then(turnFailed(1)));
-  test('is interrupted', () => given(...running).when({ type: 'interrupt_turn', turn: 1, reason: 'crash' }).then(turnInterrupted(1)));
+  test('records its tool calls', () =>
+    given(...running)
+      .when({ type: 'record_tool_call', call: toolCallData(1, 1, 'a') })
+      .then(toolCalled(1, 1, 'a')));
+  test('is completed', () =>
+    given(...running, toolCalled(1, 1, 'a'))
+      .when({ type: 'complete_turn', answer: turnCompletedData(1) })
+      .then(turnCompleted(1)));
+  test('is failed', () =>
+    given(...running)
+      .when({
+        type: 'fail_turn',
+        failure: { turn: 1, code: 'model_error', message: 'It broke.', calls: [] },
+      })
+      .then(turnFailed(1)));
+  test('is interrupted', () =>
+    given(...running)
+      .when({ type: 'interrupt_turn', turn: 1, reason: 'crash' })
+      .then(turnInterrupted(1)));
 });
 
 describe('a turn that is not open', () => {
   const commands: SessionCommand[] = [
     { type: 'record_tool_call', call: toolCallData(1, 1, 'a') },
     { type: 'complete_turn', answer: turnCompletedData(1) },
-    { type: 'fail_turn', failure: { turn: 1, code: 'model_error', message: 'It broke.', calls: [] } },
+    {
+      type: 'fail_turn',
+      failure: { turn: 1, code: 'model_error', message: 'It broke.', calls: [] },
+    },
     { type: 'interrupt_turn', turn: 1, reason: 'deadline' },
   ];
-  test.each(commands.map((command) => [command.type, command] as const))('can not be ended or added to: %s', (_type, command) => {
-    given().when(command).thenRejected('turn_not_open');
-    given(...running, turnCompleted(1)).when(command).thenRejected('turn_not_open');
-    given(...running, turnInterrupted(1), turnStarted(2)).when(command).thenRejected('turn_not_open');
-  });
+  test.each(commands.map((command) => [command.type, command] as const))(
+    'can not be ended or added to: %s',
+    (_type, command) => {
+      given().when(command).thenRejected('turn_not_open');
+      given(...running, turnCompleted(1))
+        .when(command)
+        .thenRejected('turn_not_open');
+      given(...running, turnInterrupted(1), turnStarted(2))
+        .when(command)
+        .thenRejected('turn_not_open');
+    },
+  );
 });

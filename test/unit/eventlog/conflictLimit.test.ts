@@ -46,7 +46,13 @@ test('a stream that refuses what fits it is damaged, but not before five seconds
 });
 
 test('a stream that is known to be stuck is said to be so within a second', async () => {
-  source.damaged.note({ stream: STREAM, reason: 'x', revision: 5, first_revision: 0, last_revision: 4 });
+  source.damaged.note({
+    stream: STREAM,
+    reason: 'x',
+    revision: 5,
+    first_revision: 0,
+    last_revision: 4,
+  });
   const { ms, error } = await meet({}, stays);
   expect([(error as TurnlogError).code, ms < 1_000]).toEqual(['stream_damaged', true]);
 });
@@ -54,7 +60,12 @@ test('a stream that is known to be stuck is said to be so within a second', asyn
 test('a stream that moves all the time is given up after ten seconds, and is not damaged', async () => {
   const { conflicts, ms, error } = await meet({}, moves);
   expect(error).toMatchObject({ code: 'store_unavailable', retriable: true });
-  expect([ms > 9_000, ms < 10_500, conflicts < 60, source.damaged.list()]).toEqual([true, true, true, []]);
+  expect([ms > 9_000, ms < 10_500, conflicts < 60, source.damaged.list()]).toEqual([
+    true,
+    true,
+    true,
+    [],
+  ]);
 }, 20_000);
 
 test('a loop is ended in its own time, with its own words', async () => {

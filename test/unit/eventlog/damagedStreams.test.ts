@@ -1,5 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { createDamagedStreams, type DamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
+import {
+  createDamagedStreams,
+  type DamagedStreams,
+} from '../../../shared/eventlog/damagedStreams.ts';
 
 let found: string[];
 let damaged: DamagedStreams;
@@ -20,7 +23,10 @@ const names = (): string[] => damaged.list().map(({ stream }) => stream);
 test('a stream is told of once, however often it is found damaged', () => {
   damaged.note(damageAt(3));
   damaged.note({ ...damageAt(3), last_revision: 12 });
-  expect([found, damaged.list()]).toEqual([['session-1'], [expect.objectContaining({ last_revision: 12 })]]);
+  expect([found, damaged.list()]).toEqual([
+    ['session-1'],
+    [expect.objectContaining({ last_revision: 12 })],
+  ]);
 });
 
 test.each([

@@ -13,7 +13,9 @@ function brokenSource() {
 
 test('damage that only the store tells of is noted once, and answered with the place the client named', async () => {
   const source = brokenSource();
-  const error = await readPage(source, STREAM, { direction: 'forwards', limit: 1 }).catch((thrown: unknown) => thrown);
+  const error = await readPage(source, STREAM, { direction: 'forwards', limit: 1 }).catch(
+    (thrown: unknown) => thrown,
+  );
   const answered = await asDamage(source, STREAM, error as TurnlogError, '/session_id');
   expect(answered.details).toMatchObject({ stream: { path: '/session_id' } });
   expect(source.note).toHaveBeenCalledTimes(1);

@@ -30,7 +30,10 @@ function history(turns: number): StoredEvent[] {
 }
 
 /** What a store answers that holds these events. */
-function pageOf(events: readonly StoredEvent[], { direction, from, limit }: ReadOptions): StoredEvent[] {
+function pageOf(
+  events: readonly StoredEvent[],
+  { direction, from, limit }: ReadOptions,
+): StoredEvent[] {
   const inRange = events.filter(({ revision }) =>
     direction === 'forwards' ? revision >= (from ?? 0) : revision <= (from ?? Infinity),
   );
@@ -59,13 +62,23 @@ describe.each(ALL)('a stream read $direction', (all) => {
   test('is whole when there is nothing of it', () => expect(check([], all)).toEqual([]));
 
   test('that begins later says where', () =>
-    expect(flawOf(history(2).slice(5), all)).toEqual({ reason: 'it begins at revision 5', revision: 0 }));
+    expect(flawOf(history(2).slice(5), all)).toEqual({
+      reason: 'it begins at revision 5',
+      revision: 0,
+    }));
 
   test('with a hole names the revision that is missing', () =>
-    expect(flawOf(history(2).toSpliced(3, 1), all)).toEqual({ reason: 'revision 3 is missing', revision: 3 }));
+    expect(flawOf(history(2).toSpliced(3, 1), all)).toEqual({
+      reason: 'revision 3 is missing',
+      revision: 3,
+    }));
 
   test.each([
-    ['an event of another kind', foreign, /revision 2 is of the type "order.paid", which does not belong there/],
+    [
+      'an event of another kind',
+      foreign,
+      /revision 2 is of the type "order.paid", which does not belong there/,
+    ],
     [
       'one of ours that belongs elsewhere',
       (at: StoredEvent) => ({
@@ -80,7 +93,11 @@ describe.each(ALL)('a stream read $direction', (all) => {
       (at: StoredEvent) => ({ ...at, type: 'session.started.v1', data: '{"agent_id":"agent_2"}' }),
       /revision 2 is of the type session.started.v1/,
     ],
-    ['data that is not JSON', (at: StoredEvent) => ({ ...at, data: '{' }), /content of the event at revision 2/],
+    [
+      'data that is not JSON',
+      (at: StoredEvent) => ({ ...at, data: '{' }),
+      /content of the event at revision 2/,
+    ],
     [
       'data that does not fit',
       (at: StoredEvent) => ({ ...at, data: '{"turn":"my secret"}' }),
@@ -122,7 +139,8 @@ test('the error names the stream, what was found of it, and where the client nam
     last_revision: 6,
   };
   const error = streamDamaged(damage, '/session_id');
-  const message = 'The stream session-session_1 is damaged: it begins at revision 5; revisions 5 to 6 were found.';
+  const message =
+    'The stream session-session_1 is damaged: it begins at revision 5; revisions 5 to 6 were found.';
   expect(error).toMatchObject({
     code: 'stream_damaged',
     retriable: false,
@@ -163,18 +181,26 @@ test('any beginning of a stream is whole, in pages of any size and direction', (
   fc.assert(
     fc.property(turns, fc.nat(), reading, (count, cut, { direction, limit }) => {
       const events = history(count);
-      expect(flawInPages(events.slice(0, 1 + (cut % events.length)), direction, limit)).toBeUndefined();
+      expect(
+        flawInPages(events.slice(0, 1 + (cut % events.length)), direction, limit),
+      ).toBeUndefined();
     }),
   );
 });
 
 test('any event that is taken out before the last, and any that is foreign, is found at its revision', () => {
   fc.assert(
-    fc.property(turns, fc.nat(), fc.boolean(), reading, (count, pick, removed, { direction, limit }) => {
-      const events = history(count);
-      const at = pick % (removed ? events.length - 1 : events.length);
-      const damaged = removed ? events.toSpliced(at, 1) : events.with(at, foreign(events[at]!));
-      expect(flawInPages(damaged, direction, limit)?.revision).toBe(at);
-    }),
+    fc.property(
+      turns,
+      fc.nat(),
+      fc.boolean(),
+      reading,
+      (count, pick, removed, { direction, limit }) => {
+        const events = history(count);
+        const at = pick % (removed ? events.length - 1 : events.length);
+        const damaged = removed ? events.toSpliced(at, 1) : events.with(at, foreign(events[at]!));
+        expect(flawInPages(damaged, direction, limit)?.revision).toBe(at);
+      },
+    ),
   );
 });

@@ -12,9 +12,18 @@ const BUFFERED = 16;
 const at = (place: number): Position => eventPosition(BigInt(place));
 const event = (place: number): Step => ({
   kind: 'event',
-  event: { id: `${place}`, stream: 'session-s', revision: place, position: at(place), type: 't', data: '{}', metadata: '{}' },
+  event: {
+    id: `${place}`,
+    stream: 'session-s',
+    revision: place,
+    position: at(place),
+    type: 't',
+    data: '{}',
+    metadata: '{}',
+  },
 });
-const events = (from: number, count: number): Step[] => Array.from({ length: count }, (_, index) => event(from + index));
+const events = (from: number, count: number): Step[] =>
+  Array.from({ length: count }, (_, index) => event(from + index));
 const CAUGHT_UP: Step = { kind: 'caught_up' };
 
 /** A subscription whose server sends what it has as fast as it is taken, and what the log holds. */
@@ -52,7 +61,8 @@ function server() {
   const view: LogView = {
     requireWithin: () => Promise.resolve(),
     holds: (checkpoint) => Promise.resolve(checkpoint !== undefined && checkpoint <= at(end)),
-    considered: (position) => Promise.resolve(end > 0 && (position ?? '') < at(end) ? at(end) : position),
+    considered: (position) =>
+      Promise.resolve(end > 0 && (position ?? '') < at(end) ? at(end) : position),
     isEnd: (position) => Promise.resolve((position ?? '') >= at(end)),
     explain: (_, error) => Promise.resolve(error),
   };
@@ -75,7 +85,10 @@ const follow = ({ feed, view }: ReturnType<typeof server>, batchSize: number) =>
   return { known, next: async (): Promise<EventBatch> => (await iterator.next()).value };
 };
 
-const sizeOf = ({ events: delivered, caughtUp }: EventBatch): [number, boolean] => [delivered.length, caughtUp];
+const sizeOf = ({ events: delivered, caughtUp }: EventBatch): [number, boolean] => [
+  delivered.length,
+  caughtUp,
+];
 
 describe('a live subscription', () => {
   test('hands out an event at once, and says that it has caught up', async () => {
@@ -126,7 +139,14 @@ describe('a live subscription', () => {
     const { next } = follow(from, 10);
     from.send([CAUGHT_UP], 0);
     await next();
-    from.send([{ kind: 'checkpoint', position: at(99) }, { kind: 'checkpoint', position: undefined }, ...events(1, 1)], 1);
+    from.send(
+      [
+        { kind: 'checkpoint', position: at(99) },
+        { kind: 'checkpoint', position: undefined },
+        ...events(1, 1),
+      ],
+      1,
+    );
     expect(await next()).toMatchObject({ events: [{ id: '1' }], position: at(1), caughtUp: true });
   });
 

@@ -20,7 +20,8 @@ function tries(hosts: Hosts, milliseconds: number, refused: boolean): number[] {
   return times;
 }
 
-const gaps = (times: readonly number[]): number[] => times.slice(1).map((time, index) => time - times[index]!);
+const gaps = (times: readonly number[]): number[] =>
+  times.slice(1).map((time, index) => time - times[index]!);
 
 describe('a host that can not be used', () => {
   test('is tried at once, then ever less often, at most once in 5 s', () => {

@@ -37,12 +37,40 @@ function callOf(records: readonly Recorded[] | undefined): ReadCall {
 }
 
 /** The log's view where the last record is at `end`, and a page of our streams from a position holds `ours`. */
-function viewOf({ end, ours, limitMs = 1_000 }: { end: number | undefined; ours: readonly Recorded[]; limitMs?: number }): LogView {
+function viewOf({
+  end,
+  ours,
+  limitMs = 1_000,
+}: {
+  end: number | undefined;
+  ours: readonly Recorded[];
+  limitMs?: number;
+}): LogView {
   const client = {
-    read: (request: streamsPb.ReadReq) => Promise.resolve(callOf(end === undefined ? undefined : request.getOptions()?.hasFilter() ? ours : [{ place: end }])),
+    read: (request: streamsPb.ReadReq) =>
+      Promise.resolve(
+        callOf(
+          end === undefined
+            ? undefined
+            : request.getOptions()?.hasFilter()
+              ? ours
+              : [{ place: end }],
+        ),
+      ),
   } as unknown as HostClient;
-  const connection = { client, heard: () => undefined, lost: new AbortController().signal, patienceMs: () => 1_000 };
-  return createLogView({ connection, limitMs, requiresLeader: true, signal: new AbortController().signal, logger: undefined });
+  const connection = {
+    client,
+    heard: () => undefined,
+    lost: new AbortController().signal,
+    patienceMs: () => 1_000,
+  };
+  return createLogView({
+    connection,
+    limitMs,
+    requiresLeader: true,
+    signal: new AbortController().signal,
+    logger: undefined,
+  });
 }
 
 describe('what a quiet subscription is compared with', () => {
@@ -59,12 +87,24 @@ describe('what a quiet subscription is compared with', () => {
 
   test('passes over what others wrote into our streams, no further than was read', async () => {
     const foreign = { contentType: 'application/octet-stream' };
-    expect(await viewOf({ end: 9, ours: [{ place: 7, ...foreign }] }).considered(at(5))).toBe(at(9));
-    expect(await viewOf({ end: 9, ours: [{ place: 6, ...foreign }, { place: 7, ...foreign }] }).considered(at(5))).toBe(at(7));
+    expect(await viewOf({ end: 9, ours: [{ place: 7, ...foreign }] }).considered(at(5))).toBe(
+      at(9),
+    );
+    expect(
+      await viewOf({
+        end: 9,
+        ours: [
+          { place: 6, ...foreign },
+          { place: 7, ...foreign },
+        ],
+      }).considered(at(5)),
+    ).toBe(at(7));
   });
 
   test('does not hold it up for ever where the log does not answer', async () => {
-    await expect(viewOf({ end: undefined, ours: [], limitMs: 50 }).considered(at(5))).rejects.toThrow('no answer within 50 ms');
+    await expect(
+      viewOf({ end: undefined, ours: [], limitMs: 50 }).considered(at(5)),
+    ).rejects.toThrow('no answer within 50 ms');
   });
 });
 
@@ -72,5 +112,9 @@ test('a position beyond the end is refused, and a checkpoint there is not used',
   const view = viewOf({ end: 9, ours: [] });
   await expect(view.requireWithin(at(10))).rejects.toMatchObject({ code: 'position_invalid' });
   await view.requireWithin(at(9));
-  expect([await view.holds(at(9)), await view.holds(at(10)), await view.holds(undefined)]).toEqual([true, false, false]);
+  expect([await view.holds(at(9)), await view.holds(at(10)), await view.holds(undefined)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });

@@ -1,7 +1,13 @@
 import type { Member } from '../node.ts';
 import { isLonger, type Message } from './protocol.ts';
 import type { Replica } from './replica.ts';
-import { electionTimeout, FAITHFUL_MS, QUORUM_LOST_MS, RESIGNED_MS, successionTimeout } from './timing.ts';
+import {
+  electionTimeout,
+  FAITHFUL_MS,
+  QUORUM_LOST_MS,
+  RESIGNED_MS,
+  successionTimeout,
+} from './timing.ts';
 
 interface Options {
   self: number;
@@ -23,7 +29,15 @@ type Vote = Message & { kind: 'vote' };
  * shorter than the voter's own. Before it calls an election a member asks whether it would win
  * (`trial`), so that nobody who merely missed the leader for a while deposes it.
  */
-export function createElection({ self, members, replica, silence, broadcast, send, changed }: Options) {
+export function createElection({
+  self,
+  members,
+  replica,
+  silence,
+  broadcast,
+  send,
+  changed,
+}: Options) {
   const me = members[self] as Member;
   const majority = Math.floor(members.length / 2) + 1;
   let { term, vote } = replica;
@@ -33,7 +47,8 @@ export function createElection({ self, members, replica, silence, broadcast, sen
   let votes = new Set<number>();
 
   const leads = (): boolean => leader === self;
-  const gossip = (): void => broadcast({ kind: 'gossip', term, state: me.state, instanceId: me.instanceId });
+  const gossip = (): void =>
+    broadcast({ kind: 'gossip', term, state: me.state, instanceId: me.instanceId });
 
   function become(state: Member['state'], newLeader: number | undefined): void {
     const isNews = me.state !== state || leader !== newLeader;
@@ -93,7 +108,9 @@ export function createElection({ self, members, replica, silence, broadcast, sen
     },
     tick(elapsed: number): void {
       if (leads()) {
-        const heard = members.filter((_, index) => index === self || silence(index) < QUORUM_LOST_MS).length;
+        const heard = members.filter(
+          (_, index) => index === self || silence(index) < QUORUM_LOST_MS,
+        ).length;
         if (heard < majority) become('unknown', undefined);
       } else {
         patience -= elapsed;
@@ -101,7 +118,9 @@ export function createElection({ self, members, replica, silence, broadcast, sen
       }
     },
     asked(from: number, ask: Ask): void {
-      const isFree = ask.trial ? ask.term > term : ask.term === term && (vote === undefined || vote === from);
+      const isFree = ask.trial
+        ? ask.term > term
+        : ask.term === term && (vote === undefined || vote === from);
       const granted = isFree && !hasLeader() && !isLonger(replica.logEnd(), ask.end);
       if (granted && !ask.trial) {
         enter(term, from);
@@ -110,7 +129,8 @@ export function createElection({ self, members, replica, silence, broadcast, sen
       send(from, { kind: 'vote', term, trial: ask.trial, granted });
     },
     voted(from: number, answer: Vote): void {
-      if (!answer.granted || answer.trial !== trial || leader !== undefined || votes.size === 0) return;
+      if (!answer.granted || answer.trial !== trial || leader !== undefined || votes.size === 0)
+        return;
       if (!trial && answer.term !== term) return;
       votes.add(from);
       if (votes.size < majority) return;

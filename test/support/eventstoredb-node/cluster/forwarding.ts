@@ -10,7 +10,12 @@ import { FORWARD_TIMEOUT_MS } from './timing.ts';
 export function createForwarding(send: (leader: number, message: Message) => void) {
   const waiting = new Map<string, { done: (outcome: Outcome) => void; since: number }>();
   return {
-    forward(leader: number, term: number, operation: Operation, done: (outcome: Outcome) => void): void {
+    forward(
+      leader: number,
+      term: number,
+      operation: Operation,
+      done: (outcome: Outcome) => void,
+    ): void {
       const request = crypto.randomUUID();
       waiting.set(request, { done, since: performance.now() });
       send(leader, { kind: 'forward', term, request, operation });

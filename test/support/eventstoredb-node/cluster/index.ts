@@ -47,8 +47,18 @@ export async function startClusterMember(options: ClusterMemberOptions): Promise
   if (!self) throw new Error(`there is no member ${index} among ${ports.length}`);
   const cluster = await joinCluster({ log, members, self: index, ports: replicationPorts });
   const version = serverVersion(options.version);
-  const context = { log, members: () => members, perform: cluster.perform, access: openAccess, version };
-  const node = createNode(context, () => self, () => listener.dropConnections());
+  const context = {
+    log,
+    members: () => members,
+    perform: cluster.perform,
+    access: openAccess,
+    version,
+  };
+  const node = createNode(
+    context,
+    () => self,
+    () => listener.dropConnections(),
+  );
   const register = (server: grpc.Server): void => addServices(server, node);
   const listener = createListener({ register, onHttp: handleHttp(openAccess) }, false);
   await listener.listen(self.port);

@@ -47,7 +47,8 @@ export function lead({ replica, term, peers, isAlive, send, established }: Optio
   const before = replica.end();
   const own = replica.writeEpoch(term);
   const followers = new Map<number, Follower>();
-  for (const peer of peers) followers.set(peer, { next: before, matched: 0n, told: 0n, sentAt: undefined });
+  for (const peer of peers)
+    followers.set(peer, { next: before, matched: 0n, told: 0n, sentAt: undefined });
   let pending: Pending[] = [];
   let isEstablished = false;
 
@@ -76,7 +77,9 @@ export function lead({ replica, term, peers, isAlive, send, established }: Optio
    */
   function advance(): void {
     const ends = [replica.end(), ...Array.from(followers.values(), ({ matched }) => matched)];
-    const [majority = 0n] = ends.toSorted((a, b) => (a < b ? 1 : -1)).slice(Math.floor(ends.length / 2));
+    const [majority = 0n] = ends
+      .toSorted((a, b) => (a < b ? 1 : -1))
+      .slice(Math.floor(ends.length / 2));
     if (majority < own || majority <= replica.committed()) return;
     replica.commit(majority);
     pumpAll();
@@ -92,7 +95,8 @@ export function lead({ replica, term, peers, isAlive, send, established }: Optio
       const outcome = replica.perform(operation);
       // A refusal is told at once, on the ground of writes that may never be committed: so does a
       // server.
-      if (outcome.kind !== 'success' || outcome.position < replica.committed()) return done(outcome);
+      if (outcome.kind !== 'success' || outcome.position < replica.committed())
+        return done(outcome);
       pending.push({ outcome, done, since: performance.now(), copy: outcome.again ?? false });
       pumpAll();
     },
@@ -115,7 +119,8 @@ export function lead({ replica, term, peers, isAlive, send, established }: Optio
     tick(): void {
       pumpAll();
       const now = performance.now();
-      for (const { done } of take(({ since }) => now - since > COMMIT_TIMEOUT_MS)) done({ kind: 'timeout' });
+      for (const { done } of take(({ since }) => now - since > COMMIT_TIMEOUT_MS))
+        done({ kind: 'timeout' });
     },
     /**
      * Tells those who still wait that it takes too long. A leader that is deposed leaves them

@@ -32,7 +32,8 @@ export async function joinCluster({ log, members, self, ports }: Options) {
   let matched = { term: 0, end: 0n };
 
   const transport = await openTransport(self, ports, receive);
-  const broadcast = (message: Message): void => peers.forEach((peer) => transport.send(peer, message));
+  const broadcast = (message: Message): void =>
+    peers.forEach((peer) => transport.send(peer, message));
   const forwarding = createForwarding(transport.send);
   const election = createElection({
     self,

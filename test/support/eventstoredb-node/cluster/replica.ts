@@ -33,13 +33,17 @@ export function openReplica(log: NodeLog) {
   const selectState = statement('SELECT term, vote, committed FROM replication');
   const updateVote = statement('UPDATE replication SET term = ?, vote = ?');
   const updateCommitted = statement('UPDATE replication SET committed = ?');
-  const selectLast = statement('SELECT next FROM records WHERE position < ? ORDER BY position DESC LIMIT 1');
+  const selectLast = statement(
+    'SELECT next FROM records WHERE position < ? ORDER BY position DESC LIMIT 1',
+  );
   const selectAt = statement('SELECT id, next FROM records WHERE position = ?');
   const selectFrom = statement('SELECT * FROM records WHERE position >= ? ORDER BY position');
   const selectEpochs = statement(
     `SELECT position, data FROM records WHERE stream = '${EPOCHS}' AND position < ? ORDER BY revision DESC LIMIT ?`,
   );
-  const insert = statement(`INSERT INTO records VALUES (${'?, '.repeat(selectFrom.columns().length - 1)}?)`);
+  const insert = statement(
+    `INSERT INTO records VALUES (${'?, '.repeat(selectFrom.columns().length - 1)}?)`,
+  );
   const cut = statement('DELETE FROM records WHERE position >= ?');
   const state = selectState.get() as { term: bigint; vote: bigint | null; committed: bigint };
   let { committed } = state;
@@ -52,7 +56,8 @@ export function openReplica(log: NodeLog) {
   const epochAt = (position: bigint): number => epochsBefore(position, 1)[0]?.number ?? 0;
 
   function truncate(position: bigint): void {
-    if (position < committed) throw new Error(`another record comes for ${position}, and ${committed} is committed`);
+    if (position < committed)
+      throw new Error(`another record comes for ${position}, and ${committed} is committed`);
     cut.run(position);
   }
 
@@ -123,7 +128,8 @@ export function openReplica(log: NodeLog) {
      */
     commonEnd(theirs: readonly Epoch[], theirEnd: bigint): bigint {
       const ours = epochsBefore(end(), NAMED_EPOCHS);
-      const endOf = (epochs: readonly Epoch[], index: number, logEnd: bigint) => epochs[index - 1]?.position ?? logEnd;
+      const endOf = (epochs: readonly Epoch[], index: number, logEnd: bigint) =>
+        epochs[index - 1]?.position ?? logEnd;
       for (const [index, epoch] of ours.entries()) {
         const same = theirs.findIndex(({ number: theirNumber }) => theirNumber === epoch.number);
         if (same === -1) continue;

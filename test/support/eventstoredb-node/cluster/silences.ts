@@ -4,7 +4,9 @@ import { DEAD_MS, DOUBTED_MS } from './timing.ts';
 /** For how long each member has not been heard of, which tells whether it lives. */
 export function trackSilences(members: readonly Member[], self: number) {
   const silences = members.map(() => DEAD_MS);
-  const others = members.map((member, index) => ({ member, index })).filter(({ index }) => index !== self);
+  const others = members
+    .map((member, index) => ({ member, index }))
+    .filter(({ index }) => index !== self);
   const silenceOf = (index: number): number => silences[index] ?? Infinity;
 
   return {
@@ -20,7 +22,9 @@ export function trackSilences(members: readonly Member[], self: number) {
      */
     elapse(elapsedMs: number): void {
       for (const { index } of others) silences[index] = silenceOf(index) + elapsedMs;
-      const isNews = others.some(({ member, index }) => member.alive && silenceOf(index) >= DEAD_MS);
+      const isNews = others.some(
+        ({ member, index }) => member.alive && silenceOf(index) >= DEAD_MS,
+      );
       const limit = isNews ? DOUBTED_MS : DEAD_MS;
       for (const { member, index } of others) member.alive &&= silenceOf(index) < limit;
     },
