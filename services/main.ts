@@ -1,3 +1,3 @@
-import { runServer } from './runServer.ts';
+import { runServer } from './server/run.ts';
 
 await runServer();

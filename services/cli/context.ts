@@ -1,4 +1,4 @@
-import type { Operator } from './wire.ts';
+import type { Operator } from '../compose/operator.ts';
 
 /** What every operator command is given. */
 export interface CliContext {

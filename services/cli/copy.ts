@@ -4,7 +4,7 @@ import { createLogger } from '../../shared/logger.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import type { CliContext } from './context.ts';
 import { parsePosition } from './events.ts';
-import { openNamedStore } from './wire.ts';
+import { openNamedStore } from '../compose/operator.ts';
 
 interface CopyOptions {
   from: string;

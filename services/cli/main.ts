@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { parseConfig } from '../../shared/config.ts';
 import { createLogger } from '../../shared/logger.ts';
-import { reportFailure } from '../reportFailure.ts';
+import { reportFailure } from '../server/reportFailure.ts';
 import { addAccountCommands } from './accounts.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { addCopyCommand } from './copy.ts';
@@ -10,7 +10,7 @@ import { addKeyCommands } from './keys.ts';
 import { progressLine } from './progressLine.ts';
 import { addProjectionCommands } from './projections.ts';
 import { addRelayCommands } from './relay.ts';
-import { openOperator } from './wire.ts';
+import { openOperator } from '../compose/operator.ts';
 
 function openTerminal(): Omit<CliContext, 'operator'> {
   const interrupted = new AbortController();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isTurnlogError, type TurnlogError } from '../../shared/errors.ts';
 import { canBePosition } from '../../shared/eventlog/positions.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
-import { createEndOfLog } from '../endOfLog.ts';
+import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import type { Projection } from './runProjection.ts';
 
 /**

@@ -3,7 +3,7 @@ import { requirePosition } from '../../shared/eventlog/positions.ts';
 import type { EventBatch, EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { ParkedStream, ProjectionStore } from '../../shared/ports/readModels.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
-import { createEndOfLog } from '../endOfLog.ts';
+import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import {
   asRefusal,
   CheckpointRefusal,

@@ -4,8 +4,8 @@ import type { EventBatch, EventLog, Position } from '../../shared/ports/eventSto
 import type { Publication, Publisher } from '../../shared/ports/publisher.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
-import type { EndOfLog } from '../endOfLog.ts';
-import type { Lag } from '../lag.ts';
+import type { EndOfLog } from '../../shared/eventlog/endOfLog.ts';
+import type { Lag } from '../../shared/eventlog/lag.ts';
 import { createSubscribeAfter, logIdOf, resumeAfter } from './logIdentity.ts';
 import { orIdle } from './orIdle.ts';
 import { toPublicEvents } from './toPublicEvents.ts';

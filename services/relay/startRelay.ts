@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
-import { createEndOfLog } from '../endOfLog.ts';
-import { createLag } from '../lag.ts';
+import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
+import { createLag } from '../../shared/eventlog/lag.ts';
 import { runRelay, type Relay } from './runRelay.ts';
 
 /** How long a transaction at work may take to finish at the end. */

@@ -6,7 +6,7 @@ import { ConfigSchema, parseConfig } from '../../shared/config.ts';
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const services = (file: string): Record<string, any> =>
-  parse(read(`infra/docker/${file}`), { merge: true }).services;
+  parse(read(`infra/deploy/${file}`), { merge: true }).services;
 const servers = services('compose.yaml');
 const processes = services('compose.services.yaml');
 const ours = ['api', 'projector', 'relay'];
@@ -95,7 +95,7 @@ test('each KurrentDB node gossips with the others by name and advertises a way t
 test('the load balancer waits longer than a run may take, and keeps idle connections as long as replicas promise clients', () => {
   const limit = (name: string): number =>
     Number(
-      new RegExp(`^  timeout ${name} (\\d+)s$`, 'm').exec(read('infra/docker/haproxy.cfg'))?.[1],
+      new RegExp(`^  timeout ${name} (\\d+)s$`, 'm').exec(read('infra/deploy/haproxy.cfg'))?.[1],
     ) * 1_000;
   const { RUN_TIMEOUT_MS, RUN_WAIT_MS } = parseConfig({});
   expect(limit('server')).toBeGreaterThan(RUN_TIMEOUT_MS + RUN_WAIT_MS);

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { ConfigSchema, parseConfig } from '../../shared/config.ts';
 
-const folder = new URL('../../infra/docker/kubernetes/', import.meta.url);
+const folder = new URL('../../infra/deploy/kubernetes/', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8');
 const files = readdirSync(folder).filter((file) => file !== 'kustomization.yaml');
 const documents: any[] = files.flatMap((file) => {

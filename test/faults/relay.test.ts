@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createLocalBroker, type LocalBroker } from '../../infra/kafka/broker/localBroker.ts';
+import { createLocalBroker, type LocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { collectFrom, type Received } from '../support/kafkaConsumer.ts';

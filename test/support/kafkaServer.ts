@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { createLocalBroker } from '../../infra/kafka/broker/localBroker.ts';
+import { createLocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { freePort } from './freePort.ts';
 import { temporaryFolder } from './sqliteEventStore.ts';
 

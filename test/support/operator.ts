@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openOperator, type Operator } from '../../services/cli/wire.ts';
+import { openOperator, type Operator } from '../../services/compose/operator.ts';
 import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { SCOPES, type Scope } from '../../shared/domain/account/events.ts';
 import { parseConfig } from '../../shared/config.ts';

@@ -1,4 +1,4 @@
-import type { Place } from '../../services/eventStore.ts';
+import type { Place } from '../../services/compose/eventStore.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
@@ -29,11 +29,14 @@ export async function startProjector(folder: string) {
   const workers: Worker[] = [];
   const { lines, logger } = recordingLogger();
   const spawn = (): Worker => {
-    const worker = new Worker(new URL('../../services/projector/thread.ts', import.meta.url), {
-      workerData: { dataFolder: folder, eventStoreDbUrl: undefined } satisfies Place,
-      resourceLimits: THREAD_LIMITS,
-      execArgv: [],
-    });
+    const worker = new Worker(
+      new URL('../../services/compose/projectorThread.ts', import.meta.url),
+      {
+        workerData: { dataFolder: folder, eventStoreDbUrl: undefined } satisfies Place,
+        resourceLimits: THREAD_LIMITS,
+        execArgv: [],
+      },
+    );
     workers.push(worker);
     return worker;
   };

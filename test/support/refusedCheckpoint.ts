@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { currentGeneration, generationFile } from '../../infra/sqlite/readModels/generations.ts';
 import { tableNames } from '../../infra/sqlite/readModels/tables.ts';
-import { readModelsFolder } from '../../services/eventStore.ts';
+import { readModelsFolder } from '../../services/compose/eventStore.ts';
 import { beyondTheEnd } from '../../shared/eventlog/positions.ts';
 import type { EventLog, StoredEvent } from '../../shared/ports/eventStore.ts';
 import { startEventStoreDbNode, type EventStoreDbNode } from './eventstoredb-node/index.ts';

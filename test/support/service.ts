@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openOperator } from '../../services/cli/wire.ts';
-import { enabledServices } from '../../services/serviceNames.ts';
-import { startService, type RunningService } from '../../services/startService.ts';
+import { openOperator } from '../../services/compose/operator.ts';
+import { enabledServices } from '../../services/server/serviceNames.ts';
+import { startService, type RunningService } from '../../services/server/start.ts';
 import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { parseConfig, type Config } from '../../shared/config.ts';
 import { SCOPES } from '../../shared/domain/account/events.ts';

@@ -9,7 +9,7 @@ import type { AgentRow } from '../../projections/rows.ts';
 import type { Actor } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { historyBudget } from './contextWindow.ts';
-import { closeOrphan } from './interruptTurn.ts';
+import { closeOrphan } from '../recovery/interruptTurn.ts';
 import { record } from './record.ts';
 import { damagedForClient, sessionNotFound, sessionOfRun } from './sessionOfRun.ts';
 import { sessionBusy } from './sessionQueue.ts';

@@ -7,7 +7,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 import type { Actor, CommandContext } from '../context.ts';
 import type { AgentCatalogue } from '../createAgent.ts';
 import type { TokenBudget } from './contextWindow.ts';
-import type { LeftOpen } from './leftOpen.ts';
+import type { LeftOpen } from '../recovery/leftOpen.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';

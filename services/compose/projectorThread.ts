@@ -1,0 +1,53 @@
+/**
+ * The projector's thread: started as a worker with a `Place`. Like wire.ts it chooses adapters, because a thread can't be
+ * handed open databases.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import {
+  currentGeneration,
+  retireGenerationsBefore,
+} from '../../infra/sqlite/readModels/generations.ts';
+import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
+import { openEventLog, readModelsFolder, type Place } from './eventStore.ts';
+import { followGenerations } from '../projector/followGenerations.ts';
+import type { ProjectorMessage } from '../projector/messages.ts';
+import type { ProjectorLogger } from '../projector/runProjection.ts';
+
+if (!parentPort) throw new Error('this file is a worker; startProjectorThread starts it');
+const port = parentPort;
+const place = workerData as Place;
+const folder = readModelsFolder(place);
+
+const tell = (message: ProjectorMessage): void => port.postMessage(message);
+
+const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) =>
+  tell({ type: 'log', level, fields, message });
+
+const closing = new AbortController();
+port.once('message', () => closing.abort());
+
+const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
+const log = await openEventLog(place, logger);
+await followGenerations({
+  log,
+  signal: closing.signal,
+  logger,
+  generations: {
+    async open(atLeast) {
+      const store = await openSqliteProjectionStore({ folder, atLeast });
+      tell({ type: 'opened' });
+      return store;
+    },
+    current: () => currentGeneration(folder),
+    retireBefore: (generation) => retireGenerationsBefore(folder, generation),
+  },
+  onProgress: ({ position, caughtUp, percent, generation, heals = false, parked }) =>
+    tell({
+      type: 'progress',
+      progress: { position, caughtUp, percent, generation, heals },
+      parked,
+    }),
+  onHealing: (reason) => tell({ type: 'healing', reason }),
+});
+await log.close();
+port.close();

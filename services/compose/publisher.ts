@@ -1,0 +1,57 @@
+import type { KafkaPublisherOptions } from '../../infra/kafka/publisher.ts';
+import type { Config } from '../../shared/config.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Publisher } from '../../shared/ports/publisher.ts';
+
+type Feed = Pick<KafkaPublisherOptions, 'topics' | 'checkpointTopic' | 'transactionalId'>;
+
+function securityOf({
+  KAFKA_TLS: tls,
+  KAFKA_SASL_MECHANISM: mechanism,
+  KAFKA_USERNAME: username,
+  KAFKA_PASSWORD: password,
+}: Config): KafkaPublisherOptions['security'] {
+  return username === undefined || password === undefined
+    ? { tls }
+    : { tls, user: { mechanism, username, password } };
+}
+
+/** The client of Kafka is loaded only where brokers are configured. */
+async function open(config: Config, logger: Logger, feed: Feed): Promise<Publisher> {
+  if (config.KAFKA_BROKERS === undefined)
+    throw new TurnlogError('invalid_request', 'KAFKA_BROKERS is not set.');
+  const { openKafkaPublisher } = await import('../../infra/kafka/publisher.ts');
+  const brokers = config.KAFKA_BROKERS.split(',');
+  return openKafkaPublisher({
+    ...feed,
+    brokers,
+    security: securityOf(config),
+    partitions: config.KAFKA_PARTITIONS,
+    source: config.KAFKA_EVENT_SOURCE,
+    logger,
+  });
+}
+
+/** The publisher of the live feed. Errors: `invalid_request` without KAFKA_BROKERS. */
+export const openPublisher = (config: Config, logger: Logger): Promise<Publisher> =>
+  open(config, logger, {
+    topics: { agents: config.KAFKA_AGENTS_TOPIC, sessions: config.KAFKA_SESSIONS_TOPIC },
+    checkpointTopic: config.KAFKA_CHECKPOINT_TOPIC,
+    transactionalId: config.KAFKA_TRANSACTIONAL_ID,
+  });
+
+/**
+ * A publisher of everything to one topic, with a checkpoint of its own, so that it neither disturbs the live feed nor is
+ * disturbed by it. Errors: `invalid_request` without KAFKA_BROKERS.
+ */
+export const openReplayPublisher = (
+  config: Config,
+  logger: Logger,
+  topic: string,
+): Promise<Publisher> =>
+  open(config, logger, {
+    topics: { agents: topic, sessions: topic },
+    checkpointTopic: `${topic}.checkpoint`,
+    transactionalId: `${config.KAFKA_TRANSACTIONAL_ID}.replay.${topic}`,
+  });

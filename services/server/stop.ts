@@ -1,0 +1,42 @@
+import type { RunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { ApiServer } from '../api/server.ts';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
+
+/** How long the answers to interrupted runs may take to be written, and slow readers to take theirs. */
+const LAST_WORDS_MS = 2_000;
+
+interface Stopping {
+  server: ApiServer;
+  inFlight: RunsInFlight;
+  logger: Logger;
+  graceMs: number;
+}
+
+/**
+ * Stops accepting, lets runs in flight finish within the grace time, interrupts and records the rest, and lets the last
+ * answers go out. When it resolves no run is in flight, and none begins any more.
+ */
+export async function stopInOrder({ server, inFlight, logger, graceMs }: Stopping): Promise<void> {
+  logger.info({ runs_in_flight: inFlight.count() }, 'shutting down: no new requests are accepted');
+  const graceEnds = performance.now() + graceMs;
+  const closed = server.close();
+  let answered = false;
+  while (await settlesWithin(inFlight.idle(), Math.max(0, graceEnds - performance.now()))) {
+    answered = await settlesWithin(closed, LAST_WORDS_MS);
+    // A request that was accepted before may have begun its run only now.
+    if (answered || inFlight.count() === 0) break;
+  }
+  const left = inFlight.count();
+  inFlight.interruptAll();
+  if (left > 0) {
+    logger.warn(
+      { runs_in_flight: left },
+      'the grace time is over: the runs in flight are interrupted',
+    );
+    await inFlight.idle();
+    answered = await settlesWithin(closed, LAST_WORDS_MS);
+  }
+  if (!answered) server.cut();
+  logger.info('shut down');
+}

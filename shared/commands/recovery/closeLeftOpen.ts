@@ -1,0 +1,127 @@
+import { isTurnlogError } from '../../errors.ts';
+import type { RunContext } from '../run/context.ts';
+import { interruptIfOrphaned } from './interruptTurn.ts';
+import type { LeftTurn } from './leftOpen.ts';
+
+/** Sessions looked at together while nothing tells that the store is back, and once one was looked at. */
+const SCOUTS = 4;
+const TOGETHER = 16;
+
+/** Closes the turns that this instance had to leave open. */
+export interface LeftOpenCloser {
+  /**
+   * Begins with what is due, and goes on by itself for as long as the store answers. Meant to be called several times a
+   * second: it costs nothing while nothing is due. Never throws.
+   */
+  closeDue(signal: AbortSignal): void;
+  /** Resolves when nothing is at work. */
+  idle(): Promise<void>;
+}
+
+type Context = Pick<
+  RunContext,
+  'store' | 'damaged' | 'ids' | 'clock' | 'isGone' | 'queue' | 'leftOpen' | 'logger'
+>;
+
+interface Look {
+  turn: LeftTurn;
+  since: number;
+  giveUp: AbortController;
+}
+
+const TOOK_TOO_LONG = new Error('it took too long');
+
+/** The signal lives no longer than the look: what listened to a longer one would stay until that ends. */
+function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    if (signal.aborted) reject(signal.reason as Error);
+  });
+  return Promise.race([work, aborted]);
+}
+
+/**
+ * Looks at one session, in its queue: a session that is busy again looks after itself, but its run may fail as
+ * well. A look that is given up adds nothing any more, but for an append on its way, which fits only while the
+ * turn is open.
+ * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
+ */
+async function lookAt(
+  { queue, leftOpen, ...context }: Context,
+  turn: LeftTurn,
+  signal: AbortSignal,
+): Promise<void> {
+  const leave = await queue.enter(turn.session_id, 0, signal);
+  try {
+    const looking = interruptIfOrphaned(context, turn.session_id, signal);
+    const { state, head } = await unlessAborted(looking, signal);
+    // Before that revision was reached a late append may still open a turn.
+    if (state.status === 'running' || head.revision >= turn.revision) leftOpen.settle(turn);
+    else leftOpen.lookAgain(turn);
+  } finally {
+    leave();
+  }
+}
+
+/** While the store is away few wait for it, and hundreds follow as soon as one of them has been answered. */
+export function createLeftOpenCloser(context: Context): LeftOpenCloser {
+  const { leftOpen, logger, store } = context;
+  const atWork = new Map<Promise<void>, Look>();
+  let together = SCOUTS;
+
+  async function close({ turn, giveUp: { signal } }: Look): Promise<void> {
+    try {
+      await lookAt(context, turn, signal);
+      together = TOGETHER;
+    } catch (error) {
+      if (isTurnlogError(error, 'stream_damaged')) return leftOpen.settle(turn);
+      leftOpen.putBack(turn, signal.reason === TOOK_TOO_LONG);
+      if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
+      together = SCOUTS;
+      const level = isTurnlogError(error, 'store_unavailable') ? 'debug' : 'error';
+      logger[level](
+        { err: error, session_id: turn.session_id },
+        'a turn that was left open could not be closed yet',
+      );
+    }
+  }
+
+  function begin(turn: LeftTurn, signal: AbortSignal): void {
+    const look = { turn, since: performance.now(), giveUp: new AbortController() };
+    const stop = (): void => look.giveUp.abort(signal.reason);
+    signal.addEventListener('abort', stop);
+    const closing = close(look);
+    atWork.set(closing, look);
+    void closing.finally(() => {
+      signal.removeEventListener('abort', stop);
+      atWork.delete(closing);
+      if (together === TOGETHER) beginDue(signal);
+    });
+  }
+
+  function beginDue(signal: AbortSignal): void {
+    while (atWork.size < together && !signal.aborted) {
+      const turn = leftOpen.take();
+      if (!turn) return;
+      begin(turn, signal);
+    }
+  }
+
+  /** Looks that hang although the store is there: what they wait for may have been lost when it was not. */
+  function giveUpHanging(): void {
+    if (store.trouble() !== undefined) return;
+    for (const { turn, since, giveUp } of atWork.values()) {
+      if (performance.now() - since > turn.patienceMs) giveUp.abort(TOOK_TOO_LONG);
+    }
+  }
+
+  return {
+    closeDue(signal) {
+      if (atWork.size > 0) giveUpHanging();
+      beginDue(signal);
+    },
+    async idle() {
+      await Promise.all(atWork.keys());
+    },
+  };
+}

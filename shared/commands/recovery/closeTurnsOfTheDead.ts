@@ -1,0 +1,37 @@
+import type { Instances } from '../../ports/instances.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import type { RunContext } from '../run/context.ts';
+import type { DeathWatch } from './deathWatch.ts';
+import { interruptOrphans, isOverdue } from './interruptTurn.ts';
+
+/** By then every turn of a dead instance is past its deadline, which is at most an hour after its start. */
+const FORGET_AFTER_MS = 2 * 3_600_000;
+
+export interface SweepContext extends Pick<
+  RunContext,
+  'store' | 'damaged' | 'ids' | 'clock' | 'logger'
+> {
+  readModels: Pick<ReadModels, 'listOpenTurns'>;
+  instances: Instances;
+  watch: DeathWatch;
+}
+
+/**
+ * Closes the turns that dead instances have left open, and those that are past their deadline. Meant to be called every few
+ * seconds, by any number of processes: the first one to append closes a turn, the others find it closed. An abort of the signal
+ * leaves the rest to the next call.
+ * Errors: `store_unavailable`.
+ */
+export async function closeTurnsOfTheDead(
+  { readModels, instances, watch, ...parts }: SweepContext,
+  signal: AbortSignal,
+): Promise<void> {
+  await watch.look();
+  const open = await readModels.listOpenTurns();
+  const orphans = open.filter(
+    ({ owner, deadline }) => watch.isDead(owner) || isOverdue(parts, deadline),
+  );
+  await interruptOrphans({ ...parts, isGone: watch.isDead }, orphans, signal);
+  for (const instance of await instances.listDeadInstances(FORGET_AFTER_MS))
+    await instances.forget(instance);
+}

@@ -1,0 +1,37 @@
+/** Operator commands that wait for read models which are not up to date. */
+import { rm } from 'node:fs/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
+import { startCli } from '../../support/cliProcess.ts';
+import { appendAgents } from '../../support/projector.ts';
+import { positionOf } from '../../support/recordedHistory.ts';
+import { storeCheckpoint } from '../../support/refusedCheckpoint.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  const store = await openSqliteEventStore({ folder });
+  await appendAgents(store, 0, 3);
+  await store.close();
+  await (await openSqliteProjectionStore({ folder })).close();
+  storeCheckpoint(folder, positionOf(99));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends the wait, and the exit code says so',
+  async (signal) => {
+    const cli = startCli(folder, 'accounts', 'list');
+    await cli.told((err) => err.includes('looked at again'));
+    const began = performance.now();
+    cli.kill(signal);
+    expect(await cli.ended).toMatchObject({
+      code: 130,
+      out: '',
+      err: expect.stringMatching(/Interrupted\.\n$/),
+    });
+    expect(performance.now() - began).toBeLessThan(2_000);
+  },
+);

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { comparable } from '../../support/failures.ts';
+import { clientWith, newKey, type WatchedLog, watchLog } from '../../support/operator.ts';
+import { startTestService, type Client, type TestService } from '../../support/service.ts';
+
+const NO_AGENT = 'agent_01kahz0b2re5v8k2s4n6t8w0y2';
+const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
+
+let service: TestService;
+let log: WatchedLog;
+let stranger: Client;
+let agent: string;
+let session: string;
+let strangersAgent: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  log = await watchLog(service.folder);
+  agent = await service.createAgent();
+  session = (await service.post(`/v1/agents/${agent}/run`, { input: 'secret' })).body.data
+    .session_id as string;
+  stranger = await clientWith(service.url, await newKey(service.folder));
+  strangersAgent = (
+    await stranger.post('/v1/agents', { name: 'Mine', instruction: 'Obey.', model: 'scripted' })
+  ).body.data.agent_id as string;
+});
+afterAll(async () => {
+  await log.close();
+  await service.close();
+});
+
+const input = { input: 'hi' };
+
+describe("another account's agent or session", () => {
+  test.each([
+    [
+      'GET an agent',
+      () => stranger.get(`/v1/agents/${agent}`),
+      () => stranger.get(`/v1/agents/${NO_AGENT}`),
+      'agent_not_found',
+    ],
+    [
+      'run an agent',
+      () => stranger.post(`/v1/agents/${agent}/run`, input),
+      () => stranger.post(`/v1/agents/${NO_AGENT}/run`, input),
+      'agent_not_found',
+    ],
+    [
+      'run an agent in its own session',
+      () => stranger.post(`/v1/agents/${agent}/run`, { ...input, session_id: session }),
+      () => stranger.post(`/v1/agents/${NO_AGENT}/run`, { ...input, session_id: session }),
+      'agent_not_found',
+    ],
+    [
+      'continue a session',
+      () => stranger.post(`/v1/agents/${strangersAgent}/run`, { ...input, session_id: session }),
+      () => stranger.post(`/v1/agents/${strangersAgent}/run`, { ...input, session_id: NO_SESSION }),
+      'session_not_found',
+    ],
+    [
+      'GET a transcript',
+      () => stranger.get(`/v1/sessions/${session}`),
+      () => stranger.get(`/v1/sessions/${NO_SESSION}`),
+      'session_not_found',
+    ],
+    [
+      'GET events',
+      () => stranger.get(`/v1/sessions/${session}/events`),
+      () => stranger.get(`/v1/sessions/${NO_SESSION}/events`),
+      'session_not_found',
+    ],
+  ])(
+    'is a 404 like one that never existed to whoever tries to %s, and nothing is appended',
+    async (_what, theirs, nobodys, code) => {
+      const head = await log.head();
+      const asked = service.model.requests.length;
+      const [one, other] = [await theirs(), await nobodys()];
+      expect([one.status, one.body.code]).toEqual([404, code]);
+      expect(comparable(one)).toBe(comparable(other));
+      expect(await log.head()).toBe(head);
+      expect(service.model.requests.length).toBe(asked);
+    },
+  );
+
+  test('is in no list of ours, whatever the cursor or the filter', async () => {
+    expect((await stranger.get('/v1/agents')).body.data).toEqual([
+      expect.objectContaining({ agent_id: strangersAgent }),
+    ]);
+    expect((await stranger.get('/v1/sessions')).body.data).toEqual([]);
+    expect((await stranger.get(`/v1/sessions?agent_id=${agent}`)).body.data).toEqual([]);
+    expect((await stranger.get(`/v1/agents?after=${agent}&limit=1000`)).body.data).toEqual([
+      expect.objectContaining({ agent_id: strangersAgent }),
+    ]);
+  });
+
+  test('goes on undisturbed for its owner', async () => {
+    const { status } = await service.post(`/v1/agents/${agent}/run`, {
+      input: 'again',
+      session_id: session,
+    });
+    expect(status).toBe(200);
+    expect(
+      (await service.get(`/v1/sessions/${session}`)).body.data.turns.map(
+        ({ input: text }: { input: string }) => text,
+      ),
+    ).toEqual(['secret', 'again']);
+  });
+});
+
+describe('an id of the wrong shape', () => {
+  const WRONG = [
+    'x',
+    'agent_',
+    NO_AGENT.toUpperCase(),
+    `${NO_AGENT}0`,
+    '..%2F..',
+    '%2e%2e',
+    '%00',
+    'agent_%F0%9F%98%80',
+    '%zz',
+    "'%20OR%201=1--",
+    '__proto__',
+    'constructor',
+    'a'.repeat(8_000),
+  ];
+  test.each(WRONG.map((id) => [id.slice(0, 40), id]))('is not found: %s', async (_shown, id) => {
+    const head = await log.head();
+    const answers = [
+      await service.get(`/v1/agents/${id}`),
+      await service.post(`/v1/agents/${id}/run`, input),
+      await service.get(`/v1/sessions/${id}`),
+      await service.get(`/v1/sessions/${id}/events`),
+    ];
+    for (const { status, body } of answers) expect([status, body.success]).toEqual([404, false]);
+    expect(await log.head()).toBe(head);
+  });
+
+  test.each(['x', NO_SESSION.toUpperCase(), `${NO_SESSION}0`, '../../..', '__proto__'])(
+    'in session_id is a session that does not exist: %s',
+    async (session_id) => {
+      const head = await log.head();
+      const answer = await service.post(`/v1/agents/${agent}/run`, { ...input, session_id });
+      expect([answer.status, answer.body.code]).toEqual([404, 'session_not_found']);
+      expect(await log.head()).toBe(head);
+    },
+  );
+});

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { SCOPES, type Scope } from '../../../shared/domain/account/events.ts';
+import { revokeKey } from '../../../shared/commands/accounts.ts';
+import { comparable, expectFailure } from '../../support/failures.ts';
+import {
+  asOperator,
+  clientWith,
+  eventually,
+  type IssuedKey,
+  newKey,
+  type WatchedLog,
+  watchLog,
+} from '../../support/operator.ts';
+import {
+  apiClient,
+  startTestService,
+  type Reply,
+  type TestService,
+} from '../../support/service.ts';
+
+let service: TestService;
+let log: WatchedLog;
+let valid: IssuedKey;
+beforeAll(async () => {
+  service = await startTestService();
+  log = await watchLog(service.folder);
+  valid = await newKey(service.folder);
+  await clientWith(service.url, valid);
+});
+afterAll(async () => {
+  await log.close();
+  await service.close();
+});
+
+const withKey = (key: string): Promise<Reply> => apiClient(service.url, key).get('/v1/agents');
+const revoke = ({ account_id, key_id }: IssuedKey) =>
+  asOperator(service.folder, (operator) =>
+    revokeKey(operator, { account_id, key_id: 'operator', request_id: 'test' }, key_id),
+  );
+
+async function revokedKey(): Promise<string> {
+  const key = await newKey(service.folder);
+  const client = await clientWith(service.url, key);
+  await revoke(key);
+  await eventually(
+    () => client.get('/v1/models'),
+    ({ status }) => status !== 200,
+  );
+  return key.api_key;
+}
+
+async function expiredKey(): Promise<string> {
+  const key = await newKey(service.folder, { expiresAt: Date.now() - 1 });
+  // A key that was issued later is known: so is this one.
+  await clientWith(service.url, await newKey(service.folder));
+  return key.api_key;
+}
+
+describe('a request', () => {
+  test('is answered 401 in one and the same way whatever is wrong with its key', async () => {
+    const missing = await apiClient(service.url, undefined).get('/v1/agents');
+    expectFailure(missing, 'unauthorized');
+    const [, id] = /^tl_(key_\w{26})_/.exec(valid.api_key)!;
+    const wrong = {
+      empty: '',
+      malformed: 'nonsense',
+      'of another scheme': `Bearer ${valid.api_key}`,
+      unknown: `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(64)}`,
+      'with a wrong secret': `tl_${id}_${'0'.repeat(64)}`,
+      'with half a secret': valid.api_key.slice(0, -32),
+      'in upper case': valid.api_key.toUpperCase(),
+      'the stored hash': await asOperator(
+        service.folder,
+        async (operator) => (await (await operator.readModels()).findApiKey(valid.key_id))!.hash,
+      ),
+      'twice in one header': `${valid.api_key}, ${valid.api_key}`,
+      long: 'k'.repeat(8_000),
+      'not ASCII': 'clé-é-ÿ-0123456789',
+      revoked: await revokedKey(),
+      expired: await expiredKey(),
+    };
+    for (const [what, key] of Object.entries(wrong))
+      expect([what, comparable(await withKey(key))]).toEqual([what, comparable(missing)]);
+    expect((await withKey(valid.api_key)).status).toBe(200);
+  });
+
+  test('is refused before its path parameters, its query and its body are looked at', async () => {
+    const head = await log.head();
+    const stranger = apiClient(service.url, 'nonsense');
+    for (const answer of [
+      await stranger.get('/v1/agents?limit=x'),
+      await stranger.get('/v1/agents/x'),
+      await stranger.post('/v1/agents', '{'),
+      await stranger.post('/v1/agents/x/run', {}),
+    ])
+      expectFailure(answer, 'unauthorized');
+    expect(await log.head()).toBe(head);
+  });
+});
+
+describe('a key', () => {
+  const NEEDS: Record<Scope, () => [string, unknown?][]> = {
+    'agents:read': () => [['/v1/agents'], ['/v1/agents/x']],
+    'agents:write': () => [['/v1/agents', {}]],
+    'agents:run': () => [['/v1/agents/x/run', {}]],
+    'sessions:read': () => [['/v1/sessions'], ['/v1/sessions/x'], ['/v1/sessions/x/events']],
+  };
+
+  test.each(SCOPES)(
+    'with the scope %s alone may do what that allows, and is answered 403 elsewhere, with the scope that it lacks',
+    async (scope) => {
+      const client = await clientWith(
+        service.url,
+        await newKey(service.folder, { scopes: [scope] }),
+      );
+      for (const [needed, requests] of Object.entries(NEEDS)) {
+        for (const [path, body] of requests()) {
+          const answer = await (body === undefined ? client.get(path) : client.post(path, body));
+          if (needed === scope) expect([200, 400, 404]).toContain(answer.status);
+          else expect(expectFailure(answer, 'forbidden').error).toContain(needed);
+        }
+      }
+      expect((await client.get('/v1/models')).status).toBe(200);
+      expect((await client.get('/v1/tools')).status).toBe(200);
+    },
+  );
+
+  test('is valid until the instant at which it expires', async () => {
+    // Long enough for a busy machine to have it known before.
+    const key = await newKey(service.folder, { expiresAt: Date.now() + 5_000 });
+    const client = await clientWith(service.url, key);
+    expect((await client.get('/v1/models')).status).toBe(200);
+    expectFailure(
+      await eventually(
+        () => client.get('/v1/models'),
+        ({ status }) => status !== 200,
+      ),
+      'unauthorized',
+    );
+  });
+
+  test('shows nothing of another key of its account, and serves the same agents', async () => {
+    const second = await newKey(service.folder, { account: valid.account_id });
+    const [one, other] = [
+      apiClient(service.url, valid.api_key),
+      await clientWith(service.url, second),
+    ];
+    const { agent_id } = (
+      await one.post('/v1/agents', { name: 'Shared', instruction: 'x', model: 'scripted' })
+    ).body.data;
+    expect((await other.get(`/v1/agents/${agent_id}`)).status).toBe(200);
+    await revoke(second);
+    await eventually(
+      () => other.get('/v1/models'),
+      ({ status }) => status === 401,
+    );
+    expect((await one.get(`/v1/agents/${agent_id}`)).status).toBe(200);
+  });
+});

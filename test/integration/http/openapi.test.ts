@@ -1,0 +1,313 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ERROR_ANSWERS } from '../../../services/api/errors.ts';
+import { routes } from '../../../services/api/routes/index.ts';
+import type { ErrorCode } from '../../../shared/errors.ts';
+import { clientWith, newKey } from '../../support/operator.ts';
+import type { ScriptedFault } from '../../support/scriptedModel.ts';
+import {
+  apiClient,
+  startTestService,
+  type Client,
+  type Reply,
+  type TestService,
+} from '../../support/service.ts';
+
+interface Response {
+  description: string;
+  headers: Record<string, unknown>;
+  content: { 'application/json': { schema: object } };
+}
+interface Operation {
+  operationId: string;
+  security: object[];
+  parameters: { name: string; in: string; required: boolean; schema: object }[];
+  requestBody?: { content: { 'application/json': { schema: object } } };
+  responses: Record<string, Response>;
+}
+type Document = { paths: Record<string, Record<string, Operation>>; info: { description: string } };
+
+let service: TestService;
+let document: Document;
+let ajv: Ajv2020;
+let agent: string;
+let session: string;
+
+beforeAll(async () => {
+  service = await startTestService(
+    { text: 'Hello.' },
+    { MODEL_MAX_RETRIES: '0', MODEL_ATTEMPT_TIMEOUT_MS: '2000' },
+  );
+  document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Document;
+  // The references in the document are to itself.
+  ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    schemas: [{ $id: 'https://turnlog.test/openapi', ...document }],
+  });
+  agent = await service.createAgent({ tool: 'calculator' });
+  service.model.use([
+    {
+      text: 'Let me see.',
+      tool_calls: [{ name: 'calculator', arguments: '{"expression":"1+1"}' }],
+    },
+    { text: '2' },
+  ]);
+  session = (await service.post(`/v1/agents/${agent}/run`, { input: '1+1?' })).body.data
+    .session_id as string;
+  for (const script of [{ status: 500 }, { text: 'again' }]) {
+    service.model.use(script);
+    await service.post(`/v1/agents/${agent}/run`, { input: 'go on', session_id: session });
+  }
+});
+afterAll(() => service.close());
+
+const operations = (): [string, Operation][] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method} ${path}`,
+      operation,
+    ]),
+  );
+const operation = (name: string): Operation => new Map(operations()).get(name)!;
+
+/** Compiles a schema of the document, found again by where it is, so that its references work. */
+function validatorFor(name: string, status: number): ValidateFunction {
+  const [method, path] = name.split(' ') as [string, string];
+  const pointer = [
+    'paths',
+    path,
+    method,
+    'responses',
+    String(status),
+    'content',
+    'application/json',
+    'schema',
+  ]
+    .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+    .join('/');
+  return ajv.compile({ $ref: `https://turnlog.test/openapi#/${pointer}` });
+}
+
+/** Expects the answer to be as the document describes it for that operation and status. */
+function expectDescribed(name: string, { status, headers, body }: Reply): void {
+  const described = operation(name).responses[status];
+  expect({ name, status, described: described !== undefined }).toEqual({
+    name,
+    status,
+    described: true,
+  });
+  const validate = validatorFor(name, status);
+  validate(body);
+  expect(validate.errors ?? []).toEqual([]);
+  expect(headers.get('x-request-id')).not.toBeNull();
+  for (const header of Object.keys(described!.headers))
+    if (header !== 'Link') expect([header, headers.has(header)]).toEqual([header, true]);
+}
+
+describe('the document', () => {
+  test('is valid OpenAPI 3.1 to an independent validator', async () => {
+    const validator = new Validator();
+    expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+  });
+
+  test('describes every route that is served, and itself not', () => {
+    const served = routes
+      .map(({ method, path }) => `${method} ${path}`)
+      .filter((name) => name !== 'get /openapi.json');
+    expect(
+      operations()
+        .map(([name]) => name)
+        .toSorted(),
+    ).toEqual(served.toSorted());
+    expect(new Set(operations().map(([, { operationId }]) => operationId)).size).toBe(
+      served.length,
+    );
+  });
+
+  test('says which operations need a key', () => {
+    for (const [name, { security }] of operations())
+      expect([name, security]).toEqual([name, name.includes('/health/') ? [] : [{ apiKey: [] }]]);
+  });
+
+  test('gives every failure the status of its code, the meaning of each code, and Retry-After where it is due', () => {
+    for (const [name, { responses }] of operations()) {
+      for (const [status, { description, headers, content }] of Object.entries(responses).filter(
+        ([key]) => key !== '200',
+      )) {
+        const { allOf } = content['application/json'].schema as {
+          allOf: [
+            { $ref: string },
+            { properties: { code: { enum: ErrorCode[] }; status: { const: number } } },
+          ];
+        };
+        expect(allOf[0].$ref).toBe('#/components/schemas/Failure');
+        expect(String(allOf[1].properties.status.const)).toBe(status);
+        for (const code of allOf[1].properties.code.enum) {
+          expect([name, code, String(ERROR_ANSWERS[code].status)]).toEqual([name, code, status]);
+          expect(description).toContain(`\`${code}\`: ${ERROR_ANSWERS[code].description}.`);
+        }
+        expect('Retry-After' in headers).toBe(status === '503');
+      }
+    }
+  });
+
+  test('describes every code that may leave the service, those without an operation included', () => {
+    const text = JSON.stringify(document);
+    for (const [code, { status }] of Object.entries(ERROR_ANSWERS)) {
+      const leaves = status !== 500 || code === 'internal_error';
+      expect([code, text.includes(`\`${code}\``)]).toEqual([code, leaves]);
+    }
+    for (const code of ['not_found', 'method_not_allowed'] as const)
+      expect(document.info.description).toContain(`${ERROR_ANSWERS[code].status} \`${code}\``);
+  });
+
+  test('describes every path parameter and the query of each operation', () => {
+    for (const [name, { parameters }] of operations()) {
+      expect(
+        parameters
+          .filter((parameter) => parameter.in === 'path')
+          .map((parameter) => `{${parameter.name}}`),
+      ).toEqual(name.match(/\{\w+\}/g) ?? []);
+      expect(
+        parameters
+          .filter((parameter) => parameter.in === 'query')
+          .map((parameter) => parameter.name),
+      ).toContain('pretty');
+      for (const parameter of parameters) expect(parameter.required).toBe(parameter.in === 'path');
+    }
+  });
+});
+
+describe('real answers are as described', () => {
+  test.each([
+    ['get /v1/agents', () => service.get('/v1/agents?limit=1&pretty=true')],
+    ['get /v1/agents/{agentId}', () => service.get(`/v1/agents/${agent}`)],
+    ['get /v1/sessions', () => service.get('/v1/sessions')],
+    ['get /v1/sessions/{sessionId}', () => service.get(`/v1/sessions/${session}`)],
+    ['get /v1/sessions/{sessionId}/events', () => service.get(`/v1/sessions/${session}/events`)],
+    ['get /v1/models', () => service.get('/v1/models')],
+    ['get /v1/tools', () => service.get('/v1/tools')],
+    ['get /health/live', () => service.get('/health/live')],
+    ['get /health/ready', () => service.get('/health/ready')],
+    [
+      'post /v1/agents',
+      () => service.post('/v1/agents', { name: 'x', instruction: 'x', model: 'scripted' }),
+    ],
+    [
+      'post /v1/agents/{agentId}/run',
+      () => service.post(`/v1/agents/${agent}/run`, { input: 'hi' }),
+    ],
+  ])('by %s, on success', async (name, ask) => {
+    const reply = await ask();
+    expect(reply.status).toBe(200);
+    expectDescribed(name, reply);
+  });
+
+  test('and the schemas are not empty: they refuse an answer with a member missing', async () => {
+    const { body } = await service.get(`/v1/agents/${agent}`);
+    delete body.data.config.instruction;
+    expect(validatorFor('get /v1/agents/{agentId}', 200)(body)).toBe(false);
+    const failure = (await service.get('/v1/agents/unknown')).body;
+    expect(
+      validatorFor('get /v1/agents/{agentId}', 404)({ ...failure, code: 'session_not_found' }),
+    ).toBe(false);
+  });
+
+  test('by every operation that needs a key, without one and with one that lacks the scope', async () => {
+    const stranger = apiClient(service.url, undefined);
+    const reader = await clientWith(
+      service.url,
+      await newKey(service.folder, { scopes: ['sessions:read'] }),
+    );
+    const writer = await clientWith(
+      service.url,
+      await newKey(service.folder, { scopes: ['agents:write'] }),
+    );
+    for (const [name, { security }] of operations().filter(
+      ([, { security: needed }]) => needed.length > 0,
+    )) {
+      const [method, template] = name.split(' ') as ['get' | 'post', string];
+      const path = template.replace('{agentId}', agent).replace('{sessionId}', session);
+      const ask = (client: Client): Promise<Reply> =>
+        method === 'get' ? client.get(path) : client.post(path, {});
+      expect(security).not.toEqual([]);
+      expectDescribed(name, await ask(stranger));
+      for (const limited of [reader, writer]) expectDescribed(name, await ask(limited));
+      expectDescribed(
+        name,
+        await (method === 'get' ? service.get(`${path}?x=1`) : service.post(`${path}?x=1`, {})),
+      );
+    }
+  });
+
+  test.each([
+    ['invalid_json', () => service.post('/v1/agents', '{')],
+    ['invalid_request', () => service.post('/v1/agents', {})],
+    [
+      'model_not_supported',
+      () => service.post('/v1/agents', { name: 'x', instruction: 'x', model: 'x' }),
+    ],
+    [
+      'tool_not_supported',
+      () =>
+        service.post('/v1/agents', { name: 'x', instruction: 'x', model: 'scripted', tool: 'x' }),
+    ],
+    [
+      'component_not_supported',
+      () =>
+        service.post('/v1/agents', {
+          name: 'x',
+          instruction: 'x',
+          model: 'scripted',
+          component: 'x',
+        }),
+    ],
+    ['payload_too_large', () => service.post('/v1/agents', ' '.repeat(1_048_577))],
+    [
+      'unsupported_media_type',
+      () => service.post('/v1/agents', '{}', { 'content-type': 'text/plain' }),
+    ],
+  ] as const)('by a creation that fails with %s', async (code, ask) => {
+    const reply = await ask();
+    expect(reply.body.code).toBe(code);
+    expectDescribed('post /v1/agents', reply);
+  });
+
+  test.each([
+    ['agent_not_found', () => service.post('/v1/agents/x/run', { input: 'x' })],
+    [
+      'session_not_found',
+      () => service.post(`/v1/agents/${agent}/run`, { input: 'x', session_id: 'x' }),
+    ],
+    ['invalid_request', () => service.post(`/v1/agents/${agent}/run`, {})],
+    ['model_error', () => faulty('malformed_json')],
+    ['model_timeout', () => faulty('never_answer')],
+    ['model_overloaded', () => overloaded()],
+    ['tool_error', () => looping()],
+  ] as const)('by a run that fails with %s', async (code, ask) => {
+    const reply = await ask();
+    expect(reply.body.code).toBe(code);
+    expectDescribed('post /v1/agents/{agentId}/run', reply);
+  });
+
+  test('by what is not found', async () => {
+    expectDescribed('get /v1/agents/{agentId}', await service.get('/v1/agents/x'));
+    expectDescribed('get /v1/sessions/{sessionId}', await service.get('/v1/sessions/x'));
+    expectDescribed(
+      'get /v1/sessions/{sessionId}/events',
+      await service.get('/v1/sessions/x/events'),
+    );
+  });
+});
+
+function runWith(script: Parameters<TestService['model']['use']>[0]): Promise<Reply> {
+  service.model.use(script);
+  return service.post(`/v1/agents/${agent}/run`, { input: 'hi' });
+}
+const faulty = (fault: ScriptedFault) => runWith({ fault });
+const overloaded = () => runWith({ status: 429 });
+const looping = () =>
+  runWith({ tool_calls: [{ name: 'calculator', arguments: '{"expression":"1"}' }] });

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { expectFailure } from '../../support/failures.ts';
+import { startTestService, type Reply, type TestService } from '../../support/service.ts';
+
+let service: TestService;
+let agents: string[];
+/** Newest first, as they are listed. */
+let sessions: string[];
+/** The one that has five turns. */
+let long: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  agents = [];
+  for (let index = 0; index < 5; index += 1)
+    agents.push(await service.createAgent({ name: `Agent ${index}` }));
+  const run = async (agent: string, session_id?: string) =>
+    (
+      await service.post(`/v1/agents/${agent}/run`, {
+        input: 'hi',
+        ...(session_id && { session_id }),
+      })
+    ).body.data.session_id as string;
+  sessions = [];
+  for (const agent of agents) sessions.unshift(await run(agent));
+  long = sessions[0]!;
+  for (let turn = 2; turn <= 5; turn += 1) await run(agents[4]!, long);
+});
+afterAll(() => service.close());
+
+const nextOf = ({ headers }: Reply): string | undefined =>
+  /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
+
+/** All pages from `path` on, by following the Link headers. */
+async function pagesFrom(path: string): Promise<Reply[]> {
+  const pages = [await service.get(path)];
+  for (let next = nextOf(pages[0]!); next !== undefined; next = nextOf(pages.at(-1)!))
+    pages.push(await service.get(next));
+  return pages;
+}
+
+const rowsOf = ({ body }: Reply): Record<string, unknown>[] =>
+  (Array.isArray(body.data) ? body.data : body.data.turns) as Record<string, unknown>[];
+
+describe.each([
+  ['agents', () => '/v1/agents', 'agent_id', () => agents],
+  ['sessions', () => '/v1/sessions', 'session_id', () => sessions],
+  ['the turns of a session', () => `/v1/sessions/${long}`, 'turn', () => [1, 2, 3, 4, 5]],
+  [
+    'the events of a session',
+    () => `/v1/sessions/${long}/events`,
+    'revision',
+    () => Array.from({ length: 11 }, (_, index) => index),
+  ],
+])('paging through %s', (_what, path, key, all) => {
+  test.each([1, 2, 3])('by %i leads through all of them in order, each once', async (limit) => {
+    const pages = await pagesFrom(`${path()}?limit=${limit}`);
+    expect(pages.flatMap(rowsOf).map((row) => row[key])).toEqual(all());
+    expect(pages.map((page) => rowsOf(page).length)).toEqual(
+      Array.from({ length: Math.ceil(all().length / limit) }, (_, page) =>
+        Math.min(limit, all().length - page * limit),
+      ),
+    );
+  });
+
+  test('has no next page when the last entry is on this one, also when the page is exactly full', async () => {
+    for (const limit of [all().length, all().length + 1, 1000])
+      expect(nextOf(await service.get(`${path()}?limit=${limit}`))).toBeUndefined();
+    expect(nextOf(await service.get(`${path()}?limit=${all().length - 1}`))).toBeDefined();
+  });
+
+  test('answers nothing after the last entry', async () => {
+    const page = await service.get(`${path()}?after=${all().at(-1)}`);
+    expect([page.status, rowsOf(page), nextOf(page)]).toEqual([200, [], undefined]);
+  });
+
+  test('keeps the other parameters in the link', async () => {
+    const next = nextOf(await service.get(`${path()}?pretty=true&limit=2`));
+    expect(Object.fromEntries(new URL(next!, service.url).searchParams)).toEqual({
+      pretty: 'true',
+      limit: '2',
+      after: String(all()[1]),
+    });
+  });
+
+  test.each(['0', '-1', '1001', '1.5', 'ten', '', '1e9', '9'.repeat(400)])(
+    'refuses the limit %j and says what is allowed',
+    async (limit) => {
+      const { details } = expectFailure(
+        await service.get(`${path()}?limit=${limit}`),
+        'invalid_request',
+      );
+      expect(details).toEqual({
+        limit: { message: expect.stringMatching(/integer|>= 1|<= 1000/), path: 'query/limit' },
+      });
+    },
+  );
+
+  test('refuses a parameter that is given twice', async () => {
+    const { details } = expectFailure(
+      await service.get(`${path()}?limit=1&limit=2`),
+      'invalid_request',
+    );
+    expect(Object.keys(details!)).toEqual(['limit']);
+  });
+
+  test('refuses an empty cursor, and one of another kind or one with a NUL', async () => {
+    for (const after of ['', '%00', 'x'.repeat(257)])
+      expectFailure(await service.get(`${path()}?after=${after}`), 'invalid_request');
+  });
+});
+
+test.each(['-1', '1e300', '99999999999999999999', 'NaN', 'first'])(
+  'turns and events are not numbered %s',
+  async (after) => {
+    for (const path of [`/v1/sessions/${long}`, `/v1/sessions/${long}/events`])
+      expectFailure(await service.get(`${path}?after=${after}`), 'invalid_request');
+  },
+);
+
+test('sessions can be narrowed down to one agent, page by page', async () => {
+  expect((await pagesFrom(`/v1/sessions?agent_id=${agents[2]}&limit=1`)).flatMap(rowsOf)).toEqual([
+    expect.objectContaining({ session_id: sessions[2], agent_id: agents[2] }),
+  ]);
+  expect((await service.get('/v1/sessions?agent_id=unknown')).body.data).toEqual([]);
+});
+
+test('the list of agents is complete without a limit, and begins after the cursor', async () => {
+  expect(rowsOf(await service.get('/v1/agents')).map(({ agent_id }) => agent_id)).toEqual(agents);
+  expect(
+    rowsOf(await service.get(`/v1/agents?after=${agents[1]}`)).map(({ agent_id }) => agent_id),
+  ).toEqual(agents.slice(2));
+});

@@ -1,0 +1,381 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { expectFailure } from '../../support/failures.ts';
+import { type WatchedLog, watchLog } from '../../support/operator.ts';
+import { exchange, rawRequest } from '../../support/rawHttp.ts';
+import { startTestService, TEST_KEY, type Reply, type TestService } from '../../support/service.ts';
+
+let service: TestService;
+let log: WatchedLog;
+let agent: string;
+beforeAll(async () => {
+  service = await startTestService();
+  log = await watchLog(service.folder);
+  agent = await service.createAgent();
+});
+beforeEach(() => service.model.use({ text: 'Hello.' }));
+afterAll(async () => {
+  await log.close();
+  await service.close();
+});
+
+const KEY = ['x-api-key', TEST_KEY] as const;
+const JSON_TYPE = ['content-type', 'application/json'] as const;
+const AGENT = JSON.stringify({ name: 'Sums', instruction: 'Add up.', model: 'scripted' });
+
+async function answerTo(bytes: string | Buffer): Promise<Reply> {
+  const head = await log.head();
+  const [reply] = await exchange(service.url, bytes);
+  expect(reply).toBeDefined();
+  expect((await service.get('/v1/models')).status).toBe(200);
+  expect(await log.head()).toBe(head);
+  return reply!;
+}
+
+describe('a path', () => {
+  test.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/agents',
+    '/V1/agents',
+    '/v1/Agents',
+    '/v1/agents/',
+    '//v1/agents',
+    '/v1//agents',
+    '/v1/agents//run',
+    '/v1/agents/x/y/run',
+    '/v1/../v1/agents',
+    '/v1/agents/../agents',
+    '/v1/%2e%2e/v1/agents',
+    '/%2e%2e/%2e%2e/etc/passwd',
+    '/../../etc/passwd',
+    '/v1/agents%00',
+    '/%zz',
+    '/%',
+    '/v1/agents%2f',
+    '/v1\\agents',
+    '/health',
+    '/health/live/',
+    '/openapi.json/',
+    '/.git/config',
+    '/v1/agents;x=1',
+    '*',
+  ])('that is none of ours is 404: %s', async (path) => {
+    expectFailure(await answerTo(rawRequest(`GET ${path}`, [KEY])), 'not_found');
+  });
+
+  test.each([
+    '..',
+    '%2e%2e',
+    '%00',
+    '%zz',
+    '%F0%9F%98%80',
+    '.',
+    '~',
+    "';--",
+    '%',
+    '%2F',
+    '%E0%A4%A',
+  ])('with an odd agent id in it names no agent: %s', async (id) => {
+    expectFailure(await answerTo(rawRequest(`GET /v1/agents/${id}`, [KEY])), 'agent_not_found');
+    expectFailure(await answerTo(rawRequest(`GET /v1/sessions/${id}`, [KEY])), 'session_not_found');
+    expectFailure(
+      await answerTo(rawRequest(`POST /v1/agents/${id}/run`, [KEY, JSON_TYPE], '{"input":"x"}')),
+      'agent_not_found',
+    );
+  });
+
+  test('in absolute form is served', async () => {
+    expect(
+      (await answerTo(rawRequest('GET http://elsewhere.example/v1/models', [KEY]))).status,
+    ).toBe(200);
+  });
+
+  test('of many kilobytes is 404 or, beyond what a header may hold, 431', async () => {
+    expectFailure(await answerTo(rawRequest(`GET /${'x'.repeat(10_000)}`, [KEY])), 'not_found');
+    const reply = await answerTo(rawRequest(`GET /${'x'.repeat(100_000)}`, [KEY]));
+    expect([
+      reply.status,
+      reply.body.status,
+      reply.body.success,
+      reply.body.code,
+      reply.body.request_id,
+    ]).toEqual([431, 431, false, 'invalid_request', reply.headers.get('x-request-id')]);
+  });
+});
+
+describe('a query', () => {
+  test.each([
+    'unknown=1',
+    '__proto__=1',
+    '__proto__[pretty]=true',
+    'constructor=1',
+    'constructor[prototype][x]=1',
+    'pretty[]=true',
+    'pretty=1',
+    'pretty=',
+    'pretty=TRUE',
+    'pretty=true&pretty=true',
+    '=',
+    '%00=1',
+    '%zz=%zz',
+    'toString=1',
+    '&&&x',
+  ])('that is not described is refused, on every route: %s', async (query) => {
+    for (const path of [
+      '/v1/agents',
+      `/v1/agents/${agent}`,
+      '/v1/sessions',
+      '/v1/models',
+      '/v1/tools',
+      '/health/live',
+      '/openapi.json',
+    ]) {
+      const { details } = expectFailure(
+        await answerTo(rawRequest(`GET ${path}?${query}`, [KEY])),
+        'invalid_request',
+      );
+      expect(Object.values(details!)).toEqual([
+        {
+          message: expect.stringMatching(/must be boolean|is not a known field; known are pretty/),
+          path: expect.stringMatching(/^query\//),
+        },
+      ]);
+    }
+    expectFailure(
+      await answerTo(rawRequest(`POST /v1/agents?${query}`, [KEY, JSON_TYPE], AGENT)),
+      'invalid_request',
+    );
+  });
+});
+
+describe('a method', () => {
+  test.each(['PUT', 'PATCH', 'DELETE'])(
+    'that a path does not have is 405 with what it has: %s',
+    async (method) => {
+      const reply = await answerTo(rawRequest(`${method} /v1/agents`, [KEY]));
+      expectFailure(reply, 'method_not_allowed');
+      expect(reply.headers.get('allow')!.split(', ').toSorted()).toEqual(['GET', 'HEAD', 'POST']);
+    },
+  );
+
+  test.each(['TRACE', 'PROPFIND', 'QUERY', 'PURGE'])(
+    'that nothing here has is 405 too: %s',
+    async (method) => {
+      expectFailure(
+        await answerTo(rawRequest(`${method} /v1/agents`, [KEY])),
+        'method_not_allowed',
+      );
+    },
+  );
+
+  test('that only another path has is 405', async () => {
+    expectFailure(
+      await answerTo(rawRequest(`GET /v1/agents/${agent}/run`, [KEY])),
+      'method_not_allowed',
+    );
+    expectFailure(
+      await answerTo(rawRequest('POST /v1/sessions', [KEY, JSON_TYPE], '{}')),
+      'method_not_allowed',
+    );
+  });
+
+  test.each(['get', 'G', 'GETX', 'G@T', ''])(
+    'that is not one of HTTP is 400: %j',
+    async (method) => {
+      expectFailure(await answerTo(rawRequest(`${method} /v1/agents`, [KEY])), 'invalid_request');
+    },
+  );
+
+  test('CONNECT is refused like any other', async () => {
+    expectFailure(await answerTo(rawRequest('CONNECT example.com:443')), 'method_not_allowed');
+  });
+
+  test('HEAD answers the headers of GET and no body', async () => {
+    for (const path of ['/v1/agents', '/health/live', '/v1/agents/unknown']) {
+      const [head] = await exchange(service.url, rawRequest(`HEAD ${path}`, [KEY]), {
+        bodiless: true,
+      });
+      const [get] = await exchange(service.url, rawRequest(`GET ${path}`, [KEY]));
+      expect([
+        head!.status,
+        head!.headers.get('content-type'),
+        head!.headers.get('content-length'),
+      ]).toEqual([
+        get!.status,
+        get!.headers.get('content-type'),
+        get!.headers.get('content-length'),
+      ]);
+    }
+  });
+
+  test('OPTIONS answers what a path allows, and 404 where there is none', async () => {
+    const reply = await answerTo(rawRequest(`OPTIONS /v1/agents/${agent}/run`));
+    expect([reply.status, reply.headers.get('allow')]).toEqual([200, 'POST']);
+    expectFailure(await answerTo(rawRequest('OPTIONS /nothing')), 'not_found');
+  });
+});
+
+describe('headers', () => {
+  test('that are sent twice are refused where one counts', async () => {
+    expectFailure(await answerTo(rawRequest('GET /v1/agents', [KEY, KEY])), 'unauthorized');
+    expectFailure(
+      await answerTo(rawRequest('GET /v1/agents', [KEY, ['X-API-Key', 'other']])),
+      'unauthorized',
+    );
+    expectFailure(
+      await answerTo(
+        rawRequest('POST /v1/agents', [KEY, JSON_TYPE, ['content-type', 'text/plain']], AGENT),
+      ),
+      'unsupported_media_type',
+    );
+    expectFailure(
+      await answerTo(
+        rawRequest('POST /v1/agents', [KEY, ['content-type', 'text/plain'], JSON_TYPE], AGENT),
+      ),
+      'unsupported_media_type',
+    );
+    expectFailure(
+      await answerTo(
+        rawRequest('POST /v1/agents', [KEY, JSON_TYPE, ['content-length', '5']], AGENT),
+      ),
+      'invalid_request',
+    );
+  });
+
+  test.each([
+    [
+      'conflicting lengths',
+      [
+        ['content-length', '5'],
+        ['content-length', '6'],
+      ],
+    ],
+    [
+      'a length and chunks',
+      [
+        ['content-length', '5'],
+        ['transfer-encoding', 'chunked'],
+      ],
+    ],
+    ['a negative length', [['content-length', '-1']]],
+    ['a length that is no number', [['content-length', '1e3']]],
+    ['an endless length', [['content-length', '9'.repeat(40)]]],
+    ['an unknown transfer encoding', [['transfer-encoding', 'chunked, nonsense']]],
+    ['a NUL', [['x-nul', 'a\0b']]],
+    ['a line folded', [['x-folded', 'a\r\n b']]],
+    ['a space in a name', [['x folded', 'a']]],
+  ] as const)('with %s are 400', async (_what, headers) => {
+    expectFailure(
+      await answerTo(rawRequest('POST /v1/agents', [KEY, JSON_TYPE, ...headers])),
+      'invalid_request',
+    );
+  });
+
+  test('of 100 KB are 431', async () => {
+    const reply = await answerTo(
+      rawRequest('GET /v1/agents', [KEY, ['x-long', 'x'.repeat(100_000)]]),
+    );
+    expect([reply.status, reply.body.code]).toEqual([431, 'invalid_request']);
+  });
+
+  test('without Host are 400 in HTTP/1.1 and enough in HTTP/1.0', async () => {
+    expectFailure(
+      await answerTo(`GET /v1/models HTTP/1.1\r\nx-api-key: ${TEST_KEY}\r\n\r\n`),
+      'invalid_request',
+    );
+    expect(
+      (await answerTo(`GET /v1/models HTTP/1.0\r\nx-api-key: ${TEST_KEY}\r\n\r\n`)).status,
+    ).toBe(200);
+  });
+
+  test('with an expectation or an upgrade that is not ours are served without it', async () => {
+    expect(
+      (await answerTo(rawRequest('GET /v1/models', [KEY, ['expect', 'miracles']]))).status,
+    ).toBe(200);
+    expect(
+      (
+        await answerTo(
+          rawRequest('GET /v1/models', [KEY, ['connection', 'upgrade'], ['upgrade', 'websocket']]),
+        )
+      ).status,
+    ).toBe(200);
+  });
+});
+
+describe('what is not HTTP', () => {
+  test.each([
+    ['text', 'hello\r\n\r\n'],
+    ['binary', Buffer.from([0, 1, 2, 255, 254, 13, 10, 13, 10])],
+    ['a TLS hello', Buffer.from('16030100a5010000a10303', 'hex')],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['HTTP/9.9', 'GET / HTTP/9.9\r\nhost: x\r\n\r\n'],
+    ['no path', 'GET\r\n\r\n'],
+    [
+      'broken chunks',
+      rawRequest('POST /v1/agents', [KEY, JSON_TYPE, ['transfer-encoding', 'chunked']]).concat(
+        'zz\r\n{}\r\n0\r\n\r\n',
+      ),
+    ],
+  ])('is answered 400 and the connection closed: %s', async (_what, bytes) => {
+    expectFailure(await answerTo(bytes), 'invalid_request');
+  });
+
+  test('does no harm when the client goes away in the middle of it', async () => {
+    const { hostname, port } = new URL(service.url);
+    for (const bytes of [
+      '',
+      'GET',
+      rawRequest('POST /v1/agents', [KEY, JSON_TYPE, ['content-length', '100']]),
+      `${rawRequest('POST /v1/agents', [KEY, JSON_TYPE, ['content-length', '100']])}{"name`,
+      rawRequest('GET /v1/agents', [KEY]),
+    ]) {
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      socket.write(bytes);
+      socket.resetAndDestroy();
+      await once(socket, 'close');
+    }
+    expect((await service.get('/v1/models')).status).toBe(200);
+  });
+});
+
+describe('a connection', () => {
+  test('answers pipelined requests in order, failures among them', async () => {
+    const replies = await exchange(
+      service.url,
+      [
+        rawRequest('GET /v1/models', [KEY]),
+        rawRequest('GET /nothing', [KEY]),
+        rawRequest('POST /v1/agents', [KEY, JSON_TYPE], '{'),
+        rawRequest('GET /v1/agents'),
+        rawRequest('GET /health/live'),
+      ].join(''),
+      { count: 5 },
+    );
+    expect(replies.map(({ status }) => status)).toEqual([200, 404, 400, 401, 200]);
+  });
+
+  test('goes on after a body that was refused unread', async () => {
+    const refused = rawRequest(
+      'POST /v1/agents',
+      [KEY, ['content-type', 'text/plain']],
+      'x'.repeat(2_000_000),
+    );
+    const replies = await exchange(service.url, refused + rawRequest('GET /health/live'), {
+      count: 2,
+    });
+    expect(replies.map(({ status }) => status)).toEqual([415, 200]);
+  });
+
+  test('answers what came before the rubbish first', async () => {
+    const replies = await exchange(
+      service.url,
+      `${rawRequest('GET /v1/models', [KEY])}rubbish\r\n\r\n`,
+      { count: 2 },
+    );
+    expect(replies.map(({ status }) => status)).toEqual([200, 400]);
+  });
+});

@@ -1,0 +1,312 @@
+import { once } from 'node:events';
+import { readdir, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openAccount } from '../../../shared/commands/accounts.ts';
+import { expectFailure } from '../../support/failures.ts';
+import { freePort } from '../../support/freePort.ts';
+import { holdProjection } from '../../support/heldProjection.ts';
+import { asOperator, eventually } from '../../support/operator.ts';
+import { startScriptedModel, type ScriptedModel } from '../../support/scriptedModel.ts';
+import { startServerProcess, type ServerProcess } from '../../support/serverProcess.ts';
+import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/service.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+let folder: string;
+let data: string;
+let model: ScriptedModel;
+let env: Record<string, string>;
+let servers: ServerProcess[];
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  data = join(folder, 'data');
+  model = await startScriptedModel({ text: 'Hello.' });
+  env = {
+    DATA_DIR: data,
+    MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
+    BOOTSTRAP_API_KEY: TEST_KEY,
+    LOG_LEVEL: 'warn',
+  };
+  servers = [];
+});
+afterEach(async () => {
+  for (const server of servers) server.kill('SIGKILL');
+  await Promise.all(servers.map(({ exited }) => exited));
+  await model.close();
+  await rm(folder, { recursive: true });
+});
+
+function spawnServer(more: Record<string, string> = {}): ServerProcess {
+  const server = startServerProcess({ ...env, ...more });
+  servers.push(server);
+  return server;
+}
+
+async function start(
+  more: Record<string, string> = {},
+): Promise<{ server: ServerProcess; url: string; client: Client }> {
+  const server = spawnServer(more);
+  const url = await server.ready;
+  return { server, url, client: apiClient(url, TEST_KEY) };
+}
+
+const newAgent = async (client: Client): Promise<string> =>
+  (await client.post('/v1/agents', { name: 'Test', instruction: 'Be brief.', model: 'scripted' }))
+    .body.data.agent_id as string;
+const run = (client: Client, agent: string, input: string, session_id?: string) =>
+  client.post(`/v1/agents/${agent}/run`, { input, ...(session_id && { session_id }) });
+const turnsOf = async (client: Client, session: string) =>
+  (await client.get(`/v1/sessions/${session}`)).body.data.turns as {
+    status: string;
+    error: unknown;
+  }[];
+const refusesConnections = (url: string): Promise<boolean> =>
+  eventually(
+    () =>
+      fetch(url).then(
+        () => false,
+        () => true,
+      ),
+    Boolean,
+  );
+
+describe('SIGTERM', () => {
+  test('refuses what is new, lets a run in flight finish and be answered, and ends with exit code 0', async () => {
+    const { server, url, client } = await start();
+    const agent = await newAgent(client);
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    model.use(async () => {
+      await gate;
+      return { text: 'in time' };
+    });
+    const inFlight = run(client, agent, 'long');
+    await model.received(1);
+    const half = connect(Number(new URL(url).port), '127.0.0.1');
+    half.write('GET /v1/models HTTP/1.1\r\nhost: x\r\n');
+    // The server has read the half request once it has answered one that was sent later.
+    await client.get('/health/live');
+
+    server.kill('SIGTERM');
+    await refusesConnections(url);
+    half.write(`x-api-key: ${TEST_KEY}\r\n\r\n`);
+    const [late] = (await once(half, 'data')) as [Buffer];
+    expect(late.toString()).toMatch(
+      /^HTTP\/1.1 503 .*connection: close.*"code":"store_unavailable"/is,
+    );
+
+    open();
+    const { status, body } = await inFlight;
+    expect([status, body.data.output]).toEqual([200, 'in time']);
+    expect(await server.exited).toBe(0);
+    const again = await start();
+    expect(await turnsOf(again.client, body.data.session_id as string)).toEqual([
+      expect.objectContaining({ status: 'completed', output: 'in time' }),
+    ]);
+  });
+
+  test('records a run that takes longer than the grace time as interrupted, answers it 503, and the session goes on after a restart', async () => {
+    const { server, client } = await start({ SHUTDOWN_GRACE_MS: '200' });
+    const agent = await newAgent(client);
+    const { session_id } = (await run(client, agent, 'first')).body.data;
+    model.use({ fault: 'never_answer' });
+    const inFlight = run(client, agent, 'second', session_id);
+    await model.received(2);
+    const waiting = run(client, agent, 'third', session_id);
+    await eventually(
+      () => client.get('/health/ready'),
+      ({ body }) => body.data.runs_in_flight === 2,
+    );
+
+    server.kill('SIGTERM');
+    for (const answer of await Promise.all([inFlight, waiting])) {
+      expect(expectFailure(answer, 'store_unavailable').error).toContain('shutting down');
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    expect(await server.exited).toBe(0);
+
+    model.use({ text: 'fourth' });
+    const again = await start();
+    expect(await turnsOf(again.client, session_id)).toEqual([
+      expect.objectContaining({ status: 'completed' }),
+      expect.objectContaining({
+        status: 'interrupted',
+        input: 'second',
+        error: { code: 'cancelled', message: expect.any(String) },
+      }),
+    ]);
+    const events = (await again.client.get(`/v1/sessions/${session_id}/events`)).body.data;
+    expect(events.at(-1)).toMatchObject({
+      type: 'session.turn_interrupted.v1',
+      data: { turn: 2, reason: 'cancelled' },
+    });
+    expect((await run(again.client, agent, 'fourth', session_id)).status).toBe(200);
+    expect(model.requests.at(-1)!.messages.map(({ role, content }) => [role, content])).toEqual([
+      ['system', 'Be brief.'],
+      ['user', 'first'],
+      ['assistant', 'Hello.'],
+      ['user', 'fourth'],
+    ]);
+  });
+
+  test('twice ends the process at once', async () => {
+    const { server, url, client } = await start({ SHUTDOWN_GRACE_MS: '60000' });
+    model.use({ fault: 'never_answer' });
+    const inFlight = run(client, await newAgent(client), 'x').catch(() => 'cut off');
+    await model.received(1);
+    server.kill('SIGTERM');
+    await refusesConnections(url);
+    server.kill('SIGTERM');
+    expect(await server.exited).toBeNull();
+    expect(await inFlight).toBe('cut off');
+  });
+
+  test('while the service still starts ends it with exit code 0', async () => {
+    const first = await start();
+    first.server.kill('SIGTERM');
+    expect(await first.server.exited).toBe(0);
+    await asOperator(data, (operator) =>
+      openAccount(
+        operator,
+        { account_id: 'acct_later', key_id: 'operator', request_id: 'test' },
+        'later',
+      ),
+    );
+    const release = holdProjection(data);
+    const port = await freePort();
+    const server = spawnServer({ PORT: String(port) });
+    await eventually(
+      () =>
+        fetch(`http://127.0.0.1:${port}/health/live`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      Boolean,
+    );
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+    release();
+    expect((await (await start()).client.get('/health/ready')).status).toBe(200);
+  });
+});
+
+describe('SIGKILL in the middle of a run', () => {
+  test('leaves a turn that is interrupted after the restart, at once and for every reader, and the next messages alternate', async () => {
+    const { server, client } = await start();
+    const agent = await newAgent(client);
+    const { session_id } = (await run(client, agent, 'first')).body.data;
+    model.use({ fault: 'never_answer' });
+    const lost = run(client, agent, 'second', session_id).catch(() => 'cut off');
+    await model.received(2);
+    server.kill('SIGKILL');
+    expect([await server.exited, await lost]).toEqual([null, 'cut off']);
+
+    model.use({ text: 'third' });
+    const again = await start();
+    expect(
+      (await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error]),
+    ).toEqual([
+      ['completed', null],
+      ['interrupted', { code: 'crash', message: expect.any(String) }],
+    ]);
+    expect((await run(again.client, agent, 'third', session_id)).body.data.output).toBe('third');
+    expect(model.requests.at(-1)!.messages.map(({ role }) => role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'user',
+    ]);
+    expect((await turnsOf(again.client, session_id)).map(({ status }) => status)).toEqual([
+      'completed',
+      'interrupted',
+      'completed',
+    ]);
+  });
+});
+
+test('a log that is all that is left of a data folder has its open turns interrupted too', async () => {
+  const { server, client } = await start();
+  const agent = await newAgent(client);
+  const { session_id } = (await run(client, agent, 'first')).body.data;
+  model.use({ fault: 'never_answer' });
+  const lost = run(client, agent, 'second', session_id).catch(() => 'cut off');
+  await model.received(2);
+  server.kill('SIGKILL');
+  expect([await server.exited, await lost]).toEqual([null, 'cut off']);
+
+  for (const name of await readdir(data))
+    if (!name.startsWith('events.db')) await rm(join(data, name), { recursive: true });
+  model.use({ text: 'third' });
+  const again = await start();
+  expect(
+    (await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error]),
+  ).toEqual([
+    ['completed', null],
+    ['interrupted', { code: 'crash', message: expect.any(String) }],
+  ]);
+  expect((await run(again.client, agent, 'third', session_id)).status).toBe(200);
+});
+
+describe('a server that can not start ends with exit code 1 and one clear message', () => {
+  test('when another one runs on the data folder, which goes on', async () => {
+    const { client } = await start();
+    const second = spawnServer();
+    expect(await second.exited).toBe(1);
+    expect(second.errors()).toMatch(
+      /^Another Turnlog server is running on the data folder \S+\. .*DATA_DIR.*\n$/,
+    );
+    expect((await client.get('/health/ready')).status).toBe(200);
+  });
+
+  test('when its port is in use', async () => {
+    const { url } = await start();
+    const { port } = new URL(url);
+    const second = spawnServer({ PORT: port, DATA_DIR: join(folder, 'other') });
+    expect(await second.exited).toBe(1);
+    expect(second.errors()).toBe(
+      `The address 127.0.0.1:${port} is in use. Set PORT to another port, or 0 for a free one.\n`,
+    );
+  });
+
+  test('when its configuration has problems: all of them together, and none of the values', async () => {
+    const bad = {
+      PORT: 'eighty',
+      LOG_LEVEL: 'shouting',
+      BOOTSTRAP_API_KEY: 'tooshort',
+      RUN_TIMEOUT_MS: '-5',
+      OPENAI_BASE_URL: 'ftp://secret.example',
+    };
+    const server = spawnServer(bad);
+    expect(await server.exited).toBe(1);
+    for (const name of Object.keys(bad)) expect(server.errors()).toContain(`\n  ${name} must`);
+    for (const value of Object.values(bad)) expect(server.errors()).not.toContain(value);
+    expect(server.errors()).toMatch(/^The configuration has 5 problems:\n/);
+  });
+
+  test('when its data folder can not be made', async () => {
+    const server = spawnServer({ DATA_DIR: join(env['MODELS_FILE']!, 'below-a-file') });
+    expect(await server.exited).toBe(1);
+    expect(server.errors()).toMatch(/^The data folder \S+ can't be made; set DATA_DIR .*\n$/);
+  });
+});
+
+test('a server whose log takes no event for now goes on starting until it does', async () => {
+  await (await openSqliteEventStore({ folder: data })).close();
+  // The server may hold the log's lock at the moment: it tries again and again.
+  const log = new DatabaseSync(join(data, 'events.db'), { timeout: 5_000 });
+  log.exec(
+    "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(FAIL, 'refused by a test'); END",
+  );
+  const server = spawnServer();
+  await eventually(
+    () => Promise.resolve(server.errors()),
+    (errors) => errors.includes('"level":"warn"'),
+  );
+  log.exec('DROP TRIGGER full');
+  log.close();
+  const client = apiClient(await server.ready, TEST_KEY);
+  expect((await client.get('/v1/agents')).body).toEqual({ success: true, data: [], status: 200 });
+});

@@ -1,0 +1,189 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
+import type { ActiveProjectionStore, ReadModels } from '../../../shared/ports/readModels.ts';
+import {
+  createTestDatabase,
+  cutConnections,
+  execute,
+  type TestDatabase,
+} from '../../support/postgresDatabase.ts';
+import { silenceableNetwork } from '../../support/silenceableNetwork.ts';
+import { openActive } from '../../support/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
+import { agentData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
+
+const server = await startPostgresServer();
+const SOON = 20_000;
+
+function suite(serverUrl: string): void {
+  let database: TestDatabase;
+  let opened: { close: () => Promise<void> }[];
+  let history: ReturnType<typeof recordHistory>;
+
+  beforeEach(async () => {
+    database = await createTestDatabase(serverUrl);
+    opened = [];
+    history = recordHistory();
+  });
+  afterEach(async () => {
+    for (const { close } of opened.toReversed()) await close();
+    await database.drop();
+  });
+
+  const closeLater = <Opened extends { close: () => Promise<void> }>(thing: Opened): Opened => {
+    opened.push(thing);
+    return thing;
+  };
+  const openStore = async (): Promise<ActiveProjectionStore> =>
+    closeLater(await openActive(database.url));
+  const openReplica = (): ReadModels =>
+    closeLater(openPostgresReadModels({ databaseUrl: database.url }));
+  const created = (id: string, changes = {}) =>
+    history.record(
+      { stream: `agent-${id}` },
+      { type: 'agent.created.v1', data: agentData(changes) },
+    );
+
+  test('queries are refused as unavailable before there is a projector, and answered once it has caught up', async () => {
+    const replica = openReplica();
+    await expect(replica.listAccounts()).rejects.toMatchObject({
+      code: 'store_unavailable',
+      retriable: true,
+    });
+    const store = await openStore();
+    await expect(replica.listAccounts()).rejects.toMatchObject({ code: 'store_unavailable' });
+    await store.complete();
+    expect(await replica.listAccounts()).toEqual([]);
+  });
+
+  test('queries and opening are refused as unavailable where there is no server', async () => {
+    const replica = closeLater(
+      openPostgresReadModels({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' }),
+    );
+    await expect(replica.findAgent('agent_1')).rejects.toMatchObject({
+      code: 'store_unavailable',
+      retriable: true,
+      retryAfterSeconds: 1,
+    });
+    expect(await replica.waitUntilPassed(positionOf(1), 5)).toBe(false);
+  });
+
+  test("pages go in the order of the ids' bytes, whatever the database's collation", async () => {
+    const ids = ['agent_B', 'agent_a', 'agent__', 'agent_1', 'agent_Z', 'agent_z'];
+    const store = await openStore();
+    await store.apply(
+      ids.map((id) => created(id)),
+      positionOf(6),
+    );
+    await store.complete();
+    const found: string[] = [];
+    for (let after = ''; ; after = found.at(-1)!) {
+      const page = await openReplica().listAgents('acct_1', { limit: 2, after });
+      if (page.length === 0) break;
+      found.push(...page.map(({ agent_id }) => agent_id));
+    }
+    expect(found).toEqual(ids.toSorted());
+  });
+
+  test('an event with a text that PostgreSQL cannot hold parks its stream and no other', async () => {
+    const store = await openStore();
+    expect(
+      await store.apply([created('agent_1', { name: 'a\0b' }), created('agent_2')], positionOf(2)),
+    ).toMatchObject([{ stream: 'agent-agent_1', revision: 0 }]);
+    await store.complete();
+    expect((await openReplica().listAgents('acct_1', {})).map(({ agent_id }) => agent_id)).toEqual([
+      'agent_2',
+    ]);
+  });
+
+  test('a batch whose rows need several statements is applied whole', async () => {
+    const store = await openStore();
+    const instruction = 'x'.repeat(900_000);
+    await store.apply(
+      Array.from({ length: 40 }, (_, index) => created(`agent_${index + 10}`, { instruction })),
+      positionOf(40),
+    );
+    await store.complete();
+    const agents = await openReplica().listAgents('acct_1', {});
+    expect(agents.map((agent) => agent.instruction.length)).toEqual(
+      Array.from({ length: 40 }, () => 900_000),
+    );
+  });
+
+  test('a wait on any replica ends when another process has applied the position, and the row can be read there then', async () => {
+    const store = await openStore();
+    await store.complete();
+    const replicas = [openReplica(), openReplica(), openReplica()];
+    for (let index = 1; index <= 20; index += 1) {
+      const seen = replicas.map(async (replica) => {
+        expect(await replica.waitUntilPassed(positionOf(index), SOON)).toBe(true);
+        return replica.findAgent(`agent_${index}`);
+      });
+      await store.apply([created(`agent_${index}`)], positionOf(index));
+      expect((await Promise.all(seen)).map((agent) => agent?.agent_id)).toEqual(
+        replicas.map(() => `agent_${index}`),
+      );
+    }
+  });
+
+  test('a wait ends although the connection that listens was cut before its position was told', async () => {
+    const store = await openStore();
+    await store.complete();
+    const replica = openReplica();
+    await store.apply([created('agent_1')], positionOf(1));
+    expect(await replica.waitUntilPassed(positionOf(1), SOON)).toBe(true);
+    const wait = replica.waitUntilPassed(positionOf(2), SOON);
+    expect(await cutConnections(database.url, 'listener')).toBe(1);
+    await store.apply([created('agent_2')], positionOf(2));
+    expect(await wait).toBe(true);
+  });
+
+  test('a wait ends although the network of the connection that listens has fallen silent', async () => {
+    const store = await openStore();
+    await store.complete();
+    const network = closeLater(await silenceableNetwork(database.url));
+    const replica = closeLater(openPostgresReadModels({ databaseUrl: network.url }));
+    await store.apply([created('agent_1')], positionOf(1));
+    expect(await replica.waitUntilPassed(positionOf(1), SOON)).toBe(true);
+    network.silence();
+    await store.apply([created('agent_2')], positionOf(2));
+    expect(await replica.waitUntilPassed(positionOf(2), SOON)).toBe(true);
+  });
+
+  test('cut connections of the pool are replaced, and only the queries in hand fail', async () => {
+    await (await openStore()).complete();
+    const replica = openReplica();
+    await Promise.all([replica.listAccounts(), replica.listAccounts()]);
+    expect(await cutConnections(database.url, 'queries')).toBeGreaterThan(0);
+    await replica.listAccounts().catch(() => undefined);
+    expect(await replica.listAccounts()).toEqual([]);
+  });
+
+  test('any number of processes may start at once on an empty database', async () => {
+    const stopping = new AbortController();
+    const { openPostgresProjectionStore } =
+      await import('../../../infra/postgres/readModels/projectionStore.ts');
+    const { openPostgresInstances } = await import('../../../infra/postgres/instances.ts');
+    const starting = [1, 2, 3, 4].map(() =>
+      openPostgresProjectionStore({ databaseUrl: database.url, signal: stopping.signal }),
+    );
+    const instances = await Promise.all(
+      [1, 2, 3, 4].map(() => openPostgresInstances({ databaseUrl: database.url })),
+    );
+    await Promise.race(starting);
+    stopping.abort();
+    const stores = (await Promise.all(starting)).filter((store) => store !== undefined);
+    for (const { close } of [...stores, ...instances]) await close();
+    expect(stores).toHaveLength(1);
+    expect(
+      await execute(database.url, 'SELECT number FROM turnlog.migrations ORDER BY number'),
+    ).toEqual([{ number: 1 }, { number: 2 }, { number: 3 }]);
+  });
+}
+
+if (server) {
+  describe('PostgreSQL read models', () => suite(server.url));
+  afterAll(server.close);
+} else {
+  withoutPostgres('PostgreSQL read models');
+}

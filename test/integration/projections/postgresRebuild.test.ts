@@ -1,0 +1,285 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
+import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import {
+  rebuildReadModels,
+  type RebuildProgress,
+} from '../../../services/projector/rebuildReadModels.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { ReadModels } from '../../../shared/ports/readModels.ts';
+import { eventually } from '../../support/operator.ts';
+import {
+  createTestDatabase,
+  cutConnections,
+  execute,
+  type TestDatabase,
+} from '../../support/postgresDatabase.ts';
+import { openActive, startPostgresProjector } from '../../support/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
+import { agentId, appendAgents, recordingLogger } from '../../support/projector.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+const server = await startPostgresServer();
+const SOON = 20_000;
+const AGENTS = 2000;
+
+function suite(serverUrl: string): void {
+  let database: TestDatabase;
+  let folder: string;
+  let log: EventStore;
+  let projector: { stop: () => Promise<void> };
+  let replicas: [ReadModels, ReadModels];
+
+  beforeEach(async () => {
+    database = await createTestDatabase(serverUrl);
+    folder = await temporaryFolder();
+    log = await openSqliteEventStore({ folder });
+    projector = startPostgresProjector({ log, databaseUrl: database.url });
+    const open = () => openPostgresReadModels({ databaseUrl: database.url });
+    replicas = [open(), open()];
+    const last = await appendAgents(log, 0, AGENTS, 2);
+    for (const replica of replicas) expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
+    // The checkpoint has passed it a moment before the first copy is the live one.
+    await eventually(
+      () =>
+        replicas[0].listAccounts().then(
+          () => true,
+          () => false,
+        ),
+      Boolean,
+    );
+  });
+  afterEach(async () => {
+    for (const replica of replicas) await replica.close();
+    await projector.stop();
+    await log.close();
+    await rm(folder, { recursive: true });
+    await database.drop();
+  });
+
+  const rebuild = async (
+    onProgress: (progress: RebuildProgress) => void = () => undefined,
+    signal = new AbortController().signal,
+    from: Pick<EventStore, 'subscribe' | 'head'> = log,
+  ): Promise<boolean> =>
+    rebuildReadModels({
+      log: from,
+      store: await openPostgresRebuildStore({ databaseUrl: database.url }),
+      signal,
+      onProgress,
+      logger: recordingLogger().logger,
+    });
+  /** The log, which gives its next batch when what the batch before set off has happened. */
+  const logThatWaits = (happened: () => Promise<unknown>) => ({
+    head: log.head,
+    async *subscribe(options: Parameters<EventStore['subscribe']>[0]) {
+      for await (const batch of log.subscribe(options)) {
+        await happened();
+        yield batch;
+      }
+    },
+  });
+  const schemas = async (): Promise<unknown[]> =>
+    (
+      await execute(
+        database.url,
+        "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1",
+      )
+    ).map(({ nspname }) => nspname);
+  const rows = () =>
+    execute(
+      database.url,
+      'SELECT agent_id, name, revision, position FROM turnlog_v1.agents ORDER BY agent_id',
+    );
+  /** Makes the live copy wrong, so that it can be told from one that was built anew. */
+  const spoil = () => execute(database.url, "UPDATE turnlog_v1.agents SET name = 'spoilt'");
+
+  test('the live copy answers until the new one is switched to, which then is all there is', async () => {
+    const complete = await rows();
+    await spoil();
+    const names = new Set<string | undefined>();
+    const seen: RebuildProgress[] = [];
+    const asking: Promise<unknown>[] = [];
+    const version = await replicas[0].agentListVersion('acct_1');
+    const ask = (progress: RebuildProgress): void => {
+      seen.push(progress);
+      asking.push(replicas[1].findAgent(agentId(7)).then((agent) => names.add(agent?.name)));
+    };
+    expect(
+      await rebuild(
+        ask,
+        undefined,
+        logThatWaits(() => Promise.all(asking)),
+      ),
+    ).toBe(true);
+    await Promise.all(asking);
+    expect(names).toContain('spoilt');
+    expect(await rows()).toEqual(complete);
+    for (const replica of replicas) {
+      expect((await replica.findAgent(agentId(7)))?.name).toBe('name 2');
+      expect(await replica.agentListVersion('acct_1')).not.toBe(version);
+    }
+    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+    expect(seen.at(-1)).toMatchObject({ events: AGENTS * 3, percent: 100, parked: 0 });
+  });
+
+  test('an interrupted rebuild changes nothing that is asked for, and the next one goes on where it was', async () => {
+    await spoil();
+    const stop = new AbortController();
+    let before = 0;
+    expect(
+      await rebuild(({ events }) => {
+        before = events;
+        stop.abort();
+      }, stop.signal),
+    ).toBe(false);
+    expect(before).toBeLessThan(AGENTS * 3);
+    expect((await replicas[0].findAgent(agentId(7)))?.name).toBe('spoilt');
+    let after = 0;
+    expect(await rebuild(({ events }) => (after = events))).toBe(true);
+    expect(before + after).toBe(AGENTS * 3);
+    expect((await replicas[0].findAgent(agentId(7)))?.name).toBe('name 2');
+  });
+
+  test('a rebuild whose connection is cut ends as interrupted', async () => {
+    let cut: Promise<number> | undefined;
+    const cutOnce = (): void => void (cut ??= cutConnections(database.url, 'rebuild'));
+    expect(
+      await rebuild(
+        cutOnce,
+        undefined,
+        logThatWaits(async () => cut),
+      ),
+    ).toBe(false);
+    expect(await cut).toBe(1);
+    expect(await rebuild()).toBe(true);
+    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+  });
+
+  test('a second rebuild at the same time is refused', async () => {
+    const first = await openPostgresRebuildStore({ databaseUrl: database.url });
+    await expect(openPostgresRebuildStore({ databaseUrl: database.url })).rejects.toMatchObject({
+      code: 'data_folder_in_use',
+    });
+    await first.close();
+  });
+
+  test('what was seen once is seen ever after, on every replica, while copies are switched again and again under load', async () => {
+    const state = { over: false };
+    let written = AGENTS;
+    const write = async (): Promise<void> => {
+      const position = await appendAgents(log, written, written + 1, 1);
+      const [writer, reader] = written % 2 === 0 ? replicas : replicas.toReversed();
+      expect(await writer!.waitUntilPassed(position, SOON)).toBe(true);
+      expect(await reader!.findAgent(agentId(written))).toMatchObject({
+        revision: 1,
+        name: 'name 1',
+      });
+      written += 1;
+    };
+    const writing = (async () => {
+      while (!state.over) await write();
+    })().finally(() => (state.over = true));
+    for (let index = 0; index < 4; index += 1) {
+      const before = written;
+      // However slow the disk is: something is written beside every rebuild.
+      const hasWritten = () => eventually(async () => written > before || state.over, Boolean);
+      expect(await rebuild(undefined, undefined, logThatWaits(hasWritten))).toBe(true);
+    }
+    state.over = true;
+    await writing;
+    expect(written).toBeGreaterThanOrEqual(AGENTS + 4);
+    for (const replica of replicas)
+      expect(await replica.listAgents('acct_1', {})).toHaveLength(written);
+    expect(await execute(database.url, 'SELECT generation, slot FROM turnlog.projections')).toEqual(
+      [{ generation: 5, slot: 'live' }],
+    );
+  }, 60_000);
+
+  test('a copy that is behind the live one is brought up to it before the switch', async () => {
+    const store = await openPostgresRebuildStore({ databaseUrl: database.url });
+    const [last] = await execute(database.url, 'SELECT position FROM turnlog.projections');
+    const asked: string[] = [];
+    await store.publish(async (position) => {
+      asked.push(position);
+      await store.apply([], position);
+    });
+    expect(asked).toEqual([last?.['position']]);
+  });
+
+  test('a copy that cannot be brought up to the live one is not switched to', async () => {
+    const store = await openPostgresRebuildStore({ databaseUrl: database.url });
+    await expect(store.publish(() => Promise.reject(new Error('stopped')))).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
+    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1', 'turnlog_v1_building']);
+  });
+
+  test('the copies of an older version stay while a process of that version reads them, and go with the next completion', async () => {
+    await projector.stop();
+    await execute(
+      database.url,
+      "CREATE SCHEMA turnlog_v0; INSERT INTO turnlog.projections (version, slot, generation) VALUES (0, 'live', 1)",
+    );
+    const { Client } = await import('pg');
+    const { readersLock } = await import('../../../infra/postgres/locks.ts');
+    const older = new Client({ connectionString: database.url });
+    await older.connect();
+    await older.query(`SELECT pg_advisory_lock_shared(${readersLock(0)})`);
+    const store = await openActive(database.url);
+    await store.complete();
+    expect(await schemas()).toContain('turnlog_v0');
+    await older.end();
+    await store.complete();
+    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+    await store.close();
+  });
+
+  test('a rebuild may overtake the first copy of the projector, which then goes on with what was built', async () => {
+    await projector.stop();
+    await execute(
+      database.url,
+      'DROP SCHEMA turnlog_v1 CASCADE; UPDATE turnlog.projections SET complete = false, position = NULL',
+    );
+    const active = await openActive(database.url);
+    await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    expect(await rebuild()).toBe(true);
+    expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
+    const last = await active.checkpoint();
+    await active.apply([], last!);
+    await active.complete();
+    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+    expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
+    await active.close();
+  });
+
+  test('read models that were deleted by hand are built again by the next projector, and refuse queries until they are complete', async () => {
+    await projector.stop();
+    await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
+    await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    projector = startPostgresProjector({ log, databaseUrl: database.url });
+    expect(await answerOf(replicas[0])).toHaveLength(AGENTS);
+  });
+
+  /** Asks until the answer is not that the read models are being built. */
+  async function answerOf(replica: ReadModels) {
+    for (;;) {
+      const found = await replica.listAgents('acct_1', {}).catch(() => undefined);
+      if (found) return found;
+    }
+  }
+}
+
+if (server) {
+  describe('PostgreSQL rebuild', () => suite(server.url));
+  afterAll(server.close);
+} else {
+  withoutPostgres('PostgreSQL rebuild');
+}

@@ -1,0 +1,208 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { retireGenerationsBefore } from '../../../infra/sqlite/readModels/generations.ts';
+import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
+import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
+import {
+  rebuildReadModels,
+  type RebuildProgress,
+} from '../../../services/projector/rebuildReadModels.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import {
+  appendAgents,
+  appendTo,
+  recordingLogger,
+  startProjector,
+} from '../../support/projector.ts';
+import { sessionStarted, turnCompleted } from '../../support/recordedHistory.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+const EVENTS = 6000;
+let folder: string;
+let store: EventStore;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  store = await openSqliteEventStore({ folder });
+  await appendAgents(store, 0, EVENTS / 3, 2);
+});
+
+afterEach(async () => {
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+const files = (): string[] => readdirSync(join(folder, 'read-models')).toSorted();
+
+async function rebuild(
+  onProgress: (progress: RebuildProgress) => void,
+  signal = new AbortController().signal,
+): Promise<boolean> {
+  return rebuildReadModels({
+    log: store,
+    store: await openSqliteRebuildStore({ folder }),
+    signal,
+    onProgress,
+    logger: recordingLogger().logger,
+  });
+}
+
+function agentRows(file: string): unknown[] {
+  const database = new DatabaseSync(join(folder, 'read-models', file), { readOnly: true });
+  const rows = database
+    .prepare('SELECT agent_id, name, revision, position FROM agents ORDER BY agent_id')
+    .all();
+  database.close();
+  return rows;
+}
+
+test('a rebuild shows its progress and leaves one file, complete and without companions', async () => {
+  const seen: RebuildProgress[] = [];
+  expect(await rebuild((progress) => seen.push(progress))).toBe(true);
+  expect(files()).toEqual(['v2.1.db']);
+  expect(agentRows('v2.1.db')).toHaveLength(EVENTS / 3);
+  expect(seen.length).toBeGreaterThan(2);
+  expect(seen.map(({ percent }) => percent)).toEqual(
+    seen.map(({ percent }) => percent).toSorted((a, b) => a - b),
+  );
+  expect(seen.at(-1)).toMatchObject({ events: EVENTS, percent: 100, parked: 0 });
+  expect(seen.at(-1)?.events_per_second).toBeGreaterThan(0);
+});
+
+test('an interrupted rebuild is not published, and the next one goes on where it was', async () => {
+  const stop = new AbortController();
+  let before = 0;
+  expect(
+    await rebuild(({ events }) => {
+      before = events;
+      stop.abort();
+    }, stop.signal),
+  ).toBe(false);
+  expect(before).toBeLessThan(EVENTS);
+  expect(files()).toEqual(['v2.1.building.db']);
+  let after = 0;
+  expect(await rebuild(({ events }) => (after = events))).toBe(true);
+  expect(before + after).toBe(EVENTS);
+  expect(files()).toEqual(['v2.1.db']);
+  expect(agentRows('v2.1.db')).toHaveLength(EVENTS / 3);
+});
+
+test('a rebuild killed at any moment leaves rows and checkpoint that fit each other, and the next one completes them', async () => {
+  await rebuild(() => undefined);
+  const complete = agentRows('v2.1.db');
+  let interrupted = 0;
+  // Where this process is too slow, the rebuild is over before it is killed: then once more.
+  for (let attempt = 0; attempt < 4 || interrupted === 0; attempt += 1) {
+    const batches = (attempt % 4) + 1;
+    const child = spawn(
+      process.execPath,
+      [fileURLToPath(new URL('../../support/rebuildingProcess.ts', import.meta.url)), folder],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const exit = once(child, 'exit');
+    let lines = 0;
+    for await (const chunk of child.stdout) {
+      lines += String(chunk).split('\n').length - 1;
+      if (lines >= batches) child.kill('SIGKILL');
+    }
+    await exit;
+    const building = files().find((name) => name.endsWith('.building.db'));
+    if (building === undefined) continue;
+    interrupted += 1;
+    expect(inconsistencies(building)).toEqual([]);
+  }
+  expect(await rebuild(() => undefined)).toBe(true);
+  const newest = files()
+    .filter((name) => /^v2\.\d+\.db$/.test(name))
+    .at(-1) as string;
+  expect(newest).not.toBe('v2.1.db');
+  expect(agentRows(newest)).toEqual(complete);
+});
+
+/** Rows beyond the checkpoint, and events up to the checkpoint that are in no row. */
+function inconsistencies(file: string): unknown[] {
+  const database = new DatabaseSync(join(folder, 'read-models', file));
+  database.prepare('ATTACH ? AS log').run(join(folder, 'events.db'));
+  const found = database
+    .prepare(
+      `SELECT stream, max(events.revision) AS due, agents.revision AS found FROM log.events
+       LEFT JOIN agents ON agents.agent_id = substr(stream, 7)
+       WHERE events.position <= coalesce((SELECT CAST(checkpoint.position AS INTEGER) FROM main.checkpoint), 0)
+       GROUP BY stream HAVING found IS NOT due
+       UNION ALL SELECT agent_id, NULL, revision FROM agents WHERE position > coalesce((SELECT checkpoint.position FROM main.checkpoint), '')`,
+    )
+    .all();
+  database.close();
+  return found;
+}
+
+test('a second rebuild at the same time is refused', async () => {
+  const first = await openSqliteRebuildStore({ folder });
+  await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({
+    code: 'data_folder_in_use',
+  });
+  await first.close();
+  await (await openSqliteRebuildStore({ folder })).close();
+});
+
+test('a rebuild at work keeps its file while a server builds anew beside it, and is published after that copy', async () => {
+  const building = await openSqliteRebuildStore({ folder });
+  await (await openSqliteProjectionStore({ folder, atLeast: 2 })).close();
+  retireGenerationsBefore(folder, 2);
+  await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({
+    code: 'data_folder_in_use',
+  });
+  await building.publish(async () => undefined);
+  expect(files()).toEqual(['v2.2.db', 'v2.3.db']);
+});
+
+test('a rebuild whose file was deleted says so in a sentence', async () => {
+  const building = await openSqliteRebuildStore({ folder });
+  await rm(join(folder, 'read-models', 'v2.1.building.db'));
+  await expect(building.publish(async () => undefined)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('rebuild it again'),
+  });
+});
+
+test('an abandoned rebuild is deleted with what a newer copy replaces', async () => {
+  await (await openSqliteRebuildStore({ folder })).close();
+  await (await openSqliteProjectionStore({ folder, atLeast: 2 })).close();
+  retireGenerationsBefore(folder, 2);
+  expect(files()).toEqual(['v2.2.db']);
+});
+
+test('a rebuild parks what cannot be applied and says how many', async () => {
+  await appendTo(store, 'session-session_1', [sessionStarted('agent_1'), turnCompleted(1)]);
+  let parked = 0;
+  expect(await rebuild((progress) => (parked = progress.parked))).toBe(true);
+  expect(parked).toBe(1);
+});
+
+test('the next start takes the rebuilt copy and deletes what it replaces, files of an older schema included', async () => {
+  await rebuild(() => undefined);
+  await rebuild(() => undefined);
+  await writeFile(join(folder, 'read-models', 'v0.7.db'), '');
+  expect(files()).toEqual(['v0.7.db', 'v2.1.db', 'v2.2.db']);
+  const projector = await startProjector(folder);
+  try {
+    expect(await projector.readModels.waitUntilPassed((await store.head())!, 20_000)).toBe(true);
+    expect(await projector.readModels.agentListVersion('acct_1')).toMatch(/^2\./);
+    await projector.readModels.waitUntilPassed(
+      await appendAgents(store, EVENTS, EVENTS + 1),
+      20_000,
+    );
+    expect(existsSync(join(folder, 'read-models', 'v2.1.db'))).toBe(false);
+    expect(existsSync(join(folder, 'read-models', 'v0.7.db'))).toBe(false);
+  } finally {
+    await projector.close();
+  }
+  expect(files()).toEqual(['v2.2.db']);
+});

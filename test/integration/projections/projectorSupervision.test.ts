@@ -1,0 +1,141 @@
+import { rm } from 'node:fs/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
+import { runProjection, type AppliedBatch } from '../../../services/projector/runProjection.ts';
+import { storeUnavailable } from '../../../shared/errors.ts';
+import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
+import { appendAgents, recordingLogger } from '../../support/projector.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+let folder: string;
+let log: EventStore;
+let store: ProjectionStore;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  log = await openSqliteEventStore({ folder });
+  store = await openSqliteProjectionStore({ folder });
+});
+
+afterEach(async () => {
+  await store.close();
+  await log.close();
+  await rm(folder, { recursive: true });
+});
+
+/** Runs the projection until it has reached `goal`. */
+async function runUntil(
+  goal: Position,
+  parts: Partial<{ log: Pick<EventStore, 'subscribe' | 'head'>; store: ProjectionStore }> = {},
+) {
+  const end = new AbortController();
+  const { lines, logger } = recordingLogger();
+  const batches: AppliedBatch[] = [];
+  await runProjection({
+    log,
+    store,
+    ...parts,
+    signal: end.signal,
+    logger,
+    onProgress(batch) {
+      batches.push(batch);
+      if (batch.position !== undefined && batch.position >= goal) end.abort();
+    },
+  });
+  return { batches, lines };
+}
+
+test('a projection reports an empty log as caught up and then follows what is appended', async () => {
+  const end = new AbortController();
+  const batches: AppliedBatch[] = [];
+  let appended: Promise<Position> | undefined;
+  await runProjection({
+    log,
+    store,
+    signal: end.signal,
+    logger: recordingLogger().logger,
+    onProgress(batch) {
+      batches.push(batch);
+      appended ??= appendAgents(log, 0, 1);
+      if (batch.position !== undefined) end.abort();
+    },
+  });
+  expect(batches).toMatchObject([
+    { position: undefined, caughtUp: true, events: 0, percent: 100 },
+    { position: await appended, caughtUp: true, events: 1, percent: 100 },
+  ]);
+});
+
+test('a projection catches up in batches and says how far it is', async () => {
+  const { batches } = await runUntil(await appendAgents(log, 0, 1500, 1));
+  expect(
+    batches.map(({ events, caughtUp, percent }) => [events, caughtUp, Math.round(percent)]),
+  ).toEqual([
+    [1000, false, 33],
+    [2000, false, 67],
+    [3000, true, 100],
+  ]);
+});
+
+test('a projection whose store fails goes on from the checkpoint when the store works again', async () => {
+  const goal = await appendAgents(log, 0, 1500, 1);
+  let calls = 0;
+  const flaky: ProjectionStore = {
+    ...store,
+    apply(events, checkpoint) {
+      calls += 1;
+      return calls === 2
+        ? Promise.reject(storeUnavailable('The disk is full.'))
+        : store.apply(events, checkpoint);
+    },
+  };
+  const { batches, lines } = await runUntil(goal, { store: flaky });
+  expect(lines).toMatchObject([
+    { level: 'warn', fields: { err: { message: 'The disk is full.' }, retry_in_ms: 100 } },
+  ]);
+  expect(batches.map(({ events }) => events)).toEqual([1000, 2000, 3000]);
+  expect(await store.checkpoint()).toBe(goal);
+});
+
+test('a projection whose subscription breaks or ends subscribes again after its last position', async () => {
+  const goal = await appendAgents(log, 0, 1500, 1);
+  const starts: (Position | undefined)[] = [];
+  const breaking: Pick<EventStore, 'subscribe' | 'head'> = {
+    head: () => log.head(),
+    async *subscribe(options) {
+      starts.push(options.after);
+      for await (const batch of log.subscribe(options)) {
+        yield batch;
+        if (starts.length === 1) throw storeUnavailable('The connection was lost.');
+        if (starts.length === 2) return;
+      }
+    },
+  };
+  const { batches, lines } = await runUntil(goal, { log: breaking });
+  expect(starts).toEqual([undefined, batches[0]?.position, batches[1]?.position]);
+  expect(batches.map(({ events }) => events)).toEqual([1000, 2000, 3000]);
+  expect(lines).toHaveLength(2);
+});
+
+test('an abort ends a projection that waits for its next attempt', async () => {
+  const end = new AbortController();
+  const { lines, logger } = recordingLogger();
+  const broken = { ...store, checkpoint: () => Promise.reject(storeUnavailable('Gone.')) };
+  const run = runProjection({
+    log,
+    store: broken,
+    signal: end.signal,
+    onProgress: () => undefined,
+    logger: {
+      ...logger,
+      warn: (fields, message) => {
+        logger.warn(fields, message);
+        setImmediate(() => end.abort());
+      },
+    },
+  });
+  await run;
+  expect(lines).toHaveLength(1);
+});

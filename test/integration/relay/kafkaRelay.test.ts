@@ -1,0 +1,345 @@
+import { rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { replay, type ReplayProgress } from '../../../services/relay/replay.ts';
+import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import {
+  collectFrom,
+  type CollectingConsumer,
+  type Received,
+} from '../../support/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/kafkaServer.ts';
+import { administer, untilTopicsExist } from '../../support/kafkaTopics.ts';
+import { agentId, appendAgents, appendTo } from '../../support/projector.ts';
+import {
+  agentData,
+  keyData,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../../support/recordedHistory.ts';
+import {
+  publisherOptions,
+  relayToKafka,
+  topicsOf,
+  uniquePrefix,
+  type TestRelay,
+} from '../../support/relay.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+jest.setTimeout(60_000);
+
+const kafka = await startKafkaServer();
+const onKafka = kafka ? describe : describe.skip;
+const brokers = kafka?.brokers ?? '';
+
+let folder: string;
+let log: EventStore;
+let prefix: string;
+const closing: Array<() => Promise<void>> = [];
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  log = await openSqliteEventStore({ folder });
+  prefix = uniquePrefix();
+});
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+  await log.close();
+  await rm(folder, { recursive: true });
+});
+afterAll(async () => kafka?.close());
+
+function start(
+  ...changes: Parameters<typeof relayToKafka> extends [string, string, unknown, ...infer Rest]
+    ? Rest
+    : never
+): TestRelay {
+  const relay = relayToKafka(brokers, prefix, log, ...changes);
+  closing.push(relay.close);
+  return relay;
+}
+
+async function consume(
+  topics: string[] = Object.values(topicsOf(prefix)),
+): Promise<CollectingConsumer> {
+  await untilTopicsExist(brokers, topics);
+  const consumer = await collectFrom(brokers, topics);
+  closing.push(consumer.close);
+  return consumer;
+}
+
+const count = (wanted: number) => (received: Received[]) => received.length >= wanted;
+const revisionsOf = (received: Received[], key: string) =>
+  received
+    .filter((message) => message.key === key)
+    .map(({ headers }) => Number(headers['ce_streamrevision']));
+
+async function untilHealth(
+  relay: TestRelay,
+  holds: (health: Awaited<ReturnType<TestRelay['health']>>) => boolean,
+): Promise<void> {
+  while (!holds(await relay.health())) await sleep(20);
+}
+
+async function appendConversation(): Promise<Position> {
+  await appendTo(log, 'account-acct_1', [
+    { type: 'account.opened.v1', data: { name: 'An account' } },
+    { type: 'account.key_issued.v1', data: keyData('key_1') },
+  ]);
+  await appendTo(log, 'agent-agent_1', [{ type: 'agent.created.v1', data: agentData() }]);
+  return appendTo(log, 'session-session_1', [
+    sessionStarted('agent_1'),
+    turnStarted(1),
+    toolCalled(1),
+    turnCompleted(1),
+  ]);
+}
+
+onKafka('relaying to Kafka', () => {
+  test('events arrive as CloudEvents in binary mode, keyed, on the topic of their kind, and account events do not', async () => {
+    await appendConversation();
+    start();
+    const { until } = await consume();
+    const received = await until(count(5));
+    const [agent] = received.filter(({ topic }) => topic === topicsOf(prefix).agents);
+    const sessions = received.filter(({ topic }) => topic === topicsOf(prefix).sessions);
+    const [first] = await log.readStream('agent-agent_1', { direction: 'forwards', limit: 1 });
+    expect(agent?.headers).toEqual({
+      'content-type': 'application/json',
+      ce_specversion: '1.0',
+      ce_id: first?.id,
+      ce_type: 'turnlog.agent.created.v1',
+      ce_source: '/turnlog',
+      ce_subject: 'agent_1',
+      ce_time: '2026-01-01T00:00:00.000Z',
+      ce_partitionkey: 'agent_1',
+      ce_accountid: 'acct_1',
+      ce_streamrevision: '0',
+      ce_position: first?.position,
+      ce_correlationid: 'request',
+      ce_causationid: 'request',
+      ce_traceparent: expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/),
+    });
+    expect(JSON.parse(agent?.value ?? '')).toEqual({ agent_id: 'agent_1', ...agentData() });
+    expect(sessions.map(({ key, headers }) => [key, headers['ce_type']])).toEqual(
+      ['started', 'turn_started', 'tool_called', 'turn_completed'].map((name) => [
+        'session_1',
+        `turnlog.session.${name}.v1`,
+      ]),
+    );
+    expect(received).toHaveLength(5);
+  });
+
+  test('what is appended later follows, and the health shows that nothing is left', async () => {
+    const relay = start();
+    const { until } = await consume();
+    await appendAgents(log, 0, 1, 1);
+    await until(count(2));
+    const last = await appendAgents(log, 1, 2, 1);
+    await until(count(4));
+    await untilHealth(relay, ({ position }) => position === last);
+    expect(await relay.health()).toEqual({ state: 'relaying', position: last, lag_ms: 0 });
+  });
+
+  test('a relay that is started again goes on where the last one was', async () => {
+    await appendAgents(log, 0, 3, 2);
+    const first = start();
+    const { until, received } = await consume();
+    await until(count(9));
+    await first.close();
+    await appendAgents(log, 3, 4, 2);
+    start();
+    await until(count(12));
+    expect(new Set(received.map(({ headers }) => headers['ce_id'])).size).toBe(12);
+    expect(received).toHaveLength(12);
+  });
+
+  test('a second relay fences the first, which stands by and takes over when the second falls silent', async () => {
+    // The second gives a sign of life several times within the first one's patience, and has it fenced until it is closed.
+    const first = start({ takeOverMs: 4_000 });
+    await untilHealth(first, ({ state }) => state === 'relaying');
+    const second = start({ takeOverMs: 1_000 });
+    await untilHealth(second, ({ state }) => state === 'relaying');
+    const { until, received } = await consume();
+    await appendAgents(log, 0, 2, 1);
+    await untilHealth(first, ({ state }) => state === 'standing_by');
+    expect(await first.health()).toMatchObject({ lag_ms: null });
+    await until(count(4));
+    await second.close();
+    await untilHealth(first, ({ state }) => state === 'relaying');
+    await appendAgents(log, 2, 3, 1);
+    await until(count(6));
+    expect(received.map(({ headers }) => headers['ce_id'])).toHaveLength(6);
+    for (const index of [0, 1, 2]) expect(revisionsOf(received, agentId(index))).toEqual([0, 1]);
+  });
+
+  test('events of nearly a mebibyte pass, many at once', async () => {
+    const instruction = 'x'.repeat(1_000_000);
+    for (let index = 0; index < 8; index += 1)
+      await appendTo(log, `agent-${agentId(index)}`, [
+        { type: 'agent.created.v1', data: agentData({ instruction }) },
+      ]);
+    start();
+    const { until } = await consume();
+    const received = await until(count(8));
+    expect(
+      received.map(
+        ({ value }) => (JSON.parse(value) as { instruction: string }).instruction.length,
+      ),
+    ).toEqual(Array.from({ length: 8 }, () => 1_000_000));
+  });
+
+  test('a relay can begin after any position', async () => {
+    const after = await appendAgents(log, 0, 3, 2);
+    await appendAgents(log, 3, 4, 2);
+    start({ startAfter: after });
+    const { until } = await consume();
+    const received = await until(count(3));
+    expect(received.map(({ key }) => key)).toEqual([agentId(3), agentId(3), agentId(3)]);
+  });
+
+  test('a checkpoint of another log stops the relay before it leaves anything out', async () => {
+    await appendAgents(log, 0, 3, 2);
+    const first = start();
+    await (await consume()).until(count(9));
+    await first.close();
+    const otherFolder = await temporaryFolder();
+    const other = await openSqliteEventStore({ folder: otherFolder });
+    await appendAgents(other, 0, 1);
+    const relay = relayToKafka(brokers, prefix, other);
+    // Taking over may fail a few times before, while the broker still finishes the last transaction.
+    while (!relay.lines.some(({ fields }) => String(fields['err']).includes('another event log')))
+      await sleep(20);
+    expect(await relay.health()).toMatchObject({ state: 'retrying', position: undefined });
+    await relay.close();
+    await other.close();
+    await rm(otherFolder, { recursive: true });
+  });
+
+  test('while the broker is away the relay retries, says so, and its lag grows', async () => {
+    await appendAgents(log, 0, 1);
+    const relay = relayToKafka('127.0.0.1:9', prefix, log);
+    await untilHealth(relay, ({ state, lag_ms }) => state === 'retrying' && (lag_ms ?? 0) > 0);
+    expect(relay.lines[0]).toMatchObject({
+      level: 'warn',
+      fields: { err: { code: 'publisher_unavailable' }, retry_in_ms: 100 },
+    });
+    await relay.close();
+  });
+});
+
+onKafka('replaying into a topic', () => {
+  function replayInto(
+    topic: string,
+    options: {
+      after?: Position;
+      only?: 'agents' | 'sessions';
+      signal?: AbortSignal;
+      onProgress?: (progress: ReplayProgress) => void;
+    } = {},
+  ): Promise<boolean> {
+    const publisher = openKafkaPublisher({
+      ...publisherOptions(brokers, prefix),
+      topics: { agents: topic, sessions: topic },
+      checkpointTopic: `${topic}.checkpoint`,
+      transactionalId: `${prefix}.replay.${topic}`,
+    });
+    return replay({
+      log,
+      publisher,
+      after: options.after,
+      only: options.only,
+      signal: options.signal ?? new AbortController().signal,
+      onProgress: options.onProgress ?? (() => undefined),
+    });
+  }
+
+  test('publishes all there is, once, beside a running relay, with progress', async () => {
+    const head = await appendAgents(log, 0, 800, 2);
+    start();
+    const live = await consume();
+    const progress: ReplayProgress[] = [];
+    expect(await replayInto(`${prefix}.again`, { onProgress: (step) => progress.push(step) })).toBe(
+      true,
+    );
+    expect(progress.map(({ published, percent }) => [published, Math.round(percent)])).toEqual([
+      [1000, 42],
+      [2000, 83],
+      [2400, 100],
+    ]);
+    expect(progress.at(-1)?.position).toBe(head);
+    const again = await (await consume([`${prefix}.again`])).until(count(2400));
+    const received = await live.until(count(2400));
+    const ids = (messages: Received[]) => new Set(messages.map(({ headers }) => headers['ce_id']));
+    expect(ids(again)).toEqual(ids(received));
+    expect(ids(again).size).toBe(2400);
+  });
+
+  test('an interrupted replay goes on where it was', async () => {
+    await appendAgents(log, 0, 800, 2);
+    const interrupted = new AbortController();
+    expect(
+      await replayInto(`${prefix}.again`, {
+        signal: interrupted.signal,
+        onProgress: () => interrupted.abort(),
+      }),
+    ).toBe(false);
+    expect(await replayInto(`${prefix}.again`)).toBe(true);
+    const received = await (await consume([`${prefix}.again`])).until(count(2400));
+    expect(new Set(received.map(({ headers }) => headers['ce_id'])).size).toBe(2400);
+    expect(received).toHaveLength(2400);
+  });
+
+  test('begins after a position and leaves out what was not asked for', async () => {
+    const after = await appendAgents(log, 0, 3, 2);
+    await appendConversation();
+    expect(await replayInto(`${prefix}.some`, { after, only: 'sessions' })).toBe(true);
+    const received = await (await consume([`${prefix}.some`])).until(count(4));
+    expect(received.map(({ key }) => key)).toEqual([
+      'session_1',
+      'session_1',
+      'session_1',
+      'session_1',
+    ]);
+  });
+
+  test('refuses a topic that holds something else', async () => {
+    await appendAgents(log, 0, 1);
+    start();
+    await (await consume()).until(count(1));
+    await expect(replayInto(topicsOf(prefix).agents)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('holds messages already'),
+    });
+  });
+});
+
+onKafka('the topics', () => {
+  test('are created when they are missing: the checkpoint compacted in one partition, the others as configured', async () => {
+    await appendAgents(log, 0, 1);
+    start();
+    await (await consume()).until(count(1));
+    const { topics } = await administer(brokers, (admin) =>
+      admin.fetchTopicMetadata({ topics: [topicsOf(prefix).agents, `${prefix}.checkpoints`] }),
+    );
+    expect(topics.map(({ name, partitions }) => [name, partitions.length])).toEqual(
+      expect.arrayContaining([
+        [topicsOf(prefix).agents, 3],
+        [`${prefix}.checkpoints`, 1],
+      ]),
+    );
+    const { resources } = await administer(brokers, (admin) =>
+      admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [{ type: 2, name: `${prefix}.checkpoints`, configNames: ['cleanup.policy'] }],
+      }),
+    );
+    expect(resources[0]?.configEntries).toMatchObject([
+      { configName: 'cleanup.policy', configValue: 'compact' },
+    ]);
+  });
+});

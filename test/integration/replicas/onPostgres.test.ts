@@ -1,0 +1,31 @@
+/** The API's suites once more, with the log in EventStoreDB and the read models in PostgreSQL: nothing that a client sees may depend on them. */
+import { afterAll } from '@jest/globals';
+import { startEventStoreDbServer } from '../../support/eventStoreDbServer.ts';
+import { createTestDatabase } from '../../support/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
+import { useEventStoreDb, usePostgres } from '../../support/testStore.ts';
+
+const postgres = await startPostgresServer();
+
+if (postgres) {
+  const database = await createTestDatabase(postgres.url);
+  const server = await startEventStoreDbServer();
+  useEventStoreDb(server.connectionString);
+  usePostgres(database.url);
+
+  await import('../runs/runs.test.ts');
+  await import('../http/contract.test.ts');
+  await import('../http/isolation.test.ts');
+  await import('../http/keys.test.ts');
+  await import('../runs/modelFaults.test.ts');
+  await import('../http/paging.test.ts');
+
+  // After the suites' own: hooks of this kind run in the order in which they were declared.
+  afterAll(async () => {
+    await database.drop();
+    await server.close();
+    await postgres.close();
+  });
+} else {
+  withoutPostgres("the API's suites on PostgreSQL");
+}

@@ -1,0 +1,189 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { loadRegistry, type RegistryOptions } from '../../../infra/openai/registry.ts';
+import type { TurnlogError } from '../../../shared/errors.ts';
+
+const offline = { id: 'offline', base_url: 'http://127.0.0.1:1/v1' };
+const load = (options: Partial<RegistryOptions> = {}) =>
+  loadRegistry({ env: {}, offlineBaseUrl: offline.base_url, ...options });
+const aModel = { id: 'm', provider: 'openai', context_window: 8_000 };
+
+describe('the models registry', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turnlog-models-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  async function fileOf(content: unknown): Promise<string> {
+    const file = join(folder, 'models.json');
+    await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
+    return file;
+  }
+  async function problem(
+    content: unknown,
+    options: Partial<RegistryOptions> = {},
+  ): Promise<TurnlogError> {
+    const modelsFile = await fileOf(content);
+    return load({ modelsFile, ...options }).then(
+      () => Promise.reject(new Error('the file was taken')),
+      (error: TurnlogError) => error,
+    );
+  }
+
+  test('offers only the offline model when nothing is configured', async () => {
+    expect(await load()).toEqual({
+      providers: [offline],
+      models: [
+        {
+          id: 'offline-echo',
+          provider: 'offline',
+          upstream_model: 'offline-echo',
+          context_window: 1_048_576,
+        },
+      ],
+    });
+  });
+
+  test("offers OpenAI's models when there is a key", async () => {
+    const { providers, models } = await load({ openaiApiKey: 'sk-1' });
+    expect(providers).toEqual([
+      offline,
+      { id: 'openai', base_url: 'https://api.openai.com/v1', api_key: 'sk-1' },
+    ]);
+    expect(models.map((model) => model.id)).toEqual(
+      expect.arrayContaining([
+        'gpt-4o',
+        'gpt-4o-mini',
+        'gpt-4.1',
+        'o4-mini',
+        'gpt-5',
+        'gpt-5-nano',
+      ]),
+    );
+    expect(
+      models.every(
+        (model) =>
+          model.provider === 'openai' &&
+          model.upstream_model === model.id &&
+          model.max_output_tokens! < model.context_window,
+      ),
+    ).toBe(true);
+  });
+
+  test('takes a base URL without a key', async () => {
+    const { providers } = await load({ openaiBaseUrl: 'http://127.0.0.1:8080/v1' });
+    expect(providers).toEqual([offline, { id: 'openai', base_url: 'http://127.0.0.1:8080/v1' }]);
+  });
+
+  test('offers exactly the models of a file, with the keys that it names', async () => {
+    const modelsFile = await fileOf({
+      providers: {
+        local: { base_url: 'http://127.0.0.1:11434/v1' },
+        other: { base_url: 'https://other.example/v1', api_key_env: 'OTHER_KEY' },
+      },
+      models: [
+        {
+          id: 'small',
+          provider: 'local',
+          upstream_model: 'llama',
+          context_window: 8_192,
+          max_output_tokens: 1_024,
+        },
+        { id: 'large', provider: 'other', context_window: 100_000 },
+        { id: 'echo', provider: 'offline', upstream_model: 'offline-echo', context_window: 1_000 },
+        aModel,
+      ],
+    });
+    const { providers, models } = await load({
+      modelsFile,
+      openaiApiKey: 'sk-1',
+      env: { OTHER_KEY: 'k2' },
+    });
+    expect(providers).toEqual([
+      offline,
+      { id: 'openai', base_url: 'https://api.openai.com/v1', api_key: 'sk-1' },
+      { id: 'local', base_url: 'http://127.0.0.1:11434/v1' },
+      { id: 'other', base_url: 'https://other.example/v1', api_key: 'k2' },
+    ]);
+    expect(models).toEqual([
+      {
+        id: 'small',
+        provider: 'local',
+        upstream_model: 'llama',
+        context_window: 8_192,
+        max_output_tokens: 1_024,
+      },
+      { id: 'large', provider: 'other', upstream_model: 'large', context_window: 100_000 },
+      { id: 'echo', provider: 'offline', upstream_model: 'offline-echo', context_window: 1_000 },
+      { ...aModel, upstream_model: 'm' },
+    ]);
+  });
+
+  test('reports every problem of form at once, with the file and the field', async () => {
+    const error = await problem({
+      providers: { p: { base_url: 'ftp://x', api_key: 'sk-in-the-file' } },
+      models: [{ id: '', provider: 'p', context_window: '8k' }],
+      extra: 1,
+    });
+    expect(error.code).toBe('invalid_request');
+    expect(error.message).toContain('models.json');
+    for (const place of [
+      '/providers/p/base_url',
+      '/providers/p/api_key',
+      '/models/0/id',
+      '/models/0/context_window',
+      '/extra',
+    ])
+      expect(error.message).toContain(place);
+    expect(error.message).not.toContain('sk-in-the-file');
+    expect(Object.values(error.details ?? {}).map((detail) => detail.path)).toContain('/extra');
+  });
+
+  test('reports every problem of meaning at once', async () => {
+    const error = await problem({
+      providers: {
+        offline: { base_url: 'http://x/v1' },
+        p: { base_url: 'http://x/v1', api_key_env: 'NOT_SET' },
+      },
+      models: [aModel, { ...aModel, provider: 'p', max_output_tokens: 9_000 }],
+    });
+    expect(Object.values(error.details ?? {}).map((detail) => detail.path)).toEqual([
+      '/providers/offline',
+      '/providers/p/api_key_env',
+      '/models/0/provider',
+      '/models/1/id',
+      '/models/1/max_output_tokens',
+    ]);
+    expect(error.message).toContain('NOT_SET');
+  });
+
+  test.each([
+    ['is not JSON', '{"models":', 'not valid JSON'],
+    ['names no model', { models: [] }, '/models'],
+    [
+      'holds credentials in a URL',
+      {
+        providers: { p: { base_url: 'http://me:pw@x/v1' } },
+        models: [{ ...aModel, provider: 'p' }],
+      },
+      '/providers/p/base_url',
+    ],
+  ])('refuses a file that %s', async (_, content, place) => {
+    const error = await problem(content);
+    expect(error).toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining(place),
+    });
+    expect(error.message).not.toContain('me:pw');
+  });
+
+  test('refuses a file that is not there', async () => {
+    await expect(load({ modelsFile: join(folder, 'absent.json') })).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining("can't be read (ENOENT)"),
+    });
+  });
+});

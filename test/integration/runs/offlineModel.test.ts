@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import OpenAI from 'openai';
+import { startOfflineModel, type OfflineModel } from '../../../infra/offline-model/server.ts';
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+type Request = Parameters<OpenAI['chat']['completions']['create']>[0];
+const tool = (name: string) => ({
+  type: 'function' as const,
+  function: { name, description: name, parameters: { type: 'object', properties: {} } },
+});
+const ask = (content: string, more: Partial<Request> = {}) => ({
+  model: 'offline-echo',
+  messages: [{ role: 'user' as const, content }],
+  ...more,
+  stream: false as const,
+});
+
+describe('the offline model', () => {
+  let server: OfflineModel;
+  let client: OpenAI;
+  beforeAll(async () => {
+    server = await startOfflineModel();
+    client = new OpenAI({ baseURL: server.baseUrl, apiKey: 'any', maxRetries: 0 });
+  });
+  afterAll(() => server.close());
+
+  const post = async (body: string, path = '/chat/completions') => {
+    const response = await fetch(server.baseUrl + path, { method: 'POST', body });
+    return {
+      status: response.status,
+      body: (await response.json()) as { error: { message: string } },
+    };
+  };
+  const message = async (request: OpenAI.ChatCompletionCreateParamsNonStreaming) =>
+    (await client.chat.completions.create(request)).choices[0]!.message;
+
+  test('answers with the last input, the number of turns that it was shown, and what it is', async () => {
+    const completion = await client.chat.completions.create({
+      model: 'offline-echo',
+      messages: [
+        { role: 'system', content: 'Be kind.' },
+        { role: 'user', content: 'one' },
+        { role: 'assistant', content: 'yes' },
+        { role: 'user', content: 'say "two"\n😀' },
+      ],
+    });
+    expect(completion.choices[0]).toMatchObject({
+      finish_reason: 'stop',
+      message: {
+        role: 'assistant',
+        content:
+          'This is the offline model. You said: "say "two"\n😀". I was shown 2 turns of this conversation.',
+      },
+    });
+    expect(completion.usage).toEqual({ prompt_tokens: 7, completion_tokens: 18, total_tokens: 25 });
+  });
+
+  test('gives the same answer to the same request, to the byte', async () => {
+    const body = JSON.stringify(ask('Hello'));
+    const texts = await Promise.all(
+      [1, 2].map(async () =>
+        (await fetch(`${server.baseUrl}/chat/completions`, { method: 'POST', body })).text(),
+      ),
+    );
+    expect(texts[0]).toBe(texts[1]);
+    expect(texts[0]).toContain('offline model');
+  });
+
+  test('streams the same answer in pieces, with the usage when it is asked for', async () => {
+    const whole = await client.chat.completions.create(ask('Hello there'));
+    const stream = await client.chat.completions.create({
+      ...ask('Hello there'),
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const chunks = await collect(stream);
+    expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(
+      whole.choices[0]?.message.content,
+    );
+    expect(chunks.length).toBeGreaterThan(10);
+    expect(chunks.at(-1)?.usage).toEqual(whole.usage);
+    expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe('stop');
+  });
+
+  test('streams a tool call, and no usage unless it is asked for', async () => {
+    const stream = await client.chat.completions.create({
+      ...ask('1+1', { tools: [tool('calculator')] }),
+      stream: true,
+    });
+    const chunks = await collect(stream);
+    const calls = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? []);
+    expect(calls.map((call) => call.function)).toEqual([
+      { name: 'calculator', arguments: '{"expression":"1+1"}' },
+    ]);
+    expect(chunks.some((chunk) => chunk.usage)).toBe(false);
+  });
+
+  describe('calls the calculator', () => {
+    test.each([
+      ['What is 12*34?', '12*34'],
+      ['(1.5 + 2) * -3 please', '(1.5 + 2) * -3'],
+      ['How much is 2^10?', '2^10'],
+      ['Tell me 17 % 5.', '17 % 5'],
+    ])('for %s', async (input, expression) => {
+      const { content, tool_calls } = await message(ask(input, { tools: [tool('calculator')] }));
+      expect(content).toBeNull();
+      expect(tool_calls).toMatchObject([
+        {
+          type: 'function',
+          function: { name: 'calculator', arguments: JSON.stringify({ expression }) },
+        },
+      ]);
+    });
+
+    test.each([
+      'Hello',
+      'I am 34 years old',
+      'Born on 2026-11-20',
+      'Call 555-0199',
+      'sqrt(16)+2',
+      '(1+2',
+    ])('not for %s', async (input) => {
+      expect(
+        (await message(ask(input, { tools: [tool('calculator')] }))).tool_calls,
+      ).toBeUndefined();
+    });
+
+    test('not unless it is offered', async () => {
+      expect((await message(ask('What is 12*34?'))).content).toContain(
+        'You said: "What is 12*34?"',
+      );
+    });
+  });
+
+  test.each([
+    ['What time is it?', '{}'],
+    ["What is today's date in Asia/Tokyo?", '{"time_zone":"Asia/Tokyo"}'],
+  ])('calls the clock for %s', async (input, args) => {
+    expect((await message(ask(input, { tools: [tool('clock')] }))).tool_calls).toMatchObject([
+      { function: { name: 'clock', arguments: args } },
+    ]);
+  });
+
+  test('calls any other function that the input names, with the JSON object that stands in the input', async () => {
+    const tools = [tool('calculator'), tool('web_fetch')];
+    expect(
+      (await message(ask('Use web_fetch with {"url":"http://x"} now', { tools }))).tool_calls,
+    ).toMatchObject([{ function: { name: 'web_fetch', arguments: '{"url":"http://x"}' } }]);
+    expect((await message(ask('web_fetch {broken}', { tools }))).tool_calls).toMatchObject([
+      { function: { arguments: '{}' } },
+    ]);
+    expect((await message(ask('Fetch it', { tools }))).tool_calls).toBeUndefined();
+  });
+
+  test('answers with the result of the function that it called, and does not call it again', async () => {
+    const call = {
+      id: 'c1',
+      type: 'function' as const,
+      function: { name: 'calculator', arguments: '{"expression":"12*34"}' },
+    };
+    const { content, tool_calls } = await message({
+      ...ask('', { tools: [tool('calculator')] }),
+      messages: [
+        { role: 'user', content: 'What is 12*34?' },
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'c1', content: '408' },
+      ],
+    });
+    expect(tool_calls).toBeUndefined();
+    expect(content).toMatch(/offline model.*The calculator says 408\./);
+  });
+
+  test('searches a huge input for a wish in bounded time, and quotes its beginning', async () => {
+    const { content } = await message(
+      ask('what ('.repeat(80_000), { tools: [tool('calculator'), tool('clock')] }),
+    );
+    expect(content?.length).toBeLessThan(5_000);
+    expect(content).toContain('what (what (');
+  });
+
+  test('lists itself', async () => {
+    expect((await collect(client.models.list())).map((model) => model.id)).toEqual([
+      'offline-echo',
+    ]);
+  });
+
+  test.each([
+    ['{"model":', 400],
+    ['{}', 400],
+    ['{"model":"offline-echo","messages":[]}', 400],
+    ['{"model":"offline-echo","messages":[{"role":"user","content":7}]}', 400],
+    ['{"model":"gpt-9","messages":[{"role":"user","content":"x"}]}', 404],
+    [' '.repeat(33 * 1024 * 1024), 413],
+  ])('refuses %.40s… with %i, in the shape of the API', async (body, status) => {
+    const answer = await post(body);
+    expect(answer.status).toBe(status);
+    expect(answer.body.error).toEqual({
+      message: expect.any(String),
+      type: 'invalid_request_error',
+      param: null,
+      code: null,
+    });
+  });
+
+  test('refuses an unknown path with 404', async () => {
+    expect((await post('{}', '/embeddings')).status).toBe(404);
+  });
+});

@@ -1,0 +1,116 @@
+import { rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  converse,
+  expectDamaged,
+  expectWhole,
+  run,
+  type Found,
+} from '../../support/damagedSession.ts';
+import {
+  startEventStoreDbNode,
+  type EventStoreDbNode,
+} from '../../support/eventstoredb-node/index.ts';
+import { expectFailure } from '../../support/failures.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+let folder: string;
+let node: EventStoreDbNode;
+let service: TestService;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  node = await startEventStoreDbNode({ folder });
+  service = await startTestService({ text: 'Hello.' }, { EVENTSTOREDB_URL: node.connectionString });
+});
+afterAll(async () => {
+  await service.close();
+  await node.close();
+  await rm(folder, { recursive: true });
+});
+
+const written = (stream: string, type: string, json: string): void => {
+  const event = {
+    id: randomUUID(),
+    type,
+    contentType: 'application/json',
+    data: Buffer.from(json),
+    metadata: Buffer.from('{}'),
+  };
+  expect(node.log.append(stream, 'any', [event]).kind).toBe('success');
+};
+
+/** Sets a stream's metadata, as others with access to the server may. */
+const setMetadata = (stream: string, metadata: object): void =>
+  written(`$$${stream}`, '$metadata', JSON.stringify(metadata));
+
+/** Of a session of three turns, revisions 0 to 6. */
+const HIDDEN: readonly [metadata: object, found: Found][] = [
+  [{ $tb: 1 }, { first_revision: 1, last_revision: 6 }],
+  [{ $tb: 5 }, { first_revision: 5, last_revision: 6 }],
+  [{ $maxCount: 2 }, { first_revision: 5, last_revision: 6 }],
+  [{ $maxAge: 1 }, { first_revision: null, last_revision: null }],
+];
+
+describe.each(HIDDEN)('a session whose stream has the metadata %j', (metadata, found) => {
+  test.each([
+    ['that is read anew', () => service.restart()],
+    ['that the process remembers', () => Promise.resolve()],
+  ] as const)(
+    '%s is said to be damaged, everything else goes on, and it is well once they are gone',
+    async (_how, prepare) => {
+      const conversation = await converse(service, 3);
+      setMetadata(conversation.stream, metadata);
+      // An age is a matter of seconds.
+      if ('$maxAge' in metadata) await sleep(2_100);
+      await prepare();
+      await expectDamaged(service, conversation, found);
+      setMetadata(conversation.stream, {});
+      await expectWhole(service, conversation);
+    },
+  );
+});
+
+test.each([
+  ['deleted', false],
+  ['ended for ever', true],
+])(
+  'a session whose stream was %s is said to be damaged, and everything else goes on',
+  async (_how, hard) => {
+    const conversation = await converse(service, 3);
+    expect(node.log.remove(conversation.stream, 'any', hard).kind).toBe('success');
+    await expectDamaged(service, conversation, { first_revision: null, last_revision: null });
+    await service.restart();
+    await expectDamaged(service, conversation, { first_revision: null, last_revision: null });
+  },
+);
+
+test('a session that was deleted and written to by others is said to be damaged', async () => {
+  const conversation = await converse(service, 3);
+  node.log.remove(conversation.stream, 'any', false);
+  written(conversation.stream, 'order.paid', '{}');
+  await expectDamaged(service, conversation, { first_revision: 7, last_revision: 7 });
+});
+
+test('a session with an event of others is said to be damaged', async () => {
+  const conversation = await converse(service, 3);
+  written(conversation.stream, 'order.paid', '{}');
+  await expectDamaged(service, conversation, { first_revision: 0, last_revision: 7 });
+});
+
+test('a session with something at its end that is not shown is given up within some seconds', async () => {
+  const { agent, session, stream } = await converse(service, 1);
+  const event = {
+    id: randomUUID(),
+    type: 'order.paid',
+    contentType: 'application/octet-stream',
+    data: Buffer.from([0]),
+    metadata: new Uint8Array(),
+  };
+  node.log.append(stream, 'any', [event]);
+  const began = performance.now();
+  expectFailure(await run(service, agent, 'x', session), 'stream_damaged');
+  expect(performance.now() - began).toBeLessThan(8_000);
+});

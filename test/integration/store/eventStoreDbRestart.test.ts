@@ -1,0 +1,34 @@
+/** A service that is started, stopped and started again on a log that was empty: the first days of every installation. */
+import { expect, test } from '@jest/globals';
+import { rm } from 'node:fs/promises';
+import { startEventStoreDbProcess } from '../../support/eventStoreDbProcess.ts';
+import { startTestService } from '../../support/service.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+test('what was created before and after each restart is listed and runs', async () => {
+  const folder = await temporaryFolder();
+  const server = await startEventStoreDbProcess({ folder });
+  const service = await startTestService(
+    { text: 'Hello.' },
+    { EVENTSTOREDB_URL: server.connectionString },
+  );
+  const agents: string[] = [];
+  try {
+    for (let start = 0; start < 4; start += 1) {
+      agents.push(await service.createAgent({ name: `Agent ${start}` }));
+      for (const agent of agents)
+        expect((await service.post(`/v1/agents/${agent}/run`, { input: 'hi' })).status).toBe(200);
+      expect(
+        (await service.get('/v1/agents')).body.data.map(
+          ({ agent_id }: { agent_id: string }) => agent_id,
+        ),
+      ).toEqual(agents);
+      expect((await service.get('/health/ready')).body.data.status).toBe('ready');
+      await service.restart();
+    }
+  } finally {
+    await service.close();
+    await server.kill('SIGTERM');
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,204 @@
+/**
+ * The rights that infra/deploy/README.md gives the user of a cluster with passwords, by the requests that it shows: they are
+ * enough, others can't touch Turnlog's streams, and where one is missing it is named.
+ */
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import eventstore from '@eventstore/db-client';
+import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import {
+  follow,
+  holds,
+  idsOf,
+  newEvents,
+  newStream,
+  readAll,
+  refusedWith,
+} from '../../contracts/eventStore/support.ts';
+import {
+  startEventStoreDbNode,
+  type EventStoreDbNode,
+} from '../../support/eventstoredb-node/index.ts';
+import { eventually } from '../../support/operator.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { CERTIFICATE_FILE } from '../../support/tls/files.ts';
+
+const { EventStoreDBClient, jsonEvent } = eventstore;
+
+const PASSWORD = 'a password';
+const NOBODY: string[] = [];
+const READERS = ['turnlog', '$admins'];
+const DEFAULT_ACL = {
+  $r: ['turnlog'],
+  $w: ['turnlog'],
+  $mr: ['turnlog'],
+  $d: ['$admins'],
+  $mw: ['$admins'],
+};
+
+let folder: string;
+let node: EventStoreDbNode;
+const cleanups: Array<() => Promise<unknown>> = [];
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  node = await startEventStoreDbNode({ folder, tls: true, credentials: 'admin:changeit' });
+  for (const loginName of ['turnlog', 'other']) expect(await createUser(loginName)).toBe(201);
+});
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).toReversed()) await clean();
+  await node.close();
+  await rm(folder, { recursive: true });
+});
+
+function createUser(loginName: string): Promise<number | undefined> {
+  const { host, port } = node;
+  const headers = { 'content-type': 'application/json' };
+  return new Promise((resolve, reject) => {
+    const options = {
+      host,
+      port,
+      path: '/users/',
+      method: 'POST',
+      auth: 'admin:changeit',
+      ca: readFileSync(CERTIFICATE_FILE),
+      headers,
+    };
+    const sent = request(options, (response) => resolve(response.resume().statusCode)).on(
+      'error',
+      reject,
+    );
+    sent.end(JSON.stringify({ loginName, fullName: loginName, groups: [], password: PASSWORD }));
+  });
+}
+
+const as = (user: string): string =>
+  node.connectionString.replace('admin:changeit', `${user}:${encodeURIComponent(PASSWORD)}`);
+
+function connect(connectionString: string) {
+  const client = EventStoreDBClient.connectionString(connectionString);
+  cleanups.push(() => client.dispose());
+  return client;
+}
+
+async function open(user: string): Promise<EventStore> {
+  const store = await openEventStoreDb({ connectionString: as(user) });
+  cleanups.push(store.close);
+  return store;
+}
+
+/** What the operator does once, with what is given instead of what the README says. */
+async function grant({
+  readers = READERS,
+  ...changed
+}: { readers?: string[] } & Partial<typeof DEFAULT_ACL> = {}): Promise<void> {
+  const admin = connect(node.connectionString);
+  const settings = { $userStreamAcl: { ...DEFAULT_ACL, ...changed } };
+  await admin.appendToStream(
+    '$settings',
+    jsonEvent({ type: 'update-default-acl', data: settings }),
+  );
+  await admin.appendToStream(
+    '$$$all',
+    jsonEvent({ type: '$metadata', data: { $acl: { $r: readers } } }),
+  );
+}
+
+const refusal = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => (error as Error).cause,
+  );
+
+describe('a user without groups', () => {
+  test('appends, reads, looks for what is not there and follows the log with the documented rights', async () => {
+    await grant();
+    const store = await open('turnlog');
+    const [stream, events] = [newStream(), newEvents(3)];
+    expect(await readAll(store, stream)).toEqual([]);
+    const { position } = await store.append(stream, 'no_stream', events);
+    expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
+    expect(await store.head()).toBe(position);
+    const following = follow(store, undefined);
+    const batches = await following.until(holds([stream], 3));
+    following.stop();
+    expect(idsOf(batches.flatMap((batch) => batch.events))).toEqual(idsOf(events));
+    expect(store.trouble()).toBeUndefined();
+  });
+
+  test.each([
+    [
+      '$w',
+      { $w: NOBODY },
+      (store: EventStore, stream: string) => store.append(stream, 'no_stream', newEvents(1)),
+      (stream: string) => `append to ${stream} ($w)`,
+    ],
+    ['$r', { $r: NOBODY }, readAll, (stream: string) => `read ${stream} ($r)`],
+    ['$mr', { $mr: NOBODY }, readAll, (stream: string) => `read the metadata of ${stream} ($mr)`],
+  ])('is told which right it lacks: %s on a stream', async (_, changed, call, named) => {
+    await grant(changed);
+    const store = await open('turnlog');
+    const stream = newStream();
+    const calling = call(store, stream);
+    await refusedWith('store_unavailable', calling);
+    expect(await refusal(calling)).toMatchObject({
+      message: `The event store does not let this user ${named(stream)}.`,
+    });
+  });
+
+  test('makes a trouble of the store when nothing but refusals come: three of them', async () => {
+    await grant({ $w: NOBODY });
+    const store = await open('turnlog');
+    const stream = newStream();
+    for (let times = 0; times < 3; times += 1)
+      await refusal(store.append(stream, 'no_stream', newEvents(1)));
+    expect(store.trouble()).toBe(
+      `The event store does not let this user append to ${stream} ($w).`,
+    );
+  });
+
+  test('is told which right it lacks: $r on $all', async () => {
+    await grant({ readers: ['$admins'] });
+    const store = await open('turnlog');
+    const trouble = await eventually(
+      () => Promise.resolve(store.trouble()),
+      (said) => said !== undefined,
+    );
+    expect(trouble).toMatch(
+      /does not let this user read \$all, which takes the right \$r in the metadata of \$all/,
+    );
+    await refusedWith('store_unavailable', store.head());
+  });
+
+  test('can neither read, write, hide nor delete what belongs to Turnlog', async () => {
+    await grant();
+    const store = await open('turnlog');
+    const [stream, events] = [newStream(), newEvents(2)];
+    await store.append(stream, 'no_stream', events);
+    const other = connect(as('other'));
+    const denied = { type: 'access-denied' };
+    await expect(
+      other.appendToStream(stream, jsonEvent({ type: 'foreign', data: {} })),
+    ).rejects.toMatchObject(denied);
+    await expect(other.setStreamMetadata(stream, { maxCount: 1 })).rejects.toMatchObject(denied);
+    await expect(other.deleteStream(stream)).rejects.toMatchObject(denied);
+    await expect(other.tombstoneStream(stream)).rejects.toMatchObject(denied);
+    for (const mine of [stream, '$all']) {
+      const reading = (async () => {
+        for await (const _ of mine === '$all' ? other.readAll() : other.readStream(mine)) return;
+      })();
+      await expect(reading).rejects.toMatchObject(denied);
+    }
+    expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
+  });
+
+  test('can touch everything where nothing was said: that is why it is to be said', async () => {
+    const other = connect(as('other'));
+    const stream = newStream();
+    await other.appendToStream(stream, jsonEvent({ type: 'foreign', data: {} }));
+    await other.tombstoneStream(stream);
+  });
+});

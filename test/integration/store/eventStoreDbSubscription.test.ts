@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { rm } from 'node:fs/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
+import type { Logger } from '../../../shared/logger.ts';
+import type {
+  EventBatch,
+  EventStore,
+  Position,
+  StoredEvent,
+} from '../../../shared/ports/eventStore.ts';
+import {
+  expectStrictlyAscending,
+  newEvents,
+  newStream,
+} from '../../contracts/eventStore/support.ts';
+import { openLog } from '../../support/eventstoredb-node/log.ts';
+import {
+  startEventStoreDbProcess,
+  type EventStoreDbProcess,
+} from '../../support/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+
+const STREAMS = 1000;
+const EVENTS_PER_STREAM = 100;
+const EVENTS = STREAMS * EVENTS_PER_STREAM;
+const DROPS = 50;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Memory that is in use and can't be collected, in megabytes. */
+function memoryInUse(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / 1024 ** 2;
+}
+
+/** Writes past the wire: 100,000 events of about half a kilobyte, with records of others in between. */
+function fill(folder: string): void {
+  const log = openLog(folder);
+  const proposed = (stream: string, text: string) => ({
+    id: crypto.randomUUID(),
+    type: 'session.turn_started.v1',
+    contentType: 'application/json',
+    data: Buffer.from(JSON.stringify({ stream, text })),
+    metadata: Buffer.from('{"account_id":"acct_1"}'),
+  });
+  for (let count = 0; count < STREAMS; count += 1) {
+    const stream = newStream();
+    log.append(
+      stream,
+      'no_stream',
+      Array.from({ length: EVENTS_PER_STREAM }, (_, index) =>
+        proposed(stream, `${index}`.padEnd(400, '.')),
+      ),
+    );
+    log.append('other', 'any', [proposed('other', 'of somebody else')]);
+  }
+  log.close();
+}
+
+async function nextEvents(batches: AsyncIterator<EventBatch>): Promise<StoredEvent[]> {
+  const { value } = (await batches.next()) as IteratorYieldResult<EventBatch>;
+  return value.events;
+}
+
+describe('a subscription over a log of 100,000 events', () => {
+  let folder: string;
+  let server: EventStoreDbProcess;
+  let store: EventStore;
+  let breaks = 0;
+  const logger = { warn: () => (breaks += 1) } as unknown as Logger;
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    fill(folder);
+    server = await startEventStoreDbProcess({ folder });
+    store = await openEventStoreDb({ connectionString: server.connectionString, logger });
+  }, 120_000);
+  afterAll(async () => {
+    await store.close();
+    await server.kill('SIGTERM');
+    await rm(folder, { recursive: true });
+  });
+
+  test('delivers each event once and in order though the connection breaks 50 times, in flat memory', async () => {
+    const drops = Array.from({ length: DROPS }, () => Math.floor(Math.random() * EVENTS)).toSorted(
+      (a, b) => a - b,
+    );
+    const revisions = new Map<string, number>();
+    const memory: number[] = [];
+    let delivered = 0;
+    let misplaced = 0;
+    let last = '';
+    const controller = new AbortController();
+    for await (const { events, caughtUp } of store.subscribe({
+      batchSize: 500,
+      signal: controller.signal,
+    })) {
+      for (const { stream, revision, position } of events) {
+        if (position <= last || revision !== (revisions.get(stream) ?? -1) + 1) misplaced += 1;
+        revisions.set(stream, revision);
+        last = position;
+      }
+      const before = delivered;
+      delivered += events.length;
+      while (drops.length > 0 && (drops[0] ?? 0) < delivered) {
+        drops.shift();
+        server.drop();
+      }
+      if (Math.floor(before / 10_000) < Math.floor(delivered / 10_000)) memory.push(memoryInUse());
+      if (caughtUp && delivered === EVENTS) controller.abort();
+    }
+    expect([delivered, revisions.size, misplaced, drops.length]).toEqual([EVENTS, STREAMS, 0, 0]);
+    // Two drops may meet one connection, but not many do.
+    expect(breaks).toBeGreaterThan(DROPS / 2);
+    // The log itself is more than 50 MB. What is on its way at the moment of a look varies by some; what stays must not grow.
+    const [early, late] = [memory.slice(0, 4), memory.slice(-4)].map((looks) =>
+      Math.min(...looks),
+    ) as [number, number];
+    expect(late - early).toBeLessThan(10);
+    const median = memory.toSorted((a, b) => a - b)[Math.floor(memory.length / 2)]!;
+    expect(median - early).toBeLessThan(40);
+  }, 300_000);
+
+  test('leaves what is not asked for with the server', async () => {
+    const before = memoryInUse();
+    const controller = new AbortController();
+    const batches = store
+      .subscribe({ batchSize: 10, signal: controller.signal })
+      [Symbol.asyncIterator]();
+    await batches.next();
+    // The server has all the time it needs to send more, on the same connection.
+    for (let count = 0; count < 100; count += 1) await store.head();
+    // All of it would be more than 50 MB.
+    expect(memoryInUse() - before).toBeLessThan(25);
+    controller.abort();
+    await batches.return?.();
+  });
+
+  test('goes on live after the server was killed and came back', async () => {
+    const controller = new AbortController();
+    const batches = store
+      .subscribe({ after: await store.head(), batchSize: 10, signal: controller.signal })
+      [Symbol.asyncIterator]();
+    await batches.next();
+    const { port } = server;
+    await server.kill();
+    const stream = newStream();
+    const appending = store.append(stream, 'no_stream', newEvents(3));
+    server = await startEventStoreDbProcess({ folder, port });
+    const { position } = await appending;
+    const positions: Position[] = [];
+    while (positions.at(-1) !== position)
+      positions.push(...(await nextEvents(batches)).map((event) => event.position));
+    expectStrictlyAscending(positions);
+    expect(positions).toHaveLength(3);
+    controller.abort();
+  }, 120_000);
+});

@@ -1,0 +1,290 @@
+/** What the store says of itself while it can't be used: health repeats it, so it must name the cause. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { copyFile, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import {
+  newEvents,
+  newStream,
+  refusedWith,
+  untilAnswered,
+} from '../../contracts/eventStore/support.ts';
+import {
+  startEventStoreDbCluster,
+  startEventStoreDbNode,
+} from '../../support/eventstoredb-node/index.ts';
+import { eventually } from '../../support/operator.ts';
+import { startServerProcess } from '../../support/serverProcess.ts';
+import { apiClient } from '../../support/service.ts';
+import { freePort } from '../../support/freePort.ts';
+import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { CERTIFICATE_FILE, OTHER_CERTIFICATE_FILE } from '../../support/tls/files.ts';
+
+const cleanups: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).toReversed()) await clean();
+});
+
+async function folder(): Promise<string> {
+  const path = await temporaryFolder();
+  cleanups.push(() => rm(path, { recursive: true }));
+  return path;
+}
+
+async function open(connectionString: string): Promise<{ store: EventStore; lines: string[] }> {
+  const lines: string[] = [];
+  const store = await openEventStoreDb({
+    connectionString,
+    logger: { warn: (_, message) => void lines.push(message) },
+  });
+  cleanups.push(store.close);
+  return { store, lines };
+}
+
+async function startNode(options: Partial<Parameters<typeof startEventStoreDbNode>[0]> = {}) {
+  const node = await startEventStoreDbNode({ folder: await folder(), ...options });
+  cleanups.push(node.close);
+  return node;
+}
+
+/** A listener that is no event store, and how often it was connected to. */
+async function listen(
+  onConnection: (server: Server) => void = () => undefined,
+): Promise<{ port: number; connections: () => number }> {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.on('error', () => undefined);
+    cleanups.push(() => socket.destroy());
+  }).listen(0, '127.0.0.1');
+  onConnection(server);
+  await once(server, 'listening');
+  cleanups.push(() => server.close());
+  return { port: (server.address() as AddressInfo).port, connections: () => connections };
+}
+
+const told = (store: EventStore, pattern: RegExp): Promise<string | undefined> =>
+  eventually(
+    () => Promise.resolve(store.trouble()),
+    (trouble) => pattern.test(trouble ?? ''),
+  );
+
+describe('a store that can not be used says why', () => {
+  test('where nobody listens, and that it can be used again when somebody does', async () => {
+    const node = await startNode();
+    await node.stop();
+    const { store, lines } = await open(node.connectionString);
+    await told(store, /refuses connections/);
+    await node.start();
+    await untilAnswered(() => store.head());
+    expect(store.trouble()).toBeUndefined();
+    expect(lines).toEqual([
+      expect.stringMatching(/refuses connections/),
+      'the event store can be used again',
+    ]);
+  });
+
+  test('where the host has no address', async () => {
+    const { store } = await open('esdb://no-such-host.invalid:2113?tls=false');
+    await told(store, /The host of the event store no-such-host\.invalid:2113 is not found/);
+  });
+
+  test('where the certificate is not trusted, naming the one that is', async () => {
+    const node = await startNode({ tls: true });
+    const { store } = await open(
+      node.connectionString.replace(
+        /tlsCAFile=.*/,
+        `tlsCAFile=${encodeURIComponent(OTHER_CERTIFICATE_FILE)}`,
+      ),
+    );
+    const trouble = await told(store, /certificate/);
+    expect(trouble).toContain(OTHER_CERTIFICATE_FILE);
+  });
+
+  test('where the file of the trusted certificate is gone while it runs, without a busy loop', async () => {
+    const node = await startNode({ tls: true });
+    const trusted = join(await folder(), 'ca.pem');
+    await copyFile(CERTIFICATE_FILE, trusted);
+    const { store } = await open(
+      node.connectionString.replace(/tlsCAFile=.*/, `tlsCAFile=${encodeURIComponent(trusted)}`),
+    );
+    await store.head();
+    await rm(trusted);
+    await node.stop();
+    await told(store, /names a file that is gone/);
+    await node.start();
+    const before = process.cpuUsage();
+    await sleep(2_000);
+    const { user, system } = process.cpuUsage(before);
+    expect(user + system).toBeLessThan(1_000_000);
+    await copyFile(CERTIFICATE_FILE, trusted);
+    await untilAnswered(() => store.head());
+  });
+
+  test('where TLS is spoken on one side only', async () => {
+    const node = await startNode();
+    const { store } = await open(node.connectionString.replace('tls=false', 'tls=true'));
+    await told(store, /TLS|can't be reached/);
+  });
+
+  test('where the password is wrong', async () => {
+    const node = await startNode({ tls: true, credentials: 'admin:changeit' });
+    const { store, lines } = await open(node.connectionString.replace('changeit', 'a-guess'));
+    const trouble = await told(
+      store,
+      /refuses the user or the password|does not let this user read/,
+    );
+    expect(trouble).not.toContain('a-guess');
+    await refusedWith('store_unavailable', store.append(newStream(), 'no_stream', newEvents(1)));
+    expect(lines).toHaveLength(1);
+  });
+
+  test('where connections are taken and nothing is said', async () => {
+    const { port } = await listen();
+    const { store } = await open(`esdb://127.0.0.1:${port}?tls=false`);
+    await told(store, /takes connections, but does not answer/);
+  });
+
+  test('where a node freezes, within two seconds, and goes on when it wakes', async () => {
+    const node = await startNode();
+    const { store } = await open(node.connectionString);
+    await store.head();
+    const began = performance.now();
+    node.faults.silent = true;
+    await told(store, /takes connections, but does not answer/);
+    expect(performance.now() - began).toBeLessThan(4_000);
+    node.faults.silent = false;
+    await eventually(
+      () => Promise.resolve(store.trouble()),
+      (trouble) => trouble === undefined,
+    );
+    await store.append(newStream(), 'no_stream', newEvents(1));
+  });
+
+  test('where a cluster has no leader, or no quorum', async () => {
+    const cluster = await startEventStoreDbCluster({ folder: await folder(), size: 3 });
+    cleanups.push(cluster.close);
+    cluster.elect(-1);
+    const { store } = await open(cluster.connectionString);
+    await told(store, /has no leader at the moment/);
+    await cluster.nodes[1]!.stop();
+    await cluster.nodes[2]!.stop();
+    await told(store, /has no quorum: only 1 of its 3 nodes/);
+    await cluster.nodes[1]!.start();
+    cluster.elect(1);
+    await store.head();
+    expect(store.trouble()).toBeUndefined();
+  });
+});
+
+describe('tries', () => {
+  test('back off: a host that can not be used is connected to ever less often', async () => {
+    const { port, connections } = await listen((server) =>
+      server.on('connection', (socket) => socket.destroy()),
+    );
+    await open(`esdb://127.0.0.1:${port}?tls=true`);
+    await sleep(8_000);
+    // At 0, 0.25, 0.75, 1.75, 3.75 and 7.75 s at the earliest; six a second would be 48.
+    expect(connections()).toBeLessThanOrEqual(12);
+    expect(connections()).toBeGreaterThan(2);
+  });
+});
+
+describe('several hosts', () => {
+  test.each(['esdb', 'esdb+discover'])(
+    '%s:// finds the cluster though the first host is dead',
+    async (scheme) => {
+      const cluster = await startEventStoreDbCluster({ folder: await folder(), size: 3 });
+      cleanups.push(cluster.close);
+      const hosts = [
+        `127.0.0.1:${await freePort()}`,
+        ...cluster.nodes.slice(1).map(({ port }) => `127.0.0.1:${port}`),
+      ];
+      const { store } = await open(`${scheme}://${hosts.join(',')}?tls=false`);
+      await store.append(newStream(), 'no_stream', newEvents(1));
+      await cluster.nodes[0]!.stop();
+      cluster.elect(2);
+      await store.append(newStream(), 'no_stream', newEvents(1));
+    },
+  );
+});
+
+describe('a connection string', () => {
+  test.each([
+    [
+      'a file that is not there',
+      'esdb://127.0.0.1:2113?tlsCAFile=/nowhere/ca.crt',
+      /names the file \/nowhere\/ca\.crt, which is not there/,
+    ],
+    [
+      'a port that is none',
+      'esdb://127.0.0.1:port?tls=false',
+      /names the host "127\.0\.0\.1:port"/,
+    ],
+    ['a preference that there is not', 'esdb://127.0.0.1?nodePreference=best', /nodePreference/],
+    [
+      'an option that is not a number',
+      'esdb://admin:secret@127.0.0.1?defaultDeadline=soon',
+      /an option that its client does not take/,
+    ],
+  ])('with %s is refused by name', async (_, connectionString, message) => {
+    const opening = openEventStoreDb({ connectionString });
+    await refusedWith('invalid_request', opening);
+    await expect(opening).rejects.toThrow(message);
+    await expect(opening).rejects.not.toThrow(/secret/);
+  });
+});
+
+describe('a service that waits for its event store', () => {
+  test('says so on /health/ready from the first failed try on, with the cause, and logs the cause once however often it is asked', async () => {
+    const [port, storePort] = [await freePort(), await freePort()];
+    const server = startServerProcess({
+      DATA_DIR: await folder(),
+      PORT: String(port),
+      EVENTSTOREDB_URL: `esdb://127.0.0.1:${storePort}?tls=false`,
+    });
+    cleanups.push(() => server.kill('SIGKILL'));
+    const { get } = apiClient(`http://127.0.0.1:${port}`, undefined);
+    const ready = () => get('/health/ready').catch(() => undefined);
+    const reply = await eventually(ready, (answer) =>
+      /refuses connections/.test(answer?.body.error ?? ''),
+    );
+    expect(reply?.status).toBe(503);
+    expect(reply?.body.error).toBe(
+      `The service is starting and waits. The event store at 127.0.0.1:${storePort} refuses connections.`,
+    );
+    for (let probe = 0; probe < 20; probe += 1) await ready();
+    const lines = server
+      .errors()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { level: string; msg: string });
+    expect(lines.filter(({ msg }) => /a request failed/.test(msg))).toEqual([]);
+    // Once by each of the two connections: the service's and its projector's.
+    expect(lines.filter(({ msg }) => /refuses connections/.test(msg))).toHaveLength(2);
+
+    const node = await startNode({ port: storePort });
+    expect(node.port).toBe(storePort);
+    await server.ready;
+    expect((await ready())?.status).toBe(200);
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+  });
+});
+
+describe('a store that is slow', () => {
+  test('is waited for: an append that takes longer than three seconds succeeds', async () => {
+    const node = await startNode();
+    const { store } = await open(node.connectionString);
+    await store.head();
+    node.faults.delayMs = 3_200;
+    const stream = newStream();
+    expect(await store.append(stream, 'no_stream', newEvents(1))).toMatchObject({ revision: 0 });
+    expect(await store.readStream(stream, { direction: 'forwards', limit: 2 })).toHaveLength(1);
+    expect(store.trouble()).toBeUndefined();
+  });
+});

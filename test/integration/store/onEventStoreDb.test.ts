@@ -1,0 +1,17 @@
+/** The API's suites once more, with the log in EventStoreDB: nothing that a client sees may depend on the store. */
+import { afterAll } from '@jest/globals';
+import { startEventStoreDbServer } from '../../support/eventStoreDbServer.ts';
+import { useEventStoreDb } from '../../support/testStore.ts';
+
+const server = await startEventStoreDbServer();
+useEventStoreDb(server.connectionString);
+
+await import('../runs/runs.test.ts');
+await import('../http/contract.test.ts');
+await import('../http/isolation.test.ts');
+await import('../http/keys.test.ts');
+await import('../runs/modelFaults.test.ts');
+await import('../http/paging.test.ts');
+
+// After the suites' own: hooks of this kind run in the order in which they were declared.
+afterAll(() => server.close());

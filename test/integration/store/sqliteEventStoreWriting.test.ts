@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { eventLogFile, openForWriting } from '../../../infra/sqlite/eventStoreDatabase.ts';
+import { startWriterThread } from '../../../infra/sqlite/eventStoreWriterThread.ts';
+import { isTurnlogError } from '../../../shared/errors.ts';
+import {
+  newEvent,
+  newEvents,
+  newStream,
+  readAll,
+  refusedWith,
+} from '../../contracts/eventStore/support.ts';
+import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+
+/** How many transactions a write-ahead log holds: frames that name a database size end one (https://sqlite.org/fileformat.html#walformat). */
+function commitsIn(wal: Buffer): number {
+  const frameBytes = 24 + wal.readUInt32BE(8);
+  const salt = wal.subarray(16, 24);
+  let commits = 0;
+  for (let at = 32; at + frameBytes <= wal.length; at += frameBytes) {
+    if (wal.subarray(at + 8, at + 16).equals(salt) && wal.readUInt32BE(at + 4) > 0) commits += 1;
+  }
+  return commits;
+}
+
+describe('writing to the SQLite event store', () => {
+  let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+  beforeEach(async () => {
+    fixture = await sqliteEventStoreFixture();
+  });
+  afterEach(() => fixture.dispose());
+
+  const commits = async () => commitsIn(await readFile(join(fixture.folder, 'events.db-wal')));
+  const append = () => fixture.store().append(newStream(), 'no_stream', newEvents(1));
+
+  test('lets appends that are made at the same time share a commit', async () => {
+    await append();
+    const before = await commits();
+    for (let alone = 0; alone < 5; alone += 1) await append();
+    expect((await commits()) - before).toBe(5);
+    await Promise.all(Array.from({ length: 200 }, append));
+    expect((await commits()) - before - 5).toBeLessThanOrEqual(3);
+  });
+
+  test('commits together what came while the log was locked', async () => {
+    await append();
+    const before = await commits();
+    const other = openForWriting(eventLogFile(fixture.folder));
+    other.exec('BEGIN IMMEDIATE');
+    const appends: Promise<unknown>[] = [];
+    for (let turn = 0; turn < 20; turn += 1) {
+      appends.push(append());
+      await setTimeout(1);
+    }
+    other.exec('ROLLBACK');
+    other.close();
+    await Promise.all(appends);
+    expect((await commits()) - before).toBeLessThanOrEqual(3);
+  });
+
+  test('does not hold up the thread that appends while the log is locked', async () => {
+    const store = fixture.store();
+    const stream = newStream();
+    await store.append(stream, 'no_stream', newEvents(1));
+    const other = openForWriting(eventLogFile(fixture.folder));
+    other.exec('BEGIN IMMEDIATE');
+    let answered = false;
+    const waiting = store.append(stream, 0, newEvents(1)).then(() => (answered = true));
+    await setTimeout(20);
+    expect(await readAll(store, stream)).toHaveLength(1);
+    expect(answered).toBe(false);
+    other.exec('ROLLBACK');
+    other.close();
+    await waiting;
+    expect(await readAll(store, stream)).toHaveLength(2);
+  });
+
+  test('refuses more than fits in memory while the disk is behind, and takes it later', async () => {
+    const store = fixture.store();
+    const other = openForWriting(eventLogFile(fixture.folder));
+    other.exec('BEGIN IMMEDIATE');
+    const megabyte = JSON.stringify('x'.repeat(1_000_000));
+    const appends = Array.from({ length: 80 }, () =>
+      store.append(newStream(), 'no_stream', [{ ...newEvent(), data: megabyte }]),
+    );
+    const refused = await Promise.race(appends).catch((error: unknown) => error);
+    expect(isTurnlogError(refused, 'store_unavailable')).toBe(true);
+    other.exec('ROLLBACK');
+    other.close();
+    const statuses = (await Promise.allSettled(appends)).map((outcome) => outcome.status);
+    expect(statuses.filter((status) => status === 'fulfilled')).toHaveLength(67);
+    await expect(store.append(newStream(), 'no_stream', newEvents(1))).resolves.toMatchObject({
+      revision: 0,
+    });
+  });
+
+  test('fails the appends of a writing thread that has died, and starts another one for the next', async () => {
+    const folder = join(fixture.folder, 'not-there-yet');
+    const writer = startWriterThread(eventLogFile(folder));
+    const attempt = () =>
+      writer.append({ stream: newStream(), expected: 'no_stream', events: newEvents(1) }, 100);
+    await Promise.all([
+      refusedWith('store_unavailable', attempt()),
+      refusedWith('store_unavailable', attempt()),
+    ]);
+    await refusedWith('store_unavailable', attempt());
+    await mkdir(folder);
+    expect(await attempt()).toEqual({ revision: 0, position: 1 });
+    await writer.close();
+  });
+});

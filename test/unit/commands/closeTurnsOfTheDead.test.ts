@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { closeTurnsOfTheDead } from '../../../shared/commands/recovery/closeTurnsOfTheDead.ts';
+import { TurnlogError } from '../../../shared/errors.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import {
+  createDamagedStreams,
+  type DamagedStreams,
+} from '../../../shared/eventlog/damagedStreams.ts';
+import { createLogger } from '../../../shared/logger.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { Instances } from '../../../shared/ports/instances.ts';
+import type { OpenTurn } from '../../../shared/ports/readModels.ts';
+import { lagging } from '../../support/laggingStore.ts';
+import { sessionStarted, turnStartData } from '../../support/sessionEvents.ts';
+import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+
+const NOW = Date.UTC(2026, 10, 20, 9);
+const LATER = new Date(NOW + 60_000).toISOString();
+
+let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let open: OpenTurn[];
+let forgotten: string[];
+let store: EventStore;
+let damaged: DamagedStreams;
+
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+  open = [];
+  forgotten = [];
+  store = fixture.store();
+  damaged = createDamagedStreams(() => undefined);
+});
+afterEach(() => fixture.dispose());
+
+async function openTurn(session_id: string, owner: string, deadline = LATER): Promise<void> {
+  const started = {
+    type: 'session.turn_started.v1',
+    data: { turn: 1, ...turnStartData, owner, deadline },
+  };
+  const authorship = {
+    account_id: 'acct_1',
+    key_id: 'key_1',
+    request_id: 'r',
+    causation_id: 'r',
+    recorded_at: new Date(NOW).toISOString(),
+  };
+  await appendEvents(
+    fixture.store(),
+    { stream: sessionStream(session_id), head: NO_STREAM },
+    [sessionStarted, started].map((event) => ({ id: randomUUID(), ...event })),
+    authorship,
+  );
+  open.push({ session_id, account_id: 'acct_1', turn: 1, owner, deadline });
+}
+
+const instances: Instances = {
+  register: () => Promise.reject(new Error('not asked for')),
+  listDeadInstances: async () => [{ instance_id: 'dead', last_beat_at: 'long ago' }],
+  forget: async ({ instance_id }) => void forgotten.push(instance_id),
+  close: () => Promise.resolve(),
+};
+
+const sweep = (signal = new AbortController().signal): Promise<void> =>
+  closeTurnsOfTheDead(
+    {
+      store,
+      damaged,
+      ids: { uuid: randomUUID, typeId: (prefix) => prefix },
+      clock: { now: () => NOW },
+      logger: createLogger('silent'),
+      instances,
+      readModels: { listOpenTurns: async () => open },
+      watch: { look: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
+    },
+    signal,
+  );
+
+async function endsOf(session_id: string): Promise<unknown[]> {
+  const events = await fixture
+    .store()
+    .readStream(sessionStream(session_id), { direction: 'forwards', from: 2, limit: 10 });
+  return events.map(({ type, data }) => [type, (JSON.parse(data) as { reason: string }).reason]);
+}
+
+test('a turn of a dead instance is closed once, whoever comes first and however often it is still shown as open', async () => {
+  await openTurn('session_1', 'dead');
+  await Promise.all([sweep(), sweep(), sweep()]);
+  await sweep();
+  expect(await endsOf('session_1')).toEqual([['session.turn_interrupted.v1', 'crash']]);
+});
+
+test('a sweep that is told to stop leaves the rest to the next one', async () => {
+  await openTurn('session_1', 'dead');
+  await sweep(AbortSignal.abort());
+  expect(await endsOf('session_1')).toEqual([]);
+});
+
+test('a turn of an instance that lives, or that nobody knows, is left alone until it is past its deadline', async () => {
+  await openTurn('session_1', 'alive');
+  await openTurn('session_2', 'unknown', new Date(NOW - 14_000).toISOString());
+  await openTurn('session_3', 'unknown', new Date(NOW - 16_000).toISOString());
+  await sweep();
+  expect([await endsOf('session_1'), await endsOf('session_2'), await endsOf('session_3')]).toEqual(
+    [[], [], [['session.turn_interrupted.v1', 'deadline']]],
+  );
+});
+
+test('a session that can not be read does not keep the others back', async () => {
+  await fixture
+    .store()
+    .append(sessionStream('session_1'), 'no_stream', [
+      { id: randomUUID(), type: 'session.started.v1', data: 'not JSON', metadata: 'not JSON' },
+    ]);
+  open.push({
+    session_id: 'session_1',
+    account_id: 'acct_1',
+    turn: 1,
+    owner: 'dead',
+    deadline: LATER,
+  });
+  await openTurn('session_2', 'dead');
+  await sweep();
+  expect(await endsOf('session_2')).toHaveLength(1);
+});
+
+/** Another node has events at the end of that stream which this one does not show: nothing can be added to it. */
+const stuck = (session_id: string): EventStore => ({
+  ...fixture.store(),
+  append: (stream, ...rest) =>
+    stream === sessionStream(session_id)
+      ? Promise.reject(new TurnlogError('stream_conflict', 'The stream is elsewhere.'))
+      : fixture.store().append(stream, ...rest),
+});
+
+test('a session that refuses its end for ever is noted as damaged, with few tries, and keeps nobody back', async () => {
+  await openTurn('session_1', 'dead');
+  await openTurn('session_2', 'dead');
+  let tries = 0;
+  const refusing = stuck('session_1');
+  store = {
+    ...refusing,
+    append(stream, ...rest) {
+      tries += 1;
+      if (tries > 200) return Promise.reject(new Error('It tries without a pause.'));
+      return refusing.append(stream, ...rest);
+    },
+  };
+  await sweep();
+  expect([await endsOf('session_2'), damaged.list().map(({ stream }) => stream)]).toEqual([
+    [['session.turn_interrupted.v1', 'crash']],
+    [sessionStream('session_1')],
+  ]);
+  expect(tries).toBeLessThan(50);
+});
+
+test('a sweep that is told to stop does not wait for a session that is in doubt', async () => {
+  await openTurn('session_1', 'dead');
+  store = stuck('session_1');
+  const began = performance.now();
+  await sweep(AbortSignal.timeout(100));
+  expect([performance.now() - began < 1_000, damaged.list()]).toEqual([true, []]);
+});
+
+test('sessions that are gone are noted after some seconds, all of them together', async () => {
+  open = Array.from({ length: 10 }, (_, index) => `gone_${index}`).map((session_id) => ({
+    session_id,
+    account_id: 'acct_1',
+    turn: 1,
+    owner: 'dead',
+    deadline: LATER,
+  }));
+  const began = performance.now();
+  await sweep();
+  const ms = performance.now() - began;
+  expect([damaged.list().length, ms > 4_900, ms < 7_000]).toEqual([10, true, true]);
+});
+
+test('a session that was found damaged is left alone by the sweeps of the next minute', async () => {
+  let now = 0;
+  damaged = createDamagedStreams(
+    () => undefined,
+    () => now,
+  );
+  await openTurn('session_1', 'dead');
+  let reads = 0;
+  store = {
+    ...fixture.store(),
+    readStream() {
+      reads += 1;
+      return Promise.reject(new TurnlogError('stream_damaged', 'Deleted.'));
+    },
+  };
+  await sweep();
+  const once = reads;
+  for (now = 2_000; now < 60_000; now += 2_000) await sweep();
+  expect([once > 0, reads]).toEqual([true, once]);
+  await sweep();
+  expect(reads).toBe(2 * once);
+});
+
+test('a session that a node shows late is closed, and nobody calls it damaged', async () => {
+  await openTurn('session_1', 'dead');
+  store = lagging(fixture.store(), -1, 1_000);
+  await sweep();
+  expect([await endsOf('session_1'), damaged.list()]).toEqual([
+    [['session.turn_interrupted.v1', 'crash']],
+    [],
+  ]);
+});
+
+test('instances that have been dead for long are taken out of the list', async () => {
+  await sweep();
+  expect(forgotten).toEqual(['dead']);
+});

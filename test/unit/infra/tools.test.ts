@@ -1,0 +1,204 @@
+import { describe, expect, test } from '@jest/globals';
+import { array, assert, asyncProperty, constantFrom } from 'fast-check';
+import { createToolbox } from '../../../infra/tools/toolbox.ts';
+import { truncate } from '../../../infra/tools/truncate.ts';
+
+const now = Date.UTC(2026, 10, 20, 9, 30, 0, 123);
+const toolbox = createToolbox({ clock: { now: () => now } });
+const signal = new AbortController().signal;
+const calculate = (expression: string) =>
+  toolbox.call('calculator', 'calculator', JSON.stringify({ expression }), signal);
+const tellTime = (args: string) => toolbox.call('clock', 'clock', args, signal);
+
+describe('the calculator', () => {
+  test.each([
+    ['12*34', '408'],
+    ['0.1+0.2', '0.3'],
+    ['-2^2', '-4'],
+    ['2^3^2', '512'],
+    ['(1 + 2) * 3 - 4 / 8', '8.5'],
+    ['17 % 5', '2'],
+    ['1/3', '0.33333333333333'],
+    ['2^0.5 * sqrt(2)', '2'],
+    ['max(1, hypot(3, 4)) + log10(1000)', '8'],
+    ['round(2.345, 2)', '2.35'],
+    ['2 pi', '6.2831853071796'],
+    ['5!', '120'],
+    ['-0', '0'],
+    ['10^21', '1e+21'],
+  ])('says that %s is %s', async (expression, result) => {
+    expect(await calculate(expression)).toEqual({ result, is_error: false });
+  });
+
+  test.each(['1/0', '0/0', 'sqrt(-1)', '10^400', 'log(0)', '200!'])(
+    'says that %s has no finite value',
+    async (expression) => {
+      expect(await calculate(expression)).toEqual({
+        result: expect.stringContaining('no finite value'),
+        is_error: true,
+      });
+    },
+  );
+
+  test.each([
+    'a = 1',
+    'f(x) = x',
+    'x',
+    '[1, 2]',
+    '"text"',
+    '1; 2',
+    '1 == 1',
+    'true ? 1 : 2',
+    '{a: 1}',
+    'pi.constructor',
+    'eval("1")',
+    'import({}, {})',
+    'createUnit("foo")',
+    'parse("1")',
+    '1:9',
+    '2 inch',
+    'sqrt',
+    'random()',
+    'max.constructor("return 1")()',
+  ])('refuses %s, and says what is allowed', async (expression) => {
+    expect(await calculate(expression)).toEqual({
+      result: expect.stringMatching(/Allowed are numbers, \+ - \* /),
+      is_error: true,
+    });
+  });
+
+  test.each([
+    ['parentheses', `${'('.repeat(450)}1${')'.repeat(450)}`],
+    ['signs', `${'-'.repeat(900)}1`],
+    ['powers', `2${'^1'.repeat(400)}`],
+    ['functions', `${'abs('.repeat(190)}1${')'.repeat(190)}`],
+  ])('refuses too deep a nest of %s', async (_, expression) => {
+    expect(await calculate(expression)).toEqual({
+      result: expect.stringContaining('nested'),
+      is_error: true,
+    });
+  });
+
+  test('always ends with a result, whatever it is asked', async () => {
+    const piece = constantFrom(
+      '1',
+      '2.5',
+      '+',
+      '-',
+      '*',
+      '/',
+      '^',
+      '%',
+      '!',
+      '(',
+      ')',
+      ' ',
+      'e',
+      'pi',
+      'sqrt(',
+      'gcd(',
+      ',',
+      '=',
+      '"',
+      '[',
+      ';',
+      '.',
+      '\0',
+      '9e99',
+    );
+    await assert(
+      asyncProperty(array(piece, { maxLength: 60 }), async (pieces) => {
+        const { result, is_error } = await calculate(pieces.join(''));
+        expect(is_error || Number.isFinite(Number(result))).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    '{',
+    '[]',
+    '{}',
+    '{"expression":7}',
+    '{"expression":"1","more":1}',
+    '',
+    `{"expression":"${'1'.repeat(1001)}"}`,
+    '{"expression":""}',
+  ])('says what is wrong with the arguments %.40s', async (args) => {
+    expect(await toolbox.call('calculator', 'calculator', args, signal)).toEqual({
+      result: expect.stringMatching(/^The arguments of calculator (do not fit|are not valid JSON)/),
+      is_error: true,
+    });
+  });
+});
+
+describe('the clock', () => {
+  test('tells the time in UTC', async () => {
+    expect(await tellTime('{}')).toEqual({ result: '2026-11-20T09:30:00.123Z', is_error: false });
+    expect(await tellTime('')).toEqual({ result: '2026-11-20T09:30:00.123Z', is_error: false });
+  });
+
+  test('adds the local time of a time zone', async () => {
+    const { result } = await tellTime('{"time_zone":"Asia/Tokyo"}');
+    expect(result).toMatch(
+      /^2026-11-20T09:30:00\.123Z \(Friday.* 20 November 2026.* 18:30:00.*Asia\/Tokyo\)$/,
+    );
+  });
+
+  test('says so when there is no such time zone', async () => {
+    expect(await tellTime('{"time_zone":"Mars/Olympus"}')).toEqual({
+      result: expect.stringContaining('"Mars/Olympus" is not a time zone'),
+      is_error: true,
+    });
+  });
+});
+
+describe('the toolbox', () => {
+  test('lists its tools with the JSON Schema of their arguments', () => {
+    expect(toolbox.list().map((tool) => tool.name)).toEqual(['calculator', 'clock']);
+    expect(toolbox.list()[0]?.parameters).toMatchObject({
+      type: 'object',
+      required: ['expression'],
+    });
+    expect(toolbox.has('clock')).toBe(true);
+    expect(toolbox.has('toString')).toBe(false);
+  });
+
+  test('offers a model the one function of a tool, as plain JSON', async () => {
+    const definitions = await toolbox.definitions('calculator');
+    expect(definitions).toMatchObject([{ type: 'function', function: { name: 'calculator' } }]);
+    expect(JSON.parse(JSON.stringify(definitions))).toEqual(definitions);
+  });
+
+  test('has no definitions of a tool that is not configured', async () => {
+    await expect(toolbox.definitions('web_fetch')).rejects.toMatchObject({
+      code: 'tool_not_supported',
+    });
+  });
+
+  test('tells the model when it calls a function that it was not offered', async () => {
+    expect(await toolbox.call('calculator', 'clock', '{}', signal)).toEqual({
+      result: 'There is no function "clock".',
+      is_error: true,
+    });
+  });
+
+  test('ends with the reason of a signal that has aborted', async () => {
+    const reason = new Error('the run is over');
+    await expect(toolbox.call('clock', 'clock', '{}', AbortSignal.abort(reason))).rejects.toBe(
+      reason,
+    );
+  });
+});
+
+describe('a long result', () => {
+  test('is cut at a character, and says so', () => {
+    // 13 bytes for the mark leave 52: 17 characters of three bytes, and one byte over.
+    expect(truncate('€'.repeat(30), 65)).toBe(`${'€'.repeat(17)}… (cut off)`);
+    expect(truncate('€'.repeat(21), 63)).toBe('€'.repeat(21));
+  });
+
+  test('can be stored', () => {
+    expect(truncate('a\0\uD800b', 64)).toBe('a\uFFFD\uFFFDb');
+  });
+});

@@ -1,0 +1,416 @@
+import { describe, expect, test } from '@jest/globals';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
+import { fold, keysOf, rowMaps, type RowMaps } from '../../../shared/projections/fold.ts';
+import { planBatch } from '../../../shared/projections/plan.ts';
+import { percentOf } from '../../../shared/projections/progress.ts';
+import {
+  agentData,
+  at,
+  keyData,
+  positionOf,
+  recordHistory,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../../support/recordedHistory.ts';
+
+const AGENT = { stream: 'agent-agent_1' };
+const ACCOUNT = { stream: 'account-acct_1' };
+const SESSION = { stream: 'session-session_1' };
+
+function rowsAfter(events: readonly StoredEvent[]) {
+  const rows = rowMaps();
+  const { parked } = fold(planBatch(events), rows, new Set());
+  return { rows, parked };
+}
+
+/** The rows after events of one stream, recorded at second 0, 1, 2, … */
+function given(
+  recording: { stream: string },
+  ...events: (DomainEvent | { type: string; data: object })[]
+): { rows: RowMaps; parked: { revision: number; event_type: string; error: string }[] } {
+  const { record } = recordHistory();
+  return rowsAfter(events.map((event) => record(recording, event)));
+}
+
+const opened: DomainEvent = { type: 'account.opened.v1', data: { name: 'Acme' } };
+const issued: DomainEvent = {
+  type: 'account.key_issued.v1',
+  data: keyData('key_1', { expires_at: at(90) }),
+};
+const created: DomainEvent = { type: 'agent.created.v1', data: agentData({ tool: 'clock' }) };
+
+describe('accounts and API keys', () => {
+  test('account.opened makes the account with the id that its stream carries', () => {
+    expect(given(ACCOUNT, opened).rows.accounts.get('acct_1')).toEqual({
+      account_id: 'acct_1',
+      name: 'Acme',
+      opened_at: at(0),
+      revision: 0,
+    });
+  });
+
+  test('account.key_issued makes the key, not revoked, and carries the account on', () => {
+    const { rows } = given(ACCOUNT, opened, issued);
+    expect(rows.api_keys.get('key_1')).toEqual({
+      key_id: 'key_1',
+      account_id: 'acct_1',
+      name: 'name of key_1',
+      hash: 'ab'.repeat(32),
+      scopes: ['agents:read', 'agents:run'],
+      issued_at: at(1),
+      expires_at: at(90),
+      revoked_at: null,
+      revision: 1,
+    });
+    expect(rows.accounts.get('acct_1')?.revision).toBe(1);
+  });
+
+  test('account.key_revoked dates the revocation and keeps the rest of the key', () => {
+    const { rows } = given(ACCOUNT, opened, issued, {
+      type: 'account.key_revoked.v1',
+      data: keyData('key_1'),
+    });
+    expect(rows.api_keys.get('key_1')).toMatchObject({
+      issued_at: at(1),
+      expires_at: at(90),
+      revoked_at: at(2),
+      revision: 2,
+    });
+  });
+
+  test('a key of an account that was never opened parks the stream and leaves no key behind', () => {
+    const { rows, parked } = given(ACCOUNT, issued);
+    expect(parked).toEqual([
+      {
+        stream: 'account-acct_1',
+        revision: 0,
+        event_type: 'account.key_issued.v1',
+        error: 'there is no account that this event could follow',
+      },
+    ]);
+    expect(rows.api_keys.size).toBe(0);
+  });
+
+  test('an event that fails in its second row leaves its first row alone', () => {
+    const { rows, parked } = given(ACCOUNT, opened, issued, issued);
+    expect(parked).toMatchObject([{ revision: 2, error: 'the API key exists already' }]);
+    expect(rows.accounts.get('acct_1')?.revision).toBe(1);
+  });
+});
+
+describe('agents', () => {
+  test('agent.created makes the agent for the account of the metadata', () => {
+    expect(given(AGENT, created).rows.agents.get('agent_1')).toEqual({
+      agent_id: 'agent_1',
+      account_id: 'acct_1',
+      name: 'Researcher',
+      instruction: 'Answer briefly.',
+      model: 'gpt-4o',
+      tool: 'clock',
+      component: 'Chat',
+      created_at: at(0),
+      updated_at: at(0),
+      deleted: false,
+      position: positionOf(1),
+      revision: 0,
+    });
+  });
+
+  test('agent.updated replaces the whole configuration, a tool that is gone included', () => {
+    const { rows } = given(AGENT, created, {
+      type: 'agent.updated.v1',
+      data: agentData({ name: 'Poet', component: 'Form' }),
+    });
+    expect(rows.agents.get('agent_1')).toMatchObject({
+      name: 'Poet',
+      component: 'Form',
+      tool: null,
+      created_at: at(0),
+      updated_at: at(1),
+      position: positionOf(2),
+      revision: 1,
+    });
+  });
+
+  test('agent.deleted keeps the row and marks it', () => {
+    const { rows } = given(AGENT, created, {
+      type: 'agent.deleted.v1',
+      data: agentData({ tool: 'clock' }),
+    });
+    expect(rows.agents.get('agent_1')).toMatchObject({
+      deleted: true,
+      updated_at: at(1),
+      position: positionOf(2),
+    });
+  });
+
+  test('a change of an agent that was never created parks the stream', () => {
+    expect(given(AGENT, { type: 'agent.updated.v1', data: agentData() }).parked).toHaveLength(1);
+  });
+});
+
+describe('sessions and turns', () => {
+  test('session.started makes an idle session without turns', () => {
+    expect(given(SESSION, sessionStarted('agent_1')).rows.sessions.get('session_1')).toEqual({
+      session_id: 'session_1',
+      agent_id: 'agent_1',
+      account_id: 'acct_1',
+      status: 'idle',
+      turns: 0,
+      created_at: at(0),
+      updated_at: at(0),
+      revision: 0,
+    });
+  });
+
+  test('session.turn_started opens a turn and makes the session running', () => {
+    const { rows } = given(SESSION, sessionStarted('agent_1'), turnStarted(1));
+    expect(rows.sessions.get('session_1')).toMatchObject({
+      status: 'running',
+      turns: 1,
+      updated_at: at(1),
+      revision: 1,
+    });
+    expect(rows.turns.get('session_1/1')).toEqual({
+      session_id: 'session_1',
+      turn: 1,
+      status: 'running',
+      input: 'question 1',
+      output: null,
+      model: 'gpt-4o',
+      tool_used: '',
+      tool_calls: [],
+      tokens: null,
+      error: null,
+      started_at: at(1),
+      ended_at: null,
+      owner: 'instance-1',
+      deadline: at(600),
+      revision: 1,
+    });
+  });
+
+  test('session.tool_called adds the call to the open turn, in order', () => {
+    const { rows } = given(
+      SESSION,
+      sessionStarted('agent_1'),
+      turnStarted(1),
+      toolCalled(1),
+      toolCalled(1, { call_id: 'call_2', round: 2, tool: 'clock' }),
+    );
+    const turn = rows.turns.get('session_1/1');
+    expect(turn).toMatchObject({
+      status: 'running',
+      tool_used: 'calculator',
+      ended_at: null,
+      revision: 3,
+    });
+    expect(turn?.tool_calls.map(({ call_id, round }) => [call_id, round])).toEqual([
+      ['call_1', 1],
+      ['call_2', 2],
+    ]);
+    expect(turn?.tool_calls[0]).not.toHaveProperty('turn');
+    expect(rows.sessions.get('session_1')).toMatchObject({
+      status: 'running',
+      updated_at: at(3),
+      revision: 3,
+    });
+  });
+
+  test('session.turn_completed records the answer and the model that gave it', () => {
+    const { rows } = given(
+      SESSION,
+      sessionStarted('agent_1'),
+      turnStarted(1),
+      turnCompleted(1, { tool_used: 'calculator' }),
+    );
+    expect(rows.turns.get('session_1/1')).toMatchObject({
+      status: 'completed',
+      output: 'answer 1',
+      model: 'gpt-4o-2026',
+      tool_used: 'calculator',
+      tokens: { prompt: 9, completion: 3, total: 12 },
+      error: null,
+      ended_at: at(2),
+      revision: 2,
+    });
+    expect(rows.sessions.get('session_1')).toMatchObject({ status: 'idle', turns: 1 });
+  });
+
+  test('session.turn_failed records why', () => {
+    const { rows } = given(SESSION, sessionStarted('agent_1'), turnStarted(1), {
+      type: 'session.turn_failed.v1',
+      data: { turn: 1, code: 'model_timeout', message: 'Too slow.', calls: [] },
+    });
+    expect(rows.turns.get('session_1/1')).toMatchObject({
+      status: 'failed',
+      output: null,
+      tokens: null,
+      error: { code: 'model_timeout', message: 'Too slow.' },
+      ended_at: at(2),
+    });
+  });
+
+  test('session.turn_interrupted gives the reason as the code', () => {
+    const { rows } = given(
+      SESSION,
+      sessionStarted('agent_1'),
+      turnStarted(1),
+      { type: 'session.turn_interrupted.v1', data: { turn: 1, reason: 'crash' } },
+      turnStarted(2),
+    );
+    expect(rows.turns.get('session_1/1')).toMatchObject({
+      status: 'interrupted',
+      error: { code: 'crash', message: 'The service stopped while the turn was running.' },
+    });
+    expect(rows.turns.get('session_1/2')?.status).toBe('running');
+    expect(rows.sessions.get('session_1')).toMatchObject({ status: 'running', turns: 2 });
+  });
+
+  test('a second end of one turn parks the stream and leaves the first end', () => {
+    const { rows, parked } = given(
+      SESSION,
+      sessionStarted('agent_1'),
+      turnStarted(1),
+      turnCompleted(1),
+      { type: 'session.turn_interrupted.v1', data: { turn: 1, reason: 'crash' } },
+    );
+    expect(parked).toMatchObject([{ revision: 3, error: 'turn 1 has ended already' }]);
+    expect(rows.turns.get('session_1/1')?.status).toBe('completed');
+  });
+});
+
+describe('a batch', () => {
+  test('changes nothing for a type that this version does not know', () => {
+    const { rows, parked } = given(SESSION, {
+      type: 'session.painted.v7',
+      data: { colour: 'red' },
+    });
+    expect([parked, ...Object.values(rows).map(({ size }) => size)]).toEqual([[], 0, 0, 0, 0, 0]);
+  });
+
+  test('goes on after an event of a type that this version does not know', () => {
+    const { rows, parked } = given(
+      SESSION,
+      sessionStarted('agent_1'),
+      { type: 'session.painted.v7', data: {} },
+      turnStarted(1),
+    );
+    expect(parked).toEqual([]);
+    expect(rows.sessions.get('session_1')).toMatchObject({ turns: 1, revision: 2 });
+  });
+
+  test.each([
+    ['misses an event', [0, 1, 3], { revision: 3, error: 'revision 2 of the stream is missing' }],
+    [
+      'misses an event before one of an unknown type',
+      [0, 1, 4, 5],
+      { revision: 5, error: 'revision 2 of the stream is missing' },
+    ],
+    ['misses its beginning', [1, 2], { revision: 1, error: 'the stream begins at revision 1' }],
+  ])('parks a stream that %s, and leaves its rows as they were', (_what, kept, parking) => {
+    const { record } = recordHistory();
+    const painted = { type: 'session.painted.v7', data: {} };
+    const events = [
+      sessionStarted('agent_1'),
+      turnStarted(1),
+      toolCalled(1),
+      turnCompleted(1),
+      painted,
+      turnStarted(2),
+    ].map((event) => record(SESSION, event));
+    const { rows, parked } = rowsAfter(kept.map((index) => events[index]!));
+    expect(parked).toEqual([expect.objectContaining(parking)]);
+    expect(rows.sessions.get('session_1')?.revision).toBe(kept[0] === 0 ? 1 : undefined);
+  });
+
+  test('parks a stream with an event that belongs into one of another kind', () => {
+    expect(given(SESSION, created)).toMatchObject({
+      parked: [{ revision: 0, error: 'its type does not belong in this stream' }],
+    });
+  });
+
+  test.each([
+    ['data that does not fit the schema', { data: '{"turn":"one"}' }],
+    ['data that is not JSON', { data: '{' }],
+    ['metadata without an account', { metadata: '{}' }],
+  ])(
+    'parks the stream of an event with %s, skips its later events and goes on with other streams',
+    (_, damage) => {
+      const { record } = recordHistory();
+      const events = [
+        record(SESSION, sessionStarted('agent_1')),
+        { ...record(SESSION, turnStarted(1)), ...damage },
+        record(SESSION, turnStarted(1)),
+        record({ stream: 'session-session_2' }, sessionStarted('agent_1')),
+      ];
+      const { rows, parked } = rowsAfter(events);
+      expect(parked).toMatchObject([
+        { stream: 'session-session_1', revision: 1, event_type: 'session.turn_started.v1' },
+      ]);
+      expect(rows.turns.size).toBe(0);
+      expect(
+        [...rows.sessions.values()].map(({ session_id, revision }) => [session_id, revision]),
+      ).toEqual([
+        ['session_1', 0],
+        ['session_2', 0],
+      ]);
+    },
+  );
+
+  test('skips the streams that were parked before', () => {
+    const { record } = recordHistory();
+    const rows = rowMaps();
+    const { dirty, parked } = fold(
+      planBatch([record(AGENT, created)]),
+      rows,
+      new Set(['agent-agent_1']),
+    );
+    expect([dirty.agents.size, parked]).toEqual([0, []]);
+  });
+
+  test('writes a row once, however many of its events changed it, and names each row to load once', () => {
+    const { record } = recordHistory();
+    const plan = planBatch(
+      [
+        sessionStarted('agent_1'),
+        turnStarted(1),
+        toolCalled(1),
+        turnCompleted(1),
+        turnStarted(2),
+      ].map((event) => record(SESSION, event)),
+    );
+    expect(keysOf(plan).map(({ table, key }) => [table, ...key])).toEqual([
+      ['sessions', 'session_1'],
+      ['turns', 'session_1', 1],
+      ['turns', 'session_1', 2],
+    ]);
+    const { dirty } = fold(plan, rowMaps(), new Set());
+    expect([dirty.sessions.size, dirty.turns.size]).toEqual([1, 2]);
+  });
+
+  test('that was applied before leaves nothing to write', () => {
+    const { record } = recordHistory();
+    const plan = planBatch(
+      [sessionStarted('agent_1'), turnStarted(1), toolCalled(1)].map((event) =>
+        record(SESSION, event),
+      ),
+    );
+    const rows = rowMaps();
+    fold(plan, rows, new Set());
+    const { dirty, parked } = fold(plan, rows, new Set());
+    expect([dirty.sessions.size, dirty.turns.size, parked]).toEqual([0, 0, []]);
+  });
+});
+
+test('the estimate of progress goes from 0 to 100 between the beginning and the head of the log', () => {
+  expect([
+    percentOf(undefined, positionOf(200)),
+    percentOf(positionOf(50), positionOf(200)),
+    percentOf(positionOf(200), positionOf(200)),
+    percentOf(undefined, undefined),
+  ]).toEqual([0, 25, 100, 100]);
+});

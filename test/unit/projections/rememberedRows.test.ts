@@ -1,0 +1,126 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { storeUnavailable } from '../../../shared/errors.ts';
+import type { AgentRow, ApiKeyRow } from '../../../shared/projections/rows.ts';
+import { rememberedRows } from '../../../shared/queries/rememberedRows.ts';
+
+let now: number;
+let away: boolean;
+let asked: number;
+let key: ApiKeyRow | undefined;
+let agent: AgentRow | undefined;
+let rows: ReturnType<typeof rememberedRows>;
+
+async function answer<Row>(row: () => Row): Promise<Row> {
+  asked += 1;
+  if (away) throw storeUnavailable('away');
+  return row();
+}
+
+beforeEach(() => {
+  [now, away, asked] = [0, false, 0];
+  key = {
+    key_id: 'key_1',
+    account_id: 'acct_1',
+    name: 'n',
+    hash: 'h',
+    scopes: [],
+    issued_at: '',
+    expires_at: null,
+    revoked_at: null,
+    revision: 1,
+  };
+  agent = {
+    agent_id: 'agent_1',
+    account_id: 'acct_1',
+    name: 'n',
+    instruction: 'i',
+    model: 'm',
+    tool: null,
+    component: 'Chat',
+    created_at: '',
+    updated_at: '',
+    deleted: false,
+    position: '',
+    revision: 0,
+  };
+  rows = rememberedRows(
+    { findApiKey: () => answer(() => key), findAgent: () => answer(() => agent) },
+    { now: () => now },
+  );
+});
+
+describe('while the read models answer', () => {
+  test('a key is not asked for again within half a second, and a revocation is seen after it', async () => {
+    await rows.findApiKey('key_1');
+    key = { ...key!, revoked_at: 'now' };
+    now = 499;
+    expect((await rows.findApiKey('key_1'))?.revoked_at).toBeNull();
+    expect(asked).toBe(1);
+    now = 500;
+    expect((await rows.findApiKey('key_1'))?.revoked_at).toBe('now');
+  });
+
+  test('an agent is asked for each time, so that every acknowledged change is seen', async () => {
+    await rows.findAgent('agent_1');
+    agent = { ...agent!, instruction: 'changed', revision: 1 };
+    expect((await rows.findAgent('agent_1'))?.instruction).toBe('changed');
+    agent = undefined;
+    expect(await rows.findAgent('agent_1')).toBeUndefined();
+  });
+
+  test('what is not there is looked for again at once', async () => {
+    const issued = key;
+    key = undefined;
+    expect(await rows.findApiKey('key_1')).toBeUndefined();
+    key = issued;
+    expect(await rows.findApiKey('key_1')).toBe(issued);
+  });
+});
+
+describe('while the read models are away', () => {
+  test('keys and agents that were read before serve for two minutes, and no longer', async () => {
+    await rows.findApiKey('key_1');
+    await rows.findAgent('agent_1');
+    away = true;
+    now = 119_999;
+    expect([await rows.findApiKey('key_1'), await rows.findAgent('agent_1')]).toEqual([key, agent]);
+    now = 120_000;
+    await expect(rows.findApiKey('key_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(rows.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('what was never read, and what was gone when it was read last, is not known', async () => {
+    await rows.findAgent('agent_1');
+    agent = undefined;
+    await rows.findAgent('agent_1');
+    away = true;
+    await expect(rows.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(rows.findApiKey('key_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('read models that do not answer at all are away as well', async () => {
+    let answers = true;
+    const silent = rememberedRows(
+      {
+        findApiKey: () => Promise.resolve(key),
+        findAgent: () => (answers ? Promise.resolve(agent) : new Promise(() => undefined)),
+      },
+      { now: () => now },
+    );
+    await silent.findAgent('agent_1');
+    answers = false;
+    expect(await silent.findAgent('agent_1')).toBe(agent);
+  });
+
+  test('a defect is not taken for it', async () => {
+    await rows.findAgent('agent_1');
+    const broken = rememberedRows(
+      {
+        findApiKey: () => Promise.reject(new Error('defect')),
+        findAgent: () => Promise.reject(new Error('defect')),
+      },
+      { now: () => now },
+    );
+    await expect(broken.findAgent('agent_1')).rejects.toThrow('defect');
+  });
+});

@@ -1,0 +1,202 @@
+import { describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { breakingChanges } from '../../../shared/publicEvents/evolution.ts';
+import { publicEventSchemas, type PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
+import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import { eventSchemas } from '../../../shared/domain/events.ts';
+import {
+  agentData,
+  keyData,
+  recordHistory,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../../support/recordedHistory.ts';
+
+const CALL = {
+  request_sha256: 'ab',
+  response_id: 'r',
+  model: 'm',
+  finish_reason: 'stop',
+  tokens: { prompt: 1, completion: 1, total: 2 },
+  duration_ms: 1,
+};
+
+const EVENTS: Record<DomainEvent['type'], [stream: string, event: DomainEvent]> = {
+  'account.opened.v1': [
+    'account-acct_1',
+    { type: 'account.opened.v1', data: { name: 'An account' } },
+  ],
+  'account.key_issued.v1': [
+    'account-acct_1',
+    { type: 'account.key_issued.v1', data: keyData('key_1') },
+  ],
+  'account.key_revoked.v1': [
+    'account-acct_1',
+    { type: 'account.key_revoked.v1', data: keyData('key_1') },
+  ],
+  'agent.created.v1': [
+    'agent-agent_1',
+    { type: 'agent.created.v1', data: agentData({ tool: 'calculator' }) },
+  ],
+  'agent.updated.v1': ['agent-agent_1', { type: 'agent.updated.v1', data: agentData() }],
+  'agent.deleted.v1': ['agent-agent_1', { type: 'agent.deleted.v1', data: agentData() }],
+  'session.started.v1': [
+    'session-session_1',
+    {
+      type: 'session.started.v1',
+      data: { agent_id: 'agent_1', forked_from: { session_id: 'session_0', turn: 2 } },
+    },
+  ],
+  'session.turn_started.v1': [
+    'session-session_1',
+    turnStarted(1, { idempotency_key: 'a-client-s-secret' }),
+  ],
+  'session.tool_called.v1': ['session-session_1', toolCalled(1)],
+  'session.turn_completed.v1': ['session-session_1', turnCompleted(1, { calls: [CALL] })],
+  'session.turn_failed.v1': [
+    'session-session_1',
+    {
+      type: 'session.turn_failed.v1',
+      data: { turn: 2, code: 'model_error', message: 'No.', calls: [CALL] },
+    },
+  ],
+  'session.turn_interrupted.v1': [
+    'session-session_1',
+    { type: 'session.turn_interrupted.v1', data: { turn: 3, reason: 'crash' } },
+  ],
+};
+
+function publish(...types: DomainEvent['type'][]): PublicEvent[] {
+  const { record } = recordHistory();
+  return toPublicEvents(
+    types.map((type) => record({ stream: EVENTS[type][0], account: 'acct_7' }, EVENTS[type][1])),
+  );
+}
+
+describe('the public view of events', () => {
+  const relayed = eventSchemas
+    .map((schema) => schema.properties.type.const)
+    .filter((type) => !type.startsWith('account.'));
+
+  test.each(relayed)('%s is published as its schema says', (type) => {
+    const [event] = publish(type);
+    const schema = publicEventSchemas.find((candidate) => candidate.type === event?.type);
+    const strict = new Ajv2020({ strict: false, allErrors: true });
+    // Nothing may go out that the schema does not name.
+    expect(strict.validate({ ...schema?.data, additionalProperties: false }, event?.data)).toBe(
+      true,
+    );
+    expect(event).toMatchObject({
+      type: `turnlog.${type}`,
+      channel: `${type.split('.')[0]}s`,
+      account_id: 'acct_7',
+      revision: 0,
+      correlation_id: 'request',
+    });
+  });
+
+  test('every public type is the view of some event', () => {
+    expect(
+      publish(...relayed)
+        .map(({ type }) => type)
+        .toSorted(),
+    ).toEqual(publicEventSchemas.map(({ type }) => type).toSorted());
+  });
+
+  test('account events stay inside, and so does what a client gave to make its request safe to repeat', () => {
+    expect(publish('account.opened.v1', 'account.key_issued.v1', 'account.key_revoked.v1')).toEqual(
+      [],
+    );
+    expect(JSON.stringify(publish(...relayed))).not.toMatch(/a-client-s-secret|instance-1|"hash"/);
+  });
+
+  test('events of one session have its id as key and keep their revisions', () => {
+    expect(
+      publish('session.started.v1', 'session.turn_started.v1').map(({ key, revision, data }) => [
+        key,
+        revision,
+        (data as { session_id: string }).session_id,
+      ]),
+    ).toEqual([
+      ['session_1', 0, 'session_1'],
+      ['session_1', 1, 'session_1'],
+    ]);
+  });
+
+  test('everything that one request led to has one trace id, and every event a span of its own', () => {
+    const parts = publish('session.started.v1', 'session.turn_started.v1').map(({ traceparent }) =>
+      traceparent.split('-'),
+    );
+    expect(parts[0]?.[1]).toMatch(/^[0-9a-f]{32}$/);
+    expect(parts[0]?.[1]).toBe(parts[1]?.[1]);
+    expect(parts[0]?.[2]).not.toBe(parts[1]?.[2]);
+  });
+
+  test('a type that this version does not know is left out', () => {
+    const { record } = recordHistory();
+    expect(
+      toPublicEvents([
+        record({ stream: 'session-session_1' }, { type: 'session.dreamt.v1', data: {} }),
+        record({ stream: 'session-session_1' }, sessionStarted('agent_1')),
+      ]),
+    ).toHaveLength(1);
+  });
+
+  test('an event that can not be understood is named, not left out', () => {
+    const stored = recordHistory().record(
+      { stream: 'agent-agent_1' },
+      { type: 'agent.created.v1', data: { name: 5 } },
+    );
+    expect(() => toPublicEvents([stored])).toThrow(
+      `the event ${stored.id} (agent-agent_1 revision 0`,
+    );
+  });
+});
+
+describe('what counts as additive', () => {
+  const before = {
+    type: 'object',
+    required: ['a'],
+    properties: {
+      a: { type: 'string' },
+      b: { type: 'array', items: { type: 'integer', minimum: 0 } },
+    },
+  };
+  const changed = (change: Record<string, unknown>) =>
+    breakingChanges(before, { ...before, ...change });
+
+  test('a new field, a field that is always there now, and other remarks are additive', () => {
+    expect(
+      changed({
+        required: ['a', 'b', 'c'],
+        description: 'Better said',
+        properties: { ...before.properties, c: { type: 'string' } },
+      }),
+    ).toEqual([]);
+  });
+
+  test.each([
+    ['a field that is gone', { properties: { b: before.properties.b } }, ['/a is gone']],
+    ['a field that may be missing', { required: [] }, ['/a may be missing now']],
+    [
+      'another type',
+      { properties: { ...before.properties, a: { type: 'number' } } },
+      ['/a allows other values than before'],
+    ],
+    [
+      'other items',
+      { properties: { ...before.properties, b: { type: 'array', items: { type: 'string' } } } },
+      ['/b/* allows other values than before'],
+    ],
+    [
+      'items that are no longer described',
+      { properties: { ...before.properties, b: { type: 'array' } } },
+      ['/b/* allows other items than before'],
+    ],
+  ])('%s is not', (_, change, expected) => {
+    expect(changed(change)).toEqual(expected);
+  });
+});

@@ -1,0 +1,42 @@
+import { expect, test } from '@jest/globals';
+import { presentHealth } from '../../../services/api/presenters/health.ts';
+import { checkHealth } from '../../../services/server/health.ts';
+import type { Turnlog } from '../../../services/server/turnlog.ts';
+
+const REASON = 'their checkpoint 99 is no place of the log, which ends at 5';
+
+/** A process whose read models are being built anew. */
+const healing: Turnlog = {
+  store: { head: () => Promise.resolve(undefined), trouble: () => undefined } as Turnlog['store'],
+  api: undefined,
+  projector: undefined,
+  relay: undefined,
+  dataFolder: undefined,
+  projection: () => Promise.resolve({ caught_up: false, healing: REASON, parked_streams: [] }),
+  healing: () => REASON,
+  damaged: undefined,
+  closer: undefined,
+  prepare: () => Promise.resolve(),
+  sweep: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+
+test('a start that builds read models anew is not ready and says why', async () => {
+  const health = await checkHealth(healing, 'starting');
+  expect(health).toEqual({
+    ready: false,
+    reason: `The service is starting; its read models are being built anew: ${REASON}.`,
+  });
+  expect(() => presentHealth(health)).toThrow(REASON);
+});
+
+test('a service whose read models are being built anew is degraded and says why', async () => {
+  expect(presentHealth(await checkHealth(healing, 'up'))).toEqual({
+    status: 'degraded',
+    projection: {
+      caught_up: false,
+      reason: `The read models are being built anew: ${REASON}.`,
+      parked_streams: [],
+    },
+  });
+});

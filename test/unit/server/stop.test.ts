@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { stopInOrder } from '../../../services/server/stop.ts';
+import { createRunsInFlight } from '../../../shared/commands/run/runsInFlight.ts';
+import { createLogger } from '../../../shared/logger.ts';
+
+/** A server with one request at work. */
+function serverWithRequest() {
+  const request = Promise.withResolvers<void>();
+  const state = { cut: false };
+  return {
+    answer: request.resolve,
+    state,
+    server: { url: '', close: () => request.promise, cut: () => void (state.cut = true) },
+  };
+}
+
+test('a run that begins during the stop, for a request that was accepted before, is given the grace time too', async () => {
+  const { server, answer, state } = serverWithRequest();
+  const inFlight = createRunsInFlight();
+  const stopped = stopInOrder({
+    server,
+    inFlight,
+    logger: createLogger('silent'),
+    graceMs: 30_000,
+  });
+  await sleep(50);
+  // Longer than the last answers are given.
+  await inFlight.track(() => sleep(2_500));
+  answer();
+  await stopped;
+  expect(state.cut).toBe(false);
+});
+
+test('no run begins once the service has stopped', async () => {
+  const { server, state } = serverWithRequest();
+  const inFlight = createRunsInFlight();
+  await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 30_000 });
+  expect(state.cut).toBe(true);
+  await expect(inFlight.track(() => Promise.resolve())).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+  });
+});
