@@ -15,13 +15,13 @@ export interface BenchProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts `node args…` in the project's folder and resolves when it has printed a line that matches. */
+/** Starts `node args…` in a checkout, this one by default, and resolves when it has printed a line that matches. */
 export async function startProcess(
   args: readonly string[],
-  options: { env?: Record<string, string>; until?: RegExp } = {},
+  options: { env?: Record<string, string>; until?: RegExp; checkout?: string } = {},
 ): Promise<BenchProcess> {
   const child: ChildProcess = spawn(process.execPath, args, {
-    cwd: root,
+    cwd: options.checkout ?? root,
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

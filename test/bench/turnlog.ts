@@ -25,8 +25,8 @@ export async function prepareFolder(modelUrl: string): Promise<string> {
   return folder;
 }
 
-/** The service as `npm start` starts it, on the folder. */
-export async function startTurnlog(folder: string): Promise<BenchService> {
+/** The service as `npm start` starts it, on the folder, from this checkout or another one. */
+export async function startTurnlog(folder: string, checkout?: string): Promise<BenchService> {
   const env = {
     PORT: '0',
     DATA_DIR: join(folder, 'data'),
@@ -38,6 +38,7 @@ export async function startTurnlog(folder: string): Promise<BenchService> {
   const service = await startProcess(['--max-semi-space-size=4', 'services/main.ts'], {
     env,
     until: /listens on/,
+    ...(checkout === undefined ? {} : { checkout }),
   });
   return { ...service, url: /http\S+/.exec(service.line)![0] };
 }
