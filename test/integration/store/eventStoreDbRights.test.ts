@@ -1,5 +1,5 @@
 /**
- * The rights that infra/deploy/README.md gives the user of a cluster with passwords, by the requests that it shows: they are
+ * The rights that docs/deploy.md gives the user of a cluster with passwords, by the requests that it shows: they are
  * enough, others can't touch Turnlog's streams, and where one is missing it is named.
  */
 import { readFileSync } from 'node:fs';
@@ -90,7 +90,7 @@ async function open(user: string): Promise<EventStore> {
   return store;
 }
 
-/** What the operator does once, with what is given instead of what the README says. */
+/** What the operator does once, with what is given instead of what that page says. */
 async function grant({
   readers = READERS,
   ...changed
