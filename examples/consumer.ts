@@ -1,6 +1,7 @@
 /**
- * An example consumer: `KAFKA_BROKERS=127.0.0.1:9092 npm run example:consumer` prints conversations as they happen, from the
- * beginning of the topics. Begin your own from it: committed messages only, CloudEvents parsed by the SDK, and whatever is not known ignored.
+ * An example consumer: `KAFKA_BROKERS=127.0.0.1:9092 npm run example:consumer` prints sessions as they happen, from the
+ * beginning of the topics. Begin your own from it (README.md): it reads committed messages only, lets the SDK parse
+ * CloudEvents, and ignores what it does not know.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CloudEvent, Kafka as KafkaBinding, type KafkaMessage } from 'cloudevents';

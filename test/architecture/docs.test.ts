@@ -1,0 +1,82 @@
+/** The pages say what the code does: options, operations and errors are compared, links and file names are followed. */
+import { existsSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { ERROR_ANSWERS } from '../../services/api/errors.ts';
+import type { Access } from '../../services/api/route.ts';
+import { routes } from '../../services/api/routes/index.ts';
+import { ConfigSchema } from '../../shared/config.ts';
+import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/markdown.ts';
+import { projectFiles, root, textOf } from '../support/projectFiles.ts';
+
+const files = projectFiles();
+const pages = files.filter((path) => path.endsWith('.md'));
+
+/** The rows of the first table of a chapter. */
+function rowsOf(page: string, heading: string): string[][] {
+  const chapter = chapters(textOf(page), 2).find((found) => found.heading === heading);
+  return tableRows(chapter?.text.split('\n###')[0] ?? '');
+}
+
+test('the README fits on a page', () => {
+  expect(textOf('README.md').split('\n').length).toBeLessThanOrEqual(121);
+});
+
+test('docs/operate.md lists every option with its default and what it does, in order', () => {
+  const options = Object.entries(ConfigSchema.properties).map(([name, schema]) => {
+    const { default: preset, description } = schema as unknown as {
+      default?: string | number;
+      description: string;
+    };
+    return [`\`${name}\``, preset === undefined ? '–' : `\`${preset}\``, description];
+  });
+  expect(rowsOf('docs/operate.md', 'Options')).toEqual(options);
+});
+
+test('docs/api.md lists every operation with the scope that it takes', () => {
+  const scope = (access: Access): string =>
+    ({ open: 'open', key: 'any key' })[access as string] ?? `\`${access}\``;
+  const listed = tableRows(textOf('docs/api.md').split('\n## ')[0]!).map(
+    ([operation, access]) => `${codeSpans(operation!)[0]}: ${access}`,
+  );
+  const served = routes.map(
+    ({ method, path, access }) => `${method.toUpperCase()} ${path}: ${scope(access)}`,
+  );
+  expect(listed.toSorted()).toEqual(served.toSorted());
+});
+
+test('docs/api.md lists every error code under its status', () => {
+  const listed = rowsOf('docs/api.md', 'Errors').flatMap(([status, codes]) =>
+    codeSpans(codes!).map((code) => `${status} ${code}`),
+  );
+  const answered = Object.entries(ERROR_ANSWERS)
+    .filter(([code, { status }]) => status !== 500 || code === 'internal_error')
+    .map(([code, { status }]) => `${status} ${code}`);
+  expect(listed.toSorted()).toEqual(answered.toSorted());
+});
+
+test('every link within the project leads to a file, and to a heading of it where it names one', () => {
+  const broken = pages.flatMap((page) =>
+    linksOf(textOf(page))
+      .filter((target) => !/^\w+:/.test(target))
+      .filter((target) => {
+        const [path, anchor] = target.split('#') as [string, string | undefined];
+        const file = path === '' ? page : normalize(join(dirname(page), path));
+        if (!existsSync(join(root, file))) return true;
+        return anchor !== undefined && !anchorsOf(textOf(file)).includes(anchor);
+      })
+      .map((target) => `${page}: ${target}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('every file that a page names is there', () => {
+  const isFile = /^[\w.-]+(?:\/[\w.-]+)*\.(?:ts|mjs|sql|yaml|json|cfg|sh|md|txt)$/;
+  const gone = pages.flatMap((page) =>
+    codeSpans(textOf(page))
+      .filter((span) => isFile.test(span))
+      .filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))
+      .map((name) => `${page}: ${name}`),
+  );
+  expect(gone).toEqual([]);
+});
