@@ -12,25 +12,26 @@ import { projectFiles, root, textOf } from '../support/projectFiles.ts';
 const files = projectFiles();
 const pages = files.filter((path) => path.endsWith('.md'));
 
-/** The rows of the first table of a chapter. */
+/** The rows of a chapter's tables. */
 function rowsOf(page: string, heading: string): string[][] {
   const chapter = chapters(textOf(page), 2).find((found) => found.heading === heading);
-  return tableRows(chapter?.text.split('\n###')[0] ?? '');
+  return tableRows(chapter?.text ?? '');
 }
 
 test('the README fits on a page', () => {
   expect(textOf('README.md').split('\n').length).toBeLessThanOrEqual(121);
 });
 
-test('docs/operate.md lists every option with its default and what it does, in order', () => {
+test('docs/operate.md lists every option with its default and what it does', () => {
   const options = Object.entries(ConfigSchema.properties).map(([name, schema]) => {
     const { default: preset, description } = schema as unknown as {
       default?: string | number;
       description: string;
     };
-    return [`\`${name}\``, preset === undefined ? '–' : `\`${preset}\``, description];
+    return `\`${name}\` | ${preset === undefined ? '–' : `\`${preset}\``} | ${description}`;
   });
-  expect(rowsOf('docs/operate.md', 'Options')).toEqual(options);
+  const listed = rowsOf('docs/operate.md', 'Options').map((cells) => cells.join(' | '));
+  expect(listed.toSorted()).toEqual(options.toSorted());
 });
 
 test('docs/api.md lists every operation with the scope that it takes', () => {
