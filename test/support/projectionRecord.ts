@@ -62,8 +62,8 @@ export interface ProjectionRecord {
   logic: number;
   /** A hash of the history of each event type. */
   events: Record<string, string>;
-  /** `<event type> <table>/<row> <column>` and its value. */
-  values: Record<string, unknown>;
+  /** `<event type> <table>/<row> <column>` and its value as JSON. */
+  values: Record<string, string>;
 }
 
 const TYPES = Object.keys(HISTORIES) as EventType[];
@@ -71,16 +71,16 @@ const TYPES = Object.keys(HISTORIES) as EventType[];
 const hashOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
 
-function valuesAfter(type: EventType): [string, unknown][] {
+function valuesAfter(type: EventType): [string, string][] {
   const { record } = recordHistory();
   const stream = `${type.split('.')[0]}-id_1`;
   const rows = rowMaps();
   fold(planBatch(HISTORIES[type].map((event) => record({ stream }, event))), rows, new Set());
   return tableNames.flatMap((table) =>
     [...rows[table]].flatMap(([id, row]) =>
-      Object.entries(row).map(([column, value]): [string, unknown] => [
+      Object.entries(row).map(([column, value]): [string, string] => [
         `${type} ${table}/${id} ${column}`,
-        value,
+        JSON.stringify(value),
       ]),
     ),
   );
@@ -109,7 +109,7 @@ function isDescribed(place: string): boolean {
 export function differences(recorded: ProjectionRecord, now: ProjectionRecord) {
   const columns = new Set(Object.keys(recorded.values).map(columnOf));
   const places = [...new Set([...Object.keys(recorded.values), ...Object.keys(now.values)])].filter(
-    (place) => JSON.stringify(recorded.values[place]) !== JSON.stringify(now.values[place]),
+    (place) => recorded.values[place] !== now.values[place],
   );
   const isLogic = (place: string): boolean =>
     recorded.logic === now.logic &&
