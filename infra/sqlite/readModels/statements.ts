@@ -30,9 +30,8 @@ type Parameter = string | number | null;
 type Found = Record<string, SQLOutputValue>;
 
 function encode(kind: Kind, value: unknown): Parameter {
-  if (value === null) return null;
-  if (kind === 'json') return JSON.stringify(value);
-  return kind === 'boolean' ? Number(value) : (value as Parameter);
+  if (kind === 'text' || kind === 'integer' || value === null) return value as Parameter;
+  return kind === 'json' ? JSON.stringify(value) : Number(value);
 }
 
 /** A row as the parameters of its upsert. */

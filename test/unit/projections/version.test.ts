@@ -14,7 +14,7 @@ const changed = (changes: Partial<Table>): Tables => ({
 const { component, ...fewer } = agents.columns;
 
 const CHANGES: [string, Tables][] = [
-  ['a column more', changed({ columns: { ...agents.columns, note: orNull(text) } })],
+  ['a column more', changed({ columns: { ...agents.columns, one_more: orNull(text) } })],
   ['a column less', changed({ columns: fewer })],
   ['a column of another name', changed({ columns: { ...fewer, part: component } })],
   ['a column of another kind', changed({ columns: { ...agents.columns, deleted: text } })],
