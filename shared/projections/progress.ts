@@ -21,7 +21,6 @@ export interface ProgressFeed {
 
 export interface ProgressSource extends ProgressFeed {
   publish(progress: ProjectionProgress): void;
-  latest(): ProjectionProgress | undefined;
 }
 
 /** Hands progress from whoever runs the projection to the read models of the same thread. */
@@ -33,7 +32,6 @@ export function createProgressSource(): ProgressSource {
       latest = progress;
       for (const listener of listeners) listener(progress);
     },
-    latest: () => latest,
     subscribe(listener) {
       listeners.add(listener);
       if (latest) listener(latest);
