@@ -9,9 +9,15 @@ const SPACE = 0x7475726e;
 /** Held, while the schema is looked at or changed, until the transaction ends. */
 export const SCHEMA_LOCK = `${SPACE}, 0`;
 
-/** One session writes a copy of the read models: the active projector the live one, a rebuild the one that it builds. */
-export const writerLock = (version: number, slot: 'live' | 'building'): string =>
-  `${SPACE}, ${version * 4 + (slot === 'live' ? 1 : 2)}`;
+/**
+ * Which generation of the read models: the one that queries are answered from once it is complete, or the one that a rebuild
+ * fills. The table turnlog.projections calls it `slot`.
+ */
+export type Stage = 'live' | 'building';
 
-/** Shared by all processes that answer queries from a version, so that a newer one does not delete it. */
+/** One session writes a generation of a version: the active projector the live one, a rebuild the one that it builds. */
+export const writerLock = (version: number, stage: Stage): string =>
+  `${SPACE}, ${version * 4 + (stage === 'live' ? 1 : 2)}`;
+
+/** Shared by all processes that answer queries from a version, so that no other release drops it. */
 export const readersLock = (version: number): string => `${SPACE}, ${version * 4 + 3}`;

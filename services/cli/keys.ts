@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { issueKey, revokeKey } from '../../shared/commands/accounts.ts';
 import { SCOPES, type Scope } from '../../shared/domain/account/events.ts';
 import { TurnlogError } from '../../shared/errors.ts';
-import type { ApiKeyRow } from '../../shared/projections/rows.ts';
+import type { ApiKeyRow } from '../../shared/readModels/tables.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { WithOperator } from './context.ts';
 

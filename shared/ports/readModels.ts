@@ -2,7 +2,15 @@
  * The read models port, in two halves: what queries ask and what the projector writes. Every adapter passes
  * test/contracts/readModels.ts.
  */
-import type { AccountRow, AgentRow, ApiKeyRow, SessionRow, TurnRow } from '../projections/rows.ts';
+import type { RowOf } from '../readModels/table.ts';
+import type {
+  AccountRow,
+  AgentRow,
+  ApiKeyRow,
+  PARKED_STREAMS,
+  SessionRow,
+  TurnRow,
+} from '../readModels/tables.ts';
 import type { Position, StoredEvent } from './eventStore.ts';
 
 export interface Page {
@@ -13,21 +21,10 @@ export interface Page {
 }
 
 /** A stream that a projection could not follow: an event of it could not be applied, and later ones are skipped until a rebuild. */
-export interface ParkedStream {
-  stream: string;
-  revision: number;
-  event_type: string;
-  error: string;
-}
+export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
 
-export interface OpenTurn {
-  session_id: string;
-  account_id: string;
-  turn: number;
-  /** The instance that runs it, and when it gives up at the latest. */
-  owner: string;
-  deadline: string;
-}
+export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
+  Pick<SessionRow, 'account_id'>;
 
 export interface TranscriptRows {
   session: SessionRow;
@@ -36,7 +33,6 @@ export interface TranscriptRows {
 
 /** All queries reject with `store_unavailable` when the read models can't be reached, or are not caught up for the first time yet. */
 export interface ReadModels {
-  findAccount(accountId: string): Promise<AccountRow | undefined>;
   listAccounts(): Promise<AccountRow[]>;
   findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
   /** Oldest first. */
@@ -73,7 +69,7 @@ export interface ProjectionStore {
   /** Where to resume; undefined from the beginning. */
   checkpoint(): Promise<Position | undefined>;
   /**
-   * Applies the events and moves the checkpoint in one transaction. Events that were applied before change nothing; a
+   * Applies the events and moves the checkpoint in one transaction, one batch at a time. Events that were applied before change nothing; a
    * stream with an event that can't be applied is parked, which never keeps the others back. Resolves with the streams
    * that this batch parked. Errors: `store_unavailable` (nothing was changed; the same batch may be applied again),
    * `position_invalid` when the checkpoint can be no position of any log (nothing was changed).
@@ -97,15 +93,15 @@ export interface ActiveProjectionStore extends ProjectionStore {
   giveUp(checkpoint: Position): Promise<void>;
 }
 
-/** A copy of the read models that is built beside the one that answers queries. */
+/** A generation of the read models that is built beside the one that answers queries. */
 export interface RebuildStore extends ProjectionStore {
-  /** Empties the copy, whose checkpoint the log does not know. Errors: `store_unavailable`. */
+  /** Empties the generation, whose checkpoint the log does not know. Errors: `store_unavailable`. */
   startOver(): Promise<void>;
-  /** Aborted when the copy can no longer be written by this process; the next rebuild goes on. Absent where that can't happen. */
+  /** Aborted when this process can no longer write the generation; the next rebuild goes on. Absent where that can't happen. */
   lost?: AbortSignal;
   /**
-   * Makes the copy the one that answers queries, and closes it. Where the other one has meanwhile come further it is held
-   * there, and `reach` is called with its position: it applies the events up to there, as far as the log has them.
+   * Makes the generation the one that answers queries, and closes it. Where the other one has meanwhile come further it is
+   * held there, and `reach` is called with its position: it applies the events up to there, as far as the log has them.
    */
   publish(reach: (position: Position) => Promise<void>): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { Rows, TableName } from './rows.ts';
+import type { Rows, TableName } from '../readModels/tables.ts';
 
 /** A row's primary key, in the order of its columns: the id, or session_id and turn. */
 export type RowKey = readonly [string] | readonly [string, number];

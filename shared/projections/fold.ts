@@ -1,43 +1,38 @@
 import type { ParkedStream } from '../ports/readModels.ts';
+import { tableNames, type Rows, type TableName } from '../readModels/tables.ts';
 import type { RowChange, RowKey } from './change.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
-import type { Rows, TableName } from './rows.ts';
+
+const byTable = <Value>(valueOf: () => Value): Record<TableName, Value> =>
+  Object.fromEntries(tableNames.map((table) => [table, valueOf()])) as Record<TableName, Value>;
 
 /** Rows by table and `rowId`. */
 export type RowMaps = { [Table in TableName]: Map<string, Rows[Table]> };
 
-export const rowMaps = (): RowMaps => ({
-  accounts: new Map(),
-  api_keys: new Map(),
-  agents: new Map(),
-  sessions: new Map(),
-  turns: new Map(),
-});
+export const rowMaps = (): RowMaps => byTable(() => new Map()) as RowMaps;
 
 /** A row's place in its map. */
 export const rowId = (key: RowKey): string => (key.length === 1 ? key[0] : `${key[0]}/${key[1]}`);
 
+export interface RowPlace {
+  table: TableName;
+  key: RowKey;
+  id: string;
+}
+
 /** Second step: the rows that the batch touches, each once, for the adapter to load where they exist. */
-export function keysOf(
-  plan: readonly PlannedEvent[],
-): { table: TableName; key: RowKey; id: string }[] {
-  const seen = {
-    accounts: new Set<string>(),
-    api_keys: new Set<string>(),
-    agents: new Set<string>(),
-    sessions: new Set<string>(),
-    turns: new Set<string>(),
-  };
-  const keys: { table: TableName; key: RowKey; id: string }[] = [];
+export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
+  const seen = byTable(() => new Set<string>());
+  const places: RowPlace[] = [];
   for (const { changes } of plan) {
     for (const { table, key } of changes) {
       const id = rowId(key);
       if (seen[table].has(id)) continue;
       seen[table].add(id);
-      keys.push({ table, key, id });
+      places.push({ table, key, id });
     }
   }
-  return keys;
+  return places;
 }
 
 interface Pending {
@@ -56,7 +51,11 @@ function changed(rows: RowMaps, change: RowChange, revision: number): Pending | 
   return next && { table: change.table, id, row: next };
 }
 
-const put = (maps: RowMaps, { table, id, row }: Pending): void => {
+/** Sets a row; the caller has it from a statement or a change of that table. */
+export const put = (
+  maps: RowMaps,
+  { table, id, row }: { table: TableName; id: string; row: Rows[TableName] },
+): void => {
   (maps[table] as Map<string, Rows[TableName]>).set(id, row);
 };
 

@@ -8,9 +8,9 @@ export interface ProjectionProgress {
   caughtUp: boolean;
   /** 0 to 100; an estimate that is good enough for people. */
   percent: number;
-  /** Which copy of the read models holds this; a rebuild makes a new one with a higher number. */
+  /** Which generation of the read models holds this; a rebuild makes the next one. */
   generation: number;
-  /** True when it takes the place of a copy that can't be trusted: what that one has shown does not bind it. */
+  /** True when it takes the place of a generation that can't be trusted: what that one has shown does not bind it. */
   heals?: boolean;
 }
 
@@ -21,7 +21,6 @@ export interface ProgressFeed {
 
 export interface ProgressSource extends ProgressFeed {
   publish(progress: ProjectionProgress): void;
-  latest(): ProjectionProgress | undefined;
 }
 
 /** Hands progress from whoever runs the projection to the read models of the same thread. */
@@ -33,7 +32,6 @@ export function createProgressSource(): ProgressSource {
       latest = progress;
       for (const listener of listeners) listener(progress);
     },
-    latest: () => latest,
     subscribe(listener) {
       listeners.add(listener);
       if (latest) listener(latest);

@@ -5,7 +5,7 @@ import type { RowChange } from './change.ts';
 import { projectAccount } from './projectAccount.ts';
 import { projectAgent } from './projectAgent.ts';
 import { projectSession } from './projectSession.ts';
-import type { Rows, TableName } from './rows.ts';
+import type { Rows, TableName } from '../readModels/tables.ts';
 
 /** By the kind of a stream: the table with the row that follows every event of it, and therefore knows its revision. */
 const STREAM_TABLES = { account: 'accounts', agent: 'agents', session: 'sessions' } as const;

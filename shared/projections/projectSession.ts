@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from './change.ts';
 import { projectTurn } from './projectTurn.ts';
-import type { SessionRow } from './rows.ts';
+import type { SessionRow } from '../readModels/tables.ts';
 
 /** What an event of a session's stream does to `sessions` and `turns`. The session's row follows every event. */
 export function projectSession(recorded: RecordedEvent, event: SessionEvent): RowChange[] {

@@ -2,7 +2,7 @@ import type { InterruptionReason, SessionEvent } from '../domain/session/events.
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from './change.ts';
-import type { TurnRow } from './rows.ts';
+import type { TurnRow } from '../readModels/tables.ts';
 
 type TurnEvent = Exclude<SessionEvent, { type: 'session.started.v1' }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;

@@ -1,6 +1,6 @@
 import { TurnlogError } from '../errors.ts';
 import type { Page, ReadModels } from '../ports/readModels.ts';
-import type { AgentRow } from '../projections/rows.ts';
+import type { AgentRow } from '../readModels/tables.ts';
 import { pageOf, type PageOf } from './page.ts';
 
 /** The account's agent of that id. Errors: `agent_not_found`, the same for an unknown id and for another account's agent. */

@@ -5,7 +5,7 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
 import type { Flaw, KnownEvent } from '../eventlog/wholeStream.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import type { SessionRow, TurnRow } from '../projections/rows.ts';
+import type { SessionRow, TurnRow } from '../readModels/tables.ts';
 import { cutPage, oneMoreThan, pageOf, type PageOf } from './page.ts';
 
 /** Errors: `session_not_found`, the same where there is none and where it is another account's. */

@@ -1,3 +1,4 @@
+import { liveSchema, VERSION } from '../../infra/postgres/readModels/version.ts';
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import type { EventLog, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
@@ -27,6 +28,8 @@ export async function readLog(log: Pick<EventLog, 'subscribe'>): Promise<StoredE
   return events;
 }
 
+const LIVE = liveSchema(VERSION);
+
 interface Found {
   position: Position | null;
   sessions: { session_id: string }[] | null;
@@ -38,8 +41,8 @@ export async function foundAndDue(databaseUrl: string, log: Pick<EventLog, 'subs
   const [row] = await execute(
     databaseUrl,
     `SELECT (SELECT position FROM turnlog.projections WHERE slot = 'live') AS position,
-       (SELECT json_agg(sessions ORDER BY session_id) FROM turnlog_v1.sessions) AS sessions,
-       (SELECT json_agg(turns ORDER BY session_id, turn) FROM turnlog_v1.turns) AS turns`,
+       (SELECT json_agg(sessions ORDER BY session_id) FROM ${LIVE}.sessions) AS sessions,
+       (SELECT json_agg(turns ORDER BY session_id, turn) FROM ${LIVE}.turns) AS turns`,
   );
   const { position, sessions, turns } = row as unknown as Found;
   const due = rowMaps();

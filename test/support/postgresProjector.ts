@@ -1,5 +1,6 @@
 import { openPostgresProjectionStore } from '../../infra/postgres/readModels/projectionStore.ts';
 import { openPostgresRebuildStore } from '../../infra/postgres/readModels/rebuildStore.ts';
+import { VERSION } from '../../infra/postgres/readModels/version.ts';
 import {
   projectWhenActive,
   type ProjectorState,
@@ -49,9 +50,13 @@ export function startPostgresProjector({
 }
 
 /** The store of the active projector. Errors: a plain Error where that is not to be had. */
-export async function openActive(databaseUrl: string): Promise<ActiveProjectionStore> {
+export async function openActive(
+  databaseUrl: string,
+  version = VERSION,
+): Promise<ActiveProjectionStore> {
   const store = await openPostgresProjectionStore({
     databaseUrl,
+    version,
     signal: new AbortController().signal,
   });
   if (!store) throw new Error('the projection store was not opened');

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { currentGeneration, generationFile } from '../../infra/sqlite/readModels/generations.ts';
-import { tableNames } from '../../infra/sqlite/readModels/tables.ts';
+import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { readModelsFolder } from '../../services/compose/eventStore.ts';
+import { tableNames } from '../../shared/readModels/tables.ts';
 import { beyondTheEnd } from '../../shared/eventlog/positions.ts';
 import type { EventLog, StoredEvent } from '../../shared/ports/eventStore.ts';
 import { startEventStoreDbNode, type EventStoreDbNode } from './eventstoredb-node/index.ts';
@@ -28,6 +29,12 @@ export async function copyFixture(
   return { node, dataFolder, readModels };
 }
 
+/** Gives a folder a generation of this version, empty, with such a checkpoint. */
+export async function leaveCheckpoint(folder: string, position: string): Promise<void> {
+  await (await openSqliteProjectionStore({ folder })).close();
+  storeCheckpoint(folder, position);
+}
+
 /** Runs SQL on one file of the read models. */
 export function onFile<Result>(file: string, work: (database: DatabaseSync) => Result): Result {
   const database = new DatabaseSync(file, { timeout: 5_000 });
@@ -38,7 +45,7 @@ export function onFile<Result>(file: string, work: (database: DatabaseSync) => R
   }
 }
 
-/** Stores a checkpoint in the current copy of a folder's read models, past the code that would refuse it. */
+/** Stores a checkpoint in the current generation of a folder's read models, past the code that would refuse it. */
 export const storeCheckpoint = (folder: string, position: string): void =>
   onFile(
     generationFile(folder, currentGeneration(folder)!),
@@ -50,7 +57,7 @@ export const storeCheckpoint = (folder: string, position: string): void =>
         .run(position),
   );
 
-/** Everything in the current copy, its checkpoint included. */
+/** Everything in the current generation, its checkpoint included. */
 export const contentsOf = (folder: string): Record<string, unknown[]> =>
   onFile(generationFile(folder, currentGeneration(folder)!), (database) =>
     Object.fromEntries(

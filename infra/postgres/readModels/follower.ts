@@ -6,7 +6,8 @@ import { createPositionWaiters } from '../../../shared/projections/positionWaite
 import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';
 import { readersLock } from '../locks.ts';
-import { CHANNEL, ROW, VERSION } from './copies.ts';
+import { keyOf, ROW } from './generations.ts';
+import { channelOf, VERSION } from './version.ts';
 
 const STATEMENT_MS = 2000;
 /** How often the connection is tried: one that has died without a word would never tell anything again. */
@@ -14,12 +15,12 @@ const HEARTBEAT_MS = 2000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2000;
 
-/** The checkpoint of the live slot; undefined before there is one. Errors: what pg throws. */
+/** The checkpoint of the live generation; undefined before there is one. Errors: what pg throws. */
 async function readPosition(client: Client): Promise<Position | undefined> {
   try {
     const { rows } = await client.query<{ position: Position | null }>(
       `SELECT position FROM ${ROW}`,
-      [VERSION, 'live'],
+      keyOf({ version: VERSION, stage: 'live' }),
     );
     const position = rows[0]?.position ?? undefined;
     // One that an older release was told and that no log reaches says nothing about what the rows show.
@@ -31,7 +32,7 @@ async function readPosition(client: Client): Promise<Position | undefined> {
 }
 
 /**
- * Follows the checkpoint of the live copy on one connection of its own: told by the server with each commit, and read once
+ * Follows the checkpoint of the live generation on one connection of its own: told by the server with each commit, and read once
  * after every (re)connection, because what was told meanwhile is lost. While it is not connected, waits run into their limit.
  */
 export function createFollower(databaseUrl: string) {
@@ -57,8 +58,8 @@ export function createFollower(databaseUrl: string) {
     });
     try {
       client.on('notification', ({ payload = '' }) => hear(payload, client));
-      await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION)})`);
-      await client.query(`LISTEN ${CHANNEL}`);
+      await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION.number)})`);
+      await client.query(`LISTEN ${channelOf(VERSION)}`);
       await look(client);
       onConnected();
       const over = AbortSignal.any([ended, closing.signal]);

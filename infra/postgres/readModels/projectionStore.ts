@@ -1,16 +1,12 @@
 import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
+import type { Version } from '../../../shared/readModels/version.ts';
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { awaitWriterSession } from '../writerSession.ts';
-import {
-  completeFirstCopy,
-  dropRetired,
-  ensureCopy,
-  refusedCheckpoint,
-  VERSION,
-} from './copies.ts';
-import { openCopyWriter } from './copyWriter.ts';
+import { completeFirst, dropRetired, ensureGeneration, refusedCheckpoint } from './generations.ts';
+import { openGenerationWriter } from './generationWriter.ts';
 import { dropOlderVersions } from './olderVersions.ts';
+import { VERSION } from './version.ts';
 
 interface Options {
   databaseUrl: string;
@@ -18,6 +14,7 @@ interface Options {
   signal: AbortSignal;
   /** Called with what kept it from becoming active; it goes on trying. */
   onFailure?: (error: unknown, retryInMs: number) => void;
+  version?: Version;
 }
 
 /**
@@ -28,28 +25,30 @@ export async function openPostgresProjectionStore({
   databaseUrl,
   signal,
   onFailure = () => undefined,
+  version = VERSION,
 }: Options): Promise<ActiveProjectionStore | undefined> {
   const session = await awaitWriterSession({
     databaseUrl,
     name: 'turnlog projector',
-    lock: writerLock(VERSION, 'live'),
+    lock: writerLock(version.number, 'live'),
     signal,
     onFailure,
   });
   if (!session) return undefined;
   try {
-    await guarded(() => session.run((client) => ensureCopy(client, 'live')));
-    const writer = await guarded(() => openCopyWriter(session, 'live'));
+    const place = { version, stage: 'live' } as const;
+    await guarded(() => session.run((client) => ensureGeneration(client, place)));
+    const writer = await guarded(() => openGenerationWriter(session, place));
     return {
       ...writer,
       lost: session.lost,
-      refused: () => guarded(() => session.run(refusedCheckpoint)),
+      refused: () => guarded(() => session.run((client) => refusedCheckpoint(client, version))),
       complete: () =>
         guarded(() =>
           session.run(async (client) => {
-            await completeFirstCopy(client);
-            await dropRetired(client);
-            await dropOlderVersions(client);
+            await completeFirst(client, version);
+            await dropRetired(client, version);
+            await dropOlderVersions(client, version);
           }),
         ),
     };

@@ -6,16 +6,23 @@ import type {
   TranscriptRows,
 } from '../../../shared/ports/readModels.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import type { Rows, TableName } from '../../../shared/projections/rows.ts';
-import { LIVE, ROW, VERSION } from './copies.ts';
+import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { keyOf, ROW } from './generations.ts';
 import { createReader } from './reader.ts';
-import { columnsOf } from './tables.ts';
+import { columnsOf } from './statements.ts';
+import { liveSchema, VERSION } from './version.ts';
+
+const LIVE = liveSchema(VERSION);
+const ROW_KEY = keyOf({ version: VERSION, stage: 'live' });
+
+/** What SELECT names of a table of the live generation. */
+const columns = (table: TableName): string => columnsOf(table, TABLES[table]);
 
 type Reader = ReturnType<typeof createReader>;
 
 function rowReader<Name extends TableName>({ rows }: Reader, table: Name) {
   const list = (clauses: string, ...parameters: unknown[]): Promise<Rows[Name][]> =>
-    rows<Rows[Name]>(`SELECT ${columnsOf(table)} FROM ${LIVE}.${table} ${clauses}`, parameters);
+    rows<Rows[Name]>(`SELECT ${columns(table)} FROM ${LIVE}.${table} ${clauses}`, parameters);
   return {
     list,
     find: async (clauses: string, ...parameters: unknown[]): Promise<Rows[Name] | undefined> =>
@@ -72,7 +79,6 @@ export function openPostgresReadModels({
   const sessions = rowReader(reader, 'sessions');
 
   return {
-    findAccount: (accountId) => accounts.find('WHERE account_id = $1', accountId),
     listAccounts: () => accounts.list('ORDER BY account_id'),
     findApiKey: (keyId) => apiKeys.find('WHERE key_id = $1', keyId),
     listApiKeys: (accountId) => apiKeys.list('WHERE account_id = $1 ORDER BY key_id', accountId),
@@ -91,9 +97,9 @@ export function openPostgresReadModels({
       ),
     agentListVersion: async (accountId) => {
       const [found] = await reader.rows<{ version: string }>(
-        `SELECT generation || '.' || coalesce((SELECT max(position) FROM ${LIVE}.agents WHERE account_id = $2), '') AS version
-         FROM turnlog.projections WHERE version = $1 AND slot = 'live'`,
-        [VERSION, accountId],
+        `SELECT generation || '.' || coalesce((SELECT max(position) FROM ${LIVE}.agents WHERE account_id = $3), '') AS version
+         FROM ${ROW}`,
+        [...ROW_KEY, accountId],
       );
       return found?.version ?? '';
     },
@@ -103,9 +109,9 @@ export function openPostgresReadModels({
     findTranscript: async (sessionId, { limit, after = 0 }) => {
       const [found] = await reader.rows<TranscriptRows>(
         `SELECT to_json(session) AS session, (SELECT coalesce(json_agg(page), '[]') FROM (
-           SELECT ${columnsOf('turns')} FROM ${LIVE}.turns WHERE session_id = $1 AND turn > $2 ORDER BY turn LIMIT $3
+           SELECT ${columns('turns')} FROM ${LIVE}.turns WHERE session_id = $1 AND turn > $2 ORDER BY turn LIMIT $3
          ) AS page) AS turns
-         FROM (SELECT ${columnsOf('sessions')} FROM ${LIVE}.sessions WHERE session_id = $1) AS session`,
+         FROM (SELECT ${columns('sessions')} FROM ${LIVE}.sessions WHERE session_id = $1) AS session`,
         [sessionId, after, limit],
       );
       return found;
@@ -121,7 +127,7 @@ export function openPostgresReadModels({
     refusedCheckpoint: async () => {
       const [found] = await reader.rows<{ refused: Position | null }>(
         `SELECT refused FROM ${ROW}`,
-        [VERSION, 'live'],
+        ROW_KEY,
       );
       return found?.refused ?? undefined;
     },

@@ -8,7 +8,7 @@ import { createFollower } from './follower.ts';
 const STATEMENT_MS = 5000;
 const IDLE_MS = 30_000;
 
-/** Runs queries over the live copy on a pool of connections. */
+/** Runs queries over the live generation on a pool of connections. */
 export function createReader(databaseUrl: string, poolSize: number) {
   const pool = new Pool({
     ...connectionOptions(databaseUrl, { name: 'turnlog queries', statementMs: STATEMENT_MS }),
@@ -36,7 +36,7 @@ export function createReader(databaseUrl: string, poolSize: number) {
   }
 
   return {
-    /** Errors: `store_unavailable`, also while there is no live copy. */
+    /** Errors: `store_unavailable`, also while there is no live generation. */
     rows: <Row extends QueryResultRow>(
       sql: string,
       parameters: readonly unknown[] = [],

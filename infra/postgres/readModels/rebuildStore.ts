@@ -7,22 +7,34 @@ import { connect, transaction } from '../connection.ts';
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { tryWriterSession } from '../writerSession.ts';
-import { dropRetired, emptyBuilding, ensureCopy, ROW, switchCopies, VERSION } from './copies.ts';
-import { openCopyWriter } from './copyWriter.ts';
+import {
+  dropRetired,
+  emptyBuilding,
+  ensureGeneration,
+  keyOf,
+  ROW,
+  switchGenerations,
+  type Place,
+} from './generations.ts';
+import { openGenerationWriter } from './generationWriter.ts';
 import { dropOlderVersions } from './olderVersions.ts';
+import { VERSION } from './version.ts';
 
-/** How long the switch may hold up the projector while the new copy applies the last events. */
+const LIVE: Place = { version: VERSION, stage: 'live' };
+const BUILDING: Place = { version: VERSION, stage: 'building' };
+
+/** How long the switch may hold up the projector while the new generation applies the last events. */
 const SWITCH_LIMIT_MS = 15_000;
 
 /**
- * Locks the live copy's row, so that it stands still, and returns where; undefined where it is nowhere that can be
+ * Locks the live generation's row, so that it stands still, and returns where; undefined where it is nowhere that can be
  * reached.
  */
 async function holdLive(client: Client): Promise<Position | undefined> {
   await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
   const { rows } = await client.query<{ position: Position | null }>(
     `SELECT position FROM ${ROW} FOR UPDATE`,
-    [VERSION, 'live'],
+    keyOf(LIVE),
   );
   const held = rows[0]?.position ?? undefined;
   // One that no log can reach is nothing to wait for.
@@ -30,7 +42,7 @@ async function holdLive(client: Client): Promise<Position | undefined> {
 }
 
 /**
- * Opens the copy of the read models that a rebuild fills: a new one, or the one that an interrupted rebuild left.
+ * Opens the generation of the read models that a rebuild fills: a new one, or the one that an interrupted rebuild left.
  * Errors: `data_folder_in_use` when another rebuild is at work, `store_unavailable`.
  */
 export async function openPostgresRebuildStore({
@@ -41,7 +53,7 @@ export async function openPostgresRebuildStore({
   const session = await tryWriterSession({
     databaseUrl,
     name: 'turnlog rebuild',
-    lock: writerLock(VERSION, 'building'),
+    lock: writerLock(VERSION.number, 'building'),
   });
   if (!session)
     throw new TurnlogError(
@@ -49,16 +61,16 @@ export async function openPostgresRebuildStore({
       'Another rebuild of the read models in this database is running.',
     );
   try {
-    // Nobody reads the copy before the switch, whose commit flushes all that was written before: these commits need not.
+    // Nobody reads the generation before the switch, whose commit flushes all that was written before: these commits need not.
     await guarded(() =>
       session.run(async (client) => void (await client.query('SET synchronous_commit = off'))),
     );
-    await guarded(() => session.run((client) => ensureCopy(client, 'building')));
-    const writer = await guarded(() => openCopyWriter(session, 'building'));
+    await guarded(() => session.run((client) => ensureGeneration(client, BUILDING)));
+    const writer = await guarded(() => openGenerationWriter(session, BUILDING));
     return {
       ...writer,
       lost: session.lost,
-      startOver: () => guarded(() => session.run(emptyBuilding)),
+      startOver: () => guarded(() => session.run((client) => emptyBuilding(client, VERSION))),
       publish: (reach) =>
         guarded(async () => {
           const { client, close } = await connect(databaseUrl, {
@@ -66,16 +78,16 @@ export async function openPostgresRebuildStore({
             statementMs: SWITCH_LIMIT_MS,
           });
           try {
-            await ensureCopy(client, 'live');
+            await ensureGeneration(client, LIVE);
             await transaction(client, async () => {
               const held = await holdLive(client);
               const built = await writer.checkpoint();
-              // Whoever has seen an event in the live copy must find it in the next.
+              // Whoever has seen an event in the live generation must find it in the next.
               if (held !== undefined && (built === undefined || built < held)) await reach(held);
-              await switchCopies(client);
+              await switchGenerations(client, VERSION);
             });
-            await dropRetired(client);
-            await dropOlderVersions(client);
+            await dropRetired(client, VERSION);
+            await dropOlderVersions(client, VERSION);
           } finally {
             await close();
             await session.close();

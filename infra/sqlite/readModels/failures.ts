@@ -1,4 +1,4 @@
-import { storeUnavailable, type TurnlogError } from '../../../shared/errors.ts';
+import { isTurnlogError, storeUnavailable, type TurnlogError } from '../../../shared/errors.ts';
 import { sqliteCode } from '../eventStoreErrors.ts';
 
 /** SQLite's primary result codes (sqlite.org/rescode.html) that say: this row can't be stored, whatever is tried. */
@@ -22,3 +22,12 @@ export const isDamaged = (error: unknown): boolean => DAMAGED_CODES.has(sqliteCo
 
 export const readModelsUnavailable = (cause: unknown): TurnlogError =>
   storeUnavailable("The read models can't be reached.", cause);
+
+/** Errors: `store_unavailable`, whatever SQLite threw; TurnlogErrors as they are. */
+export async function guarded<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isTurnlogError(error) ? error : readModelsUnavailable(error);
+  }
+}

@@ -1,12 +1,13 @@
 /**
- * The files of the read models: `<folder>/read-models/v<schema version>.<generation>.db`, and `….building.db` for one that a
- * rebuild has not finished. The highest finished generation is the current one.
+ * The files of the read models: `<folder>/read-models/v<version>.<generation>.db`, and `….building.db` for one that a rebuild
+ * has not finished. The highest finished generation of a version is its current one.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Version } from '../../../shared/readModels/version.ts';
 import { isBusy } from '../eventStoreErrors.ts';
-import { SCHEMA_VERSION } from './schema.ts';
+import { VERSION } from './version.ts';
 
 interface Generation {
   name: string;
@@ -14,6 +15,8 @@ interface Generation {
   generation: number;
   building: boolean;
 }
+
+type Numbered = Pick<Version, 'number'>;
 
 const NAME = /^v(\d+)\.(\d+)(\.building)?\.db$/;
 export const readModelsFolder = (folder: string): string => join(folder, 'read-models');
@@ -41,23 +44,35 @@ function list(folder: string): Generation[] {
   });
 }
 
-const highest = (folder: string, building: boolean): number | undefined =>
+const highest = (folder: string, building: boolean, { number }: Numbered): number | undefined =>
   list(folder)
-    .filter((entry) => entry.version === SCHEMA_VERSION && entry.building === building)
+    .filter((entry) => entry.version === number && entry.building === building)
     .map((entry) => entry.generation)
     .toSorted((a, b) => b - a)[0];
 
-/** The highest finished generation of this schema version; undefined when there is none. */
-export const currentGeneration = (folder: string): number | undefined => highest(folder, false);
+/** The highest finished generation of the version; undefined when there is none. */
+export const currentGeneration = (
+  folder: string,
+  version: Numbered = VERSION,
+): number | undefined => highest(folder, false, version);
 
 /** The generation that a rebuild is to build: the one that a rebuild at work or an interrupted one began, else the next. */
-export const buildingGeneration = (folder: string): number =>
-  highest(folder, true) ?? (currentGeneration(folder) ?? 0) + 1;
+export const buildingGeneration = (folder: string, version: Numbered = VERSION): number =>
+  highest(folder, true, version) ?? (currentGeneration(folder, version) ?? 0) + 1;
 
-export const generationFile = (folder: string, generation: number): string =>
-  join(readModelsFolder(folder), `v${SCHEMA_VERSION}.${generation}.db`);
-export const buildingFile = (folder: string, generation: number): string =>
-  join(readModelsFolder(folder), `v${SCHEMA_VERSION}.${generation}.building.db`);
+const nameOf = (generation: number, { number }: Numbered): string => `v${number}.${generation}`;
+
+export const generationFile = (
+  folder: string,
+  generation: number,
+  version: Numbered = VERSION,
+): string => join(readModelsFolder(folder), `${nameOf(generation, version)}.db`);
+
+export const buildingFile = (
+  folder: string,
+  generation: number,
+  version: Numbered = VERSION,
+): string => join(readModelsFolder(folder), `${nameOf(generation, version)}.building.db`);
 
 export function removeDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
@@ -77,17 +92,21 @@ function isBeingBuilt(file: string): boolean {
 }
 
 /**
- * Deletes what `generation` replaces: its predecessors, abandoned rebuilds and the files of older schema versions.
- * A rebuild that is at work keeps its file and publishes the generation after the current one.
+ * Deletes what `generation` replaces: its predecessors, abandoned rebuilds, and the files of other versions, whether they came
+ * before this one or after it. One server works in a folder, so no one answers from those any more; a release that comes back
+ * fills its own again. A rebuild that is at work keeps its file and publishes the generation after the current one.
  */
-export function retireGenerationsBefore(folder: string, generation: number): void {
-  const isReplaced = (entry: Generation): boolean => {
-    if (entry.version !== SCHEMA_VERSION) return entry.version < SCHEMA_VERSION;
-    if (!entry.building) return entry.generation < generation;
-    return (
-      entry.generation <= generation && !isBeingBuilt(join(readModelsFolder(folder), entry.name))
-    );
-  };
-  for (const entry of list(folder).filter(isReplaced))
-    removeDatabase(join(readModelsFolder(folder), entry.name));
+export function retireGenerationsBefore(
+  folder: string,
+  generation: number,
+  { number }: Numbered = VERSION,
+): void {
+  const isOld = (entry: Generation): boolean =>
+    entry.version !== number ||
+    entry.generation < generation ||
+    (entry.building && entry.generation === generation);
+  for (const entry of list(folder).filter(isOld)) {
+    const file = join(readModelsFolder(folder), entry.name);
+    if (!entry.building || !isBeingBuilt(file)) removeDatabase(file);
+  }
 }

@@ -1,22 +1,25 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
 import type { ProgressFeed } from '../../../shared/projections/progress.ts';
-import type { Rows, TableName } from '../../../shared/projections/rows.ts';
-import { createReader, type Reader } from './reader.ts';
-import { rowDecoder } from './tables.ts';
+import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { createFollower, type Follower } from './follower.ts';
+import type { Found } from './generationReader.ts';
+import { rowDecoder } from './statements.ts';
 
 /** SQLite's "no limit". */
 const ALL = -1;
 
-function rowReader<Name extends TableName>(reader: Reader, table: Name) {
-  const decode = rowDecoder(table);
+function rowReader<Name extends TableName>({ current }: Follower, table: Name) {
+  const decode = rowDecoder(TABLES[table]) as (found: Found) => Rows[Name];
   return {
     find(clauses: string, ...parameters: SQLInputValue[]): Rows[Name] | undefined {
-      const found = reader.get(`SELECT * FROM ${table} ${clauses}`, ...parameters);
+      const found = current().get(`SELECT * FROM ${table} ${clauses}`, ...parameters);
       return found && decode(found);
     },
     list: (clauses: string, ...parameters: SQLInputValue[]): Rows[Name][] =>
-      reader.all(`SELECT * FROM ${table} ${clauses}`, ...parameters).map(decode),
+      current()
+        .all(`SELECT * FROM ${table} ${clauses}`, ...parameters)
+        .map(decode),
   };
 }
 
@@ -52,39 +55,40 @@ export function openSqliteReadModels({
   folder: string;
   progress: ProgressFeed;
 }): ReadModels {
-  const reader = createReader(folder, progress);
-  const accounts = rowReader(reader, 'accounts');
-  const apiKeys = rowReader(reader, 'api_keys');
-  const agents = rowReader(reader, 'agents');
-  const sessions = rowReader(reader, 'sessions');
-  const turns = rowReader(reader, 'turns');
+  const follower = createFollower(folder, progress);
+  const { current } = follower;
+  const accounts = rowReader(follower, 'accounts');
+  const apiKeys = rowReader(follower, 'api_keys');
+  const agents = rowReader(follower, 'agents');
+  const sessions = rowReader(follower, 'sessions');
+  const turns = rowReader(follower, 'turns');
 
   return {
-    findAccount: async (accountId) => accounts.find('WHERE account_id = ?', accountId),
     listAccounts: async () => accounts.list('ORDER BY account_id'),
     findApiKey: async (keyId) => apiKeys.find('WHERE key_id = ?', keyId),
     listApiKeys: async (accountId) =>
       apiKeys.list('WHERE account_id = ? ORDER BY key_id', accountId),
-    hasApiKeys: async () => reader.get('SELECT 1 FROM api_keys LIMIT 1') !== undefined,
-    findAgent: async (agentId) => agents.find('WHERE agent_id = ? AND deleted = 0', agentId),
+    hasApiKeys: async () => current().get('SELECT 1 FROM api_keys LIMIT 1') !== undefined,
+    findAgent: async (agentId) => agents.find('WHERE agent_id = ? AND NOT deleted', agentId),
     listAgents: async (accountId, { limit = ALL, after = '' }) =>
       agents.list(
-        'WHERE account_id = ? AND deleted = 0 AND agent_id > ? ORDER BY agent_id LIMIT ?',
+        'WHERE account_id = ? AND NOT deleted AND agent_id > ? ORDER BY agent_id LIMIT ?',
         accountId,
         after,
         limit,
       ),
     agentListVersion: async (accountId) => {
-      const found = reader.get(
+      const { get, generation } = current();
+      const found = get(
         'SELECT max(position) AS position FROM agents WHERE account_id = ?',
         accountId,
       );
-      return `${reader.generation()}.${(found?.['position'] as string | null) ?? ''}`;
+      return `${generation}.${(found?.['position'] as string | null) ?? ''}`;
     },
     findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
     listSessions: async (accountId, page) => sessions.list(...sessionsClauses(accountId, page)),
     findTranscript: async (sessionId, { limit, after = 0 }) =>
-      reader.snapshot(() => {
+      current().snapshot(() => {
         const session = sessions.find('WHERE session_id = ?', sessionId);
         return (
           session && {
@@ -99,12 +103,12 @@ export function openSqliteReadModels({
         );
       }),
     listOpenTurns: async () =>
-      reader.all(
+      current().all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
       ) as unknown as OpenTurn[],
     listParkedStreams: async () =>
-      reader.all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
-    waitUntilPassed: reader.waitUntilPassed,
-    close: async () => reader.close(),
+      current().all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
+    waitUntilPassed: follower.waitUntilPassed,
+    close: async () => follower.close(),
   };
 }

@@ -9,6 +9,7 @@ import {
   generationFile,
 } from './generations.ts';
 import { projectionStoreAt } from './projectionStore.ts';
+import { VERSION } from './version.ts';
 
 /** Errors: `store_unavailable` when somebody has deleted the file in the meantime. */
 function publishFile(folder: string, file: string): void {
@@ -34,7 +35,7 @@ export async function openSqliteRebuildStore({
 }): Promise<RebuildStore> {
   const file = buildingFile(folder, buildingGeneration(folder));
   try {
-    const store = projectionStoreAt(folder, file, true);
+    const store = projectionStoreAt({ folder, file, exclusive: true, version: VERSION });
     return {
       ...store,
       async publish() {

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { AgentRow } from '../../../shared/projections/rows.ts';
+import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import type { Agent, AgentDetail } from '../schemas/agents.ts';
 
 /** An agent as the list shows it. */

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
-import type { SessionRow, TurnRow } from '../../../shared/projections/rows.ts';
+import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import type { Session, SessionEvents, Transcript } from '../schemas/sessions.ts';
 
 export const presentSession = ({

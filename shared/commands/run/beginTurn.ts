@@ -5,7 +5,7 @@ import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflict
 import { sessionStream } from '../../eventlog/streams.ts';
 import { pauseFor, type Bounds } from '../../pause.ts';
 import { isoTime } from '../../ports/clock.ts';
-import type { AgentRow } from '../../projections/rows.ts';
+import type { AgentRow } from '../../readModels/tables.ts';
 import type { Actor } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { historyBudget } from './contextWindow.ts';

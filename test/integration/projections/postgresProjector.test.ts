@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import { writerLock } from '../../../infra/postgres/locks.ts';
-import { VERSION } from '../../../infra/postgres/readModels/copies.ts';
+import { VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { awaitWriterSession } from '../../../infra/postgres/writerSession.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
@@ -150,7 +150,7 @@ function suite(serverUrl: string): void {
       awaitWriterSession({
         databaseUrl,
         name: 'turnlog projector',
-        lock: writerLock(VERSION, 'live'),
+        lock: writerLock(VERSION.number, 'live'),
         signal: new AbortController().signal,
         onFailure: () => undefined,
       });

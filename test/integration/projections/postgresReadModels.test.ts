@@ -177,7 +177,7 @@ function suite(serverUrl: string): void {
     expect(stores).toHaveLength(1);
     expect(
       await execute(database.url, 'SELECT number FROM turnlog.migrations ORDER BY number'),
-    ).toEqual([{ number: 1 }, { number: 2 }, { number: 3 }]);
+    ).toEqual([{ number: 1 }, { number: 2 }, { number: 3 }, { number: 4 }]);
   });
 }
 

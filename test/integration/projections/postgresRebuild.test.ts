@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import {
   rebuildReadModels,
@@ -23,6 +24,7 @@ import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
+const LIVE = liveSchema(VERSION);
 const AGENTS = 2000;
 
 function suite(serverUrl: string): void {
@@ -91,10 +93,10 @@ function suite(serverUrl: string): void {
   const rows = () =>
     execute(
       database.url,
-      'SELECT agent_id, name, revision, position FROM turnlog_v1.agents ORDER BY agent_id',
+      `SELECT agent_id, name, revision, position FROM ${LIVE}.agents ORDER BY agent_id`,
     );
   /** Makes the live copy wrong, so that it can be told from one that was built anew. */
-  const spoil = () => execute(database.url, "UPDATE turnlog_v1.agents SET name = 'spoilt'");
+  const spoil = () => execute(database.url, `UPDATE ${LIVE}.agents SET name = 'spoilt'`);
 
   test('the live copy answers until the new one is switched to, which then is all there is', async () => {
     const complete = await rows();
@@ -121,7 +123,7 @@ function suite(serverUrl: string): void {
       expect((await replica.findAgent(agentId(7)))?.name).toBe('name 2');
       expect(await replica.agentListVersion('acct_1')).not.toBe(version);
     }
-    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+    expect(await schemas()).toEqual(['turnlog', LIVE]);
     expect(seen.at(-1)).toMatchObject({ events: AGENTS * 3, percent: 100, parked: 0 });
   });
 
@@ -155,7 +157,7 @@ function suite(serverUrl: string): void {
     ).toBe(false);
     expect(await cut).toBe(1);
     expect(await rebuild()).toBe(true);
-    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+    expect(await schemas()).toEqual(['turnlog', LIVE]);
   });
 
   test('a second rebuild at the same time is refused', async () => {
@@ -215,14 +217,14 @@ function suite(serverUrl: string): void {
       code: 'store_unavailable',
     });
     expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
-    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1', 'turnlog_v1_building']);
+    expect(await schemas()).toEqual(['turnlog', LIVE, `${LIVE}_building`]);
   });
 
   test('the copies of an older version stay while a process of that version reads them, and go with the next completion', async () => {
     await projector.stop();
     await execute(
       database.url,
-      "CREATE SCHEMA turnlog_v0; INSERT INTO turnlog.projections (version, slot, generation) VALUES (0, 'live', 1)",
+      "CREATE SCHEMA turnlog_v0; INSERT INTO turnlog.projections (version, slot, generation, made_at) VALUES (0, 'live', 1, '2026-01-01')",
     );
     const { Client } = await import('pg');
     const { readersLock } = await import('../../../infra/postgres/locks.ts');
@@ -234,7 +236,7 @@ function suite(serverUrl: string): void {
     expect(await schemas()).toContain('turnlog_v0');
     await older.end();
     await store.complete();
-    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+    expect(await schemas()).toEqual(['turnlog', LIVE]);
     await store.close();
   });
 
@@ -242,7 +244,7 @@ function suite(serverUrl: string): void {
     await projector.stop();
     await execute(
       database.url,
-      'DROP SCHEMA turnlog_v1 CASCADE; UPDATE turnlog.projections SET complete = false, position = NULL',
+      `DROP SCHEMA ${LIVE} CASCADE; UPDATE turnlog.projections SET complete = false, position = NULL`,
     );
     const active = await openActive(database.url);
     await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({
@@ -253,14 +255,14 @@ function suite(serverUrl: string): void {
     const last = await active.checkpoint();
     await active.apply([], last!);
     await active.complete();
-    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+    expect(await schemas()).toEqual(['turnlog', LIVE]);
     expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
     await active.close();
   });
 
   test('read models that were deleted by hand are built again by the next projector, and refuse queries until they are complete', async () => {
     await projector.stop();
-    await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
+    await execute(database.url, `DROP SCHEMA ${LIVE} CASCADE`);
     await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({
       code: 'store_unavailable',
     });

@@ -7,9 +7,10 @@ import {
   type PostgresReadModels,
 } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
-import { tableNames } from '../../../infra/postgres/readModels/tables.ts';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { rebuildReadModels } from '../../../services/projector/rebuildReadModels.ts';
+import { tableNames } from '../../../shared/readModels/tables.ts';
 import { beyondTheEnd } from '../../../shared/eventlog/positions.ts';
 import type { EventLog, EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { eventually } from '../../support/operator.ts';
@@ -29,6 +30,7 @@ import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
+const LIVE = liveSchema(VERSION);
 const AGENTS = 1_500;
 
 function suite(serverUrl: string): void {
@@ -79,7 +81,7 @@ function suite(serverUrl: string): void {
   const breakIt = (checkpoint = BOGUS) =>
     execute(
       database.url,
-      `DELETE FROM turnlog_v1.agents WHERE agent_id ~ '[13579]$';
+      `DELETE FROM ${LIVE}.agents WHERE agent_id ~ '[13579]$';
        UPDATE turnlog.projections SET position = '${checkpoint}' WHERE slot = 'live'`,
     );
 
@@ -225,7 +227,7 @@ function suite(serverUrl: string): void {
   test('in a first copy that never was complete are built anew, and queries are refused until then', async () => {
     await execute(
       database.url,
-      `ALTER SCHEMA turnlog_v1 RENAME TO turnlog_v1_first;
+      `ALTER SCHEMA ${LIVE} RENAME TO ${LIVE}_first;
        UPDATE turnlog.projections SET complete = false, position = '${BOGUS}'`,
     );
     await expect(replica.listAccounts()).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -235,7 +237,7 @@ function suite(serverUrl: string): void {
     expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(
       true,
     );
-    expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
+    expect(await schemas()).toEqual(['turnlog', LIVE]);
   });
 
   test('of any history become the rows of a fresh projection', async () => {
@@ -244,7 +246,7 @@ function suite(serverUrl: string): void {
         tableNames.map((table) =>
           execute(
             database.url,
-            `SELECT json_agg(found ORDER BY found::text) AS rows FROM turnlog_v1.${table} AS found`,
+            `SELECT json_agg(found ORDER BY found::text) AS rows FROM ${LIVE}.${table} AS found`,
           ),
         ),
       );
@@ -266,14 +268,14 @@ function suite(serverUrl: string): void {
           fc.tuple(fc.constant(events), fc.nat(events.length - 1)),
         ),
         async ([events, before]) => {
-          await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
+          await execute(database.url, `DROP SCHEMA ${LIVE} CASCADE`);
           const active = await openActive(database.url);
           await active.apply(events.slice(0, before), events[before]!.position);
           await active.complete();
           await active.close();
           await execute(database.url, `UPDATE turnlog.projections SET position = '${BOGUS}'`);
           const healedRows = await projected(events);
-          await execute(database.url, 'DROP SCHEMA turnlog_v1 CASCADE');
+          await execute(database.url, `DROP SCHEMA ${LIVE} CASCADE`);
           await (await openActive(database.url)).close();
           expect(healedRows).toEqual(await projected(events));
         },

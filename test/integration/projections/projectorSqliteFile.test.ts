@@ -8,6 +8,7 @@ import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/proj
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { createProgressSource } from '../../../shared/projections/progress.ts';
 import { agentData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
+import { fileName } from '../../support/generationNames.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
 let folder: string;
@@ -28,7 +29,9 @@ test('only the owner may read the files', async () => {
   const store = await openSqliteProjectionStore({ folder });
   await store.apply([created('agent_1')], positionOf(1));
   expect(
-    ['v2.1.db', 'v2.1.db-wal', 'v2.1.db-shm'].map((name) => statSync(fileOf(name)).mode & 0o777),
+    [fileName(1), `${fileName(1)}-wal`, `${fileName(1)}-shm`].map(
+      (name) => statSync(fileOf(name)).mode & 0o777,
+    ),
   ).toEqual([0o600, 0o600, 0o600]);
   expect(statSync(fileOf('')).mode & 0o777).toBe(0o700);
   await store.close();
@@ -36,7 +39,7 @@ test('only the owner may read the files', async () => {
 
 test('a database that is locked for too long is store_unavailable: nothing changes, nothing is parked, and it works again later', async () => {
   const store = await openSqliteProjectionStore({ folder });
-  const other = new DatabaseSync(fileOf('v2.1.db'));
+  const other = new DatabaseSync(fileOf(fileName(1)));
   other.exec('BEGIN IMMEDIATE');
   await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({
     code: 'store_unavailable',
@@ -58,7 +61,7 @@ test('a database that is locked for too long is store_unavailable: nothing chang
 
 test('rows and checkpoint change together or not at all', async () => {
   const store = await openSqliteProjectionStore({ folder });
-  const other = new DatabaseSync(fileOf('v2.1.db'));
+  const other = new DatabaseSync(fileOf(fileName(1)));
   other.exec(
     "CREATE TRIGGER refuse BEFORE INSERT ON checkpoint BEGIN SELECT RAISE(ABORT, 'refused'); END",
   );
@@ -94,7 +97,7 @@ test('a damaged file is replaced by an empty one, because the log has everything
   const store = await openSqliteProjectionStore({ folder });
   await store.apply([created('agent_1')], positionOf(1));
   await store.close();
-  await writeFile(fileOf('v2.1.db'), 'this is not a database '.repeat(1000));
+  await writeFile(fileOf(fileName(1)), 'this is not a database '.repeat(1000));
   const again = await openSqliteProjectionStore({ folder });
   expect(await again.checkpoint()).toBeUndefined();
   await again.close();

@@ -16,6 +16,7 @@ import {
   startProjector,
 } from '../../support/projector.ts';
 import { sessionStarted, turnCompleted } from '../../support/recordedHistory.ts';
+import { fileName } from '../../support/generationNames.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
 type Projector = Awaited<ReturnType<typeof startProjector>>;
@@ -133,7 +134,7 @@ test('a rebuild beside it replaces the read models; no query fails, goes back or
   expect(await readModels.agentListVersion('acct_1')).toMatch(/^2\./);
   // The older copy is deleted before the next event is applied.
   await readModels.waitUntilPassed(await appendAgents(store, created, created + 1), WAIT_MS);
-  expect(filesOf()).toEqual(['v2.2.db']);
+  expect(filesOf()).toEqual([fileName(2)]);
 });
 
 test('the read models are rebuilt from the log when their folder was deleted while nothing ran', async () => {
@@ -160,7 +161,7 @@ test('read models that are deleted under a running projector are built anew, and
   await replaced;
   expect(await readModels.waitUntilPassed(await appendAgents(store, 100, 101), WAIT_MS)).toBe(true);
   expect(await readModels.listAgents('acct_1', {})).toHaveLength(101);
-  expect(existsSync(join(folder, 'read-models', 'v2.2.db'))).toBe(true);
+  expect(existsSync(join(folder, 'read-models', fileName(2)))).toBe(true);
 });
 
 test('a stream with an event that cannot be applied is parked, logged and listed, and the rest goes on', async () => {

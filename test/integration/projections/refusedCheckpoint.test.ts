@@ -24,10 +24,12 @@ import {
   copyFixture,
   filesOf,
   fixedLog,
+  leaveCheckpoint,
   storeCheckpoint,
 } from '../../support/refusedCheckpoint.ts';
 import { startServerProcess, type ServerProcess } from '../../support/serverProcess.ts';
 import { apiClient, TEST_KEY } from '../../support/service.ts';
+import { buildingName, fileName } from '../../support/generationNames.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
 let folder: string;
@@ -72,57 +74,70 @@ const agents = (count: number): StoredEvent[] => {
 };
 
 describe('a service on the data folder that an older version left with the checkpoint 2^64-1', () => {
-  test('shows and runs every agent of the log, tells what it did, and is quiet at the next start', async () => {
-    const { node, dataFolder, readModels } = await copyFixture(folder);
-    const start = (): ServerProcess =>
-      startServerProcess({
-        DATA_DIR: dataFolder,
-        EVENTSTOREDB_URL: node.connectionString,
-        BOOTSTRAP_API_KEY: TEST_KEY,
-      });
-    const stop = async (server: ServerProcess): Promise<void> => {
-      server.kill('SIGTERM');
-      expect(await server.exited).toBe(0);
-    };
-    try {
-      const first = start();
-      const client = apiClient(await first.ready, TEST_KEY);
-      const { data } = (await client.get('/v1/agents')).body;
-      expect(data).toMatchObject([{ name: 'First' }, { name: 'Second' }]);
-      for (const { agent_id } of data as { agent_id: string }[])
-        expect((await client.post(`/v1/agents/${agent_id}/run`, { input: 'Hello' })).status).toBe(
-          200,
-        );
-      expect((await client.get('/health/ready')).body.data).toMatchObject({
-        status: 'ready',
-        projection: { caught_up: true },
-      });
-      await stop(first);
-      const said = first
-        .errors()
-        .split('\n')
-        .filter((line) => line.includes('built anew'))
-        .map((line) => JSON.parse(line) as Record<string, unknown>);
-      expect(said).toMatchObject([
-        {
-          level: 'warn',
-          checkpoint: BOGUS,
-          end: expect.stringMatching(/^\d{20}\/\d{20}$/),
-          msg: expect.stringContaining('built anew from the log'),
-        },
-        { level: 'info', refused: BOGUS, msg: expect.stringContaining('healed') },
-      ]);
-      expect(await filesOf(readModels)).toEqual(['v2.2.db']);
+  let fixture: Awaited<ReturnType<typeof copyFixture>>;
+  beforeEach(async () => {
+    fixture = await copyFixture(folder);
+  });
+  afterEach(() => fixture.node.close());
 
-      const second = start();
-      expect(
-        (await apiClient(await second.ready, TEST_KEY).get('/v1/agents')).body.data,
-      ).toHaveLength(2);
-      await stop(second);
-      expect(second.errors()).not.toMatch(/built anew|refuses|"warn"/);
-    } finally {
-      await node.close();
-    }
+  const start = (): ServerProcess =>
+    startServerProcess({
+      DATA_DIR: fixture.dataFolder,
+      EVENTSTOREDB_URL: fixture.node.connectionString,
+      BOOTSTRAP_API_KEY: TEST_KEY,
+    });
+  const stop = async (server: ServerProcess): Promise<void> => {
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+  };
+
+  test('fills read models of its own version with every agent of the log, and deletes the older ones', async () => {
+    expect(await filesOf(fixture.readModels)).toEqual(['v2.1.db']);
+    const server = start();
+    const { data } = (await apiClient(await server.ready, TEST_KEY).get('/v1/agents')).body;
+    expect(data).toMatchObject([{ name: 'First' }, { name: 'Second' }]);
+    await stop(server);
+    expect(await filesOf(fixture.readModels)).toEqual([fileName(1)]);
+  });
+
+  test('shows and runs every agent of the log, tells what it did, and is quiet at the next start', async () => {
+    // The file was made when its version was this one's.
+    await leaveCheckpoint(fixture.readModels, BOGUS);
+    const first = start();
+    const client = apiClient(await first.ready, TEST_KEY);
+    const { data } = (await client.get('/v1/agents')).body;
+    expect(data).toMatchObject([{ name: 'First' }, { name: 'Second' }]);
+    for (const { agent_id } of data as { agent_id: string }[])
+      expect((await client.post(`/v1/agents/${agent_id}/run`, { input: 'Hello' })).status).toBe(
+        200,
+      );
+    expect((await client.get('/health/ready')).body.data).toMatchObject({
+      status: 'ready',
+      projection: { caught_up: true },
+    });
+    await stop(first);
+    const said = first
+      .errors()
+      .split('\n')
+      .filter((line) => line.includes('built anew'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(said).toMatchObject([
+      {
+        level: 'warn',
+        checkpoint: BOGUS,
+        end: expect.stringMatching(/^\d{20}\/\d{20}$/),
+        msg: expect.stringContaining('built anew from the log'),
+      },
+      { level: 'info', refused: BOGUS, msg: expect.stringContaining('healed') },
+    ]);
+    expect(await filesOf(fixture.readModels)).toEqual([fileName(2)]);
+
+    const second = start();
+    expect(
+      (await apiClient(await second.ready, TEST_KEY).get('/v1/agents')).body.data,
+    ).toHaveLength(2);
+    await stop(second);
+    expect(second.errors()).not.toMatch(/built anew|refuses|"warn"/);
   });
 });
 
@@ -146,13 +161,12 @@ describe('a projection in a data folder', () => {
             join(folder, `fresh-${runs}`),
           ];
           await project(events.slice(0, projected), broken);
-          if (projected === 0) await (await openSqliteProjectionStore({ folder: broken })).close();
-          storeCheckpoint(broken, checkpoint);
+          await leaveCheckpoint(broken, checkpoint);
           const { reasons } = await catchUp(fixedLog(events), broken);
           expect(reasons).toEqual([expect.stringContaining(checkpoint)]);
           await catchUp(fixedLog(events), fresh);
           expect(contentsOf(broken)).toEqual(contentsOf(fresh));
-          expect(await filesOf(broken)).toEqual(['v2.2.db']);
+          expect(await filesOf(broken)).toEqual([fileName(2)]);
         },
       ),
       { numRuns: 25 },
@@ -227,9 +241,7 @@ describe('a projection in a data folder', () => {
   test('shows through the read models nothing of the broken copy at the start, and why while it lasts', async () => {
     const store = await openSqliteEventStore({ folder });
     await appendAgents(store, 0, 2_000, 1);
-    const half = await openSqliteProjectionStore({ folder });
-    await half.close();
-    storeCheckpoint(folder, BOGUS);
+    await leaveCheckpoint(folder, BOGUS);
     const projector = await startProjector(folder);
     const seen: { healing: string | undefined; caughtUp: boolean; answered: boolean }[] = [];
     const unsubscribe = projector.thread.progress.subscribe(({ caughtUp }) => {
@@ -270,8 +282,7 @@ describe('a projection in a data folder', () => {
     while (interrupted < 3) {
       if (interrupted === 0) {
         await rm(join(dataFolder, 'read-models'), { recursive: true, force: true });
-        await (await openSqliteProjectionStore({ folder: dataFolder })).close();
-        storeCheckpoint(dataFolder, BOGUS);
+        await leaveCheckpoint(dataFolder, BOGUS);
       }
       const server = startServerProcess({ DATA_DIR: dataFolder, BOOTSTRAP_API_KEY: TEST_KEY });
       await eventually(
@@ -286,7 +297,7 @@ describe('a projection in a data folder', () => {
     await server.ready;
     server.kill('SIGTERM');
     await server.exited;
-    expect(await filesOf(dataFolder)).toEqual(['v2.2.db']);
+    expect(await filesOf(dataFolder)).toEqual([fileName(2)]);
     const healed = contentsOf(dataFolder);
     await rm(join(dataFolder, 'read-models'), { recursive: true });
     const again = await openSqliteEventStore({ folder: dataFolder });
@@ -317,8 +328,8 @@ describe('a rebuild in a data folder', () => {
     await project(events.slice(0, 2), folder);
     storeCheckpoint(folder, BOGUS);
     await copyFile(
-      join(folder, 'read-models', 'v2.1.db'),
-      join(folder, 'read-models', 'v2.2.building.db'),
+      join(folder, 'read-models', fileName(1)),
+      join(folder, 'read-models', buildingName(2)),
     );
     const lines = await rebuild(fixedLog(events));
     expect(lines).toMatchObject([
@@ -328,7 +339,7 @@ describe('a rebuild in a data folder', () => {
         message: expect.stringContaining('begins anew'),
       },
     ]);
-    expect(await filesOf(folder)).toEqual(['v2.1.db', 'v2.2.db']);
+    expect(await filesOf(folder)).toEqual([fileName(1), fileName(2)]);
     expect(contentsOf(folder)).toMatchObject({
       checkpoint: [{ position: positionOf(4) }],
       agents: { length: 4 },

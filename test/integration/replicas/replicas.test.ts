@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openOperator, type Operator } from '../../../services/compose/operator.ts';
 import { startService, type RunningService } from '../../../services/server/start.ts';
 import type { ServiceName } from '../../../services/server/serviceNames.ts';
@@ -262,7 +263,7 @@ function suite(serverUrl: string): void {
 
   test('answer from read models that were rebuilt beside them', async () => {
     const agent = await createAgent();
-    await execute(database.url, "UPDATE turnlog_v1.agents SET name = 'spoilt'");
+    await execute(database.url, `UPDATE ${liveSchema(VERSION)}.agents SET name = 'spoilt'`);
     expect(await operator.rebuild(new AbortController().signal, () => undefined)).toBe(true);
     for (const client of [one, other])
       expect((await client.get(`/v1/agents/${agent}`)).body.data.name).toBe('Test');

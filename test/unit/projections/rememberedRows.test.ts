@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { storeUnavailable } from '../../../shared/errors.ts';
-import type { AgentRow, ApiKeyRow } from '../../../shared/projections/rows.ts';
+import type { AgentRow, ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import { rememberedRows } from '../../../shared/queries/rememberedRows.ts';
 
 let now: number;

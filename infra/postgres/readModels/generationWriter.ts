@@ -1,0 +1,109 @@
+import type { Client } from 'pg';
+import { TurnlogError } from '../../../shared/errors.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
+import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
+import { transaction } from '../connection.ts';
+import { guarded, isRowFailure } from '../failures.ts';
+import type { WriterSession } from '../writerSession.ts';
+import { keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generations.ts';
+import { createRowAccess } from './rowAccess.ts';
+import { channelOf } from './version.ts';
+
+/** Makes this writer the latest one of the place. Waits for the transaction of a writer before it, which the server ends if that one is silent. */
+async function nextWriterEpoch(client: Client, place: Place): Promise<number> {
+  const { rows } = await client.query<{ epoch: number }>(
+    `UPDATE turnlog.projections SET epoch = epoch + 1 WHERE version = $1 AND slot = $2 RETURNING epoch`,
+    keyOf(place),
+  );
+  if (!rows[0]) throw new Error('this generation of the read models is gone');
+  return rows[0].epoch;
+}
+
+export interface GenerationWriter extends ProjectionStore {
+  /** Gives up the generation's checkpoint, if it is this one. Errors: `store_unavailable`. */
+  giveUp(checkpoint: Position): Promise<void>;
+}
+
+/**
+ * The projector's half of the port over one generation. Two things keep a second writer out, each by itself: all of the work
+ * is done in the very session that holds the place's lock, and every transaction first locks the place's row, in which it must
+ * find its own writer epoch.
+ */
+export async function openGenerationWriter(
+  session: WriterSession,
+  place: Place,
+): Promise<GenerationWriter> {
+  const { version, stage } = place;
+  const epoch = await session.run((client) => nextWriterEpoch(client, place));
+  const notify = stage === 'live' ? `RETURNING pg_notify('${channelOf(version)}', position)` : '';
+  const rowsIn = new Map<string, RowAccess>();
+
+  /** The rows of a schema, whose statements are made once: the session has one client. */
+  function rowAccess(client: Client, schema: string): RowAccess {
+    let rows = rowsIn.get(schema);
+    if (!rows) rowsIn.set(schema, (rows = createRowAccess(client, schema, version.tables)));
+    return rows;
+  }
+
+  /** Resolves with the schema to write. The row's lock also keeps generations from changing places before the transaction has ended. */
+  async function lockPlace(client: Client): Promise<string> {
+    const { rows } = await client.query<{ epoch: number; complete: boolean }>(
+      `SELECT epoch, complete FROM ${ROW} FOR UPDATE`,
+      keyOf(place),
+    );
+    if (rows[0]?.epoch !== epoch)
+      throw new TurnlogError('store_unavailable', 'Another projector has taken over.', {
+        retriable: true,
+      });
+    return writtenSchema(place, rows[0].complete);
+  }
+
+  /** The checkpoint never moves back: a rebuild may have put a generation here that is ahead of this projector. */
+  async function moveCheckpoint(client: Client, checkpoint: Position): Promise<void> {
+    await client.query(
+      `UPDATE turnlog.projections SET position = greatest(position, $3) WHERE version = $1 AND slot = $2 ${notify}`,
+      [...keyOf(place), checkpoint],
+    );
+  }
+
+  const apply: ProjectionStore['apply'] = (events, checkpoint) =>
+    session.run((client) =>
+      applyBatch(events, checkpoint, {
+        isRowFailure,
+        transaction: (work) =>
+          transaction(client, async () => work(rowAccess(client, await lockPlace(client)))),
+        moveCheckpoint: (to) => moveCheckpoint(client, to),
+      }),
+    );
+
+  return {
+    checkpoint: () =>
+      guarded(() =>
+        session.run(async (client) => {
+          const { rows } = await client.query<{ position: Position | null }>(
+            `SELECT position FROM ${ROW}`,
+            keyOf(place),
+          );
+          return rows[0]?.position ?? undefined;
+        }),
+      ),
+    apply: (events, checkpoint) => guarded(() => apply(events, checkpoint)),
+    giveUp: (checkpoint) =>
+      guarded(() =>
+        session.run((client) =>
+          transaction(client, async () => {
+            await lockPlace(client);
+            await client.query(
+              `UPDATE turnlog.projections SET refused = position, position = NULL
+               WHERE version = $1 AND slot = $2 AND position = $3`,
+              [...keyOf(place), checkpoint],
+            );
+            // Whoever waits for a position is not to be answered from the one that was given up.
+            await tellReplaced(client, version);
+          }),
+        ),
+      ),
+    close: session.close,
+  };
+}

@@ -1,0 +1,132 @@
+/**
+ * The generations of the read models, each in a schema of its own (version.ts names them). Every query names the live one, so
+ * that whichever replica asks, it is answered from the generation that is live when its statement begins, and refused where
+ * none is. Errors: all functions here throw what pg throws.
+ */
+import type { Client } from 'pg';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { Version } from '../../../shared/readModels/version.ts';
+import { transaction } from '../connection.ts';
+import { SCHEMA_LOCK, type Stage } from '../locks.ts';
+import { channelOf, liveSchema, schemaOf } from './version.ts';
+
+/** Which generation of a version is meant: the projector's, whether it is complete or not, or a rebuild's. */
+export interface Place {
+  version: Version;
+  stage: Stage;
+}
+
+/** The schema that is written. `complete` is of the place's row: only the projector's first generation is not live. */
+export function writtenSchema({ version, stage }: Place, complete: boolean): string {
+  if (stage === 'building') return schemaOf(version, 'building');
+  return complete ? liveSchema(version) : schemaOf(version, 'first');
+}
+
+/** The row of a place; to be given `keyOf(place)`. */
+export const ROW = 'turnlog.projections WHERE version = $1 AND slot = $2';
+export const keyOf = ({ version, stage }: Place): [number, Stage] => [version.number, stage];
+
+/** The positions of two generations can't be compared, so whoever waits is to look anew. */
+export const tellReplaced = (client: Client, version: Version) =>
+  client.query(`SELECT pg_notify('${channelOf(version)}', '')`);
+
+async function isThere(client: Client, place: Place): Promise<boolean> {
+  const { rows } = await client.query<{ complete: boolean }>(
+    `SELECT complete FROM ${ROW}`,
+    keyOf(place),
+  );
+  if (!rows[0]) return false;
+  const found = await client.query<{ there: boolean }>(
+    'SELECT to_regnamespace($1) IS NOT NULL AS there',
+    [writtenSchema(place, rows[0].complete)],
+  );
+  return found.rows[0]?.there === true;
+}
+
+/** Makes an empty generation in place of any there is; inside a transaction. */
+async function make(client: Client, place: Place): Promise<void> {
+  const schema = writtenSchema(place, false);
+  await client.query(
+    `DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}; ${place.version.ddl}`,
+  );
+  await client.query(
+    `INSERT INTO turnlog.projections (version, slot, generation) VALUES ($1, $2, 1)
+     ON CONFLICT (version, slot) DO UPDATE SET
+       generation = projections.generation + 1, position = NULL, complete = false, refused = NULL`,
+    keyOf(place),
+  );
+  await tellReplaced(client, place.version);
+}
+
+async function underLock(client: Client, work: () => Promise<void>): Promise<void> {
+  await transaction(client, async () => {
+    await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
+    await work();
+  });
+}
+
+/** Makes the place's generation, empty, unless it is there: nobody has yet, or it was deleted by hand. */
+export async function ensureGeneration(client: Client, place: Place): Promise<void> {
+  if (await isThere(client, place)) return;
+  await underLock(client, async () => {
+    if (!(await isThere(client, place))) await make(client, place);
+  });
+}
+
+/** Empties the generation that a rebuild fills. */
+export const emptyBuilding = (client: Client, version: Version): Promise<void> =>
+  underLock(client, () => make(client, { version, stage: 'building' }));
+
+/** The checkpoint of the live generation that was given up; undefined where it can be trusted. */
+export async function refusedCheckpoint(
+  client: Client,
+  version: Version,
+): Promise<Position | undefined> {
+  const { rows } = await client.query<{ refused: Position | null }>(
+    `SELECT refused FROM ${ROW}`,
+    keyOf({ version, stage: 'live' }),
+  );
+  return rows[0]?.refused ?? undefined;
+}
+
+/** Makes the projector's first generation the live one, unless it is. */
+export async function completeFirst(client: Client, version: Version): Promise<void> {
+  await transaction(client, async () => {
+    const { rowCount } = await client.query(
+      `UPDATE turnlog.projections SET complete = true WHERE version = $1 AND slot = $2 AND NOT complete`,
+      keyOf({ version, stage: 'live' }),
+    );
+    if (rowCount === 0) return;
+    await client.query(
+      `ALTER SCHEMA ${schemaOf(version, 'first')} RENAME TO ${liveSchema(version)}`,
+    );
+    await tellReplaced(client, version);
+  });
+}
+
+/** Makes the generation that was built the live one; inside a transaction that holds the lock on the row of the live one. */
+export async function switchGenerations(client: Client, version: Version): Promise<void> {
+  const [live, building] = [liveSchema(version), schemaOf(version, 'building')];
+  const [first, retired] = [schemaOf(version, 'first'), schemaOf(version, 'retired')];
+  await client.query(
+    `DROP SCHEMA IF EXISTS ${retired} CASCADE; DROP SCHEMA IF EXISTS ${first} CASCADE`,
+  );
+  const { rows } = await client.query<{ complete: boolean }>(
+    `SELECT complete FROM ${ROW}`,
+    keyOf({ version, stage: 'live' }),
+  );
+  if (rows[0]?.complete) await client.query(`ALTER SCHEMA ${live} RENAME TO ${retired}`);
+  await client.query(`ALTER SCHEMA ${building} RENAME TO ${live}`);
+  await client.query(
+    `WITH built AS (DELETE FROM ${ROW} RETURNING position)
+     UPDATE turnlog.projections
+     SET generation = generation + 1, position = built.position, complete = true, refused = NULL FROM built WHERE version = $1 AND slot = 'live'`,
+    keyOf({ version, stage: 'building' }),
+  );
+  await tellReplaced(client, version);
+}
+
+/** Drops what the live generation has replaced. */
+export async function dropRetired(client: Client, version: Version): Promise<void> {
+  await client.query(`DROP SCHEMA IF EXISTS ${schemaOf(version, 'retired')} CASCADE`);
+}

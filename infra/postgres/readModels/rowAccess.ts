@@ -1,0 +1,76 @@
+import type { Client } from 'pg';
+import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
+import type { RowKey } from '../../../shared/projections/change.ts';
+import { put, rowId, rowMaps } from '../../../shared/projections/fold.ts';
+import type { Tables } from '../../../shared/readModels/table.ts';
+import { PARKED_STREAMS, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { rowStatements } from './statements.ts';
+
+/** UTF-16 units of JSON in one statement. Rows with long texts go in several: the server holds each parameter whole. */
+const STATEMENT_LENGTH = 16 * 1024 * 1024;
+
+/** JSON arrays of the rows, none much longer than STATEMENT_LENGTH. */
+function* jsonArrays(rows: Iterable<object>): Generator<string> {
+  let part: string[] = [];
+  let length = 0;
+  for (const row of rows) {
+    const json = JSON.stringify(row);
+    if (length + json.length > STATEMENT_LENGTH && part.length > 0) {
+      yield `[${part.join(',')}]`;
+      part = [];
+      length = 0;
+    }
+    part.push(json);
+    length += json.length;
+  }
+  if (part.length > 0) yield `[${part.join(',')}]`;
+}
+
+type FoundRow = Rows[TableName] & Record<string, unknown>;
+
+/** The rows of one generation: a statement to load and one to save for each table, whatever the number of rows. */
+export function createRowAccess(client: Client, schema: string, tables: Tables): RowAccess {
+  const names = Object.keys(tables) as TableName[];
+  const statements = Object.fromEntries(
+    Object.entries(tables).map(([name, table]) => [name, rowStatements(schema, name, table)]),
+  ) as Record<TableName, ReturnType<typeof rowStatements>>;
+  const parked = rowStatements(schema, 'parked_streams', PARKED_STREAMS);
+
+  return {
+    async parkedAmong(streams) {
+      const { rows } = await client.query<{ stream: string }>(
+        `SELECT stream FROM ${schema}.parked_streams WHERE stream = ANY($1)`,
+        [streams],
+      );
+      return new Set(rows.map(({ stream }) => stream));
+    },
+
+    async load(places) {
+      const rows = rowMaps();
+      for (const [table, wanted] of Map.groupBy(places, (place) => place.table)) {
+        const columns = tables[table]!.key;
+        const keys = wanted.map(({ key }) =>
+          Object.fromEntries(columns.map((column, index) => [column, key[index]])),
+        );
+        const found = await client.query<FoundRow>(statements[table].load, [JSON.stringify(keys)]);
+        for (const row of found.rows) {
+          const key = columns.map((column) => row[column]) as unknown as RowKey;
+          put(rows, { table, id: rowId(key), row });
+        }
+      }
+      return rows;
+    },
+
+    async save(rows) {
+      for (const name of names)
+        for (const json of jsonArrays(rows[name].values()))
+          await client.query(statements[name].save, [json]);
+    },
+
+    async park(streams) {
+      if (streams.length > 0) await client.query(parked.save, [JSON.stringify(streams)]);
+    },
+
+    execute: (sql) => client.query(sql),
+  };
+}

@@ -1,0 +1,48 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
+import { put, rowMaps } from '../../../shared/projections/fold.ts';
+import type { Table, Tables } from '../../../shared/readModels/table.ts';
+import { PARKED_STREAMS, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { rowDecoder, rowEncoder, rowStatements } from './statements.ts';
+
+function prepareTable(database: DatabaseSync, name: string, table: Table) {
+  const { select, save } = rowStatements(name, table);
+  return {
+    select: database.prepare(select),
+    save: database.prepare(save),
+    encode: rowEncoder(table),
+    decode: rowDecoder(table),
+  };
+}
+
+/** The rows of one file, whose statements are prepared once. Its methods throw what SQLite throws. */
+export function createRowAccess(database: DatabaseSync, tables: Tables): RowAccess {
+  const names = Object.keys(tables) as TableName[];
+  const prepared = Object.fromEntries(
+    Object.entries(tables).map(([name, table]) => [name, prepareTable(database, name, table)]),
+  ) as Record<TableName, ReturnType<typeof prepareTable>>;
+  const parked = prepareTable(database, 'parked_streams', PARKED_STREAMS);
+  const selectParked = database.prepare('SELECT stream FROM parked_streams');
+  return {
+    parkedAmong: () => new Set(selectParked.all().map(({ stream }) => stream as string)),
+    load(places) {
+      const rows = rowMaps();
+      for (const { table, key, id } of places) {
+        const { select, decode } = prepared[table];
+        const found = select.get(...key);
+        if (found) put(rows, { table, id, row: decode(found) as Rows[TableName] });
+      }
+      return rows;
+    },
+    save(rows) {
+      for (const name of names) {
+        const { save, encode } = prepared[name];
+        for (const row of rows[name].values()) save.run(...encode(row));
+      }
+    },
+    park(streams) {
+      for (const stream of streams) parked.save.run(...parked.encode(stream));
+    },
+    execute: (sql) => database.exec(sql),
+  };
+}

@@ -1,0 +1,67 @@
+import type { SQLOutputValue } from 'node:sqlite';
+import {
+  columnNames,
+  createTable,
+  upsert,
+  type Dialect,
+} from '../../../shared/readModels/statements.ts';
+import type { Kind, Table, Tables } from '../../../shared/readModels/table.ts';
+import { PARKED_STREAMS } from '../../../shared/readModels/tables.ts';
+
+const DIALECT: Dialect = {
+  types: { text: 'TEXT', integer: 'INTEGER', boolean: 'INTEGER', json: 'TEXT' },
+  // Tables with a rowid carry long rows better.
+  options: ({ longRows }) => (longRows ? 'STRICT' : 'STRICT, WITHOUT ROWID'),
+};
+
+const CHECKPOINT =
+  'CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL) STRICT;';
+
+/** Makes what a generation's file holds. */
+export const ddlOf = (tables: Tables): string =>
+  [
+    CHECKPOINT,
+    ...Object.entries({ parked_streams: PARKED_STREAMS, ...tables }).map(([name, table]) =>
+      createTable(name, table, DIALECT),
+    ),
+  ].join('\n');
+
+type Parameter = string | number | null;
+type Found = Record<string, SQLOutputValue>;
+
+function encode(kind: Kind, value: unknown): Parameter {
+  if (kind === 'text' || kind === 'integer' || value === null) return value as Parameter;
+  return kind === 'json' ? JSON.stringify(value) : Number(value);
+}
+
+/** A row as the parameters of its upsert. */
+export function rowEncoder(table: Table): (row: object) => Parameter[] {
+  const kinds = Object.entries(table.columns).map(([name, { kind }]) => [name, kind] as const);
+  return (row) => kinds.map(([name, kind]) => encode(kind, row[name as keyof typeof row]));
+}
+
+/** Makes rows of what SQLite found, in place, on the object that it made. */
+export function rowDecoder(table: Table): (found: Found) => unknown {
+  const columns = Object.entries(table.columns);
+  const namesOf = (wanted: Kind): string[] =>
+    columns.filter(([, { kind }]) => kind === wanted).map(([name]) => name);
+  const [booleans, jsons] = [namesOf('boolean'), namesOf('json')];
+  return (found) => {
+    const row: Record<string, unknown> = found;
+    for (const name of booleans) if (row[name] !== null) row[name] = row[name] === 1;
+    for (const name of jsons) if (row[name] !== null) row[name] = JSON.parse(row[name] as string);
+    return row;
+  };
+}
+
+/** The statements that load and save one row of the table. */
+export const rowStatements = (name: string, table: Table): { select: string; save: string } => ({
+  select: `SELECT * FROM ${name} WHERE ${table.key.map((column) => `${column} = ?`).join(' AND ')}`,
+  save: upsert(
+    name,
+    table,
+    `VALUES (${columnNames(table)
+      .map(() => '?')
+      .join(', ')})`,
+  ),
+});

@@ -1,0 +1,34 @@
+import type { Kind, Table } from './table.ts';
+
+/** What the databases write differently. */
+export interface Dialect {
+  types: Readonly<Record<Kind, string>>;
+  /** What follows the columns in CREATE TABLE. */
+  options: (table: Table) => string;
+}
+
+export const columnNames = (table: Table): string[] => Object.keys(table.columns);
+
+/** The statements that make the table and its indexes, unless they are there. */
+export function createTable(name: string, table: Table, { types, options }: Dialect): string {
+  const columns = Object.entries(table.columns).map(
+    ([column, { kind, nullable }]) => `${column} ${types[kind]}${nullable ? '' : ' NOT NULL'}`,
+  );
+  const indexes = table.indexes.map(
+    ({ on, where }, index) =>
+      `CREATE INDEX IF NOT EXISTS ${name}_${index + 1} ON ${name} (${on.join(', ')})${where ? ` WHERE ${where}` : ''};`,
+  );
+  return [
+    `CREATE TABLE IF NOT EXISTS ${name} (${columns.join(', ')}, PRIMARY KEY (${table.key.join(', ')})) ${options(table)};`,
+    ...indexes,
+  ].join('\n');
+}
+
+/** The statement that saves rows, whether they are there or not. `rows` is the VALUES or SELECT that gives them, in the order of the columns. */
+export function upsert(target: string, table: Table, rows: string): string {
+  const names = columnNames(table);
+  const updates = names
+    .filter((name) => !table.key.includes(name))
+    .map((name) => `${name} = excluded.${name}`);
+  return `INSERT INTO ${target} (${names.join(', ')}) ${rows} ON CONFLICT (${table.key.join(', ')}) DO UPDATE SET ${updates.join(', ')}`;
+}

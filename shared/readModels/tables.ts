@@ -1,0 +1,118 @@
+/**
+ * The tables of the read models, each described once. The rows' types, both adapters' statements and the version under which
+ * the tables are kept come from here, so a new column stands here and in the projection that fills it. Every row carries the
+ * revision of the last event of its stream that was applied, and skips what it has seen.
+ */
+import type { Scope } from '../domain/account/events.ts';
+import type { Tokens } from '../domain/schema.ts';
+import type { ToolCalledData } from '../domain/session/events.ts';
+import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
+
+export const TABLES = {
+  accounts: table({
+    columns: { account_id: text, name: text, opened_at: text, revision: integer },
+    key: ['account_id'],
+  }),
+
+  api_keys: table({
+    columns: {
+      key_id: text,
+      account_id: text,
+      name: text,
+      hash: text,
+      scopes: json<Scope[]>(),
+      issued_at: text,
+      expires_at: orNull(text),
+      revoked_at: orNull(text),
+      revision: integer,
+    },
+    key: ['key_id'],
+    indexes: [{ on: ['account_id', 'key_id'] }],
+  }),
+
+  agents: table({
+    columns: {
+      agent_id: text,
+      account_id: text,
+      name: text,
+      instruction: text,
+      model: text,
+      tool: orNull(text),
+      component: text,
+      created_at: text,
+      updated_at: text,
+      deleted: boolean,
+      /** Position of the last event applied; its maximum over an account's agents names the state of the account's list. */
+      position: text,
+      revision: integer,
+    },
+    key: ['agent_id'],
+    indexes: [
+      { on: ['account_id', 'agent_id'], where: 'NOT deleted' },
+      { on: ['account_id', 'position'] },
+    ],
+    longRows: true,
+  }),
+
+  sessions: table({
+    columns: {
+      session_id: text,
+      agent_id: text,
+      account_id: text,
+      /** `running` while its last turn is open. */
+      status: word<'idle' | 'running'>(),
+      /** How many turns began. */
+      turns: integer,
+      created_at: text,
+      updated_at: text,
+      revision: integer,
+    },
+    key: ['session_id'],
+    indexes: [
+      { on: ['account_id', 'session_id'] },
+      { on: ['account_id', 'agent_id', 'session_id'] },
+    ],
+  }),
+
+  turns: table({
+    columns: {
+      session_id: text,
+      turn: integer,
+      status: word<'running' | 'completed' | 'failed' | 'interrupted'>(),
+      input: text,
+      output: orNull(text),
+      model: text,
+      tool_used: text,
+      tool_calls: json<Omit<ToolCalledData, 'turn'>[]>(),
+      tokens: orNull(json<Tokens>()),
+      /** Of a failed turn: its code and message; of an interrupted one: the reason as the code. */
+      error: orNull(json<{ code: string; message: string }>()),
+      started_at: text,
+      ended_at: orNull(text),
+      /** The instance that runs it, and when it gives up at the latest. */
+      owner: text,
+      deadline: text,
+      revision: integer,
+    },
+    key: ['session_id', 'turn'],
+    indexes: [{ on: ['session_id', 'turn'], where: "status = 'running'" }],
+    longRows: true,
+    rewritten: true,
+  }),
+};
+
+/** Streams that can't be followed: kept beside the rows, and changed with them. */
+export const PARKED_STREAMS = table({
+  columns: { stream: text, revision: integer, event_type: text, error: text },
+  key: ['stream'],
+});
+
+export type TableName = keyof typeof TABLES;
+export const tableNames = Object.keys(TABLES) as TableName[];
+
+export type Rows = { [Name in TableName]: RowOf<(typeof TABLES)[Name]> };
+export type AccountRow = Rows['accounts'];
+export type ApiKeyRow = Rows['api_keys'];
+export type AgentRow = Rows['agents'];
+export type SessionRow = Rows['sessions'];
+export type TurnRow = Rows['turns'];
