@@ -1,7 +1,7 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { Toolbox, ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
-import { lazyValidator } from '../../shared/validation.ts';
+import { lazyValidator, problemsOf } from '../../shared/validation.ts';
 import { calculator } from './calculator.ts';
 import { createClockTool } from './clock.ts';
 import { ToolFailure, type Tool } from './tool.ts';
@@ -33,11 +33,12 @@ function entry<Parameters extends Tool['parameters']>(tool: Tool<Parameters>): E
       const given = parseArguments(args, name);
       const validate = validator();
       if (validate(given)) return tool.run(given, signal);
-      const problems = (validate.errors ?? []).map(
-        ({ instancePath, message }) => `${instancePath.slice(1) || 'they'} ${message}`,
-      );
+      const problems = problemsOf(validate.errors)
+        .map(({ path, message }) => `${path.slice(1) || 'they'} ${message}`)
+        .join('; ');
+      const schema = JSON.stringify(parameters);
       throw new ToolFailure(
-        `The arguments of ${name} do not fit: ${problems.join('; ')}. Their JSON Schema: ${JSON.stringify(parameters)}`,
+        `The arguments of ${name} do not fit: ${problems}. Their JSON Schema: ${schema}`,
       );
     },
   };
