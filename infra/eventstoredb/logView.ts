@@ -1,12 +1,13 @@
 import type { StoreLogger } from './logger.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { collect, type Collected } from './collect.ts';
-import type { Connection } from './connections.ts';
-import { endOfLog, within } from './endOfLog.ts';
+import type { Connection } from './connection.ts';
+import { endOfLog } from './endOfLog.ts';
 import { positionInvalid } from './positions.ts';
 import { readFromRequest } from './readRequests.ts';
 import { isInvalidPosition, isUnexplained } from './serverErrors.ts';
 import { canBeOurs, toStoredEvent } from './storedEvent.ts';
+import { within } from './within.ts';
 
 /** What a subscription asks of the log itself, to check what it is told. */
 export interface LogView {
