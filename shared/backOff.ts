@@ -1,7 +1,7 @@
 import { pauseFor } from './pause.ts';
 
 /** How long to wait after failures: twice as long after each, up to a bound. In milliseconds. */
-export interface Schedule {
+interface Schedule {
   firstMs: number;
   longestMs: number;
   /** Each pause is multiplied by a random number between these two, so that clients don't come in step. */
@@ -16,7 +16,7 @@ export const backOffMs = (
   Math.min(longestMs, firstMs * 2 ** failures) * (least + Math.random() * (most - least));
 
 /** The pauses between the tries of one loop. */
-export interface BackOff {
+interface BackOff {
   /** How long the pause after this failure is, in milliseconds; the next one is longer. */
   next(): number;
   /** Begins with the first pause again. */

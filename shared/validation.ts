@@ -29,7 +29,7 @@ const KEYWORDS: FuncKeywordDefinition[] = [
  * How input is taken: as it is, or from text, as in a query or the environment. From text, strings become the numbers and
  * booleans that the schema asks for, and defaults are filled in.
  */
-export type Reading = 'as_is' | 'from_text';
+type Reading = 'as_is' | 'from_text';
 
 function createAjv(reading: Reading): Ajv2020 {
   const fromText = reading === 'from_text';

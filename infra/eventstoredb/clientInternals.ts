@@ -58,7 +58,7 @@ interface ResponseCall<Response> {
 }
 
 /** A call that carries many appends, each answered on its own. */
-export interface AppendCall extends ResponseCall<BatchAppendResp> {
+interface AppendCall extends ResponseCall<BatchAppendResp> {
   write(request: BatchAppendReq): boolean;
 }
 

@@ -10,7 +10,7 @@ export interface Collected {
   notFound: boolean;
 }
 
-interface CollectOptions {
+export interface CollectOptions {
   requiresLeader: boolean;
   signal: AbortSignal;
   /** Called with everything that comes. */

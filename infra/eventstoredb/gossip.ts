@@ -5,7 +5,7 @@ import type { Search } from './search.ts';
 import { isRefused } from './serverErrors.ts';
 import { troubleWith } from './trouble.ts';
 
-export interface Gossip {
+interface Gossip {
   /** Asks a host which node to use. */
   ask(host: Host): Promise<void>;
   isBusy(): boolean;

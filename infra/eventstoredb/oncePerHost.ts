@@ -1,7 +1,7 @@
 import { hostName, type Host } from './connectionString.ts';
 
 /** Work on hosts, one at a time for each. */
-export interface OncePerHost {
+interface OncePerHost {
   /** Does nothing where the host is being worked on. */
   run(host: Host, work: () => Promise<void>): Promise<void>;
   /** True while some host is being worked on. */

@@ -13,7 +13,7 @@ const LONGEST_SILENCE_MS = 8_000;
 const ANSWER_LIMIT_MS = 10_000;
 
 /** What is learnt from a node's answers, or from their absence. */
-export interface Findings {
+interface Findings {
   /** It answers, and can serve. */
   well(): void;
   /** Nothing comes from it any more. It may be slow, frozen or out of reach. */

@@ -19,7 +19,7 @@ export interface Found {
   trouble: string | undefined;
 }
 
-export interface Visits {
+interface Visits {
   /** Connects to a host, and sees whether it can be used. */
   visit(host: Host): Promise<void>;
   isBusy(): boolean;

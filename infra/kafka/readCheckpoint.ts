@@ -22,7 +22,7 @@ function parseCheckpoint(text: string): Checkpoint {
   return value as Checkpoint;
 }
 
-export interface CheckpointRead {
+interface CheckpointRead {
   topic: string;
   /** The key of the checkpoint. */
   key: string;

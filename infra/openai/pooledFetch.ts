@@ -9,7 +9,7 @@ export interface FetchLimits {
   maxRetryAfterMs: number;
 }
 
-export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** The part of a Response that the `openai` package reads of an answer which is not a stream. */
 type BufferedResponse = Pick<Response, 'ok' | 'status' | 'url' | 'headers' | 'body' | 'text'>;

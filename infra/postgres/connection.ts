@@ -4,7 +4,7 @@ import { settlesWithin } from '../../shared/settlesWithin.ts';
 
 const BIGINT = 20;
 /** How long a client waits for a connection, in milliseconds. */
-export const CONNECT_TIMEOUT_MS = 2000;
+const CONNECT_TIMEOUT_MS = 2000;
 const END_TIMEOUT_MS = 500;
 
 /** Every number here came from JSON, so it is a JavaScript number again: pg would give a bigint as text. */
@@ -15,7 +15,7 @@ const typeParsers = {
       : (types.getTypeParser(oid, format) as unknown)) as typeof types.getTypeParser,
 };
 
-export interface Purpose {
+interface Purpose {
   /** Shown to operators in pg_stat_activity. */
   name:
     | 'turnlog projector'

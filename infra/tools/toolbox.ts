@@ -8,7 +8,7 @@ import { ToolFailure, type Tool } from './tool.ts';
 import { truncate } from './truncate.ts';
 
 /** In bytes of UTF-8. */
-export const LONGEST_RESULT = 64 * 1024;
+const LONGEST_RESULT = 64 * 1024;
 
 /** A tool as the toolbox holds it: what it is called with is text, and checked. */
 interface Entry {
@@ -60,11 +60,9 @@ export function createToolbox({ clock }: { clock: Clock }): Toolbox {
     has: (name) => tools.has(name),
     async definitions(name) {
       const tool = tools.get(name);
+      const named = JSON.stringify(name);
       if (!tool)
-        throw new TurnlogError(
-          'tool_not_supported',
-          `The tool ${JSON.stringify(name)} is not configured.`,
-        );
+        throw new TurnlogError('tool_not_supported', `The tool ${named} is not configured.`);
       return [{ type: 'function', function: tool.info }];
     },
     async call(toolName, functionName, args, signal) {

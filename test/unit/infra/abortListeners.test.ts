@@ -2,7 +2,7 @@ import { EventEmitter, getEventListeners } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
-import type { HostClient, ReadCall } from '../../../infra/eventstoredb/clientInternals.ts';
+import type { HostClient } from '../../../infra/eventstoredb/clientInternals.ts';
 import { collect } from '../../../infra/eventstoredb/collect.ts';
 import type { Connection, Connections } from '../../../infra/eventstoredb/connection.ts';
 import { createConnections } from '../../../infra/eventstoredb/connections.ts';
@@ -34,9 +34,7 @@ class EmptyCall extends EventEmitter {
   cancel = () => undefined;
 }
 
-const client = {
-  read: async () => new EmptyCall() as unknown as ReadCall,
-} as Partial<HostClient> as HostClient;
+const client = { read: async () => new EmptyCall() } as unknown as HostClient;
 const connection: Connection = {
   client,
   lost: signal,
