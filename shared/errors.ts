@@ -1,34 +1,49 @@
-/** The machine codes of every failure that may leave a port, a command or a query. HTTP statuses are assigned in the API only. */
-export type ErrorCode =
+/** What a request lacks before it reaches a command or a query. Thrown by the API, seen by its clients. */
+type RequestCode =
   | 'invalid_json'
   | 'invalid_request'
-  | 'model_not_supported'
-  | 'tool_not_supported'
-  | 'component_not_supported'
   | 'unauthorized'
   | 'forbidden'
   | 'not_found'
+  | 'method_not_allowed'
+  | 'payload_too_large'
+  | 'unsupported_media_type';
+
+/** Why a command or a query has no answer. Thrown by them and by the ports they use, seen by clients. */
+type UseCaseCode =
+  | 'model_not_supported'
+  | 'tool_not_supported'
+  | 'component_not_supported'
   | 'agent_not_found'
   | 'session_not_found'
-  | 'method_not_allowed'
   | 'session_busy'
   | 'stream_damaged'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
   | 'model_error'
   | 'tool_error'
   | 'model_overloaded'
   | 'model_timeout'
-  | 'store_unavailable'
   | 'turn_interrupted'
-  | 'internal_error'
+  | 'store_unavailable';
+
+/** What only an operator can mend. Thrown by start-up, the command line and the relay, seen on their terminal and in the log. */
+type OperatorCode =
+  | 'configuration_invalid'
+  | 'position_invalid'
+  | 'data_folder_in_use'
+  | 'rebuild_running'
+  | 'local_server_failed';
+
+/** What one part tells another. Thrown by adapters, handled by who called them; a client sees `internal_error`. */
+type InternalCode =
   | 'stream_conflict'
   | 'event_id_reused'
   | 'event_invalid'
-  | 'position_invalid'
-  | 'data_folder_in_use'
   | 'publisher_fenced'
-  | 'publisher_unavailable';
+  | 'publisher_unavailable'
+  | 'internal_error';
+
+/** The machine code of every failure but a decider's rejection. HTTP statuses are assigned in the API only. */
+export type ErrorCode = RequestCode | UseCaseCode | OperatorCode | InternalCode;
 
 /** What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or `header`, `query`, `path`). */
 export interface ErrorDetail {
@@ -45,7 +60,10 @@ export interface ErrorOptions {
   cause?: unknown;
 }
 
-/** The one error class of the project. `message` is a human sentence that is safe to show to a client. */
+/**
+ * The error class of everything around the domain, whose deciders throw a Rejection. `message` is a human sentence that
+ * is safe to show to a client.
+ */
 export class TurnlogError extends Error {
   readonly code: ErrorCode;
   readonly retriable: boolean;

@@ -7,9 +7,3 @@ export interface Decider<Command, State, Event> {
   decide: (command: Command, state: State) => Event[];
   evolve: (state: State, event: Event) => State;
 }
-
-/** The state after `events`, beginning from the initial one. */
-export const replay = <Command, State, Event>(
-  decider: Decider<Command, State, Event>,
-  events: readonly Event[],
-): State => events.reduce(decider.evolve, decider.initialState);

@@ -54,7 +54,7 @@ export function chainEvents(
  * Errors: those of EventStore.append.
  */
 export async function appendEvents(
-  store: EventStore,
+  store: Pick<EventStore, 'append'>,
   target: { stream: string; head: StreamHead },
   events: readonly NewEvent[],
   authorship: Authorship,

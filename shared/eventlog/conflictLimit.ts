@@ -14,7 +14,8 @@ const STUCK_MS = 5_000;
 /** By default, however the stream moves: others who write without a pause leave no place for this writer. */
 const LIMIT_MS = 10_000;
 
-interface LimitOfConflicts extends Bounds {
+/** How long a loop may go on, and what it ends with. */
+export interface LimitOfConflicts extends Bounds {
   /** What a loop that others leave no place for ends with. By default `store_unavailable`. */
   tooMany?: () => TurnlogError;
 }

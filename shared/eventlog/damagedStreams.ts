@@ -1,4 +1,4 @@
-import type { StreamDamage } from './wholeStream.ts';
+import type { StreamDamage } from './streamDamage.ts';
 
 /** More are not remembered. */
 const MOST_STREAMS = 10_000;

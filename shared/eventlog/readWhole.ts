@@ -1,16 +1,8 @@
 import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
-import {
-  checkNews,
-  checkPage,
-  damageOf,
-  reasonOf,
-  streamDamaged,
-  type Flaw,
-  type KnownEvent,
-  type StreamDamage,
-} from './wholeStream.ts';
+import { damageOf, reasonOf, streamDamaged, type Flaw, type StreamDamage } from './streamDamage.ts';
+import { checkNews, checkPage, type KnownEvent } from './wholeStream.ts';
 
 /** Where streams are read, and where damaged ones are noted. */
 export interface StreamSource {

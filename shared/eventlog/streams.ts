@@ -1,6 +1,9 @@
-/** The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by streams takes them from here. */
+/**
+ * The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by streams takes them
+ * from here.
+ */
 export const STREAM_KINDS = ['account', 'agent', 'session'] as const;
-type StreamKind = (typeof STREAM_KINDS)[number];
+export type StreamKind = (typeof STREAM_KINDS)[number];
 
 const streamOf =
   (kind: StreamKind) =>

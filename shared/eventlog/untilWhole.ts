@@ -1,7 +1,7 @@
 import { storeUnavailable } from '../errors.ts';
 import { pauseFor, type Bounds } from '../pause.ts';
 import { foundDamaged, type StreamSource } from './readWhole.ts';
-import type { Flaw } from './wholeStream.ts';
+import type { Flaw } from './streamDamage.ts';
 
 /**
  * A node of a cluster that only follows may show an event some time after others have seen it. What is missing at

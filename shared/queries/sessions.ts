@@ -1,9 +1,10 @@
 import { TurnlogError } from '../errors.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { readPage, type StreamSource } from '../eventlog/readWhole.ts';
+import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
-import type { Flaw, KnownEvent } from '../eventlog/wholeStream.ts';
+import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../projections/rows.ts';
 import { cutPage, oneMoreThan, pageOf, type PageOf } from './page.ts';

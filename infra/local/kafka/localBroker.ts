@@ -45,13 +45,13 @@ async function hold(port: number): Promise<Server> {
     return server;
   } catch (error) {
     if (port === 0) return hold(0);
-    throw new TurnlogError('invalid_request', `No broker can listen there: ${String(error)}.`, {
+    throw new TurnlogError('local_server_failed', `No broker can listen there: ${String(error)}.`, {
       cause: error,
     });
   }
 }
 
-/** Ports to listen on, 0 standing for one that is free. Errors: `invalid_request` when one is taken. */
+/** Ports to listen on, 0 standing for one that is free. Errors: `local_server_failed` when one is taken. */
 async function freePorts(wanted: readonly number[]): Promise<number[]> {
   const held: Server[] = [];
   try {
@@ -63,7 +63,7 @@ async function freePorts(wanted: readonly number[]): Promise<number[]> {
   }
 }
 
-/** Two brokers in one folder write to one metadata log before the second one notices. Errors: `invalid_request` when one runs there. */
+/** Two brokers in one folder write to one metadata log before the second one notices. Errors: `local_server_failed` when one runs there. */
 async function requireUnused(config: string): Promise<void> {
   const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(
     await readFile(config, 'utf8').catch(() => ''),
@@ -100,7 +100,7 @@ interface Options {
 
 /**
  * A Kafka broker of this machine with its data in `folder`, not started yet.
- * Errors: `invalid_request` where Java, Maven or Maven Central can't be had, or the port is taken, or a
+ * Errors: `local_server_failed` where Java, Maven or Maven Central can't be had, or the port is taken, or a
  * broker runs in the folder.
  */
 export async function createLocalBroker({
@@ -169,7 +169,7 @@ export async function createLocalBroker({
         if (answers) return;
         if (process.exitCode !== null || performance.now() > deadline)
           throw new TurnlogError(
-            'invalid_request',
+            'local_server_failed',
             `The broker does not start; ${folder}/broker.log says why.`,
           );
         await sleep(LOOK_MS);

@@ -1,6 +1,7 @@
 import { isTurnlogError } from '../../errors.ts';
-import type { RunContext } from '../run/context.ts';
-import { interruptIfOrphaned } from './interruptTurn.ts';
+import type { CommandContext } from '../context.ts';
+import type { RunSessions } from '../run/context.ts';
+import { interruptIfOrphaned, type OrphanContext } from './interruptTurn.ts';
 import type { LeftTurn } from './leftOpen.ts';
 
 /** Sessions looked at together while nothing tells that the store is back, and once one was looked at. */
@@ -18,10 +19,10 @@ export interface LeftOpenCloser {
   idle(): Promise<void>;
 }
 
-type Context = Pick<
-  RunContext,
-  'store' | 'damaged' | 'ids' | 'clock' | 'isGone' | 'queue' | 'leftOpen' | 'logger'
->;
+interface Context extends OrphanContext, Pick<CommandContext, 'logger'> {
+  store: CommandContext['store'];
+  sessions: Pick<RunSessions, 'queue' | 'leftOpen'>;
+}
 
 interface Look {
   turn: LeftTurn;
@@ -46,15 +47,12 @@ function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Prom
  * turn is open.
  * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
  */
-async function lookAt(
-  { queue, leftOpen, ...context }: Context,
-  turn: LeftTurn,
-  signal: AbortSignal,
-): Promise<void> {
+async function lookAt(context: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {
+  const { queue, leftOpen } = context.sessions;
   const leave = await queue.enter(turn.session_id, 0, signal);
   try {
-    const looking = interruptIfOrphaned(context, turn.session_id, signal);
-    const { state, head } = await unlessAborted(looking, signal);
+    const looking = interruptIfOrphaned(context, turn, { signal });
+    const { state, head } = (await unlessAborted(looking, signal)).found;
     // Before that revision was reached a late append may still open a turn.
     if (state.status === 'running' || head.revision >= turn.revision) leftOpen.settle(turn);
     else leftOpen.lookAgain(turn);
@@ -65,7 +63,8 @@ async function lookAt(
 
 /** While the store is away few wait for it, and hundreds follow as soon as one of them has been answered. */
 export function createLeftOpenCloser(context: Context): LeftOpenCloser {
-  const { leftOpen, logger, store } = context;
+  const { logger, store } = context;
+  const { leftOpen } = context.sessions;
   const atWork = new Map<Promise<void>, Look>();
   let together = SCOUTS;
 

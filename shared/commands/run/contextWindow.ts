@@ -4,6 +4,7 @@ import { turnMessages, type Turn } from '../../domain/session/prompt.ts';
 import { TurnlogError } from '../../errors.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { TokenCounter } from '../../ports/tokenCounter.ts';
+import type { RunRequest } from './context.ts';
 
 /** What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name). */
 const MESSAGE_OVERHEAD = 4;
@@ -48,7 +49,8 @@ export async function countMessages(
 export async function historyBudget(
   { counter }: TokenBudget,
   model: ModelInfo,
-  fixed: { settings: ChatSettings; instruction: string; input: string },
+  settings: ChatSettings,
+  { agent, input }: Pick<RunRequest, 'agent' | 'input'>,
 ): Promise<number> {
   const reserve = Math.min(
     model.max_output_tokens ?? DEFAULT_OUTPUT_RESERVE,
@@ -58,10 +60,9 @@ export async function historyBudget(
   const messages: ChatMessage[] = [
     {
       role: 'system',
-      content:
-        fixed.instruction + (fixed.settings.tools ? JSON.stringify(fixed.settings.tools) : ''),
+      content: agent.instruction + (settings.tools ? JSON.stringify(settings.tools) : ''),
     },
-    { role: 'user', content: fixed.input },
+    { role: 'user', content: input },
   ];
   const bound = byteBound(messages);
   const needed = bound <= available ? bound : await countMessages(counter, messages);

@@ -1,4 +1,4 @@
-import { chatRequest, type Turn } from '../../domain/session/prompt.ts';
+import { chatRequest } from '../../domain/session/prompt.ts';
 import type { ChatRequest, ToolCallRequest } from '../../domain/session/chat.ts';
 import type { ModelCall, ToolCalledData, TurnCompletedData } from '../../domain/session/events.ts';
 import type { Tokens } from '../../domain/schema.ts';
@@ -9,6 +9,9 @@ import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { countMessages } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { recordInRun } from './record.ts';
+
+/** What a turn is completed with. */
+export type Answer = Omit<TurnCompletedData, 'turn'>;
 
 export const MAX_ROUNDS = 8;
 
@@ -32,21 +35,22 @@ export async function converse(
   run: OpenRun,
   calls: ModelCall[],
   signal: AbortSignal,
-): Promise<TurnCompletedData> {
-  const current: Turn = { turn: run.turn, input: run.input, tool_calls: [], output: undefined };
+): Promise<Answer> {
+  const { settings, history, turn } = run;
+  const { instruction } = run.request.agent;
   for (let round = 1; round <= MAX_ROUNDS; round += 1) {
-    const request = chatRequest(run.settings, run.instruction, run.history, current);
+    const request = chatRequest(settings, instruction, history, turn);
     const answer = await callModel(context, { run, request, calls }, signal);
     if (answer.tool_calls.length === 0)
       return completed(context, run, calls, {
         output: answer.content ?? '',
-        tool_used: current.tool_calls[0]?.tool ?? '',
+        tool_used: turn.tool_calls[0]?.tool ?? '',
       });
     for (const [index, call] of answer.tool_calls.entries()) {
       const content = index === 0 && answer.content ? { content: answer.content } : {};
       const called = { ...(await callTool(context, run, call, signal)), ...content, round };
-      await recordInRun(context, run, { type: 'record_tool_call', call: called });
-      current.tool_calls.push(called);
+      await recordInRun(context, run, { type: 'record_tool_call', run: run.state, call: called });
+      turn.tool_calls.push(called);
     }
   }
   throw new TurnlogError(
@@ -61,7 +65,8 @@ async function callModel(
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const began = context.clock.now();
-  const answer = await context.models.complete(run.model, request, signal);
+  const { model } = run.request.agent;
+  const answer = await context.catalogue.models.complete(model, request, signal);
   calls.push({
     request_sha256: sha256(canonicalJson(request)),
     response_id: answer.response_id,
@@ -88,19 +93,19 @@ async function countedTokens(
 }
 
 async function callTool(
-  { toolbox, clock }: RunContext,
-  run: OpenRun,
+  { catalogue, clock }: RunContext,
+  { state, request }: OpenRun,
   call: ToolCallRequest,
   signal: AbortSignal,
 ): Promise<Omit<ToolCalledData, 'round'>> {
   const began = clock.now();
   const { name, arguments: args } = call.function;
   const { result, is_error } =
-    run.tool === undefined
+    request.agent.tool === null
       ? { result: `There is no function ${name}.`, is_error: true }
-      : await toolbox.call(run.tool, name, args, signal);
+      : await catalogue.toolbox.call(request.agent.tool, name, args, signal);
   return {
-    turn: run.turn,
+    turn: state.turn,
     call_id: call.id,
     tool: name,
     arguments: args,
@@ -115,10 +120,9 @@ const completed = (
   run: OpenRun,
   calls: readonly ModelCall[],
   answer: { output: string; tool_used: string },
-): TurnCompletedData => {
+): Answer => {
   const last = calls.at(-1)!;
   return {
-    turn: run.turn,
     ...answer,
     model: last.model,
     tokens: sumTokens(calls),

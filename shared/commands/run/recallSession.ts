@@ -9,7 +9,7 @@ import {
   type StreamSource,
 } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { completedTurns, loadSession, sessionEvents, type LoadedSession } from './loadSession.ts';
+import { completedTurns, loadSession, sessionEvents, type LoadedSession } from '../loadSession.ts';
 
 interface RememberedSession extends LoadedSession {
   /** When its stream was last seen to have its beginning, in milliseconds of `performance.now()`. */

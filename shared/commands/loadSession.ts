@@ -1,14 +1,14 @@
-import { session, type SessionState } from '../../domain/session/decider.ts';
-import type { SessionEvent } from '../../domain/session/events.ts';
-import { turnsOf, type Turn } from '../../domain/session/prompt.ts';
-import { headOf, NO_STREAM, type StreamHead } from '../../eventlog/append.ts';
-import { readBeginning, readPage, type StreamSource } from '../../eventlog/readWhole.ts';
-import { sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/wholeStream.ts';
+import { session, type SessionCommand, type SessionState } from '../domain/session/decider.ts';
+import type { SessionEvent } from '../domain/session/events.ts';
+import { turnsOf, type Turn } from '../domain/session/prompt.ts';
+import { headOf, NO_STREAM } from '../eventlog/append.ts';
+import { readBeginning, readPage, type StreamSource } from '../eventlog/readWhole.ts';
+import type { Flaw } from '../eventlog/streamDamage.ts';
+import { sessionStream } from '../eventlog/streams.ts';
+import type { KnownEvent } from '../eventlog/wholeStream.ts';
+import type { Loaded, Target } from './target.ts';
 
-export interface LoadedSession {
-  state: SessionState;
-  head: StreamHead;
+export interface LoadedSession extends Loaded<SessionState> {
   /** Id of the last event; what a recovery names as the cause. */
   lastEventId: string | undefined;
   account_id: string | undefined;
@@ -30,6 +30,10 @@ export const NEW_SESSION: LoadedSession = {
   turns: [],
   whole: true,
 };
+
+/** What is wrong with a session that is known, and not there. */
+export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
+  state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
 
 const FIRST_PAGE = 32;
 const LARGEST_PAGE = 1_024;
@@ -77,6 +81,15 @@ export async function loadSession(
     };
   }
 }
+
+/** For commands that ask only how a session stands: its beginning and its last events are read, however long it is. */
+export const sessionTarget = (
+  sessionId: string,
+): Target<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({
+  stream: sessionStream(sessionId),
+  decider: session,
+  load: (source) => loadSession(source, sessionId, () => Promise.resolve([])),
+});
 
 export const completedTurns = (events: readonly SessionEvent[]): Turn[] =>
   turnsOf(events).filter((turn) => turn.output !== undefined);
