@@ -13,7 +13,7 @@ import { recordInRun } from './record.ts';
 /** What a turn is completed with. */
 export type Answer = Omit<TurnCompletedData, 'turn'>;
 
-export const MAX_ROUNDS = 8;
+const MAX_ROUNDS = 8;
 
 export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
   calls.reduce(

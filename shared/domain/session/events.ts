@@ -114,7 +114,7 @@ export const TurnFailed = eventSchema(
   'A turn ended without an answer',
 );
 
-export const INTERRUPTION_REASONS = ['crash', 'cancelled', 'deadline'] as const;
+const INTERRUPTION_REASONS = ['crash', 'cancelled', 'deadline'] as const;
 export type InterruptionReason = (typeof INTERRUPTION_REASONS)[number];
 
 export const TurnInterrupted = eventSchema(
