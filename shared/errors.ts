@@ -1,4 +1,7 @@
-/** What a request lacks before it reaches a command or a query. Thrown by the API, seen by its clients. */
+/**
+ * What a request lacks before it reaches a command or a query. Thrown by the API, seen by its
+ * clients.
+ */
 type RequestCode =
   | 'invalid_json'
   | 'invalid_request'
@@ -9,7 +12,10 @@ type RequestCode =
   | 'payload_too_large'
   | 'unsupported_media_type';
 
-/** Why a command or a query has no answer. Thrown by them and by the ports they use, seen by clients. */
+/**
+ * Why a command or a query has no answer. Thrown by them and by the ports they use, seen by
+ * clients.
+ */
 type UseCaseCode =
   | 'model_not_supported'
   | 'tool_not_supported'
@@ -25,7 +31,10 @@ type UseCaseCode =
   | 'turn_interrupted'
   | 'store_unavailable';
 
-/** What only an operator can mend. Thrown by start-up, the command line and the relay, seen on their terminal and in the log. */
+/**
+ * What only an operator can mend. Thrown at the start, by the command line and by the relay; seen
+ * on a terminal and in the log.
+ */
 type OperatorCode =
   | 'configuration_invalid'
   | 'position_invalid'
@@ -33,7 +42,10 @@ type OperatorCode =
   | 'rebuild_running'
   | 'local_server_failed';
 
-/** What one part tells another. Thrown by adapters, handled by who called them; a client sees `internal_error`. */
+/**
+ * What one part tells another. Thrown by adapters, handled by who called them; a client sees
+ * `internal_error`.
+ */
 type InternalCode =
   | 'stream_conflict'
   | 'event_id_reused'
@@ -42,10 +54,16 @@ type InternalCode =
   | 'publisher_unavailable'
   | 'internal_error';
 
-/** The machine code of every failure but a decider's rejection. HTTP statuses are assigned in the API only. */
+/**
+ * The machine code of every failure but a decider's rejection. HTTP statuses are assigned in the
+ * API only.
+ */
 export type ErrorCode = RequestCode | UseCaseCode | OperatorCode | InternalCode;
 
-/** What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or `header`, `query`, `path`). */
+/**
+ * What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or
+ * `header`, `query`, `path`).
+ */
 export interface ErrorDetail {
   message: string;
   path: string;
@@ -61,8 +79,8 @@ export interface ErrorOptions {
 }
 
 /**
- * The error class of everything around the domain, whose deciders throw a Rejection. `message` is a human sentence that
- * is safe to show to a client.
+ * The error class of everything around the domain, whose deciders throw a Rejection. `message` is a
+ * human sentence that is safe to show to a client.
  */
 export class TurnlogError extends Error {
   readonly code: ErrorCode;
@@ -84,6 +102,9 @@ export class TurnlogError extends Error {
 export const isTurnlogError = (error: unknown, code?: ErrorCode): error is TurnlogError =>
   error instanceof TurnlogError && (code === undefined || error.code === code);
 
-/** The event store can't be reached or can't write now; the outcome of the call is a failure unless the caller retries. */
+/**
+ * The event store can't be reached or can't write now; the outcome of the call is a failure unless
+ * the caller retries.
+ */
 export const storeUnavailable = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });

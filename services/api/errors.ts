@@ -11,7 +11,10 @@ const INTERNAL: Answer = {
     'Something failed that is not the client’s doing; the service’s log has the request id',
 };
 
-/** The HTTP status of every code, and what it means to a client. The only place that knows HTTP statuses of errors. */
+/**
+ * The HTTP status of every code, and what it means to a client. The only place that knows HTTP
+ * statuses of errors.
+ */
 export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   invalid_json: { status: 400, description: 'The body is not JSON in UTF-8' },
   invalid_request: {

@@ -22,5 +22,7 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   key_missing: DEFECT,
 };
 
-/** The error that a client gets for a rejection; undefined where it is none of the client's doing. */
+/**
+ * The error that a client gets for a rejection; undefined where it is none of the client's doing.
+ */
 export const answerTo = ({ code }: Rejection): TurnlogError | undefined => ANSWERS[code]?.();

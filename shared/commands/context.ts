@@ -25,8 +25,8 @@ export interface CommandContext {
   visibilityWaitMs: number;
 }
 /**
- * Holds an answer back until every later read will see the write. When the read models are late the write is answered all
- * the same, because it is durable; the log says so.
+ * Holds an answer back until every later read sees the write. Where the read models are late the
+ * write is answered all the same, since it is durable; the log says so.
  */
 export async function untilVisible(
   { readModels, logger, visibilityWaitMs }: CommandContext,

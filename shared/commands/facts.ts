@@ -36,7 +36,7 @@ export interface Appended {
   head: StreamHead;
   /** Of the last event, as is its id. */
   position: Position;
-  last_event_id: string;
+  lastEventId: string;
   recorded_at: string;
 }
 
@@ -49,7 +49,7 @@ export async function appendFacts(
   const appended = await appendEvents(store, target, events, authorship);
   return {
     ...appended,
-    last_event_id: events.at(-1)!.id,
+    lastEventId: events.at(-1)!.id,
     recorded_at: authorship.recorded_at,
   };
 }

@@ -13,18 +13,21 @@ export interface Order<Command> {
   command: Command;
 }
 
-/** What a stream was when it was last read, and what was appended to it, if anything was decided. */
+/**
+ * What a stream was when it was last read, and what was appended to it, if anything was decided.
+ */
 export interface Handled<Found> {
   found: Found;
   appended: Appended | undefined;
 }
 
 /**
- * Load → decide → append at the revision read; where another writer came in between, once more from the beginning.
- * What is ordered may depend on what was found; undefined orders nothing. Whatever takes long, a model call above
- * all, has no place in here.
- * Errors: Rejection, `stream_damaged` (noted), what `limit` ends with where others write without a pause (by default
- * `store_unavailable`), the reason of its signal, and those of EventStore.append except for `stream_conflict`.
+ * Load → decide → append at the revision read; where another writer came in between, once more from
+ * the beginning. What is ordered may depend on what was found; undefined orders nothing. Whatever
+ * takes long, a model call above all, has no place in here.
+ * Errors: Rejection, `stream_damaged` (noted), what `limit` ends with where others write without a
+ * pause (by default `store_unavailable`), the reason of its signal, and those of EventStore.append
+ * except for `stream_conflict`.
  */
 export async function handleFound<
   Command,
@@ -55,8 +58,9 @@ export async function handleFound<
 }
 
 /**
- * Handles one command that is not a run's. (The shape is Emmett's `commandHandling/handleCommand.ts`.) Undefined when
- * there was nothing to write. Errors: those of handleFound.
+ * Handles one command that is not a run's. (The shape is Emmett's
+ * `commandHandling/handleCommand.ts`.) Undefined when there was nothing to write. Errors: those of
+ * handleFound.
  */
 export async function handle<Command, State, Event extends DomainEvent>(
   context: HandleContext,

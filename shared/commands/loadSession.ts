@@ -14,7 +14,10 @@ export interface LoadedSession extends Loaded<SessionState> {
   account_id: string | undefined;
   /** The completed turns to show the model, oldest first. */
   history: Turn[];
-  /** The newest completed turns, oldest first: those of `history` and, unless `whole`, at least one that did not fit. */
+  /**
+   * The newest completed turns, oldest first: those of `history` and, unless `whole`, at least one
+   * that did not fit.
+   */
   turns: Turn[];
   /** True when `turns` are all that the session has completed. */
   whole: boolean;
@@ -39,10 +42,10 @@ const FIRST_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
 /**
- * Reads a session backwards, only until `select` has found the turns that fit: the cost does not grow with the
- * session. What is read is checked, and that the session begins at revision 0. The state needs no more than
- * that beginning and how the session ends. `select` takes completed turns, oldest first, and returns the newest
- * of them that fit.
+ * Reads a session backwards until `select` has found the turns that fit: the cost does not grow
+ * with the session. `select` takes completed turns, oldest first, and returns the newest of them
+ * that fit. The state needs only how the session begins and how it ends. What is read is checked,
+ * and that the session begins at revision 0.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
 export async function loadSession(
@@ -82,7 +85,10 @@ export async function loadSession(
   }
 }
 
-/** For commands that ask only how a session stands: its beginning and its last events are read, however long it is. */
+/**
+ * For commands that need no earlier turns: however long the session is, its beginning and its end
+ * are read.
+ */
 export const sessionTarget = (
   sessionId: string,
 ): Target<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({

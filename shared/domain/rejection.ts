@@ -11,8 +11,8 @@ export type RejectionCode =
   | 'turn_of_another_run';
 
 /**
- * A decider's "no": the command does not fit the state. Nothing was decided, nothing is to be written. It keeps its
- * code on its way out; services/api/rejections.ts says what a client is told.
+ * A decider's "no": the command does not fit the state. Nothing was decided, nothing is to be
+ * written. It keeps its code on its way out; services/api/rejections.ts says what a client is told.
  */
 export class Rejection extends Error {
   readonly code: RejectionCode;

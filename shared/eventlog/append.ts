@@ -50,7 +50,8 @@ export function chainEvents(
 }
 
 /**
- * Appends decided events after `head`. Resolves with the new head and the position of the last event once they are durable.
+ * Appends decided events after `head`. Resolves with the new head and the position of the last
+ * event once they are durable.
  * Errors: those of EventStore.append.
  */
 export async function appendEvents(

@@ -1,6 +1,9 @@
 import { isTurnlogError, TurnlogError } from '../errors.ts';
 
-/** Why a stream is not whole, in words that follow "it is damaged:", and the revision at which that shows. */
+/**
+ * Why a stream is not whole, in words that follow "it is damaged:", and the revision at which that
+ * shows.
+ */
 export interface Flaw {
   reason: string;
   /** Undefined where only the store knows it. */
@@ -17,12 +20,16 @@ export interface StreamDamage extends Flaw {
 
 const damagedBecause = (stream: string): string => `The stream ${stream} is damaged: `;
 
-/** Why a store says that a stream is damaged, in words that follow those that begin every such message. */
+/**
+ * Why a store says that a stream is damaged, in words that follow those that begin every such
+ * message.
+ */
 export const reasonOf = (stream: string, { message }: TurnlogError): string =>
   message.replace(damagedBecause(stream), '').replace(/\.$/, '');
 
 /**
- * `stream_damaged`, whose message and details name the stream and what was found of it; the damage itself is the cause.
+ * `stream_damaged`, whose message and details name the stream and what was found of it; the damage
+ * itself is the cause.
  * `path` says where the client named the stream: `path`, or a JSON pointer into its body.
  */
 export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError {
@@ -39,8 +46,8 @@ export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError
 }
 
 /**
- * The damage that a `stream_damaged` of `streamDamaged` tells of; undefined for any other error, a store's own
- * included.
+ * The damage that a `stream_damaged` of `streamDamaged` tells of; undefined for any other error, a
+ * store's own included.
  */
 export function damageOf(error: unknown): StreamDamage | undefined {
   const { cause } = isTurnlogError(error, 'stream_damaged') ? error : {};

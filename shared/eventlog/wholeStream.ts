@@ -1,7 +1,7 @@
 /**
- * What makes a stream whole: it begins at revision 0 with the event that begins such a stream, no revision is
- * missing, and every event is known, can be decoded and fits its schema. Pure functions over pages;
- * readWhole.ts does the reading.
+ * What makes a stream whole: it begins at revision 0 with the event that begins such a stream, no
+ * revision is missing, and every event is known, can be decoded and fits its schema. Pure functions
+ * over pages; readWhole.ts does the reading.
  */
 import type { DomainEvent } from '../domain/events.ts';
 import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
@@ -62,9 +62,9 @@ const missing = (due: number, found: number): Flaw =>
     : { reason: `revision ${due} is missing`, revision: due };
 
 /**
- * What is wrong with the revisions of a page. A page that ends before its limit has met the end of the stream in
- * its direction, which backwards must be revision 0. An empty page of a read without `from` tells nothing: there
- * is no such stream, or it is gone.
+ * What is wrong with the revisions of a page. A page that ends before its limit has met the end of
+ * the stream in its direction, which backwards must be revision 0. An empty page of a read without
+ * `from` tells nothing: there is no such stream, or it is gone.
  */
 function misplaced({ events, direction, from, limit }: StreamPage): Flaw | undefined {
   const step = direction === 'forwards' ? 1 : -1;
@@ -97,9 +97,9 @@ export const checkPage = (page: StreamPage): KnownEvent[] | Flaw =>
   misplaced(page) ?? understandAll(oldestFirst(page));
 
 /**
- * The events of a page that follow one which was read before, oldest first, or what is wrong with the page. What
- * was understood once is not decoded again: of the older ones only their places and types are looked at.
- * Undefined where the page does not hold the known event.
+ * The events of a page that follow one which was read before, oldest first, or what is wrong with
+ * the page. What was understood once is not decoded again: of the older ones only their places and
+ * types are looked at. Undefined where the page does not hold the known event.
  */
 export function checkNews(
   page: StreamPage,

@@ -8,7 +8,10 @@ import { failureEnvelope, jsonText, sendJson, wantsPretty } from '../envelope.ts
 
 const INTERNAL = 'Something failed inside the service. Its log has this request id.';
 
-/** What leaves the process: known errors as they are, rejections as their table says, anything else as a generic one. */
+/**
+ * What leaves the process: known errors as they are, rejections as their table says, anything else
+ * as a generic one.
+ */
 function publicError(thrown: unknown): TurnlogError {
   const error = (thrown instanceof Rejection && answerTo(thrown)) || thrown;
   if (error instanceof TurnlogError && ERROR_ANSWERS[error.code].status !== 500) return error;

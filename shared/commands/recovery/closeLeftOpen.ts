@@ -4,15 +4,18 @@ import type { RunSessions } from '../run/context.ts';
 import { interruptIfOrphaned, type OrphanContext } from './interruptTurn.ts';
 import type { LeftTurn } from './leftOpen.ts';
 
-/** Sessions looked at together while nothing tells that the store is back, and once one was looked at. */
+/**
+ * Sessions looked at together while nothing tells that the store is back, and once one was looked
+ * at.
+ */
 const SCOUTS = 4;
 const TOGETHER = 16;
 
 /** Closes the turns that this instance had to leave open. */
 export interface LeftOpenCloser {
   /**
-   * Begins with what is due, and goes on by itself for as long as the store answers. Meant to be called several times a
-   * second: it costs nothing while nothing is due. Never throws.
+   * Begins with what is due, and goes on by itself while the store answers. To be called several
+   * times a second: it costs nothing while nothing is due. Never throws.
    */
   closeDue(signal: AbortSignal): void;
   /** Resolves when nothing is at work. */
@@ -32,7 +35,10 @@ interface Look {
 
 const TOOK_TOO_LONG = new Error('it took too long');
 
-/** The signal lives no longer than the look: what listened to a longer one would stay until that ends. */
+/**
+ * The signal lives no longer than the look: what listened to a longer one would stay until that
+ * ends.
+ */
 function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const aborted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
@@ -42,9 +48,9 @@ function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Prom
 }
 
 /**
- * Looks at one session, in its queue: a session that is busy again looks after itself, but its run may fail as
- * well. A look that is given up adds nothing any more, but for an append on its way, which fits only while the
- * turn is open.
+ * Looks at one session, in its queue. A session that is busy again looks after itself, but its run
+ * may fail too. A look that was given up adds nothing any more; an append on its way fits only
+ * while the turn is open.
  * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
  */
 async function lookAt(context: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {
@@ -61,7 +67,10 @@ async function lookAt(context: Context, turn: LeftTurn, signal: AbortSignal): Pr
   }
 }
 
-/** While the store is away few wait for it, and hundreds follow as soon as one of them has been answered. */
+/**
+ * While the store is away few wait for it, and hundreds follow as soon as one of them has been
+ * answered.
+ */
 export function createLeftOpenCloser(context: Context): LeftOpenCloser {
   const { logger, store } = context;
   const { leftOpen } = context.sessions;
@@ -106,7 +115,10 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
     }
   }
 
-  /** Looks that hang although the store is there: what they wait for may have been lost when it was not. */
+  /**
+   * Looks that hang although the store is there: what they wait for may have been lost when it was
+   * not.
+   */
   function giveUpHanging(): void {
     if (store.trouble() !== undefined) return;
     for (const { turn, since, giveUp } of atWork.values()) {

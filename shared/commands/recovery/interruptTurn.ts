@@ -36,22 +36,19 @@ function interruption(
   context: OrphanContext,
   { state, account_id, lastEventId }: LoadedSession,
 ): Order<SessionCommand> | undefined {
-  const reason = state.status === 'running' ? orphanedBy(context, state) : undefined;
-  if (state.status !== 'running' || reason === undefined) return undefined;
+  if (state.status !== 'running') return undefined;
+  const reason = orphanedBy(context, state);
+  if (reason === undefined) return undefined;
+  const recovery = { account_id: account_id!, key_id: 'system', request_id: 'recovery' };
   return {
-    author: {
-      account_id: account_id!,
-      key_id: 'system',
-      request_id: 'recovery',
-      causation_id: lastEventId!,
-    },
+    author: { ...recovery, causation_id: lastEventId! },
     command: { type: 'interrupt_turn', turn: state.turn, reason },
   };
 }
 
 /**
- * Closes a session's open turn, whatever the read models show, if nobody runs it any more; begins with `loaded`
- * where the session was read just now.
+ * Closes a session's open turn, whatever the read models show, if nobody runs it any more; begins
+ * with `loaded` where the session was read just now.
  * Errors: `session_busy` where others write to it without a pause, `stream_damaged` (noted),
  * `store_unavailable`, the signal's reason.
  */
@@ -87,9 +84,10 @@ const interruptShown = (
 const TOGETHER = 16;
 
 /**
- * Closes those of the turns, which the read models show as open, that nobody runs any more, until the signal
- * aborts. A session that can't be read, or that others write to without a pause, is left alone: it must not keep
- * the others back; a damaged one is noted, and looked at again after a minute, any other logged.
+ * Closes those of the turns, which the read models show as open, that nobody runs any more, until
+ * the signal aborts. A session that can't be read, or that others write to without a pause, is left
+ * alone: it must not keep the others back; a damaged one is noted, and looked at again after a
+ * minute, any other logged.
  * Errors: `store_unavailable`.
  */
 export async function interruptOrphans(

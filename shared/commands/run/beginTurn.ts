@@ -14,10 +14,11 @@ const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 250;
 
 /**
- * Begins a turn of the session. While another run holds it, waits and tries again until the wait limit; a turn that
- * nobody runs any more is closed first.
- * Errors: Rejection (no such session of the agent), `session_not_found`, `session_busy`, `stream_damaged`,
- * `invalid_request` (too long for the model), `payload_too_large`, `store_unavailable`, the signal's reason.
+ * Begins a turn of the session. While another run holds it, waits and tries again until the wait
+ * limit; a turn that nobody runs any more is closed first.
+ * Errors: Rejection (no such session of the agent), `session_not_found`, `session_busy`,
+ * `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
+ * `store_unavailable`, the signal's reason.
  */
 export async function beginTurn(
   context: RunContext,

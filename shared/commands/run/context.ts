@@ -24,19 +24,24 @@ export interface RunSessions {
   queue: SessionQueue;
   inFlight: RunsInFlight;
   memory: SessionMemory;
-  /** Those with a turn that may be open in the store although nobody runs it: the store was away when it began or ended. */
+  /**
+   * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
+   */
   leftOpen: LeftOpen;
 }
 
 /** This process as the owner of turns. */
 export interface Instance {
   id: string;
-  /** True when nobody runs the turns of that owner any more, given that this process does not: its own, and those of the dead. */
+  /** True for an owner whose turns nobody runs unless this process does: itself, and the dead. */
   isGone: (owner: string) => boolean;
 }
 
 export interface RunContext extends CommandContext {
-  /** What a run reads before it begins: where the read models are elsewhere, it outlasts their being away. */
+  /**
+   * What a run reads before it begins: where the read models are elsewhere, it outlasts their being
+   * away.
+   */
   known: Pick<ReadModels, 'findApiKey' | 'findAgent'>;
   catalogue: AgentCatalogue;
   sessions: RunSessions;

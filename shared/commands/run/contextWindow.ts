@@ -6,7 +6,9 @@ import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { TokenCounter } from '../../ports/tokenCounter.ts';
 import type { RunRequest } from './context.ts';
 
-/** What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name). */
+/**
+ * What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name).
+ */
 const MESSAGE_OVERHEAD = 4;
 /** Room kept for the answer where the registry names no limit of its own. */
 const DEFAULT_OUTPUT_RESERVE = 4_096;
@@ -75,7 +77,9 @@ export async function historyBudget(
   return available - needed;
 }
 
-/** The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first. */
+/**
+ * The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first.
+ */
 export async function newestThatFit(
   budget: TokenBudget,
   tokens: number,

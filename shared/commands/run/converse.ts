@@ -15,6 +15,7 @@ export type Answer = Omit<TurnCompletedData, 'turn'>;
 
 const MAX_ROUNDS = 8;
 
+/** What the calls of a turn took together. */
 export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
   calls.reduce(
     (sum, { tokens }) => ({
@@ -26,8 +27,9 @@ export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
   );
 
 /**
- * Calls the model, and the tools that it asks for, until it answers. Every tool call is recorded before its result goes
- * back to the model; every answered model call is added to `calls`, which therefore also serves a run that fails.
+ * Calls the model, and the tools that it asks for, until it answers. Every tool call is recorded
+ * before its result goes back to the model; every answered model call is added to `calls`, which
+ * therefore also serves a run that fails.
  * Errors: those of the model, `tool_error` after 8 rounds without an answer, the signal's reason.
  */
 export async function converse(
@@ -80,7 +82,7 @@ async function callModel(
 
 /** For a provider that reports no usage. */
 async function countedTokens(
-  { budget }: RunContext,
+  { budget }: Pick<RunContext, 'budget'>,
   request: ChatRequest,
   answer: ChatAnswer,
 ): Promise<Tokens> {
@@ -93,7 +95,7 @@ async function countedTokens(
 }
 
 async function callTool(
-  { catalogue, clock }: RunContext,
+  { catalogue, clock }: Pick<RunContext, 'catalogue' | 'clock'>,
   { state, request }: OpenRun,
   call: ToolCallRequest,
   signal: AbortSignal,
@@ -116,7 +118,7 @@ async function callTool(
 }
 
 const completed = (
-  { clock }: RunContext,
+  { clock }: Pick<RunContext, 'clock'>,
   run: OpenRun,
   calls: readonly ModelCall[],
   answer: { output: string; tool_used: string },

@@ -6,6 +6,7 @@ import type { OpenRun, RunContext } from './context.ts';
 import { sumTokens } from './converse.ts';
 import { recordEnd } from './record.ts';
 
+/** How a run ends that the service itself cut off. */
 export const interruption = ({ state }: OpenRun): SessionCommand => ({
   type: 'interrupt_turn',
   turn: state.turn,
@@ -17,6 +18,7 @@ const OWN_FAULT = {
   message: 'The run failed for a reason of the service itself; its log says more.',
 };
 
+/** How a run ends for which `thrown` is why; `calls` are the model calls that were answered. */
 export function failure({ state }: OpenRun, calls: ModelCall[], thrown: unknown): SessionCommand {
   const error = answerable(thrown);
   const { code, message } = isTurnlogError(error) ? error : OWN_FAULT;

@@ -6,17 +6,20 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { pauseFor } from '../../pause.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import { appendFacts, factsOf, type Facts } from '../facts.ts';
+import type { HandleContext } from '../handle.ts';
 import { afterConflict } from './afterConflict.ts';
-import type { OpenRun, RunContext } from './context.ts';
+import type { OpenRun, RunContext, RunSessions } from './context.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
 /** A client waits for what this records; longer than this it would rather know. */
 const LIMIT_MS = 10_000;
 
+type RecordContext = HandleContext & Pick<RunContext, 'logger'>;
+
 /** Undefined after a conflict that leaves the turn open without the facts. */
 async function appendOnce(
-  context: RunContext,
+  context: HandleContext,
   run: OpenRun,
   facts: Facts,
   conflicts: ConflictLimit,
@@ -36,13 +39,14 @@ async function appendOnce(
 }
 
 /**
- * Records a fact of a run, once, and moves the run's head. While the store is away it tries again for
- * `patienceMs`; an append whose outcome stayed unknown may have been written, which the next try finds. Where
- * others write to the session it tries for some seconds in any case.
- * Errors: `turn_interrupted`, `stream_damaged`, and those of EventStore.append except for `stream_conflict`.
+ * Records a fact of a run, once, and moves the run's head. While the store is away it tries again
+ * for `patienceMs`; an append whose outcome stayed unknown may have been written, which the next
+ * try finds. Where others write to the session it tries for some seconds in any case.
+ * Errors: `turn_interrupted`, `stream_damaged`, and those of EventStore.append except for
+ * `stream_conflict`.
  */
 export async function recordInRun(
-  context: RunContext,
+  context: RecordContext,
   run: OpenRun,
   command: SessionCommand,
   patienceMs = 0,
@@ -71,12 +75,12 @@ export async function recordInRun(
 }
 
 /**
- * Records how a turn ended; the answer is worth waiting for some seconds. A turn that may stay open is noted in
- * `leftOpen`, to be closed as soon as the store is back.
+ * Records how a turn ended; the answer is worth waiting for some seconds. A turn that may stay open
+ * is noted in `leftOpen`, to be closed as soon as the store is back.
  * Errors: those of recordInRun.
  */
 export async function recordEnd(
-  context: RunContext,
+  context: RecordContext & { sessions: Pick<RunSessions, 'leftOpen'> },
   run: OpenRun,
   command: SessionCommand,
 ): Promise<Position> {

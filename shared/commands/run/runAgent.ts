@@ -28,7 +28,7 @@ const SESSION_ID = /^session_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** Errors: `agent_not_found`, `model_not_supported`, `tool_not_supported`, `session_not_found`. */
 async function requestOf(
-  { known, catalogue, ids }: RunContext,
+  { known, catalogue, ids }: Pick<RunContext, 'known' | 'catalogue' | 'ids'>,
   actor: Actor,
   { agent_id, session_id, input }: RunInput,
 ): Promise<RunRequest> {
@@ -40,13 +40,14 @@ async function requestOf(
 }
 
 /**
- * One turn of a conversation: begins it, lets the model answer, records the end, and only then resolves. What
- * resolved is durable and shown by every later query.
- * Errors: `agent_not_found`, `session_not_found` and the session's rejections, `model_not_supported`,
- * `tool_not_supported`, `session_busy`, `stream_damaged`, `invalid_request`, `model_error`, `model_overloaded`,
- * `model_timeout`, `tool_error`, `turn_interrupted`, `store_unavailable`. From `model_error` on, the turn is recorded
- * as failed (or interrupted, in a shut-down) and the session goes on with the next run; where the store is away
- * then, the turn is closed as soon as it is back.
+ * One turn of a conversation: begins it, lets the model answer, records the end, and only then
+ * resolves. What resolved is durable and shown by every later query.
+ * Errors: `agent_not_found`, `session_not_found` and the session's rejections,
+ * `model_not_supported`, `tool_not_supported`, `session_busy`, `stream_damaged`, `invalid_request`,
+ * `model_error`, `model_overloaded`, `model_timeout`, `tool_error`, `turn_interrupted`,
+ * `store_unavailable`. From `model_error` on, the turn is recorded as failed (or interrupted, in a
+ * shut-down) and the session goes on with the next run; where the store is away then, the turn is
+ * closed as soon as it is back.
  */
 export async function runAgent(
   context: RunContext,

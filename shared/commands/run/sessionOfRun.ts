@@ -17,7 +17,10 @@ interface SessionOfRun extends Pick<RunRequest, 'session_id' | 'new_session'> {
 export const sessionNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session of this agent.');
 
-/** Whether the read models show the session to this actor, with this agent: asked only where the log does not tell. */
+/**
+ * Whether the read models show this actor the session, with this agent. Asked where the log does
+ * not tell.
+ */
 async function isShown(
   { readModels }: Pick<RunContext, 'readModels'>,
   { actor, agent, session_id }: SessionOfRun,
@@ -28,8 +31,9 @@ async function isShown(
 
 /**
  * The session that a run goes on with, as far as `tokens` of it fit the prompt.
- * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and the log
- * does not for some seconds, `store_unavailable` also where `bounds` end that sooner, the signal's reason.
+ * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and
+ * the log does not for some seconds, `store_unavailable` also where `bounds` end that sooner, the
+ * signal's reason.
  */
 export async function sessionOfRun(
   context: RunContext,
@@ -59,8 +63,8 @@ export async function sessionOfRun(
 }
 
 /**
- * `stream_damaged` as a run answers it: a session that is not the client's does not exist for it, whatever its
- * state.
+ * The error that a run answers: `stream_damaged` only to whom the session belongs. For anybody else
+ * it does not exist, whatever its state.
  */
 export async function damagedForClient(
   context: RunContext,

@@ -15,7 +15,7 @@ interface Start {
 }
 
 function commandOf(
-  { instance, limits }: RunContext,
+  { instance, limits }: Pick<RunContext, 'instance' | 'limits'>,
   { agent, new_session, input }: RunRequest,
   { settings, loaded }: Start,
   startedAt: number,
@@ -39,8 +39,8 @@ function commandOf(
 
 /**
  * Decides `turn_started`, and appends it to the session as it was loaded.
- * Errors: Rejection, `stream_conflict`, `payload_too_large`, `store_unavailable`: it may have been written all the
- * same, or be written yet, which is noted in `leftOpen`.
+ * Errors: Rejection, `stream_conflict`, `payload_too_large`, `store_unavailable`: it may have been
+ * written all the same, or be written yet, which is noted in `leftOpen`.
  */
 export async function startTurn(
   context: RunContext,
@@ -54,14 +54,14 @@ export async function startTurn(
   const target = { stream: sessionStream(session_id), head: loaded.head };
   try {
     const facts = factsOf(context, authorOf(actor), events);
-    const { head, last_event_id } = await appendFacts(context.store, target, facts);
+    const { head, lastEventId } = await appendFacts(context.store, target, facts);
     return {
       request,
       state: events.reduce(session.evolve, loaded.state) as RunningSession,
       settings,
       history: loaded.history,
       turn: turnsOf(events)[0]!,
-      causation_id: last_event_id,
+      causation_id: lastEventId,
       head,
       startedAt,
     };

@@ -60,9 +60,10 @@ function byItsRun(state: SessionState, { run }: { run: TurnOfRun }): void {
 }
 
 /**
- * Who may append while a turn is open. A run is the only writer of its session then: the answer that it is paying for
- * must find its place, and what others add in between would stand in the middle of a turn. Every type of command says
- * here when it may happen; a type without a line does not compile.
+ * Who may append while a turn is open. A run is the only writer of its session then: nothing may
+ * come between it and the place of the answer that it has paid for. Only an interruption may end
+ * the turn from outside. Every type of command says here when it may happen; a type without a line
+ * does not compile.
  */
 const ADMISSION: {
   [Type in SessionCommand['type']]: (state: SessionState, command: CommandOf<Type>) => void;
@@ -82,7 +83,7 @@ function admit(state: SessionState, command: SessionCommand): void {
   requirement(state, command);
 }
 
-/** To who asks with another agent, whether the session is busy stays unsaid: this comes first. */
+/** Comes first: whoever asks with another agent is not told whether the session is busy. */
 function requireSessionOf(command: CommandOf<'start_turn'>, state: SessionState): void {
   if (state.status === 'none') {
     if (!command.new_session) throw new Rejection('session_missing', 'There is no such session.');
@@ -154,7 +155,10 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
   }
 }
 
-/** A session: turns that happen one after the other, each ended once. Its state needs only `session.started` and the last turn's events. */
+/**
+ * A session: turns that happen one after the other, each ended once. Its state needs only
+ * `session.started` and the last turn's events.
+ */
 export const session: Decider<SessionCommand, SessionState, SessionEvent> = {
   initialState: { status: 'none' },
   decide,

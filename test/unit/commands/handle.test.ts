@@ -87,7 +87,7 @@ describe('a command', () => {
     expect(appended).toMatchObject({
       head: { revision: 0, hash: metadata.hash },
       position: stored!.position,
-      last_event_id: stored!.id,
+      lastEventId: stored!.id,
       recorded_at: new Date(NOW).toISOString(),
     });
   });
