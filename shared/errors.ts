@@ -1,6 +1,6 @@
 /**
- * What a request lacks before it reaches a command or a query. Thrown by the API, seen by its
- * clients.
+ * What is wrong with a request itself. Thrown by the API, and by commands for what is too large;
+ * seen by clients.
  */
 type RequestCode =
   | 'invalid_json'

@@ -50,13 +50,20 @@ export interface RunContext extends CommandContext {
   instance: Instance;
 }
 
-/** What a run was asked for; it goes through the whole run as it is. */
-export interface RunRequest {
+/** What a client asks for. */
+export interface RunInput {
+  agent_id: string;
+  input: string;
+  /** A new session when absent. */
+  session_id?: string;
+}
+
+/** The same with what was found for it; it goes through the whole run as it is. */
+export interface RunRequest extends RunInput {
   actor: Actor;
   agent: AgentRow;
   session_id: string;
   new_session: boolean;
-  input: string;
 }
 
 /** A turn that has begun: what the rest of the run works on. */

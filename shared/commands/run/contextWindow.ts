@@ -52,7 +52,7 @@ export async function historyBudget(
   { counter }: TokenBudget,
   model: ModelInfo,
   settings: ChatSettings,
-  { agent, input }: Pick<RunRequest, 'agent' | 'input'>,
+  { agent, input }: RunRequest,
 ): Promise<number> {
   const reserve = Math.min(
     model.max_output_tokens ?? DEFAULT_OUTPUT_RESERVE,

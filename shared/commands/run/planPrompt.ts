@@ -26,7 +26,7 @@ async function settingsFor(
 /** Errors: `invalid_request` where the input and the instruction are too long for the model. */
 export async function planPrompt(
   { catalogue, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
-  request: Pick<RunRequest, 'agent' | 'input'>,
+  request: RunRequest,
 ): Promise<PromptPlan> {
   const settings = await settingsFor(catalogue, request.agent);
   const model = catalogue.models.find(request.agent.model)!;

@@ -5,18 +5,12 @@ import { findOwnAgent } from '../../queries/agents.ts';
 import { requireSupported } from '../agentCatalogue.ts';
 import { untilVisible, type Actor } from '../context.ts';
 import { beginTurn } from './beginTurn.ts';
-import type { OpenRun, RunContext, RunRequest } from './context.ts';
+import type { OpenRun, RunContext, RunInput, RunRequest } from './context.ts';
 import { converse, type Answer } from './converse.ts';
 import { failure, interruption, recordFailure } from './failTurn.ts';
 import { recordEnd } from './record.ts';
 import type { RunInFlight } from './runsInFlight.ts';
 import { sessionNotFound } from './sessionOfRun.ts';
-
-export interface RunInput {
-  agent_id: string;
-  input: string;
-  session_id?: string;
-}
 
 export interface RunResult {
   output: string;
@@ -30,13 +24,13 @@ const SESSION_ID = /^session_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 async function requestOf(
   { known, catalogue, ids }: Pick<RunContext, 'known' | 'catalogue' | 'ids'>,
   actor: Actor,
-  { agent_id, session_id, input }: RunInput,
+  asked: RunInput,
 ): Promise<RunRequest> {
-  const agent = await findOwnAgent(known, actor.account_id, agent_id);
+  const { session_id = ids.typeId('session') } = asked;
+  const agent = await findOwnAgent(known, actor.account_id, asked.agent_id);
   requireSupported(catalogue, agent.model, agent.tool ?? undefined);
-  if (session_id !== undefined && !SESSION_ID.test(session_id)) throw sessionNotFound();
-  const new_session = session_id === undefined;
-  return { actor, agent, session_id: session_id ?? ids.typeId('session'), new_session, input };
+  if (!SESSION_ID.test(session_id)) throw sessionNotFound();
+  return { ...asked, actor, agent, session_id, new_session: asked.session_id === undefined };
 }
 
 /**
