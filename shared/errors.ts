@@ -1,7 +1,4 @@
-/**
- * What is wrong with a request itself. Thrown by the API, and by commands for what is too large;
- * seen by clients.
- */
+/** What is wrong with a request. Thrown by the API, and by commands for its size; clients see it. */
 type RequestCode =
   | 'invalid_json'
   | 'invalid_request'
@@ -12,10 +9,7 @@ type RequestCode =
   | 'payload_too_large'
   | 'unsupported_media_type';
 
-/**
- * Why a command or a query has no answer. Thrown by them and by the ports they use, seen by
- * clients.
- */
+/** Why a command or a query fails. Thrown by them and by the ports they use; clients see it. */
 type UseCaseCode =
   | 'model_not_supported'
   | 'tool_not_supported'
@@ -31,10 +25,7 @@ type UseCaseCode =
   | 'turn_interrupted'
   | 'store_unavailable';
 
-/**
- * What only an operator can mend. Thrown at the start, by the command line and by the relay; seen
- * on a terminal and in the log.
- */
+/** What only an operator mends. Thrown by start, command line and relay; terminal and log show it. */
 type OperatorCode =
   | 'configuration_invalid'
   | 'position_invalid'
@@ -42,10 +33,7 @@ type OperatorCode =
   | 'rebuild_running'
   | 'local_server_failed';
 
-/**
- * What one part tells another. Thrown by adapters, handled by who called them; a client sees
- * `internal_error`.
- */
+/** What adapters tell their callers, who handle it; clients see no more than `internal_error`. */
 type InternalCode =
   | 'stream_conflict'
   | 'event_id_reused'
