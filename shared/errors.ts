@@ -1,4 +1,4 @@
-/** What is wrong with a request. Thrown by the API, and by commands for its size; clients see it. */
+/** What is wrong with a request. Thrown by the API, by commands for its size; clients see it. */
 type RequestCode =
   | 'invalid_json'
   | 'invalid_request'
@@ -25,7 +25,7 @@ type UseCaseCode =
   | 'turn_interrupted'
   | 'store_unavailable';
 
-/** What only an operator mends. Thrown by start, command line and relay; terminal and log show it. */
+/** What only an operator mends. Thrown by start, command line, relay; terminal and log show it. */
 type OperatorCode =
   | 'configuration_invalid'
   | 'position_invalid'
