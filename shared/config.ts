@@ -29,7 +29,7 @@ const WORDS: Words = {
 };
 
 /**
- * Reads the options from the environment. Errors: `invalid_request` whose message lists every problem, a line each, without
+ * Reads the options from the environment. Errors: `configuration_invalid` whose message lists every problem, a line each, without
  * any value, because a value may be a secret.
  */
 export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
@@ -46,7 +46,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   const lines = Object.entries(details).map(([name, { message }]) => `  ${name} ${message}`);
   const count = lines.length === 1 ? 'a problem' : `${lines.length} problems`;
   throw new TurnlogError(
-    'invalid_request',
+    'configuration_invalid',
     `The configuration has ${count}:\n${lines.join('\n')}`,
     { details },
   );

@@ -1,36 +1,57 @@
-/** The machine codes of every failure that may leave a port, a command or a query. HTTP statuses are assigned in the API only. */
-export type ErrorCode =
+/** What is wrong with a request. Thrown by the API, by commands for its size; clients see it. */
+type RequestCode =
   | 'invalid_json'
   | 'invalid_request'
-  | 'model_not_supported'
-  | 'tool_not_supported'
-  | 'component_not_supported'
   | 'unauthorized'
   | 'forbidden'
   | 'not_found'
+  | 'method_not_allowed'
+  | 'payload_too_large'
+  | 'unsupported_media_type';
+
+/** Why a command or a query fails. Thrown by them and by the ports they use; clients see it. */
+type UseCaseCode =
+  | 'model_not_supported'
+  | 'tool_not_supported'
+  | 'component_not_supported'
   | 'agent_not_found'
   | 'session_not_found'
-  | 'method_not_allowed'
   | 'session_busy'
   | 'stream_damaged'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
   | 'model_error'
   | 'tool_error'
   | 'model_overloaded'
   | 'model_timeout'
-  | 'store_unavailable'
   | 'turn_interrupted'
-  | 'internal_error'
+  | 'store_unavailable';
+
+/** What only an operator mends. Thrown by start, command line, relay; terminal and log show it. */
+type OperatorCode =
+  | 'configuration_invalid'
+  | 'position_invalid'
+  | 'data_folder_in_use'
+  | 'rebuild_running'
+  | 'local_server_failed';
+
+/** What adapters tell their callers, who handle it; clients see no more than `internal_error`. */
+type InternalCode =
   | 'stream_conflict'
   | 'event_id_reused'
   | 'event_invalid'
-  | 'position_invalid'
-  | 'data_folder_in_use'
   | 'publisher_fenced'
-  | 'publisher_unavailable';
+  | 'publisher_unavailable'
+  | 'internal_error';
 
-/** What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or `header`, `query`, `path`). */
+/**
+ * The machine code of every failure but a decider's rejection. HTTP statuses are assigned in the
+ * API only.
+ */
+export type ErrorCode = RequestCode | UseCaseCode | OperatorCode | InternalCode;
+
+/**
+ * What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or
+ * `header`, `query`, `path`).
+ */
 export interface ErrorDetail {
   message: string;
   path: string;
@@ -45,7 +66,10 @@ export interface ErrorOptions {
   cause?: unknown;
 }
 
-/** The one error class of the project. `message` is a human sentence that is safe to show to a client. */
+/**
+ * The error class of everything around the domain, whose deciders throw a Rejection. `message` is a
+ * human sentence that is safe to show to a client.
+ */
 export class TurnlogError extends Error {
   readonly code: ErrorCode;
   readonly retriable: boolean;
@@ -66,6 +90,9 @@ export class TurnlogError extends Error {
 export const isTurnlogError = (error: unknown, code?: ErrorCode): error is TurnlogError =>
   error instanceof TurnlogError && (code === undefined || error.code === code);
 
-/** The event store can't be reached or can't write now; the outcome of the call is a failure unless the caller retries. */
+/**
+ * The event store can't be reached or can't write now; the outcome of the call is a failure unless
+ * the caller retries.
+ */
 export const storeUnavailable = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });

@@ -91,7 +91,7 @@ function guarded<
   return call;
 }
 
-/** Connects at the first call. Errors: `invalid_request` when the client does not take the connection string, its files included. */
+/** Connects at the first call. Errors: `configuration_invalid` when the client does not take the connection string, its files included. */
 export function openHostClient(connectionString: string): HostClient {
   let client: EventStoreDBClient;
   try {
@@ -99,7 +99,7 @@ export function openHostClient(connectionString: string): HostClient {
   } catch {
     // The client's own message quotes the text, password included.
     throw new TurnlogError(
-      'invalid_request',
+      'configuration_invalid',
       'The URL of the event store has an option that its client does not take, or names a file that is gone.',
     );
   }

@@ -33,7 +33,8 @@ const DEFAULT_PORT = 2113;
 /** The client's own default; it warns of anything shorter. */
 export const KEEP_ALIVE_MS = 10_000;
 
-const invalid = (message: string): TurnlogError => new TurnlogError('invalid_request', message);
+const invalid = (message: string): TurnlogError =>
+  new TurnlogError('configuration_invalid', message);
 
 function toHost(text: string): Host {
   const [address = '', port = String(DEFAULT_PORT), ...rest] = text.trim().split(':');
@@ -100,7 +101,7 @@ function preferenceOf(options: ReadonlyMap<string, string>): Target['preference'
 /**
  * What a connection string says. `esdb+discover://` and several hosts mean a cluster: every host named is asked, and what the
  * nodes say of each other is followed.
- * Errors: `invalid_request` that names the part which is wrong, never the password.
+ * Errors: `configuration_invalid` that names the part which is wrong, never the password.
  */
 export function parseConnectionString(text: string): Target {
   const { discover, user = '', hosts = '', query = '?' } = FORM.exec(text.trim())?.groups ?? {};

@@ -36,7 +36,7 @@ function targetOf(connectionString: string, logger: StoreLogger | undefined): Ta
  * Keeps one connection to the node that can be used: the leader, unless others are preferred. The node is asked all the time
  * whether it still is that one, because calls that are open tell nothing when it freezes or loses its quorum. Nothing here
  * ever rejects without being handled.
- * Errors: `invalid_request` when the text is not a connection string.
+ * Errors: `configuration_invalid` when the text is not a connection string.
  */
 export function createConnections(
   connectionString: string,

@@ -17,7 +17,7 @@ interface EventStoreDbOptions {
 
 /**
  * The event store in EventStoreDB (23.10 or later) or KurrentDB. Opens without waiting for the server, which may be away.
- * Errors: `invalid_request` when the text is not a connection string.
+ * Errors: `configuration_invalid` when the text is not a connection string.
  */
 export async function openEventStoreDb({
   connectionString,

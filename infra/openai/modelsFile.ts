@@ -57,7 +57,7 @@ export function badModelsFile(file: string, problems: Problems, cause?: unknown)
   const lines = Object.entries(problems).map(
     ([path, message]) => `${path || 'the file'} ${message}`,
   );
-  return new TurnlogError('invalid_request', `MODELS_FILE ${file}: ${lines.join('; ')}.`, {
+  return new TurnlogError('configuration_invalid', `MODELS_FILE ${file}: ${lines.join('; ')}.`, {
     details,
     cause,
   });
@@ -75,7 +75,7 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
-/** Reads MODELS_FILE and checks its form. Errors: `invalid_request` that lists every problem with its place in the file. */
+/** Reads MODELS_FILE and checks its form. Errors: `configuration_invalid` that lists every problem with its place in the file. */
 export async function readModelsFile(file: string): Promise<ModelsFile> {
   const content = await readJson(file);
   const validate = validator();

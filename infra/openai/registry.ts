@@ -74,7 +74,7 @@ function problemsOf(
 /**
  * The providers and models to offer. A file names the models, and providers beside `openai` (there when OPENAI_API_KEY or
  * OPENAI_BASE_URL is set) and `offline`. Without a file: OpenAI's models if `openai` is there, else only `offline-echo`.
- * Errors: `invalid_request` that lists every problem of the file.
+ * Errors: `configuration_invalid` that lists every problem of the file.
  */
 export async function loadRegistry(options: RegistryOptions): Promise<Registry> {
   const defaults = defaultProviders(options);

@@ -12,9 +12,10 @@ const MAX_BYTES = 16 * 1_048_576;
 const kept = new WeakMap<ReadModels, LRUCache<string, KeptAnswer>>();
 
 /**
- * The list of an account's agents in the bytes that were sent before, as long as the read models say that it has not
- * changed: writing a thousand agents as JSON costs far more than asking for the version. The version is asked for before
- * the rows, so that what is kept is never older than its name.
+ * The list of an account's agents in the bytes that were sent before, while the read models say
+ * that it has not changed: to ask for the version costs far less than to write a thousand agents as
+ * JSON. The version is asked for before the rows, so that what is kept is never older than its
+ * name.
  */
 export async function keptAnswer(
   readModels: ReadModels,

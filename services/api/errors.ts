@@ -11,7 +11,10 @@ const INTERNAL: Answer = {
     'Something failed that is not the client’s doing; the service’s log has the request id',
 };
 
-/** The HTTP status of every code, and what it means to a client. The only place that knows HTTP statuses of errors. */
+/**
+ * The HTTP status of every code, and what it means to a client. The only place that knows HTTP
+ * statuses of errors.
+ */
 export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   invalid_json: { status: 400, description: 'The body is not JSON in UTF-8' },
   invalid_request: {
@@ -90,11 +93,14 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description: 'The model did not answer in time; the turn is recorded as failed',
   },
   internal_error: INTERNAL,
+  configuration_invalid: INTERNAL,
+  position_invalid: INTERNAL,
+  data_folder_in_use: INTERNAL,
+  rebuild_running: INTERNAL,
+  local_server_failed: INTERNAL,
   stream_conflict: INTERNAL,
   event_id_reused: INTERNAL,
   event_invalid: INTERNAL,
-  position_invalid: INTERNAL,
-  data_folder_in_use: INTERNAL,
   publisher_fenced: INTERNAL,
   publisher_unavailable: INTERNAL,
 };

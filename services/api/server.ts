@@ -25,13 +25,13 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
         error.code === 'EADDRINUSE'
           ? `The address ${host}:${port} is in use. Set PORT to another port, or 0 for a free one.`
           : `Can't listen on ${host}:${port}: ${error.message}`;
-      reject(new TurnlogError('invalid_request', why, { cause: error }));
+      reject(new TurnlogError('configuration_invalid', why, { cause: error }));
     });
     server.listen(port, host, () => resolve(server.address() as AddressInfo));
   });
 }
 
-/** Serves the application. Errors: `invalid_request` when the address can't be had. */
+/** Serves the application. Errors: `configuration_invalid` when the address can't be had. */
 export async function serve(
   app: Koa,
   { host, port, ids, logger }: { host: string; port: number; ids: Ids; logger: Logger },

@@ -31,7 +31,7 @@ async function accountOf(readModels: ReadModels, named: string | undefined): Pro
   const accounts = await readModels.listAccounts();
   if (accounts.length === 1) return accounts[0]!.account_id;
   throw new TurnlogError(
-    'invalid_request',
+    'configuration_invalid',
     accounts.length === 0
       ? 'There is no account yet: accounts open <name>.'
       : 'There are several accounts: name one with --account.',
@@ -104,7 +104,7 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
     .action((keyId: string) =>
       run(async ({ operator, print }) => {
         const key = await (await operator.readModels()).findApiKey(keyId);
-        if (!key) throw new TurnlogError('invalid_request', `There is no key ${keyId}.`);
+        if (!key) throw new TurnlogError('configuration_invalid', `There is no key ${keyId}.`);
         const revoked = await revokeKey(
           operator,
           { account_id: key.account_id, key_id: 'operator', request_id: 'cli' },

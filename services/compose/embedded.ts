@@ -28,7 +28,7 @@ function instanceIdOf(folder: string): string {
 
 /**
  * The service in one process, with its read models in the data folder, and its log there or in a cluster.
- * Errors: `data_folder_in_use`, `store_unavailable`, `invalid_request` (the models file, the data folder).
+ * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid` (the models file, the data folder).
  */
 export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): Promise<Turnlog> =>
   opening(async (closeLater) => {
@@ -63,8 +63,7 @@ export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): P
         damaged: reportDamage(logger),
         readModels,
         known: readModels,
-        instanceId,
-        isGone,
+        instance: { id: instanceId, isGone },
         logger,
       },
       closeLater,

@@ -3,8 +3,9 @@ import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts'
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
-import type { AccountCommandContext } from '../../shared/commands/accounts.ts';
+import type { HandleContext } from '../../shared/commands/handle.ts';
 import type { Config } from '../../shared/config.ts';
+import { createDamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
@@ -30,7 +31,7 @@ export const openNamedStore = (name: string, logger: Logger): Promise<EventStore
   );
 
 /** What operator commands work with; all of it may be used beside a running server. */
-export interface Operator extends AccountCommandContext {
+export interface Operator extends HandleContext {
   /**
    * The read models, brought up to date by this process: no server need be running.
    * Errors: the signal's reason.
@@ -109,7 +110,7 @@ function inDatabase({ store, logger, signal }: Opening, databaseUrl: string): St
 
 /**
  * Opens the configured store for operator commands; the signal ends their waits.
- * Errors: `store_unavailable`, `invalid_request`.
+ * Errors: `store_unavailable`, `configuration_invalid`.
  */
 export async function openOperator(
   config: Config,
@@ -128,6 +129,8 @@ export async function openOperator(
   let readModels: Promise<ReadModels> | undefined;
   return {
     store,
+    // The command itself tells whom it concerns.
+    damaged: createDamagedStreams(() => undefined),
     clock: systemClock,
     ids: typeIds,
     readModels: () => (readModels ??= storage.readModels()),

@@ -49,7 +49,7 @@ const becomeActive =
     });
   };
 
-/** Errors: `data_folder_in_use` while another rebuild runs, `store_unavailable`. */
+/** Errors: `rebuild_running` while another rebuild runs, `store_unavailable`. */
 export async function openRebuildStore(databaseUrl: string): Promise<RebuildStore> {
   const { openPostgresRebuildStore } =
     await import('../../infra/postgres/readModels/rebuildStore.ts');

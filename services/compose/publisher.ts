@@ -20,7 +20,7 @@ function securityOf({
 /** The client of Kafka is loaded only where brokers are configured. */
 async function open(config: Config, logger: Logger, feed: Feed): Promise<Publisher> {
   if (config.KAFKA_BROKERS === undefined)
-    throw new TurnlogError('invalid_request', 'KAFKA_BROKERS is not set.');
+    throw new TurnlogError('configuration_invalid', 'KAFKA_BROKERS is not set.');
   const { openKafkaPublisher } = await import('../../infra/kafka/publisher.ts');
   const brokers = config.KAFKA_BROKERS.split(',');
   return openKafkaPublisher({
@@ -33,7 +33,7 @@ async function open(config: Config, logger: Logger, feed: Feed): Promise<Publish
   });
 }
 
-/** The publisher of the live feed. Errors: `invalid_request` without KAFKA_BROKERS. */
+/** The publisher of the live feed. Errors: `configuration_invalid` without KAFKA_BROKERS. */
 export const openPublisher = (config: Config, logger: Logger): Promise<Publisher> =>
   open(config, logger, {
     topics: { agents: config.KAFKA_AGENTS_TOPIC, sessions: config.KAFKA_SESSIONS_TOPIC },
@@ -43,7 +43,7 @@ export const openPublisher = (config: Config, logger: Logger): Promise<Publisher
 
 /**
  * A publisher of everything to one topic, with a checkpoint of its own, so that it neither disturbs the live feed nor is
- * disturbed by it. Errors: `invalid_request` without KAFKA_BROKERS.
+ * disturbed by it. Errors: `configuration_invalid` without KAFKA_BROKERS.
  */
 export const openReplayPublisher = (
   config: Config,

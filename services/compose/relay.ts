@@ -5,7 +5,7 @@ import { openPublisher } from './publisher.ts';
 import { startRelay, type RunningRelay } from '../relay/startRelay.ts';
 import { systemClock } from './runContext.ts';
 
-/** Relays to Kafka. Errors: `invalid_request` without KAFKA_BROKERS. */
+/** Relays to Kafka. Errors: `configuration_invalid` without KAFKA_BROKERS. */
 export async function openRelay(
   config: Config,
   logger: Logger,

@@ -5,7 +5,7 @@ import { opening } from './opening.ts';
 import { openRelay } from './relay.ts';
 import type { Turnlog } from '../server/turnlog.ts';
 
-/** A relay on its own: it needs the log and Kafka, and no read models. Errors: `store_unavailable`, `invalid_request`. */
+/** A relay on its own: it needs the log and Kafka, and no read models. Errors: `store_unavailable`, `configuration_invalid`. */
 export const wireRelay = (config: Config, logger: Logger): Promise<Turnlog> =>
   opening(async (closeLater) => {
     const store = await openEventStore(

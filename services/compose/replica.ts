@@ -38,14 +38,13 @@ async function openApi(
       damaged,
       readModels,
       known: rememberedRows(readModels, clock),
-      instanceId,
-      isGone,
+      instance: { id: instanceId, isGone },
       logger,
     },
     closeLater,
   );
   closeLater(async () => {
-    if (context.leftOpen.size > 0) return;
+    if (context.sessions.leftOpen.size > 0) return;
     await registration
       ?.end()
       .catch((error: unknown) =>
@@ -63,7 +62,7 @@ async function openApi(
 
 /**
  * One process of several over the same PostgreSQL and EventStoreDB. It keeps nothing of its own: its name is new with every
- * start. Errors: `store_unavailable`, `invalid_request` (the models file).
+ * start. Errors: `store_unavailable`, `configuration_invalid` (the models file).
  */
 export const wireReplica = (
   config: Config & { DATABASE_URL: string },

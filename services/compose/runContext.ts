@@ -47,10 +47,10 @@ async function openModels(config: Config, closeLater: CloseLater): Promise<ChatM
 /** What differs between a service in one process and one replica of many. */
 export type RunStorage = Pick<
   RunContext,
-  'store' | 'damaged' | 'readModels' | 'known' | 'instanceId' | 'isGone' | 'logger'
+  'store' | 'damaged' | 'readModels' | 'known' | 'instance' | 'logger'
 >;
 
-/** What running agents takes. Errors: `invalid_request` (the models file). */
+/** What running agents takes. Errors: `configuration_invalid` (the models file). */
 export async function openRunContext(
   config: Config,
   storage: RunStorage,
@@ -58,17 +58,21 @@ export async function openRunContext(
 ): Promise<RunContext> {
   return {
     ...storage,
-    models: await openModels(config, closeLater),
     clock: systemClock,
     ids: systemIds,
-    toolbox: createToolbox({ clock: systemClock }),
-    components: config.COMPONENTS.split(','),
-    visibilityWaitMs: config.VISIBILITY_WAIT_MS,
-    queue: createSessionQueue(),
-    inFlight: createRunsInFlight(),
+    catalogue: {
+      models: await openModels(config, closeLater),
+      toolbox: createToolbox({ clock: systemClock }),
+      components: config.COMPONENTS.split(','),
+    },
+    sessions: {
+      queue: createSessionQueue(),
+      inFlight: createRunsInFlight(),
+      memory: new LRUCache({ maxSize: REMEMBERED_CHARS, sizeCalculation: charsOf }),
+      leftOpen: createLeftOpen(),
+    },
     budget: { counter: createTokenCounter(), turnTokens: new LRUCache({ max: REMEMBERED_TURNS }) },
-    memory: new LRUCache({ maxSize: REMEMBERED_CHARS, sizeCalculation: charsOf }),
     limits: { timeoutMs: config.RUN_TIMEOUT_MS, waitMs: config.RUN_WAIT_MS },
-    leftOpen: createLeftOpen(),
+    visibilityWaitMs: config.VISIBILITY_WAIT_MS,
   };
 }

@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 10_000;
 
 export interface Healing {
   log: Pick<EventLog, 'subscribe' | 'head'>;
-  /** Opens the copy that is to take the place of the live one. Errors: `data_folder_in_use`, `store_unavailable`. */
+  /** Opens the copy that is to take the place of the live one. Errors: `rebuild_running`, `store_unavailable`. */
   openRebuild: () => Promise<RebuildStore>;
   onProgress: (progress: RebuildProgress) => void;
   logger: ProjectorLogger;

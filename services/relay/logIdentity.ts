@@ -21,7 +21,7 @@ const OTHER_NAMES =
   'Set KAFKA_TRANSACTIONAL_ID, KAFKA_CHECKPOINT_TOPIC and the names of the topics to new ones for this log.';
 
 /**
- * Where to go on: after the checkpoint, or after `start` when there is none. Errors: `invalid_request` when the checkpoint
+ * Where to go on: after the checkpoint, or after `start` when there is none. Errors: `configuration_invalid` when the checkpoint
  * is of another log, whose positions mean nothing here: going on would leave out events without a word.
  */
 export function resumeAfter(
@@ -32,7 +32,7 @@ export function resumeAfter(
   if (!checkpoint) return start;
   if (checkpoint.log_id === logId) return checkpoint.position;
   throw new TurnlogError(
-    'invalid_request',
+    'configuration_invalid',
     `The checkpoint in Kafka is of another event log. ${OTHER_NAMES}`,
   );
 }

@@ -49,7 +49,7 @@ async function publishOn(
   try {
     if (!course.fresh && !publication.checkpoint)
       throw new TurnlogError(
-        'invalid_request',
+        'configuration_invalid',
         'The topic holds messages already; name one that does not exist.',
       );
     const logId = await logIdOf(log);
@@ -86,7 +86,7 @@ async function publishOn(
  * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has come to the
  * end, false when the signal aborted first; the next call with the same publisher goes on from there. What can
  * pass is tried again a few times.
- * Errors: `invalid_request` (the topic holds something else already), `position_invalid` (where it would begin),
+ * Errors: `configuration_invalid` (the topic holds something else already), `position_invalid` (where it would begin),
  * `publisher_fenced` (another replay does the same), `publisher_unavailable`, `store_unavailable`.
  */
 export async function replay(parts: Replay): Promise<boolean> {

@@ -176,7 +176,7 @@ function createRetries({ signal, logger, lag }: Relay) {
 
 /** What only an operator can change: where the relay is to begin. */
 const helplessness = (error: unknown): string | undefined =>
-  isTurnlogError(error, 'position_invalid') || isTurnlogError(error, 'invalid_request')
+  isTurnlogError(error, 'position_invalid') || isTurnlogError(error, 'configuration_invalid')
     ? error.message
     : undefined;
 

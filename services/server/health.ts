@@ -18,7 +18,7 @@ function startReason({ store, healing }: Turnlog): string | undefined {
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
 export async function checkHealth(turnlog: Turnlog, availability: Availability): Promise<Health> {
   const { store, api, damaged, projection, projector, relay } = turnlog;
-  const runs = api && { runs_in_flight: api.inFlight.count() };
+  const runs = api && { runs_in_flight: api.sessions.inFlight.count() };
   const reason = availability === 'starting' ? startReason(turnlog) : undefined;
   if (availability !== 'up')
     return { ready: false, reason: reason ?? REASONS[availability], ...runs };

@@ -4,6 +4,7 @@ import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { untilVisible, type CommandContext } from '../../shared/commands/context.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import { SCOPES } from '../../shared/domain/account/events.ts';
+import { isRejection, type RejectionCode } from '../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
@@ -98,10 +99,13 @@ export async function recoverOpenTurns(context: RunContext, signal: AbortSignal)
  */
 const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
 
-/** Undefined where another replica came first. Errors: those of EventStore.append. */
-const unlessDone = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
+/** Undefined where the work was rejected so, because another replica came first. Errors: any other of the work's own. */
+const unlessRejected = <Result>(
+  code: RejectionCode,
+  work: Promise<Result>,
+): Promise<Result | undefined> =>
   work.catch((error: unknown) => {
-    if (isTurnlogError(error, 'invalid_request')) return undefined;
+    if (isRejection(error, code)) return undefined;
     throw error;
   });
 
@@ -117,8 +121,9 @@ export async function bootstrap(
 ): Promise<string | undefined> {
   if (await context.readModels.hasApiKeys()) return undefined;
   const actor = { account_id: FIRST_ACCOUNT, key_id: 'operator', request_id: 'bootstrap' };
-  await unlessDone(openAccount(context, actor, 'default'));
-  const issued = await unlessDone(
+  await unlessRejected('account_exists', openAccount(context, actor, 'default'));
+  const issued = await unlessRejected(
+    'key_exists',
     issueKey(context, actor, {
       name: 'bootstrap',
       scopes: SCOPES,

@@ -1,9 +1,10 @@
+import { Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 
 /** Ends a program that failed: what an operator can mend is a sentence, anything else is a defect and comes with its stack. */
 export function reportFailure(error: unknown): void {
-  process.stderr.write(
-    `${isTurnlogError(error) ? error.message : String(error instanceof Error ? error.stack : error)}\n`,
-  );
+  const isSentence = isTurnlogError(error) || error instanceof Rejection;
+  const text = isSentence ? error.message : error instanceof Error ? error.stack : error;
+  process.stderr.write(`${String(text)}\n`);
   process.exitCode ||= 1;
 }

@@ -5,7 +5,8 @@ import { TurnlogError } from '../../shared/errors.ts';
 const SERVICE_NAMES = ['api', 'projector', 'relay'] as const;
 export type ServiceName = (typeof SERVICE_NAMES)[number];
 
-const refuse = (message: string): TurnlogError => new TurnlogError('invalid_request', message);
+const refuse = (message: string): TurnlogError =>
+  new TurnlogError('configuration_invalid', message);
 
 /** All that the configuration enables. */
 export const enabledServices = ({ KAFKA_BROKERS }: Config): ServiceName[] =>
@@ -37,7 +38,7 @@ function requirePossible(services: readonly ServiceName[], config: Config): void
 }
 
 /**
- * The services to start, by the arguments of the command: `--services api,relay`. Errors: `invalid_request` for arguments and
+ * The services to start, by the arguments of the command: `--services api,relay`. Errors: `configuration_invalid` for arguments and
  * names that there are not, and for a service that the configuration gives nothing to work on.
  */
 export function chooseServices(args: readonly string[], config: Config): ServiceName[] {
@@ -47,7 +48,7 @@ export function chooseServices(args: readonly string[], config: Config): Service
       .services;
   } catch (error) {
     throw new TurnlogError(
-      'invalid_request',
+      'configuration_invalid',
       `${(error as Error).message}. The only option is --services ${SERVICE_NAMES.join(',')}.`,
       { cause: error },
     );

@@ -33,7 +33,7 @@ interface Start {
 /**
  * Starts the services of one process. It listens at once, answers `store_unavailable` until the read models are up to date and
  * the turns that a crash left open are closed, and resolves then.
- * Errors: those of wire, and `invalid_request` when the address can't be had.
+ * Errors: those of wire, and `configuration_invalid` when the address can't be had.
  */
 export async function startService(
   config: Config,
@@ -67,7 +67,7 @@ export async function startService(
       const swept = stopSweeping();
       await stopInOrder({
         server,
-        inFlight: api?.inFlight ?? createRunsInFlight(),
+        inFlight: api?.sessions.inFlight ?? createRunsInFlight(),
         logger,
         graceMs: config.SHUTDOWN_GRACE_MS,
       });
@@ -90,7 +90,7 @@ export async function startService(
         services,
         dataFolder,
         firstKey,
-        models: api?.models.list().map(({ id }) => id) ?? [],
+        models: api?.catalogue.models.list().map(({ id }) => id) ?? [],
         stop,
       };
     } catch (error) {

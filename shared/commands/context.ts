@@ -1,4 +1,5 @@
 import type { TurnlogError } from '../errors.ts';
+import type { DamagedStreams } from '../eventlog/damagedStreams.ts';
 import type { Logger } from '../logger.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/eventStore.ts';
@@ -14,6 +15,8 @@ export interface Actor {
 /** What every command works with. */
 export interface CommandContext {
   store: EventStore;
+  /** Streams that this process found not to be whole. */
+  damaged: DamagedStreams;
   readModels: ReadModels;
   clock: Clock;
   ids: Ids;
@@ -21,10 +24,9 @@ export interface CommandContext {
   /** How long a write waits for the read models to show it. */
   visibilityWaitMs: number;
 }
-
 /**
- * Holds an answer back until every later read will see the write. When the read models are late the write is answered all
- * the same, because it is durable; the log says so.
+ * Holds an answer back until every later read sees the write. Where the read models are late the
+ * write is answered all the same, since it is durable; the log says so.
  */
 export async function untilVisible(
   { readModels, logger, visibilityWaitMs }: CommandContext,

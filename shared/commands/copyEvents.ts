@@ -54,10 +54,11 @@ async function appendStream(
 }
 
 /**
- * Copies a log into another store, event by event with the same ids, and verifies the hash chains on the way. What is there
- * already is not written again, so a copy may be repeated. Resolves true when the end of the source is reached, false when the
- * signal aborted first. Errors: `event_invalid` naming the first event that does not fit its chain, `stream_conflict` where the
- * target has another history, `store_unavailable`.
+ * Copies a log into another store, with the same ids, and verifies the hash chains on the way. What
+ * is there already is not written again, so a copy may be repeated. Resolves true at the end of the
+ * source, false when the signal aborted first.
+ * Errors: `event_invalid` that names the first event which does not fit its chain,
+ * `stream_conflict` where the target has another history, `store_unavailable`.
  */
 export async function copyEvents({ from, to, after, signal, onProgress }: Copy): Promise<boolean> {
   const faultOf = createChainChecker(from);

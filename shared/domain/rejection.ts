@@ -7,9 +7,13 @@ export type RejectionCode =
   | 'session_missing'
   | 'session_of_another_agent'
   | 'turn_open'
-  | 'turn_not_open';
+  | 'turn_not_open'
+  | 'turn_of_another_run';
 
-/** A decider's "no": the command does not fit the state. Nothing was decided, nothing is to be written. */
+/**
+ * A decider's "no": the command does not fit the state. Nothing was decided, nothing is to be
+ * written. It keeps its code on its way out; services/api/rejections.ts says what a client is told.
+ */
 export class Rejection extends Error {
   readonly code: RejectionCode;
 
@@ -19,3 +23,7 @@ export class Rejection extends Error {
     this.code = code;
   }
 }
+
+/** True when `error` is a Rejection of that code. */
+export const isRejection = (error: unknown, code: RejectionCode): error is Rejection =>
+  error instanceof Rejection && error.code === code;

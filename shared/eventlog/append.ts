@@ -50,11 +50,12 @@ export function chainEvents(
 }
 
 /**
- * Appends decided events after `head`. Resolves with the new head and the position of the last event once they are durable.
+ * Appends decided events after `head`. Resolves with the new head and the position of the last
+ * event once they are durable.
  * Errors: those of EventStore.append.
  */
 export async function appendEvents(
-  store: EventStore,
+  store: Pick<EventStore, 'append'>,
   target: { stream: string; head: StreamHead },
   events: readonly NewEvent[],
   authorship: Authorship,

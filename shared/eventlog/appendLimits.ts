@@ -2,8 +2,10 @@ import { TurnlogError } from '../errors.ts';
 import { MAX_APPEND_BYTES, type EncodedEvent } from '../ports/eventStore.ts';
 
 /**
- * What every adapter checks before it writes. Returns the size of the append: UTF-8 bytes of its data and metadata.
- * Errors: `event_invalid` (nothing to append, or over MAX_APPEND_BYTES), `event_id_reused` (one id twice in the append).
+ * What every adapter checks before it writes. Returns the size of the append: UTF-8 bytes of its
+ * data and metadata.
+ * Errors: `event_invalid` (nothing to append, or over MAX_APPEND_BYTES), `event_id_reused` (one id
+ * twice in the append).
  */
 export function requireAppendable(events: readonly EncodedEvent[]): number {
   if (events.length === 0) throw new TurnlogError('event_invalid', 'There is no event to append.');

@@ -1,6 +1,9 @@
 import canonicalize from 'canonicalize';
 
-/** JSON text of a value in the canonical form of RFC 8785 (JCS). Throws on what JSON can't carry, lone surrogates included. */
+/**
+ * JSON text of a value in the canonical form of RFC 8785 (JCS). Throws on what JSON can't carry,
+ * lone surrogates included.
+ */
 export function canonicalJson(value: unknown): string {
   const text = canonicalize(value);
   if (text === undefined) throw new TypeError('the value has no JSON form');

@@ -16,8 +16,8 @@ interface Link {
 const linkOf = ({ revision, metadata }: RecordedEvent): Link => ({ revision, hash: metadata.hash });
 
 /**
- * For who walks the whole log in order: tells why an event does not fit its stream's chain, undefined when it does. Memory
- * does not grow with the log. Errors: `store_unavailable`.
+ * Checks the events of a whole log, in order: tells why an event does not fit its stream's chain,
+ * undefined when it does. Memory does not grow with the log. Errors: `store_unavailable`.
  */
 export function createChainChecker(
   log: Pick<EventLog, 'readStream'>,

@@ -2,8 +2,8 @@ import type { EncodedEvent, StoredEvent } from '../ports/eventStore.ts';
 import type { EventMetadata, NewEvent, RecordedEvent } from './event.ts';
 
 /**
- * Where events become bytes and bytes events: every event passes here exactly once on its way into and out of a store.
- * Data is kept in canonical form because the hash chain needs that text anyway.
+ * Where events become bytes and bytes events: every event passes here exactly once on its way into
+ * and out of a store. Data is kept in canonical form because the hash chain needs that text anyway.
  */
 export const encodeEvent = (
   event: NewEvent,

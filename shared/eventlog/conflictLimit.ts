@@ -5,25 +5,30 @@ import { foundDamaged, type StreamSource } from './readWhole.ts';
 
 const PAUSES = { firstMs: 5, longestMs: 250 };
 /**
- * A stream that refuses an append this often, for this long, after the revision that it shows as its last, shows
- * too little. A node of a cluster that only follows may do so for a while, and is believed at once only where
- * the stream was found damaged before.
+ * A stream that refuses an append this often, for this long, after the revision that it shows as
+ * its last, shows too little. A node of a cluster that only follows may do so for a while, and is
+ * believed at once only where the stream was found damaged before.
  */
 const STUCK_TIMES = 8;
 const STUCK_MS = 5_000;
-/** By default, however the stream moves: others who write without a pause leave no place for this writer. */
+/**
+ * By default, however the stream moves: others who write without a pause leave no place for this
+ * writer.
+ */
 const LIMIT_MS = 10_000;
 
-interface LimitOfConflicts extends Bounds {
+/** How long a loop may go on, and what it ends with. */
+export interface LimitOfConflicts extends Bounds {
   /** What a loop that others leave no place for ends with. By default `store_unavailable`. */
   tooMany?: () => TurnlogError;
 }
 
 export interface ConflictLimit {
   /**
-   * To be called with each conflict, and the revision that the stream showed as its last: makes a pause, which
-   * grows, before the next try.
-   * Errors: `stream_damaged` (noted), what `tooMany` gives, `store_unavailable`, the signal's reason.
+   * To be called with each conflict, and the revision that the stream showed as its last: makes a
+   * pause, which grows, before the next try.
+   * Errors: `stream_damaged` (noted), what `tooMany` gives, `store_unavailable`, the signal's
+   * reason.
    */
   lost(revision: number): Promise<void>;
 }

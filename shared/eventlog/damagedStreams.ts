@@ -1,4 +1,4 @@
-import type { StreamDamage } from './wholeStream.ts';
+import type { StreamDamage } from './streamDamage.ts';
 
 /** More are not remembered. */
 const MOST_STREAMS = 10_000;
@@ -16,7 +16,10 @@ export interface ReadRange {
 /** The streams that this process found damaged, for an operator to see. */
 export interface DamagedStreams {
   note(damage: StreamDamage): void;
-  /** A stream was read whole, as far as that went: it leaves the list unless its flaw lies outside of what was read. */
+  /**
+   * A stream was read without a fault: it leaves the list unless its flaw lies outside of what was
+   * read.
+   */
   forget(stream: string, read: ReadRange): void;
   has(stream: string): boolean;
   /** True for a stream that was found damaged, by whomever, within the last minute. */
@@ -31,8 +34,8 @@ interface Found {
 }
 
 /**
- * `onFound` is called when a stream is found damaged, and not again while it is remembered. `now` in milliseconds of
- * a monotonic clock.
+ * `onFound` is called when a stream is found damaged, and not again while it is remembered. `now`
+ * in milliseconds of a monotonic clock.
  */
 export function createDamagedStreams(
   onFound: (damage: StreamDamage) => void,

@@ -8,7 +8,10 @@ interface Shape {
   data: unknown;
 }
 
-/** Turns a stored shape that is no longer written into the one that followed it. Keyed by the older type name. */
+/**
+ * Turns a stored shape that is no longer written into the one that followed it. Keyed by the older
+ * type name.
+ */
 export type Upcasters = Readonly<Record<string, (data: unknown) => Shape>>;
 
 /** No type has a second version yet. docs/extend.md, "An event type", says when one is due. */
@@ -25,8 +28,9 @@ export const metadataFits = (metadata: unknown): metadata is EventMetadata =>
   metadataValidator()(metadata);
 
 /**
- * The domain's view of a recorded event: upcast to the current version and checked against its schema.
- * Undefined for a type that this version does not know. Errors: a plain Error when the data does not fit the schema.
+ * The domain's view of a recorded event: upcast to the current version and checked against its
+ * schema. Undefined for a type that this version does not know. Errors: a plain Error when the data
+ * does not fit the schema.
  */
 export function toDomainEvent(
   recorded: RecordedEvent,

@@ -17,9 +17,10 @@ interface Link {
 }
 
 /**
- * sha256(prev_hash ‖ JCS({id, stream, revision, type, data, account_id, recorded_at})), in hex, over UTF-8.
- * `canonicalData` is the JCS text of the data; the members stand in the order of RFC 8785 §3.2.3, so the text around it is
- * the canonical form of the whole without data being written twice.
+ * sha256(prev_hash ‖ JCS({id, stream, revision, type, data, account_id, recorded_at})), in hex,
+ * over UTF-8. `canonicalData` is the JCS text of the data; the members stand in the order of RFC
+ * 8785 §3.2.3, so the text around it is the canonical form of the whole without data being written
+ * twice.
  */
 export const eventHash = (prevHash: string, link: Link, canonicalData: string): string =>
   sha256(
@@ -27,7 +28,8 @@ export const eventHash = (prevHash: string, link: Link, canonicalData: string): 
   );
 
 /**
- * Why `event` does not continue its stream's chain after `previous` (undefined at the stream's beginning); undefined when it does.
+ * Why `event` does not continue its stream's chain after `previous` (undefined at the stream's
+ * beginning); undefined when it does.
  */
 export function chainFault(
   event: RecordedEvent,

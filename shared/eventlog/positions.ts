@@ -1,12 +1,15 @@
 import { TurnlogError } from '../errors.ts';
 import type { Position } from '../ports/eventStore.ts';
 
-/** Places in a log are signed 64-bit numbers in every store; EventStoreDB's word for "the end" lies beyond them. */
+/**
+ * Places in a log are signed 64-bit numbers in every store; EventStoreDB's word for "the end" lies
+ * beyond them.
+ */
 const LAST_PLACE = 2n ** 63n - 1n;
 
 /**
- * False for what can be the place of nothing in any log, whatever its adapter: one of our positions is a number,
- * or two.
+ * False for what can be the place of nothing in any log, whatever its adapter: one of our positions
+ * is a number, or two.
  */
 export function canBePosition(text: string): boolean {
   return (
@@ -35,8 +38,8 @@ export const beyondTheEnd = (position: Position, end: Position | undefined): Tur
   );
 
 /**
- * Errors: `position_invalid` when the text can be no position of any log; whether it is one of this log, its store
- * says.
+ * Errors: `position_invalid` when the text can be no position of any log; whether it is one of this
+ * log, its store says.
  */
 export function requirePosition(position: Position | undefined, end?: Position): void {
   if (position !== undefined && !canBePosition(position)) throw notAPosition(position, end);

@@ -1,16 +1,8 @@
 import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
-import {
-  checkNews,
-  checkPage,
-  damageOf,
-  reasonOf,
-  streamDamaged,
-  type Flaw,
-  type KnownEvent,
-  type StreamDamage,
-} from './wholeStream.ts';
+import { damageOf, reasonOf, streamDamaged, type Flaw, type StreamDamage } from './streamDamage.ts';
+import { checkNews, checkPage, type KnownEvent } from './wholeStream.ts';
 
 /** Where streams are read, and where damaged ones are noted. */
 export interface StreamSource {
@@ -18,7 +10,10 @@ export interface StreamSource {
   damaged: DamagedStreams;
 }
 
-/** The revision at one end of what the store still shows; null when it shows nothing. Errors: `store_unavailable`. */
+/**
+ * The revision at one end of what the store still shows; null when it shows nothing. Errors:
+ * `store_unavailable`.
+ */
 async function edgeOf(
   store: StreamSource['store'],
   stream: string,
@@ -46,7 +41,10 @@ async function noteDamage(
   return damage;
 }
 
-/** Notes that a stream is damaged. Resolves with the error that says so. Errors: `store_unavailable`. */
+/**
+ * Notes that a stream is damaged. Resolves with the error that says so. Errors:
+ * `store_unavailable`.
+ */
 export const foundDamaged = async (
   source: StreamSource,
   stream: string,
@@ -54,8 +52,9 @@ export const foundDamaged = async (
 ): Promise<TurnlogError> => streamDamaged(await noteDamage(source, stream, flaw));
 
 /**
- * A `stream_damaged` with what is known of the damage, which is noted when it is found, also where the store told it by itself, because
- * events of the stream were deleted or are hidden. `path` is that of streamDamaged.
+ * A `stream_damaged` with what is known of the damage. Where the store itself told of it, because
+ * events of the stream were deleted or are hidden, the damage is looked at and noted first. `path`
+ * is that of streamDamaged.
  * Errors: `store_unavailable`.
  */
 export async function asDamage(
@@ -105,8 +104,8 @@ export interface StreamNews {
 }
 
 /**
- * What has come since an event that was read before, from a page of the newest; undefined where that is not
- * among them.
+ * What has come since an event that was read before, from a page of the newest; undefined where
+ * that is not among them.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
 export async function readNews(

@@ -1,6 +1,9 @@
-/** The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by streams takes them from here. */
+/**
+ * The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by
+ * streams takes them from here.
+ */
 export const STREAM_KINDS = ['account', 'agent', 'session'] as const;
-type StreamKind = (typeof STREAM_KINDS)[number];
+export type StreamKind = (typeof STREAM_KINDS)[number];
 
 const streamOf =
   (kind: StreamKind) =>
@@ -17,7 +20,10 @@ export const STREAM_PREFIXES: readonly string[] = STREAM_KINDS.map((kind) => `${
 /** The id that a stream's name carries: everything after the first dash. */
 export const streamId = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
-/** The kind of a stream: everything before the first dash. The types of its events begin with it, and a dot. */
+/**
+ * The kind of a stream: everything before the first dash. The types of its events begin with it,
+ * and a dot.
+ */
 export const streamKind = (stream: string): string =>
   stream.slice(0, Math.max(0, stream.indexOf('-')));
 

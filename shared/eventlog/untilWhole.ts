@@ -1,11 +1,12 @@
 import { storeUnavailable } from '../errors.ts';
 import { pauseFor, type Bounds } from '../pause.ts';
 import { foundDamaged, type StreamSource } from './readWhole.ts';
-import type { Flaw } from './wholeStream.ts';
+import type { Flaw } from './streamDamage.ts';
 
 /**
- * A node of a cluster that only follows may show an event some time after others have seen it. What is missing at
- * the end of a stream is looked for again after these pauses, five seconds in all, before it is called missing.
+ * A node of a cluster that only follows may show an event some time after others have seen it. What
+ * is missing at the end of a stream is looked for again after these pauses, five seconds in all,
+ * before it is called missing.
  */
 const LOOK_AGAIN_AFTER_MS = [100, 400, 1_000, 1_500, 2_000];
 
@@ -16,10 +17,10 @@ interface Look<Found> {
 }
 
 /**
- * What a look at a stream finds once nothing is missing at its end any more. A stream that was found damaged
- * before is not looked at again.
- * Errors: `stream_damaged` (noted), `store_unavailable` also where the time ends while it is in doubt, those of
- * the look, the signal's reason.
+ * What a look at a stream finds once nothing is missing at its end any more. A stream that was
+ * found damaged before is not looked at again.
+ * Errors: `stream_damaged` (noted), `store_unavailable` also where the time ends while it is in
+ * doubt, those of the look, the signal's reason.
  */
 export async function untilWhole<Found>(
   source: StreamSource,

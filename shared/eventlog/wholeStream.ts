@@ -1,15 +1,15 @@
 /**
- * What makes a stream whole: it begins at revision 0 with the event that begins such a stream, no revision is
- * missing, and every event is known, can be decoded and fits its schema. Pure functions over pages;
- * readWhole.ts does the reading.
+ * What makes a stream whole: it begins at revision 0 with the event that begins such a stream, no
+ * revision is missing, and every event is known, can be decoded and fits its schema. Pure functions
+ * over pages; readWhole.ts does the reading.
  */
 import type { DomainEvent } from '../domain/events.ts';
-import { isTurnlogError, TurnlogError } from '../errors.ts';
 import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import { decodeEvent } from './codec.ts';
 import { metadataFits, toDomainEvent } from './domainEvent.ts';
 import type { RecordedEvent } from './event.ts';
-import { belongsIn } from './streams.ts';
+import type { Flaw } from './streamDamage.ts';
+import { belongsIn, streamKind, type StreamKind } from './streams.ts';
 
 /** An event as it was recorded, and as the domain knows it. */
 export interface KnownEvent {
@@ -17,29 +17,18 @@ export interface KnownEvent {
   event: DomainEvent;
 }
 
-/** Why a stream is not whole, in words that follow "it is damaged:", and the revision at which that shows. */
-export interface Flaw {
-  reason: string;
-  /** Undefined where only the store knows it. */
-  revision: number | undefined;
-}
-
-/** A flaw with its stream and what a reader gets of it. */
-export interface StreamDamage extends Flaw {
-  stream: string;
-  /** The first and the last revision that were found; null when none was. */
-  first_revision: number | null;
-  last_revision: number | null;
-}
-
 /** What was asked of a store, and what came. */
 export type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 
-const OPENINGS: ReadonlySet<DomainEvent['type']> = new Set([
-  'account.opened.v1',
-  'agent.created.v1',
-  'session.started.v1',
-]);
+/** By kind: the type of the event that every stream begins with, and no later event has. */
+const OPENINGS: Readonly<Record<StreamKind, DomainEvent['type']>> = {
+  account: 'account.opened.v1',
+  agent: 'agent.created.v1',
+  session: 'session.started.v1',
+};
+
+const opens = ({ stream }: StoredEvent, type: string): boolean =>
+  (OPENINGS as Readonly<Record<string, string>>)[streamKind(stream)] === type;
 
 /** Names of types are others' text; longer ones are cut. */
 const LONGEST_TYPE = 64;
@@ -58,7 +47,7 @@ function understand(stored: StoredEvent): KnownEvent | string {
       return `the metadata of ${named(stored)} does not fit its schema`;
     const event = toDomainEvent(recorded);
     if (!event || !belongsIn(stored.stream, event.type)) return stranger(stored);
-    if (OPENINGS.has(event.type) !== (stored.revision === 0))
+    if (opens(stored, event.type) !== (stored.revision === 0))
       return `${named(stored)} is of the type ${stored.type}`;
     return { recorded, event };
   } catch {
@@ -73,9 +62,9 @@ const missing = (due: number, found: number): Flaw =>
     : { reason: `revision ${due} is missing`, revision: due };
 
 /**
- * What is wrong with the revisions of a page. A page that ends before its limit has met the end of the stream in
- * its direction, which backwards must be revision 0. An empty page of a read without `from` tells nothing: there
- * is no such stream, or it is gone.
+ * What is wrong with the revisions of a page. A page that ends before its limit has met the end of
+ * the stream in its direction, which backwards must be revision 0. An empty page of a read without
+ * `from` tells nothing: there is no such stream, or it is gone.
  */
 function misplaced({ events, direction, from, limit }: StreamPage): Flaw | undefined {
   const step = direction === 'forwards' ? 1 : -1;
@@ -108,9 +97,9 @@ export const checkPage = (page: StreamPage): KnownEvent[] | Flaw =>
   misplaced(page) ?? understandAll(oldestFirst(page));
 
 /**
- * The events of a page that follow one which was read before, oldest first, or what is wrong with the page. What
- * was understood once is not decoded again: of the older ones only their places and types are looked at.
- * Undefined where the page does not hold the known event.
+ * The events of a page that follow one which was read before, oldest first, or what is wrong with
+ * the page. What was understood once is not decoded again: of the older ones only their places and
+ * types are looked at. Undefined where the page does not hold the known event.
  */
 export function checkNews(
   page: StreamPage,
@@ -124,38 +113,4 @@ export function checkNews(
   const misfit = events.slice(0, joint).find(({ stream, type }) => !belongsIn(stream, type));
   if (misfit) return { reason: stranger(misfit), revision: misfit.revision };
   return understandAll(events.slice(joint + 1));
-}
-
-const damagedBecause = (stream: string): string => `The stream ${stream} is damaged: `;
-
-/** Why a store says that a stream is damaged, in words that follow those that begin every such message. */
-export const reasonOf = (stream: string, { message }: TurnlogError): string =>
-  message.replace(damagedBecause(stream), '').replace(/\.$/, '');
-
-/**
- * `stream_damaged`, whose message and details name the stream and what was found of it; the damage itself is the cause.
- * `path` says where the client named the stream: `path`, or a JSON pointer into its body.
- */
-export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError {
-  const { stream, reason, first_revision: first, last_revision: last } = damage;
-  const found =
-    first === null || last === null
-      ? 'no event of it was found'
-      : `revisions ${first} to ${last} were found`;
-  const message = `${damagedBecause(stream)}${reason}; ${found}.`;
-  return new TurnlogError('stream_damaged', message, {
-    details: { stream: { message, path } },
-    cause: damage,
-  });
-}
-
-/**
- * The damage that a `stream_damaged` of `streamDamaged` tells of; undefined for any other error, a store's own
- * included.
- */
-export function damageOf(error: unknown): StreamDamage | undefined {
-  const { cause } = isTurnlogError(error, 'stream_damaged') ? error : {};
-  return typeof cause === 'object' && cause !== null && 'first_revision' in cause
-    ? (cause as StreamDamage)
-    : undefined;
 }

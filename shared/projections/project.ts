@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../domain/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { streamKind, streamId } from '../eventlog/streams.ts';
+import { streamKind, streamId, type StreamKind } from '../eventlog/streams.ts';
 import type { RowChange } from './change.ts';
 import { projectAccount } from './projectAccount.ts';
 import { projectAgent } from './projectAgent.ts';
@@ -8,7 +8,11 @@ import { projectSession } from './projectSession.ts';
 import type { Rows, TableName } from '../readModels/tables.ts';
 
 /** By the kind of a stream: the table with the row that follows every event of it, and therefore knows its revision. */
-const STREAM_TABLES = { account: 'accounts', agent: 'agents', session: 'sessions' } as const;
+const STREAM_TABLES = {
+  account: 'accounts',
+  agent: 'agents',
+  session: 'sessions',
+} as const satisfies Record<StreamKind, TableName>;
 type StreamTable = (typeof STREAM_TABLES)[keyof typeof STREAM_TABLES];
 
 const tableOf = (stream: string): StreamTable | undefined =>

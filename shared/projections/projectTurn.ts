@@ -4,7 +4,7 @@ import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from './change.ts';
 import type { TurnRow } from '../readModels/tables.ts';
 
-type TurnEvent = Exclude<SessionEvent, { type: 'session.started.v1' }>;
+type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
 
 const INTERRUPTIONS: Record<InterruptionReason, string> = {

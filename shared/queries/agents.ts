@@ -3,7 +3,10 @@ import type { Page, ReadModels } from '../ports/readModels.ts';
 import type { AgentRow } from '../readModels/tables.ts';
 import { pageOf, type PageOf } from './page.ts';
 
-/** The account's agent of that id. Errors: `agent_not_found`, the same for an unknown id and for another account's agent. */
+/**
+ * The account's agent of that id. Errors: `agent_not_found`, the same for an unknown id and for
+ * another account's agent.
+ */
 export async function findOwnAgent(
   readModels: Pick<ReadModels, 'findAgent'>,
   accountId: string,

@@ -9,13 +9,18 @@ export interface Principal {
   scopes: readonly Scope[];
 }
 
-/** Compared against when no such key exists, so that an unknown key takes as long as a wrong one. */
+/**
+ * Compared against when no such key exists, so that an unknown key takes as long as a wrong one.
+ */
 const NO_HASH = hashApiKey('');
 
 const isExpired = (expiresAt: string | null, now: number): boolean =>
   expiresAt !== null && Date.parse(expiresAt) <= now;
 
-/** Who presents this key. Errors: `unauthorized` for a missing, unknown, wrong, revoked or expired one, without telling which. */
+/**
+ * Who presents this key. Errors: `unauthorized` for a missing, unknown, wrong, revoked or expired
+ * key, one answer for all.
+ */
 export async function authenticate(
   readModels: Pick<ReadModels, 'findApiKey'>,
   apiKey: string | undefined,

@@ -3,11 +3,17 @@ import type { ParkedStream } from '../ports/readModels.ts';
 
 /** What the relay tells an operator. */
 export interface RelayHealth {
-  /** `standing_by` while another relay publishes; `retrying` after a failure, which the log explains. */
+  /**
+   * `standing_by` while another relay publishes; `retrying` after a failure, which the log
+   * explains.
+   */
   state: 'starting' | 'relaying' | 'standing_by' | 'retrying';
   /** Everything up to here is published. */
   position: Position | undefined;
-  /** The age of the oldest event that is not published; null while another relay publishes, which knows it. */
+  /**
+   * The age of the oldest event that is not published; null while another relay publishes, which
+   * knows it.
+   */
   lag_ms: number | null;
   /** Why it can't publish, where no later attempt will cure that by itself. */
   reason?: string | undefined;
@@ -17,7 +23,10 @@ export interface RelayHealth {
 export interface ProjectorHealth {
   /** `standing_by` while another projector is the active one, or none can be. */
   state: 'standing_by' | 'active';
-  /** The events that it knows of and has still to apply, and the age of the oldest; null where it doesn't know. */
+  /**
+   * The events that it knows of and has still to apply, and the age of the oldest; null where it
+   * doesn't know.
+   */
   lag_events: number | null;
   lag_ms: number | null;
 }
@@ -27,22 +36,28 @@ export interface ProjectionHealth {
   /** True once the read models have shown everything there was. */
   caught_up: boolean;
   /**
-   * Half a sentence on why they are being built anew, which those that answer meanwhile may be missing; undefined
-   * where they can be trusted.
+   * Half a sentence on why they are being built anew, which those that answer meanwhile may be
+   * missing; undefined where they can be trusted.
    */
   healing: string | undefined;
   /** Streams that a projection could not follow; everything else goes on. */
   parked_streams: ParkedStream[];
 }
 
-/** A stream that is not whole, and what is left of it; nulls when nothing was found. Everything else goes on. */
+/**
+ * A stream that is not whole, and what is left of it; nulls when nothing was found. Everything else
+ * goes on.
+ */
 export interface DamagedStream {
   stream: string;
   first_revision: number | null;
   last_revision: number | null;
 }
 
-/** Whether a process can do its work, and what it would tell an operator. What is not its own is absent. */
+/**
+ * Whether a process can do its work, and what it would tell an operator. What is not its own is
+ * absent.
+ */
 export interface Health {
   ready: boolean;
   /** One sentence on why it is not ready. */

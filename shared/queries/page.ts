@@ -4,7 +4,9 @@ export interface PageOf<Row> {
   next: string | undefined;
 }
 
-/** Asks for one row more than the page holds: that is how it is known whether another page follows. */
+/**
+ * Asks for one row more than the page holds: that is how it is known whether another page follows.
+ */
 export const oneMoreThan = (limit: number): number => limit + 1;
 
 /** The page, of rows that were asked for with `oneMoreThan(limit)`. */

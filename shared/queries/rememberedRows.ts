@@ -4,11 +4,20 @@ import type { Clock } from '../ports/clock.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { settlesWithin } from '../settlesWithin.ts';
 
-/** A key that was revoked on another replica stops working here after this and the projector's delay: within a second together. */
+/**
+ * With the projector's delay less than a second: so long a key that another replica revoked still
+ * works here.
+ */
 const KEY_FRESH_MS = 500;
-/** How long rows that were read before serve runs while the read models are away. A key may have been revoked meanwhile. */
+/**
+ * How long rows that were read before serve runs while the read models are away. A key may have
+ * been revoked meanwhile.
+ */
 const AWAY_MS = 120_000;
-/** Read models that take longer count as away where the row is known: a host that vanished refuses nothing. */
+/**
+ * Read models that take longer count as away where the row is known: a host that vanished refuses
+ * nothing.
+ */
 const ANSWER_LIMIT_MS = 1_000;
 const MAX_ROWS = 10_000;
 /** Agents may have long instructions: UTF-16 units of them, together. */
@@ -57,8 +66,9 @@ function remembering<Row extends object>({
 }
 
 /**
- * What a run reads, remembered for read models that are in another process and may be away: API keys, used for half a second
- * without asking again, and agents, asked for each time, because every acknowledged change must be seen by every later run.
+ * Remembers what runs read, for read models in another process that may be away. API keys are used
+ * for half a second without asking again. Agents are asked for each time: every acknowledged change
+ * must be seen by every later run.
  */
 export function rememberedRows(
   readModels: Pick<ReadModels, 'findApiKey' | 'findAgent'>,

@@ -1,9 +1,10 @@
 import { TurnlogError } from '../errors.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { readPage, type StreamSource } from '../eventlog/readWhole.ts';
+import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
-import type { Flaw, KnownEvent } from '../eventlog/wholeStream.ts';
+import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../readModels/tables.ts';
 import { cutPage, oneMoreThan, pageOf, type PageOf } from './page.ts';
@@ -40,7 +41,10 @@ interface NumberedPage {
   after?: number;
 }
 
-/** A session and a page of its turns, oldest first, after turn number `after`. Errors: `session_not_found`. */
+/**
+ * A session and a page of its turns, oldest first, after turn number `after`. Errors:
+ * `session_not_found`.
+ */
 export async function readTranscript(
   readModels: ReadModels,
   accountId: string,
@@ -58,7 +62,10 @@ export async function readTranscript(
   };
 }
 
-/** What one look at a page of a stream showed, and the event at revision 0 where the page does not begin there. */
+/**
+ * What one look at a page of a stream showed, and the event at revision 0 where the page does not
+ * begin there.
+ */
 interface PageOfStream {
   page: PageOf<KnownEvent>;
   beginning: KnownEvent[] | undefined;
@@ -66,8 +73,9 @@ interface PageOfStream {
 
 /**
  * A page of a session's events as they were recorded, oldest first, after revision `after`.
- * Errors: `session_not_found`, `stream_damaged` (noted) where the page, or the beginning of the stream, is not
- * whole, or the stream ends, for some seconds, before what the read models have seen of it.
+ * Errors: `session_not_found`, `stream_damaged` (noted) where the page, or the beginning of the
+ * stream, is not whole, or the stream ends, for some seconds, before what the read models have seen
+ * of it.
  */
 export async function readSessionEvents(
   source: StreamSource & { readModels: Pick<ReadModels, 'findSession'> },

@@ -27,8 +27,9 @@ interface Verification {
 }
 
 /**
- * Recomputes the hash chain of every stream, in the order of the log. Resolves with the first event that does not fit, or
- * undefined when all do up to the end of the log or until the signal aborts. Errors: `store_unavailable`.
+ * Recomputes the hash chain of every stream, in the order of the log. Resolves with the first event
+ * that does not fit, or undefined when all do up to the end of the log or until the signal aborts.
+ * Errors: `store_unavailable`.
  */
 export async function verifyChains({
   store,

@@ -1,6 +1,12 @@
 import { expect } from '@jest/globals';
-import { replay, type Decider } from '../../shared/domain/decider.ts';
+import type { Decider } from '../../shared/domain/decider.ts';
 import { Rejection, type RejectionCode } from '../../shared/domain/rejection.ts';
+
+/** The state after `events`, beginning from the initial one. */
+export const replay = <Command, State, Event>(
+  decider: Decider<Command, State, Event>,
+  events: readonly Event[],
+): State => events.reduce(decider.evolve, decider.initialState);
 
 /** given(events).when(command).then(events): how every decider is specified. */
 export const specification =

@@ -1,7 +1,7 @@
 /** What the projections make of one event of each type, to be compared with what they made when that was last recorded. */
 import { createHash } from 'node:crypto';
 import type { DomainEvent } from '../../shared/domain/events.ts';
-import { INTERRUPTION_REASONS, type TurnFailedData } from '../../shared/domain/session/events.ts';
+import type { InterruptionReason, TurnFailedData } from '../../shared/domain/session/events.ts';
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import { TABLES, tableNames, type TableName } from '../../shared/readModels/tables.ts';
@@ -31,6 +31,8 @@ const failed = (turn: number, changes: Partial<TurnFailedData> = {}): DomainEven
   data: { turn, code: 'model_error', message: 'The model failed.', calls: [], ...changes },
 });
 
+const REASONS: InterruptionReason[] = ['crash', 'cancelled', 'deadline'];
+
 /** By its type, each event behind those that it needs before it. */
 const HISTORIES: Record<EventType, DomainEvent[]> = {
   'account.opened.v1': [opened],
@@ -51,7 +53,7 @@ const HISTORIES: Record<EventType, DomainEvent[]> = {
   ],
   'session.turn_interrupted.v1': [
     sessionStarted('agent_1'),
-    ...INTERRUPTION_REASONS.flatMap((reason, index): DomainEvent[] => [
+    ...REASONS.flatMap((reason, index): DomainEvent[] => [
       turnStarted(index + 1),
       { type: 'session.turn_interrupted.v1', data: { turn: index + 1, reason } },
     ]),

@@ -16,7 +16,7 @@ const FETCHES = 3;
 const FETCH_LIMIT_MS = 300_000;
 const PAUSES = { firstMs: 2_000, longestMs: 2_000 };
 
-/** Runs a program to its end, or for at most so many milliseconds. Resolves with what it wrote. Errors: `invalid_request` when it can't be run or fails. */
+/** Runs a program to its end, or for at most so many milliseconds. Resolves with what it wrote. Errors: `local_server_failed` when it can't be run or fails. */
 export function run(command: string, args: readonly string[], timeout?: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout });
@@ -25,7 +25,10 @@ export function run(command: string, args: readonly string[], timeout?: number):
       stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const fail = (why: string): void =>
       reject(
-        new TurnlogError('invalid_request', `${command} ${why}: ${output.slice(-OUTPUT_SHOWN)}`),
+        new TurnlogError(
+          'local_server_failed',
+          `${command} ${why}: ${output.slice(-OUTPUT_SHOWN)}`,
+        ),
       );
     child.once('error', (error) => fail(error.message));
     child.once('close', (code) => (code === 0 ? resolve(output) : fail(`ended with code ${code}`)));
@@ -57,7 +60,7 @@ async function fetchJars(version: string, folder: string): Promise<void> {
 /**
  * The folder with the jars of a Kafka broker, fetched from Maven Central by `mvn` the first time, into node_modules/.cache. A
  * fetch that fails is repeated: the network may have, or another process that writes to Maven's own cache at the same time.
- * Errors: `invalid_request` where there is no Java, no Maven or no way to Maven Central.
+ * Errors: `local_server_failed` where there is no Java, no Maven or no way to Maven Central.
  */
 export async function kafkaJars(version = KAFKA_VERSION): Promise<string> {
   await run('java', ['-version']);

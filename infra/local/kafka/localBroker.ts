@@ -35,7 +35,7 @@ export interface LocalBroker {
   stop(): Promise<void>;
 }
 
-/** Two brokers in one folder write to one metadata log before the second one notices. Errors: `invalid_request` when one runs there. */
+/** Two brokers in one folder write to one metadata log before the second one notices. Errors: `local_server_failed` when one runs there. */
 async function requireUnused(config: string): Promise<void> {
   const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(
     await readFile(config, 'utf8').catch(() => ''),
@@ -53,7 +53,7 @@ interface Options {
 
 /**
  * A Kafka broker of this machine with its data in `folder`, not started yet.
- * Errors: `invalid_request` where Java, Maven or Maven Central can't be had, or the port is taken, or a
+ * Errors: `local_server_failed` where Java, Maven or Maven Central can't be had, or the port is taken, or a
  * broker runs in the folder.
  */
 export async function createLocalBroker({
@@ -86,7 +86,7 @@ export async function createLocalBroker({
   });
   let process: ChildProcess | undefined;
 
-  /** Errors: `invalid_request` when the process ends, or takes too long. */
+  /** Errors: `local_server_failed` when the process ends, or takes too long. */
   async function untilAnswering(starting: ChildProcess): Promise<void> {
     const deadline = performance.now() + START_LIMIT_MS;
     await retry(() => withAdmin(kafka, (admin) => admin.describeCluster()), {
@@ -94,7 +94,7 @@ export async function createLocalBroker({
       again: () => starting.exitCode === null && performance.now() <= deadline,
     }).catch((cause: unknown) => {
       const message = `The broker does not start; ${folder}/broker.log says why.`;
-      throw new TurnlogError('invalid_request', message, { cause });
+      throw new TurnlogError('local_server_failed', message, { cause });
     });
   }
 

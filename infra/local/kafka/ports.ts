@@ -13,13 +13,13 @@ async function hold(port: number): Promise<Server> {
     return server;
   } catch (error) {
     if (port === 0) return hold(0);
-    throw new TurnlogError('invalid_request', `No broker can listen there: ${String(error)}.`, {
+    throw new TurnlogError('local_server_failed', `No broker can listen there: ${String(error)}.`, {
       cause: error,
     });
   }
 }
 
-/** Ports to listen on, 0 standing for one that is free. Errors: `invalid_request` when one is taken. */
+/** Ports to listen on, 0 standing for one that is free. Errors: `local_server_failed` when one is taken. */
 export async function freePorts(wanted: readonly number[]): Promise<number[]> {
   const held: Server[] = [];
   try {

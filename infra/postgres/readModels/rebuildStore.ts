@@ -43,7 +43,7 @@ async function holdLive(client: Client): Promise<Position | undefined> {
 
 /**
  * Opens the generation of the read models that a rebuild fills: a new one, or the one that an interrupted rebuild left.
- * Errors: `data_folder_in_use` when another rebuild is at work, `store_unavailable`.
+ * Errors: `rebuild_running` when another rebuild is at work, `store_unavailable`.
  */
 export async function openPostgresRebuildStore({
   databaseUrl,
@@ -57,7 +57,7 @@ export async function openPostgresRebuildStore({
   });
   if (!session)
     throw new TurnlogError(
-      'data_folder_in_use',
+      'rebuild_running',
       'Another rebuild of the read models in this database is running.',
     );
   try {

@@ -26,7 +26,7 @@ function publishFile(folder: string, file: string): void {
 
 /**
  * Opens the next generation of the read models for a rebuild: a new one, or the one that an interrupted rebuild left.
- * Errors: `data_folder_in_use` when another rebuild is at work.
+ * Errors: `rebuild_running` when another rebuild is at work.
  */
 export async function openSqliteRebuildStore({
   folder,
@@ -47,7 +47,7 @@ export async function openSqliteRebuildStore({
   } catch (error) {
     if (isBusy(error))
       throw new TurnlogError(
-        'data_folder_in_use',
+        'rebuild_running',
         `Another rebuild of the read models in ${folder} is running.`,
         { cause: error },
       );

@@ -1,7 +1,10 @@
 import type { Middleware } from 'koa';
 import type { Availability } from '../context.ts';
 
-/** The answers of a service that is stopping end their connections, or stopping would wait for the clients to let go of them. */
+/**
+ * Ends the connection with every answer while the service stops, which would wait for clients to
+ * let go otherwise.
+ */
 export const closeWhenStopping =
   (availability: () => Availability): Middleware =>
   async (ctx, next) => {

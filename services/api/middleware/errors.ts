@@ -1,13 +1,19 @@
 import type { Middleware } from 'koa';
+import { Rejection } from '../../../shared/domain/rejection.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import type { Logger } from '../../../shared/logger.ts';
 import { ERROR_ANSWERS } from '../errors.ts';
+import { answerTo } from '../rejections.ts';
 import { failureEnvelope, jsonText, sendJson, wantsPretty } from '../envelope.ts';
 
 const INTERNAL = 'Something failed inside the service. Its log has this request id.';
 
-/** What leaves the process: known errors as they are, anything else as a generic one. */
-function publicError(error: unknown): TurnlogError {
+/**
+ * What leaves the process: known errors as they are, rejections as their table says, anything else
+ * as a generic one.
+ */
+function publicError(thrown: unknown): TurnlogError {
+  const error = (thrown instanceof Rejection && answerTo(thrown)) || thrown;
   if (error instanceof TurnlogError && ERROR_ANSWERS[error.code].status !== 500) return error;
   return new TurnlogError('internal_error', INTERNAL, { cause: error });
 }

@@ -11,9 +11,9 @@ const listModelsRoute = defineRoute({
   query: CommonQuery,
   data: ModelList,
   errors: [],
-  handle: ({ models }) =>
+  handle: ({ catalogue }) =>
     Promise.resolve({
-      data: models.list().map(({ upstream_model: _upstream, ...model }) => model),
+      data: catalogue.models.list().map(({ upstream_model: _upstream, ...model }) => model),
     }),
 });
 
@@ -26,7 +26,7 @@ const listToolsRoute = defineRoute({
   query: CommonQuery,
   data: ToolList,
   errors: [],
-  handle: ({ toolbox }) => Promise.resolve({ data: [...toolbox.list()] }),
+  handle: ({ catalogue }) => Promise.resolve({ data: [...catalogue.toolbox.list()] }),
 });
 
 export const catalogueRoutes = [listModelsRoute, listToolsRoute];

@@ -4,7 +4,10 @@ import { openApiDocument } from '../openapi.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
 
-/** Serves the description of the operations; as a document of its own it stands outside the envelope and describes all but itself. */
+/**
+ * Serves the description of all operations but itself, as a document of its own, without the
+ * envelope.
+ */
 export const openApiRoute = (operations: readonly Route[]): Route =>
   defineRoute({
     method: 'get',

@@ -28,10 +28,6 @@ export const runAgentRoute = defineRoute({
     'model_timeout',
   ],
   handle: async (api, { actor, params, body }) => ({
-    data: await runAgent(api, actor, {
-      agent_id: params['agentId']!,
-      input: body.input,
-      ...(body.session_id === undefined ? {} : { session_id: body.session_id }),
-    }),
+    data: await runAgent(api, actor, { agent_id: params['agentId']!, ...body }),
   }),
 });

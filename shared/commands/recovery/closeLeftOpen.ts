@@ -1,27 +1,31 @@
 import { isTurnlogError } from '../../errors.ts';
-import type { RunContext } from '../run/context.ts';
-import { interruptIfOrphaned } from './interruptTurn.ts';
+import type { CommandContext } from '../context.ts';
+import type { RunSessions } from '../run/context.ts';
+import { interruptIfOrphaned, type OrphanContext } from './interruptTurn.ts';
 import type { LeftTurn } from './leftOpen.ts';
 
-/** Sessions looked at together while nothing tells that the store is back, and once one was looked at. */
+/**
+ * Sessions looked at together while nothing tells that the store is back, and once one was looked
+ * at.
+ */
 const SCOUTS = 4;
 const TOGETHER = 16;
 
 /** Closes the turns that this instance had to leave open. */
 export interface LeftOpenCloser {
   /**
-   * Begins with what is due, and goes on by itself for as long as the store answers. Meant to be called several times a
-   * second: it costs nothing while nothing is due. Never throws.
+   * Begins with what is due, and goes on by itself while the store answers. To be called several
+   * times a second: it costs nothing while nothing is due. Never throws.
    */
   closeDue(signal: AbortSignal): void;
   /** Resolves when nothing is at work. */
   idle(): Promise<void>;
 }
 
-type Context = Pick<
-  RunContext,
-  'store' | 'damaged' | 'ids' | 'clock' | 'isGone' | 'queue' | 'leftOpen' | 'logger'
->;
+interface Context extends OrphanContext, Pick<CommandContext, 'logger'> {
+  store: CommandContext['store'];
+  sessions: Pick<RunSessions, 'queue' | 'leftOpen'>;
+}
 
 interface Look {
   turn: LeftTurn;
@@ -31,7 +35,10 @@ interface Look {
 
 const TOOK_TOO_LONG = new Error('it took too long');
 
-/** The signal lives no longer than the look: what listened to a longer one would stay until that ends. */
+/**
+ * The signal lives no longer than the look: what listened to a longer one would stay until that
+ * ends.
+ */
 function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const aborted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
@@ -41,20 +48,17 @@ function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Prom
 }
 
 /**
- * Looks at one session, in its queue: a session that is busy again looks after itself, but its run may fail as
- * well. A look that is given up adds nothing any more, but for an append on its way, which fits only while the
- * turn is open.
+ * Looks at one session, in its queue. A session that is busy again looks after itself, but its run
+ * may fail too. A look that was given up adds nothing any more; an append on its way fits only
+ * while the turn is open.
  * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
  */
-async function lookAt(
-  { queue, leftOpen, ...context }: Context,
-  turn: LeftTurn,
-  signal: AbortSignal,
-): Promise<void> {
+async function lookAt(context: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {
+  const { queue, leftOpen } = context.sessions;
   const leave = await queue.enter(turn.session_id, 0, signal);
   try {
-    const looking = interruptIfOrphaned(context, turn.session_id, signal);
-    const { state, head } = await unlessAborted(looking, signal);
+    const looking = interruptIfOrphaned(context, turn, { signal });
+    const { state, head } = (await unlessAborted(looking, signal)).found;
     // Before that revision was reached a late append may still open a turn.
     if (state.status === 'running' || head.revision >= turn.revision) leftOpen.settle(turn);
     else leftOpen.lookAgain(turn);
@@ -63,9 +67,13 @@ async function lookAt(
   }
 }
 
-/** While the store is away few wait for it, and hundreds follow as soon as one of them has been answered. */
+/**
+ * While the store is away few wait for it, and hundreds follow as soon as one of them has been
+ * answered.
+ */
 export function createLeftOpenCloser(context: Context): LeftOpenCloser {
-  const { leftOpen, logger, store } = context;
+  const { logger, store } = context;
+  const { leftOpen } = context.sessions;
   const atWork = new Map<Promise<void>, Look>();
   let together = SCOUTS;
 
@@ -107,7 +115,10 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
     }
   }
 
-  /** Looks that hang although the store is there: what they wait for may have been lost when it was not. */
+  /**
+   * Looks that hang although the store is there: what they wait for may have been lost when it was
+   * not.
+   */
   function giveUpHanging(): void {
     if (store.trouble() !== undefined) return;
     for (const { turn, since, giveUp } of atWork.values()) {

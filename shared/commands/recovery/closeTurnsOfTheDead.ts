@@ -1,25 +1,26 @@
 import type { Instances } from '../../ports/instances.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
-import type { RunContext } from '../run/context.ts';
+import type { CommandContext } from '../context.ts';
+import type { HandleContext } from '../handle.ts';
 import type { DeathWatch } from './deathWatch.ts';
 import { interruptOrphans, isOverdue } from './interruptTurn.ts';
 
-/** By then every turn of a dead instance is past its deadline, which is at most an hour after its start. */
+/**
+ * By then every turn of a dead instance is past its deadline, which is at most an hour after its
+ * start.
+ */
 const FORGET_AFTER_MS = 2 * 3_600_000;
 
-export interface SweepContext extends Pick<
-  RunContext,
-  'store' | 'damaged' | 'ids' | 'clock' | 'logger'
-> {
+export interface SweepContext extends HandleContext, Pick<CommandContext, 'logger'> {
   readModels: Pick<ReadModels, 'listOpenTurns'>;
   instances: Instances;
   watch: DeathWatch;
 }
 
 /**
- * Closes the turns that dead instances have left open, and those that are past their deadline. Meant to be called every few
- * seconds, by any number of processes: the first one to append closes a turn, the others find it closed. An abort of the signal
- * leaves the rest to the next call.
+ * Closes the turns that dead instances left open, and those past their deadline. To be called every
+ * few seconds, by any number of processes: the first to append closes a turn, the others find it
+ * closed. When the signal aborts, the rest is left to the next call.
  * Errors: `store_unavailable`.
  */
 export async function closeTurnsOfTheDead(
@@ -31,7 +32,7 @@ export async function closeTurnsOfTheDead(
   const orphans = open.filter(
     ({ owner, deadline }) => watch.isDead(owner) || isOverdue(parts, deadline),
   );
-  await interruptOrphans({ ...parts, isGone: watch.isDead }, orphans, signal);
+  await interruptOrphans({ ...parts, instance: { isGone: watch.isDead } }, orphans, signal);
   for (const instance of await instances.listDeadInstances(FORGET_AFTER_MS))
     await instances.forget(instance);
 }

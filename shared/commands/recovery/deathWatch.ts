@@ -2,8 +2,8 @@ import type { Clock } from '../../ports/clock.ts';
 import { DEAD_AFTER_MS, type Instances } from '../../ports/instances.ts';
 
 /**
- * How long an instance must be seen with the same last beat. When the list of instances was away, everybody's last beat is old
- * as it comes back: this is the time to beat again, a beat and a half.
+ * How long an instance must be seen with the same last beat. After the list of instances was away,
+ * every last beat is old as it comes back: this is the time to beat again, a beat and a half.
  */
 const CONFIRM_MS = 8_000;
 /** After a longer pause between two looks, what was seen before proves nothing. */
@@ -13,7 +13,10 @@ const LONGEST_PAUSE_MS = 6_000;
 export interface DeathWatch {
   /** Errors: `store_unavailable`; nobody is taken for dead then until it was seen anew. */
   look(): Promise<void>;
-  /** True for an instance that has not beaten for DEAD_AFTER_MS, the last part of it before these eyes. */
+  /**
+   * True for an instance that has not beaten for DEAD_AFTER_MS, the last part of it before these
+   * eyes.
+   */
   isDead(instanceId: string): boolean;
 }
 

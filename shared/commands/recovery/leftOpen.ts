@@ -1,16 +1,19 @@
 /**
- * More are not kept: the oldest are left to the next run of their sessions, the next start, or the sweep by
- * deadline.
+ * More are not kept: the oldest are left to the next run of their sessions, the next start, or the
+ * sweep by deadline.
  */
 const MOST_SESSIONS = 10_000;
 /**
- * A server may write an append long after it failed to answer. A turn whose beginning is not there yet is
- * looked for again after these pauses, in milliseconds, and then forgotten.
+ * A server may write an append long after it failed to answer. A turn whose beginning is not there
+ * yet is looked for again after these pauses, in milliseconds, and then forgotten.
  */
 const LOOK_AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 /** After a look that came to nothing because the store was away, or the session busy. */
 const TRY_AGAIN_AFTER_MS = 250;
-/** A call that was sent before the store fell silent is not answered when it is back: it is not waited for long. */
+/**
+ * A call that was sent before the store fell silent may never be answered: it is not waited for
+ * long.
+ */
 const FIRST_PATIENCE_MS = 1_000;
 const LONGEST_PATIENCE_MS = 16_000;
 
@@ -18,28 +21,39 @@ const LONGEST_PATIENCE_MS = 16_000;
 export interface LeftTurn {
   readonly session_id: string;
   /**
-   * Where the event stands, if it was written, of whose append nobody knows the outcome: beyond it nothing can
-   * come late.
+   * Where the event stands, if it was written, of whose append nobody knows the outcome: beyond it
+   * nothing can come late.
    */
   readonly revision: number;
-  /** How long a look at it may take while the store is not known to be in trouble, in milliseconds. */
+  /**
+   * How long a look at it may take while the store is not known to be in trouble, in milliseconds.
+   */
   readonly patienceMs: number;
 }
 
-/** The sessions whose turns this instance had to leave open, because the store was away as they began or ended. */
+/**
+ * The sessions whose turns this instance had to leave open, because the store was away as they
+ * began or ended.
+ */
 export interface LeftOpen {
   readonly size: number;
   add(sessionId: string, revision: number): void;
   /**
-   * The session whose turn it is to be looked at, which nobody else gets until it is given back; undefined when
-   * none is due.
+   * The session whose turn it is to be looked at, which nobody else gets until it is given back;
+   * undefined when none is due.
    */
   take(): LeftTurn | undefined;
   /** There is nothing left to close. */
   settle(turn: LeftTurn): void;
-  /** It could not be looked at; it will be due again in a moment. `tookTooLong` doubles the patience with it. */
+  /**
+   * It could not be looked at; it will be due again in a moment. `tookTooLong` doubles the patience
+   * with it.
+   */
   putBack(turn: LeftTurn, tookTooLong?: boolean): void;
-  /** What may still be written was not there. Due again after a while, or forgotten after the last look. */
+  /**
+   * What may still be written was not there. Due again after a while, or forgotten after the last
+   * look.
+   */
   lookAgain(turn: LeftTurn): void;
 }
 

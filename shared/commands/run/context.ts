@@ -1,13 +1,13 @@
 import type { ChatSettings } from '../../domain/session/chat.ts';
-import type { SessionState } from '../../domain/session/decider.ts';
+import type { RunningSession } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
-import type { DamagedStreams } from '../../eventlog/damagedStreams.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
+import type { AgentRow } from '../../readModels/tables.ts';
+import type { AgentCatalogue } from '../agentCatalogue.ts';
 import type { Actor, CommandContext } from '../context.ts';
-import type { AgentCatalogue } from '../createAgent.ts';
-import type { TokenBudget } from './contextWindow.ts';
 import type { LeftOpen } from '../recovery/leftOpen.ts';
+import type { TokenBudget } from './contextWindow.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
@@ -19,36 +19,63 @@ export interface RunLimits {
   waitMs: number;
 }
 
-export interface RunContext extends CommandContext, AgentCatalogue {
-  /** What a run reads before it begins: where the read models are elsewhere, it outlasts their being away. */
-  known: Pick<ReadModels, 'findApiKey' | 'findAgent'>;
+/** What this process knows of the sessions that it runs. */
+export interface RunSessions {
   queue: SessionQueue;
   inFlight: RunsInFlight;
-  budget: TokenBudget;
   memory: SessionMemory;
-  limits: RunLimits;
-  /** Streams that this process found not to be whole. */
-  damaged: DamagedStreams;
-  /** Sessions with a turn that may be open in the store although nobody runs it: the store was away when it began or ended. */
+  /**
+   * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
+   */
   leftOpen: LeftOpen;
-  /** Names this instance as the owner of its turns. */
-  instanceId: string;
-  /** True when nobody runs the turns of that owner any more, given that this process does not: its own, and those of the dead. */
+}
+
+/** This process as the owner of turns. */
+export interface Instance {
+  id: string;
+  /** True for an owner whose turns nobody runs unless this process does: itself, and the dead. */
   isGone: (owner: string) => boolean;
+}
+
+export interface RunContext extends CommandContext {
+  /**
+   * What a run reads before it begins: where the read models are elsewhere, it outlasts their being
+   * away.
+   */
+  known: Pick<ReadModels, 'findApiKey' | 'findAgent'>;
+  catalogue: AgentCatalogue;
+  sessions: RunSessions;
+  budget: TokenBudget;
+  limits: RunLimits;
+  instance: Instance;
+}
+
+/** What a client asks for. */
+export interface RunInput {
+  agent_id: string;
+  input: string;
+  /** A new session when absent. */
+  session_id?: string;
+}
+
+/** The same with what was found for it; it goes through the whole run as it is. */
+export interface RunRequest extends RunInput {
+  actor: Actor;
+  agent: AgentRow;
+  session_id: string;
+  new_session: boolean;
 }
 
 /** A turn that has begun: what the rest of the run works on. */
 export interface OpenRun {
-  actor: Actor;
-  session_id: string;
-  turn: number;
-  state: SessionState;
-  model: string;
-  tool: string | undefined;
-  instruction: string;
+  request: RunRequest;
+  /** The session as the run sees it, until the turn ends. */
+  state: RunningSession;
   settings: ChatSettings;
+  /** The turns to show the model before this one. */
   history: Turn[];
-  input: string;
+  /** This one, as far as it has come. */
+  turn: Turn;
   /** Id of the turn_started event: the cause of all that follows. */
   causation_id: string;
   /** Moves with every append of the run. */

@@ -4,8 +4,11 @@ import { turnMessages, type Turn } from '../../domain/session/prompt.ts';
 import { TurnlogError } from '../../errors.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { TokenCounter } from '../../ports/tokenCounter.ts';
+import type { RunRequest } from './context.ts';
 
-/** What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name). */
+/**
+ * What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name).
+ */
 const MESSAGE_OVERHEAD = 4;
 /** Room kept for the answer where the registry names no limit of its own. */
 const DEFAULT_OUTPUT_RESERVE = 4_096;
@@ -48,7 +51,8 @@ export async function countMessages(
 export async function historyBudget(
   { counter }: TokenBudget,
   model: ModelInfo,
-  fixed: { settings: ChatSettings; instruction: string; input: string },
+  settings: ChatSettings,
+  { agent, input }: RunRequest,
 ): Promise<number> {
   const reserve = Math.min(
     model.max_output_tokens ?? DEFAULT_OUTPUT_RESERVE,
@@ -58,10 +62,9 @@ export async function historyBudget(
   const messages: ChatMessage[] = [
     {
       role: 'system',
-      content:
-        fixed.instruction + (fixed.settings.tools ? JSON.stringify(fixed.settings.tools) : ''),
+      content: agent.instruction + (settings.tools ? JSON.stringify(settings.tools) : ''),
     },
-    { role: 'user', content: fixed.input },
+    { role: 'user', content: input },
   ];
   const bound = byteBound(messages);
   const needed = bound <= available ? bound : await countMessages(counter, messages);
@@ -74,7 +77,9 @@ export async function historyBudget(
   return available - needed;
 }
 
-/** The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first. */
+/**
+ * The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first.
+ */
 export async function newestThatFit(
   budget: TokenBudget,
   tokens: number,

@@ -1,4 +1,4 @@
-import { chatRequest, type Turn } from '../../domain/session/prompt.ts';
+import { chatRequest } from '../../domain/session/prompt.ts';
 import type { ChatRequest, ToolCallRequest } from '../../domain/session/chat.ts';
 import type { ModelCall, ToolCalledData, TurnCompletedData } from '../../domain/session/events.ts';
 import type { Tokens } from '../../domain/schema.ts';
@@ -10,8 +10,12 @@ import { countMessages } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { recordInRun } from './record.ts';
 
-export const MAX_ROUNDS = 8;
+/** What a turn is completed with. */
+export type Answer = Omit<TurnCompletedData, 'turn'>;
 
+const MAX_ROUNDS = 8;
+
+/** What the calls of a turn took together. */
 export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
   calls.reduce(
     (sum, { tokens }) => ({
@@ -23,8 +27,9 @@ export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
   );
 
 /**
- * Calls the model, and the tools that it asks for, until it answers. Every tool call is recorded before its result goes
- * back to the model; every answered model call is added to `calls`, which therefore also serves a run that fails.
+ * Calls the model, and the tools that it asks for, until it answers. Every tool call is recorded
+ * before its result goes back to the model; every answered model call is added to `calls`, which
+ * therefore also serves a run that fails.
  * Errors: those of the model, `tool_error` after 8 rounds without an answer, the signal's reason.
  */
 export async function converse(
@@ -32,21 +37,22 @@ export async function converse(
   run: OpenRun,
   calls: ModelCall[],
   signal: AbortSignal,
-): Promise<TurnCompletedData> {
-  const current: Turn = { turn: run.turn, input: run.input, tool_calls: [], output: undefined };
+): Promise<Answer> {
+  const { settings, history, turn } = run;
+  const { instruction } = run.request.agent;
   for (let round = 1; round <= MAX_ROUNDS; round += 1) {
-    const request = chatRequest(run.settings, run.instruction, run.history, current);
+    const request = chatRequest(settings, instruction, history, turn);
     const answer = await callModel(context, { run, request, calls }, signal);
     if (answer.tool_calls.length === 0)
       return completed(context, run, calls, {
         output: answer.content ?? '',
-        tool_used: current.tool_calls[0]?.tool ?? '',
+        tool_used: turn.tool_calls[0]?.tool ?? '',
       });
     for (const [index, call] of answer.tool_calls.entries()) {
       const content = index === 0 && answer.content ? { content: answer.content } : {};
       const called = { ...(await callTool(context, run, call, signal)), ...content, round };
-      await recordInRun(context, run, { type: 'record_tool_call', call: called });
-      current.tool_calls.push(called);
+      await recordInRun(context, run, { type: 'record_tool_call', run: run.state, call: called });
+      turn.tool_calls.push(called);
     }
   }
   throw new TurnlogError(
@@ -61,7 +67,8 @@ async function callModel(
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const began = context.clock.now();
-  const answer = await context.models.complete(run.model, request, signal);
+  const { model } = run.request.agent;
+  const answer = await context.catalogue.models.complete(model, request, signal);
   calls.push({
     request_sha256: sha256(canonicalJson(request)),
     response_id: answer.response_id,
@@ -75,7 +82,7 @@ async function callModel(
 
 /** For a provider that reports no usage. */
 async function countedTokens(
-  { budget }: RunContext,
+  { budget }: Pick<RunContext, 'budget'>,
   request: ChatRequest,
   answer: ChatAnswer,
 ): Promise<Tokens> {
@@ -88,19 +95,19 @@ async function countedTokens(
 }
 
 async function callTool(
-  { toolbox, clock }: RunContext,
-  run: OpenRun,
+  { catalogue, clock }: Pick<RunContext, 'catalogue' | 'clock'>,
+  { state, request }: OpenRun,
   call: ToolCallRequest,
   signal: AbortSignal,
 ): Promise<Omit<ToolCalledData, 'round'>> {
   const began = clock.now();
   const { name, arguments: args } = call.function;
   const { result, is_error } =
-    run.tool === undefined
+    request.agent.tool === null
       ? { result: `There is no function ${name}.`, is_error: true }
-      : await toolbox.call(run.tool, name, args, signal);
+      : await catalogue.toolbox.call(request.agent.tool, name, args, signal);
   return {
-    turn: run.turn,
+    turn: state.turn,
     call_id: call.id,
     tool: name,
     arguments: args,
@@ -111,14 +118,13 @@ async function callTool(
 }
 
 const completed = (
-  { clock }: RunContext,
+  { clock }: Pick<RunContext, 'clock'>,
   run: OpenRun,
   calls: readonly ModelCall[],
   answer: { output: string; tool_used: string },
-): TurnCompletedData => {
+): Answer => {
   const last = calls.at(-1)!;
   return {
-    turn: run.turn,
     ...answer,
     model: last.model,
     tokens: sumTokens(calls),

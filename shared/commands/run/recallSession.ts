@@ -9,29 +9,38 @@ import {
   type StreamSource,
 } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { completedTurns, loadSession, sessionEvents, type LoadedSession } from './loadSession.ts';
+import { completedTurns, loadSession, sessionEvents, type LoadedSession } from '../loadSession.ts';
 
 interface RememberedSession extends LoadedSession {
-  /** When its stream was last seen to have its beginning, in milliseconds of `performance.now()`. */
+  /**
+   * When its stream was last seen to have its beginning, in milliseconds of `performance.now()`.
+   */
   beginningSeenAt: number;
 }
 
 /**
- * Sessions as they were when a run last found them at rest, by id. What is recorded never changes, so only what
- * came after has to be read.
+ * Sessions as they were when a run last found them at rest, by id. What is recorded never changes,
+ * so only what came after has to be read.
  */
 export type SessionMemory = LRUCache<string, RememberedSession>;
 
-/** The last event that is known and what a run or two add; where more has come, the session is read as if it were not known. */
+/**
+ * Room for the last known event and what a run or two add. Where more has come, the session is read
+ * anew.
+ */
 const NEWS_PAGE = 12;
 
-/** A stream may lose its beginning at any time; that it still has it is asked for no more often than this. */
+/**
+ * A stream may lose its beginning at any time; that it still has it is asked for no more often than
+ * this.
+ */
 const BEGINNING_TRUSTED_MS = 30_000;
 
 type Select = (turns: Turn[]) => Promise<Turn[]>;
 
 /**
- * `loadSession`, with the memory's help where it has any; a session that was found damaged is read anew.
+ * `loadSession`, with the memory's help where it has any; a session that was found damaged is read
+ * anew.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
 export async function recallSession(
@@ -49,7 +58,10 @@ export async function recallSession(
   return loaded;
 }
 
-/** What came after what is known; at times it is asked at once whether the stream still has its beginning. */
+/**
+ * What came after what is known; at times it is asked at once whether the stream still has its
+ * beginning.
+ */
 async function newsOf(
   source: StreamSource,
   stream: string,
@@ -68,7 +80,9 @@ async function newsOf(
   return found;
 }
 
-/** Undefined when the events that came since are too many, or older turns are wanted than are known. */
+/**
+ * Undefined when the events that came since are too many, or older turns are wanted than are known.
+ */
 async function withNews(
   source: StreamSource,
   { sessionId, known }: { sessionId: string; known: RememberedSession },
@@ -91,7 +105,10 @@ async function withNews(
   };
 }
 
-/** Without the turns that are too old to be shown again, but for one, which shows that there are such. */
+/**
+ * Without the turns that are too old to be shown again, but for one, which shows that there are
+ * such.
+ */
 function worthKeeping(loaded: RememberedSession): RememberedSession {
   const turns = loaded.turns.slice(-(loaded.history.length + 1));
   return {

@@ -9,7 +9,10 @@ export const shuttingDown = (cause?: unknown): TurnlogError =>
   });
 
 export interface RunInFlight {
-  /** Aborts when the run's time is over (reason `model_timeout`) or at `interruptAll` (reason `shuttingDown()`). */
+  /**
+   * Aborts when the run's time is over (reason `model_timeout`) or at `interruptAll` (reason
+   * `shuttingDown()`).
+   */
   signal: AbortSignal;
   interrupted: () => boolean;
   /** Starts the run's clock: `signal` aborts after `timeoutMs`. */
@@ -17,7 +20,10 @@ export interface RunInFlight {
 }
 
 export interface RunsInFlight {
-  /** The service is not idle until `work` has settled. Errors: `shuttingDown()` after `interruptAll`, and the work's own. */
+  /**
+   * Runs `work`; until it has settled the service is not idle. Errors: `shuttingDown()` after
+   * `interruptAll`, and the work's own.
+   */
   track<Result>(work: (run: RunInFlight) => Promise<Result>): Promise<Result>;
   count(): number;
   /** Ends the runs there are, and lets no other begin. */

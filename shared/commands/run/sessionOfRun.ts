@@ -2,28 +2,25 @@ import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { asDamage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/untilWhole.ts';
-import type { Flaw } from '../../eventlog/wholeStream.ts';
 import type { Bounds } from '../../pause.ts';
-import type { RunContext } from './context.ts';
+import { eventsGone, NEW_SESSION, type LoadedSession } from '../loadSession.ts';
+import type { RunContext, RunRequest } from './context.ts';
 import { newestThatFit } from './contextWindow.ts';
-import { NEW_SESSION, type LoadedSession } from './loadSession.ts';
 import { recallSession } from './recallSession.ts';
 
-interface SessionOfRun {
-  actor: { account_id: string };
-  agent: { agent_id: string };
-  session_id: string;
-  new_session: boolean;
+/** As much of a run's request as tells its session. */
+interface SessionOfRun extends Pick<RunRequest, 'session_id' | 'new_session'> {
+  actor: Pick<RunRequest['actor'], 'account_id'>;
+  agent: Pick<RunRequest['agent'], 'agent_id'>;
 }
 
 export const sessionNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session of this agent.');
 
-/** What is wrong with a session that is known, and not there. */
-export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
-  state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
-
-/** Whether the read models show the session to this actor, with this agent: asked only where the log does not tell. */
+/**
+ * Whether the read models show this actor the session, with this agent. Asked where the log does
+ * not tell.
+ */
 async function isShown(
   { readModels }: Pick<RunContext, 'readModels'>,
   { actor, agent, session_id }: SessionOfRun,
@@ -34,8 +31,9 @@ async function isShown(
 
 /**
  * The session that a run goes on with, as far as `tokens` of it fit the prompt.
- * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and the log
- * does not for some seconds, `store_unavailable` also where `bounds` end that sooner, the signal's reason.
+ * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and
+ * the log does not for some seconds, `store_unavailable` also where `bounds` end that sooner, the
+ * signal's reason.
  */
 export async function sessionOfRun(
   context: RunContext,
@@ -45,9 +43,10 @@ export async function sessionOfRun(
 ): Promise<LoadedSession> {
   const { session_id } = request;
   if (request.new_session) return NEW_SESSION;
+  const { store, damaged, budget, sessions } = context;
   const look = (): Promise<LoadedSession> =>
-    recallSession(context, session_id, (turns) =>
-      newestThatFit(context.budget, tokens, session_id, turns),
+    recallSession({ store, damaged, memory: sessions.memory }, session_id, (turns) =>
+      newestThatFit(budget, tokens, session_id, turns),
     );
   let loaded = await look();
   if (eventsGone(loaded)) {
@@ -64,8 +63,8 @@ export async function sessionOfRun(
 }
 
 /**
- * `stream_damaged` as a run answers it: a session that is not the client's does not exist for it, whatever its
- * state.
+ * The error that a run answers: `stream_damaged` only to whom the session belongs. For anybody else
+ * it does not exist, whatever its state.
  */
 export async function damagedForClient(
   context: RunContext,

@@ -2,7 +2,8 @@ import { TurnlogError } from '../../errors.ts';
 
 export interface SessionQueue {
   /**
-   * Waits for the session's other runs in this process, first come first served. Resolves with what lets the next one in.
+   * Waits for the session's other runs in this process, first come first served. Resolves with what
+   * lets the next one in.
    * Errors: `session_busy` after `waitMs`, the signal's reason when it aborts.
    */
   enter(sessionId: string, waitMs: number, signal: AbortSignal): Promise<() => void>;
@@ -39,7 +40,10 @@ const waitIn = (line: Line, waitMs: number, signal: AbortSignal): Promise<void> 
     line.push(admit);
   });
 
-/** Runs of one session happen one after the other; without a queue they would race for the stream and starve each other. */
+/**
+ * Runs of one session happen one after the other; without a queue they would race for the stream
+ * and starve each other.
+ */
 export function createSessionQueue(): SessionQueue {
   /** A session is present while one of its runs is in. */
   const lines = new Map<string, Line>();

@@ -23,8 +23,7 @@ export const AccountOpened = eventSchema(
 export const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');
 export const KeyRevoked = eventSchema('account.key_revoked.v1', Key, 'An API key was revoked');
 
-export type AccountEvent =
-  EventOf<typeof AccountOpened> | EventOf<typeof KeyIssued> | EventOf<typeof KeyRevoked>;
-export type KeyData = EventOf<typeof KeyIssued>['data'];
-
 export const accountEventSchemas = [AccountOpened, KeyIssued, KeyRevoked] as const;
+
+export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
+export type KeyData = EventOf<typeof KeyIssued>['data'];

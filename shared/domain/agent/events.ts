@@ -21,8 +21,7 @@ export const AgentDeleted = eventSchema(
   'An agent was deleted; its last configuration',
 );
 
-export type AgentEvent =
-  EventOf<typeof AgentCreated> | EventOf<typeof AgentUpdated> | EventOf<typeof AgentDeleted>;
-export type AgentConfiguration = EventOf<typeof AgentCreated>['data'];
-
 export const agentEventSchemas = [AgentCreated, AgentUpdated, AgentDeleted] as const;
+
+export type AgentEvent = EventOf<(typeof agentEventSchemas)[number]>;
+export type AgentConfiguration = EventOf<typeof AgentCreated>['data'];

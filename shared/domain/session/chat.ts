@@ -1,6 +1,6 @@
 /**
- * The shapes of the chat completions API that a conversation is made of. They are the provider's, to the letter: the
- * recorded request hash is taken over exactly this body.
+ * The shapes of the chat completions API that a conversation is made of. They are the provider's,
+ * to the letter: the recorded request hash is taken over exactly this body.
  */
 export interface ToolCallRequest {
   id: string;

@@ -9,6 +9,12 @@ import type {
   TurnStartedData,
 } from './events.ts';
 
+/** The open turn that a run acts for, and the instance that runs it. */
+export interface TurnOfRun {
+  turn: number;
+  owner: string;
+}
+
 /** A run names its agent and leaves the turn's number to the session. */
 export type SessionCommand =
   | {
@@ -17,61 +23,109 @@ export type SessionCommand =
       new_session: boolean;
       turn: Omit<TurnStartedData, 'turn'>;
     }
-  | { type: 'record_tool_call'; call: ToolCalledData }
-  | { type: 'complete_turn'; answer: TurnCompletedData }
-  | { type: 'fail_turn'; failure: TurnFailedData }
+  | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
+  | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
+  | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
   | { type: 'interrupt_turn'; turn: number; reason: InterruptionReason };
+type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
 
 export type SessionState =
   | { status: 'none' }
   /** `turn` is the last turn that began, 0 before the first. */
   | { status: 'idle'; agent_id: string; turn: number }
-  | { status: 'running'; agent_id: string; turn: number; owner: string; deadline: string };
+  | ({ status: 'running'; agent_id: string; deadline: string } & TurnOfRun);
+/** A session with an open turn. */
+export type RunningSession = Extract<SessionState, { status: 'running' }>;
 
-function startTurn(
-  command: Extract<SessionCommand, { type: 'start_turn' }>,
-  state: SessionState,
-): SessionEvent[] {
-  if (state.status === 'none') {
-    if (!command.new_session) throw new Rejection('session_missing', 'There is no such session.');
-    return [
-      { type: 'session.started.v1', data: { agent_id: command.agent_id } },
-      { type: 'session.turn_started.v1', data: { turn: 1, ...command.turn } },
-    ];
-  }
-  if (state.agent_id !== command.agent_id)
-    throw new Rejection('session_of_another_agent', 'The session belongs to another agent.');
+/** For what may wait until the turn has ended. */
+function betweenTurns(state: SessionState): void {
   if (state.status === 'running')
     throw new Rejection('turn_open', `Turn ${state.turn} of the session is running.`);
-  return [{ type: 'session.turn_started.v1', data: { turn: state.turn + 1, ...command.turn } }];
 }
 
-function requireOpen(state: SessionState, turn: number): void {
+/** For what ends a turn from outside: whether anybody still runs it is for the sender to know. */
+function whileOpen(
+  state: SessionState,
+  { turn }: { turn: number },
+): asserts state is RunningSession {
   if (state.status !== 'running' || state.turn !== turn)
     throw new Rejection('turn_not_open', `Turn ${turn} of the session is not running.`);
 }
 
+/** For what belongs to a turn. */
+function byItsRun(state: SessionState, { run }: { run: TurnOfRun }): void {
+  whileOpen(state, run);
+  if (state.owner !== run.owner)
+    throw new Rejection('turn_of_another_run', `Turn ${run.turn} is run by another instance.`);
+}
+
+/**
+ * Who may append while a turn is open. A run is the only writer of its session then: nothing may
+ * come between it and the place of the answer that it has paid for. Only an interruption may end
+ * the turn from outside. Every type of command says here when it may happen; a type without a line
+ * does not compile.
+ */
+const ADMISSION: {
+  [Type in SessionCommand['type']]: (state: SessionState, command: CommandOf<Type>) => void;
+} = {
+  start_turn: betweenTurns,
+  record_tool_call: byItsRun,
+  complete_turn: byItsRun,
+  fail_turn: byItsRun,
+  interrupt_turn: whileOpen,
+};
+
+function admit(state: SessionState, command: SessionCommand): void {
+  const requirement = ADMISSION[command.type] as (
+    state: SessionState,
+    command: SessionCommand,
+  ) => void;
+  requirement(state, command);
+}
+
+/** Comes first: whoever asks with another agent is not told whether the session is busy. */
+function requireSessionOf(command: CommandOf<'start_turn'>, state: SessionState): void {
+  if (state.status === 'none') {
+    if (!command.new_session) throw new Rejection('session_missing', 'There is no such session.');
+  } else if (state.agent_id !== command.agent_id)
+    throw new Rejection('session_of_another_agent', 'The session belongs to another agent.');
+}
+
+function startTurn(
+  { agent_id, turn }: CommandOf<'start_turn'>,
+  state: SessionState,
+): SessionEvent[] {
+  const started = (number: number): SessionEvent => ({
+    type: 'session.turn_started.v1',
+    data: { turn: number, ...turn },
+  });
+  return state.status === 'none'
+    ? [{ type: 'session.started.v1', data: { agent_id } }, started(1)]
+    : [started(state.turn + 1)];
+}
+
 function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
+  if (command.type === 'start_turn') requireSessionOf(command, state);
+  admit(state, command);
   switch (command.type) {
     case 'start_turn':
       return startTurn(command, state);
-    case 'record_tool_call':
-      requireOpen(state, command.call.turn);
-      return [{ type: 'session.tool_called.v1', data: command.call }];
-    case 'complete_turn':
-      requireOpen(state, command.answer.turn);
-      return [{ type: 'session.turn_completed.v1', data: command.answer }];
-    case 'fail_turn':
-      requireOpen(state, command.failure.turn);
-      return [{ type: 'session.turn_failed.v1', data: command.failure }];
-    case 'interrupt_turn':
-      requireOpen(state, command.turn);
-      return [
-        {
-          type: 'session.turn_interrupted.v1',
-          data: { turn: command.turn, reason: command.reason },
-        },
-      ];
+    case 'record_tool_call': {
+      const { run, call } = command;
+      return [{ type: 'session.tool_called.v1', data: { ...call, turn: run.turn } }];
+    }
+    case 'complete_turn': {
+      const { run, answer } = command;
+      return [{ type: 'session.turn_completed.v1', data: { ...answer, turn: run.turn } }];
+    }
+    case 'fail_turn': {
+      const { run, failure } = command;
+      return [{ type: 'session.turn_failed.v1', data: { ...failure, turn: run.turn } }];
+    }
+    case 'interrupt_turn': {
+      const { turn, reason } = command;
+      return [{ type: 'session.turn_interrupted.v1', data: { turn, reason } }];
+    }
     default:
       return command satisfies never;
   }
@@ -101,7 +155,10 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
   }
 }
 
-/** A session: turns that happen one after the other, each ended once. Its state needs only `session.started` and the last turn's events. */
+/**
+ * A session: turns that happen one after the other, each ended once. Its state needs only
+ * `session.started` and the last turn's events.
+ */
 export const session: Decider<SessionCommand, SessionState, SessionEvent> = {
   initialState: { status: 'none' },
   decide,

@@ -24,7 +24,10 @@ const FunctionDefinition = Type.Object({
   parameters: Type.Record(Type.String(), Type.Unknown()),
 });
 
-/** What every request of the turn says beside its messages, so that the requests can be built again from the events alone. */
+/**
+ * What every request of the turn says beside its messages: the requests can be built again from
+ * events alone.
+ */
 const Settings = Type.Object({
   model: Type.String({ description: "The provider's own name of the model" }),
   max_completion_tokens: Type.Optional(Type.Integer()),
@@ -114,7 +117,7 @@ export const TurnFailed = eventSchema(
   'A turn ended without an answer',
 );
 
-export const INTERRUPTION_REASONS = ['crash', 'cancelled', 'deadline'] as const;
+const INTERRUPTION_REASONS = ['crash', 'cancelled', 'deadline'] as const;
 export type InterruptionReason = (typeof INTERRUPTION_REASONS)[number];
 
 export const TurnInterrupted = eventSchema(

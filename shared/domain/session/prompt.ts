@@ -6,11 +6,17 @@ export interface Turn {
   turn: number;
   input: string;
   tool_calls: ToolCalledData[];
-  /** Undefined unless the turn completed: a turn without an answer is never shown to the model again. */
+  /**
+   * Undefined unless the turn completed: a turn without an answer is never shown to the model
+   * again.
+   */
   output: string | undefined;
 }
 
-/** The turns in a run of session events, oldest first. Events of a turn whose start is not among them are left out. */
+/**
+ * The turns in a run of session events, oldest first. Events of a turn whose start is not among
+ * them are left out.
+ */
 export function turnsOf(events: readonly SessionEvent[]): Turn[] {
   const turns: Turn[] = [];
   for (const event of events) {
@@ -29,7 +35,10 @@ export function turnsOf(events: readonly SessionEvent[]): Turn[] {
   return turns;
 }
 
-/** The messages of one turn's tool rounds: each assistant message is followed by a result for every call that it made. */
+/**
+ * The messages of one turn's tool rounds: each assistant message is followed by a result for every
+ * call that it made.
+ */
 function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
   const rounds = Map.groupBy(calls, (call) => call.round);
   return [...rounds.values()].flatMap((round): ChatMessage[] => [
@@ -52,7 +61,10 @@ const toolCallRequest = (call: ToolCalledData): ToolCallRequest => ({
   function: { name: call.tool, arguments: call.arguments },
 });
 
-/** The messages that stand for one turn: what was asked, the tool rounds, and the answer if there is one. */
+/**
+ * The messages that stand for one turn: what was asked, the tool rounds, and the answer if there is
+ * one.
+ */
 export const turnMessages = (turn: Turn): ChatMessage[] => [
   { role: 'user', content: turn.input },
   ...roundMessages(turn.tool_calls),
@@ -60,8 +72,9 @@ export const turnMessages = (turn: Turn): ChatMessage[] => [
 ];
 
 /**
- * The exact body of a model call, from recorded facts alone: the instruction, the completed turns of `history` (oldest
- * first), then the current turn with the tool rounds made so far. Prompts therefore never hold an unpaired message.
+ * The exact body of a model call, from recorded facts alone: the instruction, the completed turns
+ * of `history` (oldest first), then the current turn with the tool rounds made so far. Prompts
+ * therefore never hold an unpaired message.
  */
 export const chatRequest = (
   settings: ChatSettings,

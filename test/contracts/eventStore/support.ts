@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { isTurnlogError, type ErrorCode } from '../../../shared/errors.ts';
+import type { StreamKind } from '../../../shared/eventlog/streams.ts';
 import type {
   AppendResult,
   EncodedEvent,
@@ -22,7 +23,7 @@ export interface EventStoreFixture {
 
 export type Opened = () => EventStoreFixture;
 
-export const newStream = (kind: 'account' | 'agent' | 'session' = 'session'): string =>
+export const newStream = (kind: StreamKind = 'session'): string =>
   `${kind}-${kind}_${randomUUID()}`;
 
 export const newEvent = (data: unknown = { turn: 1, input: 'hello' }): EncodedEvent => ({

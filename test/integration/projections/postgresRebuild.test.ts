@@ -163,7 +163,7 @@ function suite(serverUrl: string): void {
   test('a second rebuild at the same time is refused', async () => {
     const first = await openPostgresRebuildStore({ databaseUrl: database.url });
     await expect(openPostgresRebuildStore({ databaseUrl: database.url })).rejects.toMatchObject({
-      code: 'data_folder_in_use',
+      code: 'rebuild_running',
     });
     await first.close();
   });

@@ -147,7 +147,7 @@ function inconsistencies(file: string): unknown[] {
 test('a second rebuild at the same time is refused', async () => {
   const first = await openSqliteRebuildStore({ folder });
   await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({
-    code: 'data_folder_in_use',
+    code: 'rebuild_running',
   });
   await first.close();
   await (await openSqliteRebuildStore({ folder })).close();
@@ -158,7 +158,7 @@ test('a rebuild at work keeps its file while a server builds anew beside it, and
   await (await openSqliteProjectionStore({ folder, atLeast: 2 })).close();
   retireGenerationsBefore(folder, 2);
   await expect(openSqliteRebuildStore({ folder })).rejects.toMatchObject({
-    code: 'data_folder_in_use',
+    code: 'rebuild_running',
   });
   await building.publish(async () => undefined);
   expect(files()).toEqual([fileName(2), fileName(3)]);

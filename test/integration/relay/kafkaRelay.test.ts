@@ -312,7 +312,7 @@ onKafka('replaying into a topic', () => {
     start();
     await (await consume()).until(count(1));
     await expect(replayInto(topicsOf(prefix).agents)).rejects.toMatchObject({
-      code: 'invalid_request',
+      code: 'configuration_invalid',
       message: expect.stringContaining('holds messages already'),
     });
   });

@@ -22,7 +22,7 @@ onKafka(
       admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 1 }], waitForLeaders: false }),
     );
     await expect(createLocalBroker({ folder })).rejects.toMatchObject({
-      code: 'invalid_request',
+      code: 'local_server_failed',
       message: expect.stringContaining('EADDRINUSE'),
     });
     await first?.stop();
@@ -45,7 +45,7 @@ onKafka('a broker is not made on a port that is taken', async () => {
   await expect(
     createLocalBroker({ folder, port: (other.address() as AddressInfo).port }),
   ).rejects.toMatchObject({
-    code: 'invalid_request',
+    code: 'local_server_failed',
     message: expect.stringContaining('EADDRINUSE'),
   });
   other.close();

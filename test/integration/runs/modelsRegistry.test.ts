@@ -128,7 +128,7 @@ describe('the models registry', () => {
       models: [{ id: '', provider: 'p', context_window: '8k' }],
       extra: 1,
     });
-    expect(error.code).toBe('invalid_request');
+    expect(error.code).toBe('configuration_invalid');
     expect(error.message).toContain('models.json');
     for (const place of [
       '/providers/p/base_url',
@@ -174,7 +174,7 @@ describe('the models registry', () => {
   ])('refuses a file that %s', async (_, content, place) => {
     const error = await problem(content);
     expect(error).toMatchObject({
-      code: 'invalid_request',
+      code: 'configuration_invalid',
       message: expect.stringContaining(place),
     });
     expect(error.message).not.toContain('me:pw');
@@ -182,7 +182,7 @@ describe('the models registry', () => {
 
   test('refuses a file that is not there', async () => {
     await expect(load({ modelsFile: join(folder, 'absent.json') })).rejects.toMatchObject({
-      code: 'invalid_request',
+      code: 'configuration_invalid',
       message: expect.stringContaining("can't be read (ENOENT)"),
     });
   });

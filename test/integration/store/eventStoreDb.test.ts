@@ -313,7 +313,7 @@ describe('the event store in EventStoreDB', () => {
 
   test('refuses a text that is not a connection string, without repeating the password in it', async () => {
     const opening = openEventStoreDb({ connectionString: 'postgres://admin:secret@127.0.0.1' });
-    await refusedWith('invalid_request', opening);
+    await refusedWith('configuration_invalid', opening);
     await expect(opening).rejects.not.toThrow(/secret/);
   });
 });

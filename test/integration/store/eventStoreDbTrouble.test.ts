@@ -233,7 +233,7 @@ describe('a connection string', () => {
     ],
   ])('with %s is refused by name', async (_, connectionString, message) => {
     const opening = openEventStoreDb({ connectionString });
-    await refusedWith('invalid_request', opening);
+    await refusedWith('configuration_invalid', opening);
     await expect(opening).rejects.toThrow(message);
     await expect(opening).rejects.not.toThrow(/secret/);
   });

@@ -2,22 +2,36 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { bootstrap } from '../../../services/server/lifecycle.ts';
 import type { CommandContext } from '../../../shared/commands/context.ts';
+import { claimedKeyId } from '../../../shared/apiKey.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
-import type { Position } from '../../../shared/ports/eventStore.ts';
-import { positionOf } from '../../support/recordedHistory.ts';
+import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
+import { accountStream } from '../../../shared/eventlog/streams.ts';
+import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import { keyData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
 
 const END = positionOf(2);
 
-/** A replica that finds no key in its read models, and the account opened by another one when it opens it itself. */
+const FIRST_STREAM = accountStream('acct_00000000000000000000000000');
+const KEY = 'a-key-that-the-operator-chose';
+
+/** What the replica that came first has recorded. */
+function recordedBefore(): StoredEvent[] {
+  const { record } = recordHistory();
+  const opened = { type: 'account.opened.v1', data: { name: 'default' } };
+  const issued = { type: 'account.key_issued.v1', data: keyData(claimedKeyId(KEY)) };
+  return [opened, issued].map((event) => record({ stream: FIRST_STREAM }, event));
+}
+
+/** A replica that finds no key in its read models yet, and the account open when it opens it itself. */
 function lateReplica(waitUntilPassed: (position: Position) => Promise<boolean>): CommandContext {
   const context = {
     store: {
-      readStream: async () => [],
-      append: () =>
-        Promise.reject(new TurnlogError('invalid_request', 'another replica came first')),
+      readStream: async () => recordedBefore(),
+      append: () => Promise.reject(new Error('there is nothing to append')),
       // Longer than an estimate waits for it.
       head: () => sleep(200, END),
     },
+    damaged: createDamagedStreams(() => undefined),
     readModels: {
       hasApiKeys: async () => false,
       listParkedStreams: async () => [],
@@ -33,7 +47,7 @@ function lateReplica(waitUntilPassed: (position: Position) => Promise<boolean>):
 test('a replica that came second waits until its read models show what the first one wrote, however late', async () => {
   const waited: Position[] = [];
   const context = lateReplica(async (position) => waited.push(position) === 3);
-  expect(await bootstrap(context, 'key', new AbortController().signal)).toBeUndefined();
+  expect(await bootstrap(context, KEY, new AbortController().signal)).toBeUndefined();
   expect(waited).toEqual([END, END, END]);
 });
 
@@ -43,5 +57,19 @@ test('a replica that waits for them can be stopped', async () => {
     stop.abort(new Error('stopped'));
     return false;
   });
-  await expect(bootstrap(context, 'key', stop.signal)).rejects.toThrow('stopped');
+  await expect(bootstrap(context, KEY, stop.signal)).rejects.toThrow('stopped');
 });
+
+test.each(['invalid_request', 'event_invalid', 'configuration_invalid'] as const)(
+  'a first start that fails with %s fails: nobody else came first',
+  async (code) => {
+    const context = lateReplica(async () => true);
+    const refused = new TurnlogError(code, 'No.');
+    context.store = {
+      ...context.store,
+      readStream: async () => [],
+      append: () => Promise.reject(refused),
+    };
+    await expect(bootstrap(context, KEY, new AbortController().signal)).rejects.toBe(refused);
+  },
+);

@@ -72,9 +72,8 @@ const closerOn = (store: EventStore) =>
   createLeftOpenCloser({
     store,
     damaged,
-    queue,
-    leftOpen,
-    isGone: () => true,
+    sessions: { queue, leftOpen },
+    instance: { isGone: () => true },
     clock: { now: () => 0 },
     logger: createLogger('silent'),
     ids: { uuid: randomUUID, typeId: (prefix) => prefix },

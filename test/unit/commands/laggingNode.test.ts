@@ -50,7 +50,7 @@ const contextOn = (store: EventStore): RunContext =>
   ({
     store,
     damaged: createDamagedStreams(() => undefined),
-    memory: new LRUCache({ max: 10 }),
+    sessions: { memory: new LRUCache({ max: 10 }) },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     readModels: {
       findSession: async (id: string) =>

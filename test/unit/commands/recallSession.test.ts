@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { LRUCache } from 'lru-cache';
-import { loadSession, type LoadedSession } from '../../../shared/commands/run/loadSession.ts';
+import { loadSession, type LoadedSession } from '../../../shared/commands/loadSession.ts';
 import { recallSession, type SessionMemory } from '../../../shared/commands/run/recallSession.ts';
 import type { SessionEvent } from '../../../shared/domain/session/events.ts';
 import type { Turn } from '../../../shared/domain/session/prompt.ts';

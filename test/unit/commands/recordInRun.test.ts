@@ -80,15 +80,13 @@ beforeEach(async () => {
   context = {
     store,
     damaged: createDamagedStreams(() => undefined),
-    leftOpen: createLeftOpen(),
+    sessions: { leftOpen: createLeftOpen() },
     clock: { now: () => Date.UTC(2026, 10, 21) },
     ids: { uuid: randomUUID, typeId: (prefix: string) => prefix },
     logger: createLogger('silent'),
   } as unknown as RunContext;
   run = {
-    actor,
-    session_id: SESSION,
-    turn: 1,
+    request: { actor, session_id: SESSION },
     causation_id: 'c',
     head: headOf(decodeEvent((await readAll()).at(-1)!)),
     state: {
@@ -102,9 +100,14 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.dispose());
 
-const end = () => recordEnd(context, run, { type: 'complete_turn', answer: turnCompletedData(1) });
+const end = () =>
+  recordEnd(context, run, { type: 'complete_turn', run: run.state, answer: turnCompletedData(1) });
 const callTool = (call_id: string) =>
-  recordInRun(context, run, { type: 'record_tool_call', call: toolCallData(1, 1, call_id) });
+  recordInRun(context, run, {
+    type: 'record_tool_call',
+    run: run.state,
+    call: toolCallData(1, 1, call_id),
+  });
 
 test('an end whose append was answered too late is sent again with the same id, and stands once', async () => {
   fates = ['lost_after_write', 'lost_after_write'];
@@ -118,7 +121,7 @@ test('an end whose append was answered too late is sent again with the same id, 
 test('an end that had been written is found where a store takes the second try for a conflict', async () => {
   fates = ['lost_after_write', 'conflict'];
   expect(await end()).toBe((await readAll()).at(-1)!.position);
-  expect([await types(), context.leftOpen.size]).toEqual([
+  expect([await types(), context.sessions.leftOpen.size]).toEqual([
     ['started', 'turn_started', 'turn_completed'],
     0,
   ]);
@@ -157,7 +160,7 @@ test.each([
       retriable: true,
       retryAfterSeconds: 1,
     });
-    expect([(await types()).length, context.leftOpen.size]).toEqual([5, 0]);
+    expect([(await types()).length, context.sessions.leftOpen.size]).toEqual([5, 0]);
   },
 );
 
@@ -201,7 +204,7 @@ test('an end that can not be recorded for ten seconds leaves the turn to be clos
   const began = performance.now();
   await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(performance.now() - began).toBeLessThan(11_000);
-  expect(context.leftOpen.take()).toMatchObject({ session_id: SESSION, revision: 2 });
+  expect(context.sessions.leftOpen.take()).toMatchObject({ session_id: SESSION, revision: 2 });
 }, 20_000);
 
 test('an end that others come before without a pause is given up after ten seconds', async () => {
@@ -213,13 +216,17 @@ test('an end that others come before without a pause is given up after ten secon
   const began = performance.now();
   await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(performance.now() - began).toBeLessThan(11_000);
-  expect([sent.length < 100, context.damaged.list(), context.leftOpen.size]).toEqual([true, [], 1]);
+  expect([sent.length < 100, context.damaged.list(), context.sessions.leftOpen.size]).toEqual([
+    true,
+    [],
+    1,
+  ]);
 }, 20_000);
 
 test('a store that refuses every append after what it shows is given up: the stream is damaged', async () => {
   fates = Array.from({ length: 1_000 }, () => 'conflict');
   await expect(end()).rejects.toMatchObject({ code: 'stream_damaged' });
-  expect([sent.length < 50, context.damaged.has(STREAM), context.leftOpen.size]).toEqual([
+  expect([sent.length < 50, context.damaged.has(STREAM), context.sessions.leftOpen.size]).toEqual([
     true,
     true,
     0,

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { agent } from '../../../shared/domain/agent/decider.ts';
 import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
-import { replay } from '../../../shared/domain/decider.ts';
-import { specification } from '../../support/deciderSpecification.ts';
+import { replay, specification } from '../../support/deciderSpecification.ts';
 
 const given = specification(agent);
 const configuration: AgentConfiguration = {

@@ -21,6 +21,7 @@ const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand =>
   new_session,
   turn: turnStartData,
 });
+const turn1 = { turn: 1, owner: turnStartData.owner };
 const running = [sessionStarted, turnStarted(1)] as const;
 
 describe('starting a turn', () => {
@@ -30,6 +31,10 @@ describe('starting a turn', () => {
     given().when(startTurn(false)).thenRejected('session_missing'));
   test("is refused in another agent's session", () =>
     given(...running, turnCompleted(1))
+      .when(startTurn(false, 'agent_2'))
+      .thenRejected('session_of_another_agent'));
+  test("is refused in another agent's session before it is said to be busy", () =>
+    given(...running)
       .when(startTurn(false, 'agent_2'))
       .thenRejected('session_of_another_agent'));
   test('is refused while a turn is open', () =>
@@ -50,17 +55,18 @@ describe('starting a turn', () => {
 describe('an open turn', () => {
   test('records its tool calls', () =>
     given(...running)
-      .when({ type: 'record_tool_call', call: toolCallData(1, 1, 'a') })
+      .when({ type: 'record_tool_call', run: turn1, call: toolCallData(1, 1, 'a') })
       .then(toolCalled(1, 1, 'a')));
   test('is completed', () =>
     given(...running, toolCalled(1, 1, 'a'))
-      .when({ type: 'complete_turn', answer: turnCompletedData(1) })
+      .when({ type: 'complete_turn', run: turn1, answer: turnCompletedData(1) })
       .then(turnCompleted(1)));
   test('is failed', () =>
     given(...running)
       .when({
         type: 'fail_turn',
-        failure: { turn: 1, code: 'model_error', message: 'It broke.', calls: [] },
+        run: turn1,
+        failure: { code: 'model_error', message: 'It broke.', calls: [] },
       })
       .then(turnFailed(1)));
   test('is interrupted', () =>
@@ -71,11 +77,12 @@ describe('an open turn', () => {
 
 describe('a turn that is not open', () => {
   const commands: SessionCommand[] = [
-    { type: 'record_tool_call', call: toolCallData(1, 1, 'a') },
-    { type: 'complete_turn', answer: turnCompletedData(1) },
+    { type: 'record_tool_call', run: turn1, call: toolCallData(1, 1, 'a') },
+    { type: 'complete_turn', run: turn1, answer: turnCompletedData(1) },
     {
       type: 'fail_turn',
-      failure: { turn: 1, code: 'model_error', message: 'It broke.', calls: [] },
+      run: turn1,
+      failure: { code: 'model_error', message: 'It broke.', calls: [] },
     },
     { type: 'interrupt_turn', turn: 1, reason: 'deadline' },
   ];
@@ -90,5 +97,25 @@ describe('a turn that is not open', () => {
         .when(command)
         .thenRejected('turn_not_open');
     },
+  );
+});
+
+describe('while a turn is open', () => {
+  const another = { turn: 1, owner: 'instance-2' };
+  const commands: SessionCommand[] = [
+    { type: 'record_tool_call', run: another, call: toolCallData(1, 1, 'a') },
+    { type: 'complete_turn', run: another, answer: turnCompletedData(1) },
+    {
+      type: 'fail_turn',
+      run: another,
+      failure: { code: 'model_error', message: 'It broke.', calls: [] },
+    },
+  ];
+  test.each(commands.map((command) => [command.type, command] as const))(
+    'only its own run may do what belongs to a turn: %s',
+    (_type, command) =>
+      given(...running)
+        .when(command)
+        .thenRejected('turn_of_another_run'),
   );
 });

@@ -1,12 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import {
-  checkPage,
-  damageOf,
-  streamDamaged,
-  type Flaw,
-  type KnownEvent,
-} from '../../../shared/eventlog/wholeStream.ts';
+import { damageOf, streamDamaged, type Flaw } from '../../../shared/eventlog/streamDamage.ts';
+import { checkPage, type KnownEvent } from '../../../shared/eventlog/wholeStream.ts';
 import type { ReadOptions, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
   recordHistory,

@@ -82,7 +82,7 @@ describe('the configuration', () => {
       BOOTSTRAP_API_KEY: 'secret key',
     };
     const { code, message, details } = problemsOf(env);
-    expect(code).toBe('invalid_request');
+    expect(code).toBe('configuration_invalid');
     const lines = message.split('\n').slice(1);
     expect(lines.length).toBe(Object.keys(env).length);
     for (const name of Object.keys(env))

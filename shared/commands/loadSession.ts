@@ -1,20 +1,23 @@
-import { session, type SessionState } from '../../domain/session/decider.ts';
-import type { SessionEvent } from '../../domain/session/events.ts';
-import { turnsOf, type Turn } from '../../domain/session/prompt.ts';
-import { headOf, NO_STREAM, type StreamHead } from '../../eventlog/append.ts';
-import { readBeginning, readPage, type StreamSource } from '../../eventlog/readWhole.ts';
-import { sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/wholeStream.ts';
+import { session, type SessionCommand, type SessionState } from '../domain/session/decider.ts';
+import type { SessionEvent } from '../domain/session/events.ts';
+import { turnsOf, type Turn } from '../domain/session/prompt.ts';
+import { headOf, NO_STREAM } from '../eventlog/append.ts';
+import { readBeginning, readPage, type StreamSource } from '../eventlog/readWhole.ts';
+import type { Flaw } from '../eventlog/streamDamage.ts';
+import { sessionStream } from '../eventlog/streams.ts';
+import type { KnownEvent } from '../eventlog/wholeStream.ts';
+import type { Loaded, Target } from './target.ts';
 
-export interface LoadedSession {
-  state: SessionState;
-  head: StreamHead;
+export interface LoadedSession extends Loaded<SessionState> {
   /** Id of the last event; what a recovery names as the cause. */
   lastEventId: string | undefined;
   account_id: string | undefined;
   /** The completed turns to show the model, oldest first. */
   history: Turn[];
-  /** The newest completed turns, oldest first: those of `history` and, unless `whole`, at least one that did not fit. */
+  /**
+   * The newest completed turns, oldest first: those of `history` and, unless `whole`, at least one
+   * that did not fit.
+   */
   turns: Turn[];
   /** True when `turns` are all that the session has completed. */
   whole: boolean;
@@ -31,14 +34,18 @@ export const NEW_SESSION: LoadedSession = {
   whole: true,
 };
 
+/** What is wrong with a session that is known, and not there. */
+export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
+  state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
+
 const FIRST_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
 /**
- * Reads a session backwards, only until `select` has found the turns that fit: the cost does not grow with the
- * session. What is read is checked, and that the session begins at revision 0. The state needs no more than
- * that beginning and how the session ends. `select` takes completed turns, oldest first, and returns the newest
- * of them that fit.
+ * Reads a session backwards until `select` has found the turns that fit: the cost does not grow
+ * with the session. `select` takes completed turns, oldest first, and returns the newest of them
+ * that fit. The state needs only how the session begins and how it ends. What is read is checked,
+ * and that the session begins at revision 0.
  * Errors: `stream_damaged` (noted), `store_unavailable`.
  */
 export async function loadSession(
@@ -77,6 +84,18 @@ export async function loadSession(
     };
   }
 }
+
+/**
+ * For commands that need no earlier turns: however long the session is, its beginning and its end
+ * are read.
+ */
+export const sessionTarget = (
+  sessionId: string,
+): Target<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({
+  stream: sessionStream(sessionId),
+  decider: session,
+  load: (source) => loadSession(source, sessionId, () => Promise.resolve([])),
+});
 
 export const completedTurns = (events: readonly SessionEvent[]): Turn[] =>
   turnsOf(events).filter((turn) => turn.output !== undefined);

@@ -1,0 +1,28 @@
+import { sessionNotFound } from '../../shared/commands/run/sessionOfRun.ts';
+import { sessionBusy } from '../../shared/commands/run/sessionQueue.ts';
+import type { Rejection, RejectionCode } from '../../shared/domain/rejection.ts';
+import type { TurnlogError } from '../../shared/errors.ts';
+
+/** For what no operation of the API leads to: a defect where it happens. */
+const DEFECT = undefined;
+
+/** How a decider's rejection is answered. */
+const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>> = {
+  session_missing: sessionNotFound,
+  // That there is such a session is not for everybody to know.
+  session_of_another_agent: sessionNotFound,
+  // A run waits for its turn; whatever else has to wait for the end of a turn is asked to come again.
+  turn_open: sessionBusy,
+  turn_not_open: DEFECT,
+  turn_of_another_run: DEFECT,
+  agent_exists: DEFECT,
+  account_exists: DEFECT,
+  account_missing: DEFECT,
+  key_exists: DEFECT,
+  key_missing: DEFECT,
+};
+
+/**
+ * The error that a client gets for a rejection; undefined where it is none of the client's doing.
+ */
+export const answerTo = ({ code }: Rejection): TurnlogError | undefined => ANSWERS[code]?.();

@@ -1,0 +1,58 @@
+import { session, type SessionState } from '../../domain/session/decider.ts';
+import { TurnlogError } from '../../errors.ts';
+import { headOf } from '../../eventlog/append.ts';
+import { readPage, type StreamSource } from '../../eventlog/readWhole.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import type { KnownEvent } from '../../eventlog/wholeStream.ts';
+import type { Position } from '../../ports/eventStore.ts';
+import type { Facts } from '../facts.ts';
+import { sessionEvents } from '../loadSession.ts';
+import type { OpenRun } from './context.ts';
+
+/**
+ * After a run's head stand its own events, perhaps the end of its turn, and what others did after
+ * that.
+ */
+const NEWS_PAGE = 100;
+
+const turnInterrupted = (cause: unknown): TurnlogError =>
+  new TurnlogError(
+    'turn_interrupted',
+    'The turn was interrupted before its end could be recorded. Try again.',
+    { retriable: true, retryAfterSeconds: 1, cause },
+  );
+
+/** The first event after which the run's turn is not the open one any more. */
+function endOfTurn(
+  { state: { turn }, state }: OpenRun,
+  news: KnownEvent[],
+): KnownEvent | undefined {
+  let now: SessionState = state;
+  return news.find((known) => {
+    now = sessionEvents([known]).reduce(session.evolve, now);
+    return now.status !== 'running' || now.turn !== turn;
+  });
+}
+
+/**
+ * Looks at what stands where an append of the run met a conflict, and moves the run's head there,
+ * but never into a later turn. Resolves with the position of the facts where an append that seemed
+ * to fail had written them; undefined where the turn is still open without them.
+ * Errors: `turn_interrupted` when somebody else has ended the turn, after the facts or without
+ * them, `stream_damaged`, `store_unavailable`.
+ */
+export async function afterConflict(
+  source: StreamSource,
+  run: OpenRun,
+  { events }: Facts,
+  conflict: unknown,
+): Promise<Position | undefined> {
+  const page = { direction: 'forwards', from: run.head.revision + 1, limit: NEWS_PAGE } as const;
+  const news = await readPage(source, sessionStream(run.request.session_id), page);
+  const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
+  const end = endOfTurn(run, news);
+  if (end !== own && end !== undefined) throw turnInterrupted(conflict);
+  const last = end ?? news.at(-1);
+  if (last) run.head = headOf(last.recorded);
+  return own?.recorded.position;
+}

@@ -1,0 +1,50 @@
+import type { SessionCommand } from '../../domain/session/decider.ts';
+import type { ModelCall } from '../../domain/session/events.ts';
+import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import { untilVisible } from '../context.ts';
+import type { OpenRun, RunContext } from './context.ts';
+import { sumTokens } from './converse.ts';
+import { recordEnd } from './record.ts';
+
+/** How a run ends that the service itself cut off. */
+export const interruption = ({ state }: OpenRun): SessionCommand => ({
+  type: 'interrupt_turn',
+  turn: state.turn,
+  reason: 'cancelled',
+});
+
+const OWN_FAULT = {
+  code: 'internal_error',
+  message: 'The run failed for a reason of the service itself; its log says more.',
+};
+
+/** How a run ends for which `thrown` is why; `calls` are the model calls that were answered. */
+export function failure({ state }: OpenRun, calls: ModelCall[], thrown: unknown): SessionCommand {
+  const error = answerable(thrown);
+  const { code, message } = isTurnlogError(error) ? error : OWN_FAULT;
+  const tokens = calls.length > 0 ? { tokens: sumTokens(calls) } : {};
+  return { type: 'fail_turn', run: state, failure: { code, message, calls, ...tokens } };
+}
+
+/** An event that the store won't take is, to the client, a model that said too much. */
+const answerable = (error: unknown): unknown =>
+  isTurnlogError(error, 'event_invalid')
+    ? new TurnlogError('model_error', 'The model answered more than can be recorded.', {
+        cause: error,
+      })
+    : error;
+
+/** Closes the turn. Resolves with the error to answer. Errors: those of recordEnd. */
+export async function recordFailure(
+  context: RunContext,
+  run: OpenRun,
+  end: SessionCommand,
+  thrown: unknown,
+): Promise<unknown> {
+  context.logger.warn(
+    { err: thrown, session_id: run.request.session_id, turn: run.state.turn },
+    'a turn ended without an answer',
+  );
+  await untilVisible(context, await recordEnd(context, run, end));
+  return answerable(thrown);
+}

@@ -1,0 +1,34 @@
+import type { ChatSettings } from '../../domain/session/chat.ts';
+import type { AgentRow } from '../../readModels/tables.ts';
+import type { AgentCatalogue } from '../agentCatalogue.ts';
+import type { RunContext, RunRequest } from './context.ts';
+import { historyBudget } from './contextWindow.ts';
+
+/** What is settled before the session is read. */
+export interface PromptPlan {
+  settings: ChatSettings;
+  /** Tokens that are left for earlier turns. */
+  tokens: number;
+}
+
+async function settingsFor(
+  { models, toolbox }: AgentCatalogue,
+  agent: AgentRow,
+): Promise<ChatSettings> {
+  const { upstream_model, max_output_tokens } = models.find(agent.model)!;
+  return {
+    model: upstream_model,
+    ...(max_output_tokens === undefined ? {} : { max_completion_tokens: max_output_tokens }),
+    ...(agent.tool === null ? {} : { tools: await toolbox.definitions(agent.tool) }),
+  };
+}
+
+/** Errors: `invalid_request` where the input and the instruction are too long for the model. */
+export async function planPrompt(
+  { catalogue, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
+  request: RunRequest,
+): Promise<PromptPlan> {
+  const settings = await settingsFor(catalogue, request.agent);
+  const model = catalogue.models.find(request.agent.model)!;
+  return { settings, tokens: await historyBudget(budget, model, settings, request) };
+}
