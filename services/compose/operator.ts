@@ -14,7 +14,7 @@ import { followGenerations } from '../projector/followGenerations.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuildReadModels.ts';
 import { prepareDataFolder } from './dataFolder.ts';
 import { openEventStore, readModelsFolder, type Place } from './eventStore.ts';
-import { untilShown } from '../server/lifecycle.ts';
+import { untilShown } from '../server/waitForReadModels.ts';
 import { startProjector } from '../projector/startProjector.ts';
 import { openReplayPublisher } from './publisher.ts';
 import { openReadModels, openRebuildStore, projectorStores } from './postgres.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { bootstrap } from '../../../services/server/lifecycle.ts';
+import { bootstrap } from '../../../services/server/bootstrap.ts';
 import type { CommandContext } from '../../../shared/commands/context.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';

@@ -1,0 +1,45 @@
+import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
+import { untilVisible, type CommandContext } from '../../shared/commands/context.ts';
+import { SCOPES } from '../../shared/domain/account/events.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
+import { untilShown } from './waitForReadModels.ts';
+
+/**
+ * The account of the first key. Every replica of a first start names the same one, so that they can't open one each: the
+ * first to append opens it, and the others find it open.
+ */
+const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
+
+/** Undefined where another replica came first. Errors: those of EventStore.append. */
+const unlessDone = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
+  work.catch((error: unknown) => {
+    if (isTurnlogError(error, 'invalid_request')) return undefined;
+    throw error;
+  });
+
+/**
+ * Where no key was ever issued: opens the account `default` and issues it a key with every scope, the operator's own or a
+ * new one. Resolves with the key, undefined where there was one already; every later query finds it then.
+ * Errors: `store_unavailable`, the signal's reason.
+ */
+export async function bootstrap(
+  context: CommandContext,
+  operatorsKey: string | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (await context.readModels.hasApiKeys()) return undefined;
+  const actor = { account_id: FIRST_ACCOUNT, key_id: 'operator', request_id: 'bootstrap' };
+  await unlessDone(openAccount(context, actor, 'default'));
+  const issued = await unlessDone(
+    issueKey(context, actor, {
+      name: 'bootstrap',
+      scopes: SCOPES,
+      expiresAt: null,
+      apiKey: operatorsKey,
+    }),
+  );
+  // What another replica has written lies before the end.
+  if (issued?.position !== undefined) await untilVisible(context, issued.position);
+  else await untilShown(context, signal);
+  return issued?.api_key;
+}
