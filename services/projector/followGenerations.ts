@@ -1,7 +1,8 @@
 import type { ProjectionStore } from '../../shared/ports/readModels.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
 import { describeRefusal, type RefusedCheckpoint } from './refusedCheckpoint.ts';
-import { runProjection, type AppliedBatch, type Projection } from './runProjection.ts';
+import type { AppliedBatch, Projection } from './projection.ts';
+import { runProjection } from './runProjection.ts';
 
 /** How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`. */
 const LOOK_MS = 500;
@@ -16,9 +17,12 @@ export interface Generations {
   retireBefore(generation: number): void;
 }
 
+/** A batch that was applied to one of the copies. */
+export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
+
 interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading'> {
   generations: Generations;
-  onProgress: (progress: ProjectionProgress & Pick<AppliedBatch, 'events' | 'parked'>) => void;
+  onProgress: (batch: GenerationBatch) => void;
   /**
    * Told half a sentence on why a copy is built anew, because the one before can't be trusted. It is healed once
    * it has caught up.

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
 import { healLiveCopy, type Healing } from './healLiveCopy.ts';
 import { describeRefusal, healingOf } from './refusedCheckpoint.ts';
-import { runProjection, type AppliedBatch, type Projection } from './runProjection.ts';
+import type { AppliedBatch, Projection } from './projection.ts';
+import { runProjection } from './runProjection.ts';
 
 const PAUSE_MS = 500;
 

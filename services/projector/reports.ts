@@ -1,6 +1,6 @@
 import type { ParkedStream } from '../../shared/ports/readModels.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
-import type { ProjectorLogger } from './runProjection.ts';
+import type { ProjectorLogger } from './projection.ts';
 
 const PROGRESS_LINE_MS = 1000;
 

@@ -7,7 +7,7 @@ import { createLag, type Lag } from '../../shared/eventlog/lag.ts';
 import type { Healing } from './healLiveCopy.ts';
 import { projectWhenActive, type ProjectorState } from './projectWhenActive.ts';
 import { logParked, progressLines } from './reports.ts';
-import type { ProjectorLogger } from './runProjection.ts';
+import type { ProjectorLogger } from './projection.ts';
 
 export interface RunningProjector {
   /** Answers within 100 ms from what is known, whatever the store does. */

@@ -2,7 +2,7 @@ import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { untilVisible, type CommandContext } from '../../shared/commands/context.ts';
 import { SCOPES } from '../../shared/domain/account/events.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
-import { untilShown } from './waitForReadModels.ts';
+import { untilAllShown } from './untilAllShown.ts';
 
 /**
  * The account of the first key. Every replica of a first start names the same one, so that they can't open one each: the
@@ -40,6 +40,6 @@ export async function bootstrap(
   );
   // What another replica has written lies before the end.
   if (issued?.position !== undefined) await untilVisible(context, issued.position);
-  else await untilShown(context, signal);
+  else await untilAllShown(context, signal);
   return issued?.api_key;
 }

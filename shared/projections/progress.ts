@@ -1,13 +1,17 @@
 import type { Position } from '../ports/eventStore.ts';
 
-/** How far the read models are. */
-export interface ProjectionProgress {
+/** How far a projection is. */
+export interface Progress {
   /** The checkpoint: all events up to here are in the rows. Undefined while the log is empty. */
   position: Position | undefined;
   /** True when, at the moment of reading, no later event existed. */
   caughtUp: boolean;
   /** 0 to 100; an estimate that is good enough for people. */
   percent: number;
+}
+
+/** How far the read models of one copy are. */
+export interface ProjectionProgress extends Progress {
   /** Which copy of the read models holds this; a rebuild makes a new one with a higher number. */
   generation: number;
   /** True when it takes the place of a copy that can't be trusted: what that one has shown does not bind it. */
@@ -21,7 +25,6 @@ export interface ProgressFeed {
 
 export interface ProgressSource extends ProgressFeed {
   publish(progress: ProjectionProgress): void;
-  latest(): ProjectionProgress | undefined;
 }
 
 /** Hands progress from whoever runs the projection to the read models of the same thread. */
@@ -33,7 +36,6 @@ export function createProgressSource(): ProgressSource {
       latest = progress;
       for (const listener of listeners) listener(progress);
     },
-    latest: () => latest,
     subscribe(listener) {
       listeners.add(listener);
       if (latest) listener(latest);

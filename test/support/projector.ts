@@ -1,4 +1,4 @@
-import type { Place } from '../../services/compose/eventStore.ts';
+import type { EmbeddedPlace } from '../../services/compose/place.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
@@ -32,7 +32,11 @@ export async function startProjector(folder: string) {
     const worker = new Worker(
       new URL('../../services/compose/projectorThread.ts', import.meta.url),
       {
-        workerData: { dataFolder: folder, eventStoreDbUrl: undefined } satisfies Place,
+        workerData: {
+          kind: 'embedded',
+          dataFolder: folder,
+          log: { folder },
+        } satisfies EmbeddedPlace,
         resourceLimits: THREAD_LIMITS,
         execArgv: [],
       },

@@ -1,25 +1,15 @@
 import type { CommandContext } from '../../shared/commands/context.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
-import type { ProgressFeed } from '../../shared/projections/progress.ts';
 import { onceStoreAnswers } from './onceStoreAnswers.ts';
 
 /** How long the read models are waited for before the log is asked again where it ends. */
 const LOOK_MS = 1_000;
 
-/** Resolves once the read models show everything that there was when it was asked. */
-export function untilCaughtUp(progress: ProgressFeed, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const stop = progress.subscribe(({ caughtUp }) => {
-      if (caughtUp) resolve();
-    });
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    signal.addEventListener('abort', stop, { once: true });
-  });
-}
-
-/** The same for read models that another process may keep up to date. Errors: the signal's reason. */
-export async function untilShown(
+/**
+ * Resolves once the read models, which another process may keep up to date, show everything that there was when it was
+ * asked. Errors: the signal's reason.
+ */
+export async function untilAllShown(
   { store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -32,6 +22,6 @@ export async function untilShown(
     const now = await endNow();
     if (now === undefined || now < end) end = now;
   }
-  // Where the log is empty there is nothing to pass, but the first copy of the read models may still have to be made.
+  // Where the log is empty there is nothing to show, but the first copy of the read models may still have to be made.
   await onceStoreAnswers(() => readModels.listParkedStreams(), logger, signal);
 }
