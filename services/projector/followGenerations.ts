@@ -60,7 +60,8 @@ function completion(
 /** Runs the projection on one copy until the signal aborts, or the copy is not the current one or not to be trusted. */
 async function followOne(following: Following, course: Course): Promise<Course> {
   const { generations, onProgress, logger, log, signal } = following;
-  const store = await generations.open(course.atLeast);
+  await using opened = new AsyncDisposableStack();
+  const store = opened.adopt(await generations.open(course.atLeast), (copy) => copy.close());
   const { generation } = store;
   const replaced = new AbortController();
   const look = setInterval(() => {
@@ -71,24 +72,20 @@ async function followOne(following: Following, course: Course): Promise<Course> 
     );
     replaced.abort();
   }, LOOK_MS);
+  opened.defer(() => clearInterval(look));
   const complete = completion(following, course, generation);
   const heals = course.heals !== undefined;
-  try {
-    const refused = await runProjection({
-      log,
-      store,
-      logger,
-      signal: AbortSignal.any([signal, replaced.signal]),
-      onProgress(batch) {
-        onProgress({ ...batch, generation, heals });
-        if (batch.caughtUp) complete();
-      },
-    });
-    return { atLeast: generation + 1, heals: refused };
-  } finally {
-    clearInterval(look);
-    await store.close();
-  }
+  const refused = await runProjection({
+    log,
+    store,
+    logger,
+    signal: AbortSignal.any([signal, replaced.signal]),
+    onProgress(batch) {
+      onProgress({ ...batch, generation, heals });
+      if (batch.caughtUp) complete();
+    },
+  });
+  return { atLeast: generation + 1, heals: refused };
 }
 
 /**

@@ -74,14 +74,12 @@ async function projectOn(
 }
 
 async function serveAsActive(store: ActiveProjectionStore, standing: Standing): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  opened.adopt(store, (copy) => copy.close());
   const signal = AbortSignal.any([standing.signal, store.lost]);
-  try {
-    while (!signal.aborted) {
-      await healIfNeeded(store, standing, signal);
-      await projectOn(store, standing, signal);
-    }
-  } finally {
-    await store.close();
+  while (!signal.aborted) {
+    await healIfNeeded(store, standing, signal);
+    await projectOn(store, standing, signal);
   }
 }
 

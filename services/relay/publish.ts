@@ -59,10 +59,7 @@ async function follow(relay: Following, publication: Publication): Promise<void>
 
 /** Takes over from any other relay, and publishes until another one takes over, a failure, or the signal. Errors: those of the log and the publisher. */
 export async function publishUntilFenced(relay: Following): Promise<void> {
-  const publication = await relay.publisher.takeOver();
-  try {
-    await follow(relay, publication);
-  } finally {
-    await publication.close();
-  }
+  await using opened = new AsyncDisposableStack();
+  const publication = opened.adopt(await relay.publisher.takeOver(), (open) => open.close());
+  await follow(relay, publication);
 }
