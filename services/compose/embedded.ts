@@ -8,7 +8,7 @@ import {
   startProjectorThread,
   THREAD_LIMITS,
   type ProjectorThread,
-} from '../projector/startProjectorThread.ts';
+} from '../projector/startThread.ts';
 import { untilCaughtUp } from '../projector/untilCaughtUp.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { recoverOpenTurns } from '../server/recoverOpenTurns.ts';

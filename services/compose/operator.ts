@@ -3,7 +3,7 @@ import type { Config } from '../../shared/config.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
-import { rebuildReadModels, type RebuildProgress } from '../projector/rebuildReadModels.ts';
+import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts';
 import { openEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
 import { makeDataFolder, placeOf } from './place.ts';

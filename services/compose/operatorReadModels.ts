@@ -7,7 +7,7 @@ import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
 import { createProgressSource } from '../../shared/projections/progress.ts';
 import { followGenerations } from '../projector/followGenerations.ts';
-import { startProjector } from '../projector/startProjector.ts';
+import { startProjector } from '../projector/start.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { readModelsFolder, type Place } from './place.ts';
 import { openReadModels, openRebuildStore, projectorStores } from './postgres.ts';

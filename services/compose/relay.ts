@@ -1,5 +1,5 @@
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
-import { startRelay } from '../relay/startRelay.ts';
+import { startRelay } from '../relay/start.ts';
 import type { Part } from '../server/turnlog.ts';
 import { openStore, type Opening, type Parts } from './opening.ts';
 import type { LogPlace } from './place.ts';

@@ -7,7 +7,7 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
 import { rememberedRows } from '../../shared/queries/rememberedRows.ts';
 import { healingOf } from '../projector/refusedCheckpoint.ts';
-import { startProjector } from '../projector/startProjector.ts';
+import { startProjector } from '../projector/start.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { reportDamage } from '../server/reportDamage.ts';
 import { startSweeper } from '../server/sweep.ts';

@@ -2,7 +2,7 @@ import type { ProjectionStore } from '../../shared/ports/readModels.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
 import { describeRefusal, type RefusedCheckpoint } from './refusedCheckpoint.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
-import { runProjection } from './runProjection.ts';
+import { runProjection } from './run.ts';
 
 /** How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`. */
 const LOOK_MS = 500;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
-import { healLiveCopy, type Healing } from './healLiveCopy.ts';
+import { healLiveCopy, type Healing } from './heal.ts';
 import { describeRefusal, healingOf } from './refusedCheckpoint.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
-import { runProjection } from './runProjection.ts';
+import { runProjection } from './run.ts';
 
 const PAUSE_MS = 500;
 

@@ -2,10 +2,7 @@ import type { EmbeddedPlace } from '../../services/compose/place.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
-import {
-  startProjectorThread,
-  THREAD_LIMITS,
-} from '../../services/projector/startProjectorThread.ts';
+import { startProjectorThread, THREAD_LIMITS } from '../../services/projector/startThread.ts';
 import { appendEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
 import type { DomainEvent } from '../../shared/domain/events.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';

@@ -3,10 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import {
-  rebuildReadModels,
-  type RebuildProgress,
-} from '../../../services/projector/rebuildReadModels.ts';
+import { rebuildReadModels, type RebuildProgress } from '../../../services/projector/rebuild.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { eventually } from '../../support/operator.ts';

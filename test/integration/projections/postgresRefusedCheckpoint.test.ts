@@ -9,7 +9,7 @@ import {
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { tableNames } from '../../../infra/postgres/readModels/tables.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { rebuildReadModels } from '../../../services/projector/rebuildReadModels.ts';
+import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
 import { beyondTheEnd } from '../../../shared/eventlog/positions.ts';
 import type { EventLog, EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { eventually } from '../../support/operator.ts';

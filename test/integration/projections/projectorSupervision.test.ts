@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import type { AppliedBatch } from '../../../services/projector/projection.ts';
-import { runProjection } from '../../../services/projector/runProjection.ts';
+import { runProjection } from '../../../services/projector/run.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../shared/ports/readModels.ts';

@@ -11,7 +11,7 @@ import {
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { followGenerations } from '../../../services/projector/followGenerations.ts';
-import { rebuildReadModels } from '../../../services/projector/rebuildReadModels.ts';
+import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { eventually } from '../../support/operator.ts';

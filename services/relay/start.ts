@@ -4,7 +4,7 @@ import type { RelayHealth } from '../../shared/queries/health.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import { createLag } from '../../shared/eventlog/lag.ts';
 import type { Relay } from './relay.ts';
-import { runRelay } from './runRelay.ts';
+import { runRelay } from './run.ts';
 
 /** How long a transaction at work may take to finish at the end. */
 const CLOSE_LIMIT_MS = 3_000;
