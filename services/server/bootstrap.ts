@@ -1,5 +1,5 @@
 import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
-import { untilVisible, type CommandContext } from '../../shared/commands/context.ts';
+import { untilShown, type CommandContext } from '../../shared/commands/context.ts';
 import { SCOPES } from '../../shared/domain/account/events.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { untilAllShown } from './untilAllShown.ts';
@@ -39,7 +39,7 @@ export async function bootstrap(
     }),
   );
   // What another replica has written lies before the end.
-  if (issued?.position !== undefined) await untilVisible(context, issued.position);
+  if (issued?.position !== undefined) await untilShown(context, issued.position);
   else await untilAllShown(context, signal);
   return issued?.api_key;
 }

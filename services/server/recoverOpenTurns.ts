@@ -1,4 +1,4 @@
-import { untilVisible } from '../../shared/commands/context.ts';
+import { untilShown } from '../../shared/commands/context.ts';
 import { interruptOrphans } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
@@ -28,7 +28,7 @@ export async function recoverOpenTurns(context: RunContext, signal: AbortSignal)
   await interruptOrphans({ ...context, store }, open, signal);
   signal.throwIfAborted();
   const last = written();
-  if (last !== undefined) await untilVisible(context, last);
+  if (last !== undefined) await untilShown(context, last);
   context.logger.warn(
     { turns: open.length },
     'turns were open: those that a crash left behind are marked as interrupted',

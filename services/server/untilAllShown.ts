@@ -16,7 +16,7 @@ export async function untilAllShown(
   const endNow = (): Promise<Position | undefined> =>
     onceStoreAnswers(() => store.head(), logger, signal);
   let end = await endNow();
-  while (end !== undefined && !(await readModels.waitUntilPassed(end, LOOK_MS))) {
+  while (end !== undefined && !(await readModels.untilShown(end, LOOK_MS))) {
     signal.throwIfAborted();
     // The end may have been that of a node which lost its place: what is no longer in the log is not waited for.
     const now = await endNow();

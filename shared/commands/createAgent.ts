@@ -6,7 +6,7 @@ import { agentStream } from '../eventlog/streams.ts';
 import type { ChatModels } from '../ports/chatModel.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { Toolbox } from '../ports/toolbox.ts';
-import { untilVisible, type Actor, type CommandContext } from './context.ts';
+import { untilShown, type Actor, type CommandContext } from './context.ts';
 
 export interface AgentCatalogue {
   models: ChatModels;
@@ -90,6 +90,6 @@ export async function createAgent(
         })
       : error;
   });
-  await untilVisible(context, position);
+  await untilShown(context, position);
   return { agent_id, created_at: recorded_at };
 }

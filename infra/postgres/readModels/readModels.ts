@@ -125,7 +125,7 @@ export function openPostgresReadModels({
       );
       return found?.refused ?? undefined;
     },
-    waitUntilPassed: reader.waitUntilPassed,
+    untilShown: reader.untilShown,
     close: reader.close,
   };
 }

@@ -104,7 +104,7 @@ export function openSqliteReadModels({
       ) as unknown as OpenTurn[],
     listParkedStreams: async () =>
       reader.all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
-    waitUntilPassed: reader.waitUntilPassed,
+    untilShown: reader.untilShown,
     close: async () => reader.close(),
   };
 }

@@ -42,7 +42,7 @@ export function createReader(folder: string, progress: ProgressFeed) {
   const waiters = createPositionWaiters();
   let connection: Connection | undefined;
   let latest: ProjectionProgress | undefined;
-  /** Sticky: after a fall-back the rows are old but whole, and `waitUntilPassed` tells who needs newer ones. */
+  /** Sticky: after a fall-back the rows are old but whole, and `untilShown` tells who needs newer ones. */
   let complete = false;
 
   /**
@@ -54,13 +54,13 @@ export function createReader(folder: string, progress: ProgressFeed) {
   function follow({ generation, position, caughtUp, heals }: ProjectionProgress): boolean {
     if (connection?.generation === generation) return true;
     if (heals) waiters.reset();
-    const passed = waiters.passed();
-    const showsLess = passed === undefined ? complete : (position ?? '') < passed;
+    const shown = waiters.shown();
+    const showsLess = shown === undefined ? complete : (position ?? '') < shown;
     if (showsLess && !caughtUp) return false;
     const next = connect(folder, generation);
     connection?.database.close();
     connection = next;
-    // Nothing that the copy before has passed is known to be in this one.
+    // Nothing that the copy before has shown is known to be in this one.
     waiters.reset();
     return true;
   }
@@ -74,7 +74,7 @@ export function createReader(folder: string, progress: ProgressFeed) {
       return;
     }
     complete ||= news.caughtUp;
-    if (news.position !== undefined) waiters.pass(news.position);
+    if (news.position !== undefined) waiters.show(news.position);
   });
 
   function ready(): Connection {
@@ -120,8 +120,8 @@ export function createReader(folder: string, progress: ProgressFeed) {
       }
     },
     generation: (): number => ready().generation,
-    waitUntilPassed: (position: Position, timeoutMs: number): Promise<boolean> =>
-      waiters.wait(position, timeoutMs),
+    untilShown: (position: Position, timeoutMs: number): Promise<boolean> =>
+      waiters.untilShown(position, timeoutMs),
     close(): void {
       unsubscribe();
       waiters.close();

@@ -3,7 +3,7 @@ import type { ModelCall, TurnCompletedData } from '../../domain/session/events.t
 import type { Tokens } from '../../domain/schema.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
-import { untilVisible, type Actor } from '../context.ts';
+import { untilShown, type Actor } from '../context.ts';
 import { requireSupported } from '../createAgent.ts';
 import { beginTurn } from './beginTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
@@ -86,7 +86,7 @@ async function finish(
     );
   }
   try {
-    await untilVisible(context, await recordEnd(context, run, { type: 'complete_turn', answer }));
+    await untilShown(context, await recordEnd(context, run, { type: 'complete_turn', answer }));
   } catch (error) {
     if (!isTurnlogError(error, 'event_invalid')) throw error;
     throw await recordFailure(context, run, failure(run, calls, error), error);
@@ -143,6 +143,6 @@ async function recordFailure(
     { err: thrown, session_id: run.session_id, turn: run.turn },
     'a turn ended without an answer',
   );
-  await untilVisible(context, await recordEnd(context, run, end));
+  await untilShown(context, await recordEnd(context, run, end));
   return answerable(thrown);
 }

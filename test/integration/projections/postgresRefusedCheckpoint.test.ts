@@ -90,7 +90,7 @@ function suite(serverUrl: string): void {
     last = await appendAgents(log, 0, AGENTS, 1);
     replica = openPostgresReadModels({ databaseUrl: database.url });
     projector = start();
-    expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
+    expect(await replica.untilShown(last, SOON)).toBe(true);
     await answers();
     await stop();
   });
@@ -113,17 +113,15 @@ function suite(serverUrl: string): void {
     // The listener is told by a new connection of what was changed past it.
     await cutConnections(database.url, 'listener');
     await eventually(
-      () => replica.waitUntilPassed(last, 100),
+      () => replica.untilShown(last, 100),
       (passed) => !passed,
     );
     projector = start();
-    expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
+    expect(await replica.untilShown(last, SOON)).toBe(true);
     await healed();
     expect(await listed()).toBe(AGENTS);
     expect(await row()).toEqual({ generation: 2, position: last, refused: null });
-    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(
-      true,
-    );
+    expect(await replica.untilShown(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
     expect(await listed()).toBe(AGENTS + 1);
     expect(
       projector.lines.filter(
@@ -139,9 +137,9 @@ function suite(serverUrl: string): void {
     ]);
     await stop();
     projector = start();
-    expect(
-      await replica.waitUntilPassed(await appendAgents(log, AGENTS + 1, AGENTS + 2), SOON),
-    ).toBe(true);
+    expect(await replica.untilShown(await appendAgents(log, AGENTS + 1, AGENTS + 2), SOON)).toBe(
+      true,
+    );
     expect(projector.lines.map(({ message }) => message)).toEqual([
       'This projector is the active one',
     ]);
@@ -232,9 +230,7 @@ function suite(serverUrl: string): void {
     projector = start();
     await healed();
     expect(await listed()).toBe(AGENTS);
-    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(
-      true,
-    );
+    expect(await replica.untilShown(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
     expect(await schemas()).toEqual(['turnlog', 'turnlog_v1']);
   });
 

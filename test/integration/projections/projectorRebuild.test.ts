@@ -190,12 +190,9 @@ test('the next start takes the rebuilt copy and deletes what it replaces, files 
   expect(files()).toEqual(['v0.7.db', 'v2.1.db', 'v2.2.db']);
   const projector = await startProjector(folder);
   try {
-    expect(await projector.readModels.waitUntilPassed((await store.head())!, 20_000)).toBe(true);
+    expect(await projector.readModels.untilShown((await store.head())!, 20_000)).toBe(true);
     expect(await projector.readModels.agentListVersion('acct_1')).toMatch(/^2\./);
-    await projector.readModels.waitUntilPassed(
-      await appendAgents(store, EVENTS, EVENTS + 1),
-      20_000,
-    );
+    await projector.readModels.untilShown(await appendAgents(store, EVENTS, EVENTS + 1), 20_000);
     expect(existsSync(join(folder, 'read-models', 'v2.1.db'))).toBe(false);
     expect(existsSync(join(folder, 'read-models', 'v0.7.db'))).toBe(false);
   } finally {

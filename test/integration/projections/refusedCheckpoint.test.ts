@@ -240,7 +240,7 @@ describe('a projection in a data folder', () => {
       );
     });
     try {
-      expect(await projector.readModels.waitUntilPassed((await store.head())!, 20_000)).toBe(true);
+      expect(await projector.readModels.untilShown((await store.head())!, 20_000)).toBe(true);
       await eventually(
         async () => seen.at(-1)?.caughtUp,
         (caughtUp) => caughtUp === true,

@@ -161,7 +161,7 @@ function suite(serverUrl: string): void {
       );
     const revoked = await revokeKey(operator, actor, key_id);
     // The projector's part of that second is short, unless the machine is busy with something else.
-    expect(await (await operator.readModels()).waitUntilPassed(revoked!, SOON)).toBe(true);
+    expect(await (await operator.readModels()).untilShown(revoked!, SOON)).toBe(true);
     await sleep(REMEMBERED_MS);
     for (const client of clients) expectFailure(await client.get('/v1/models'), 'unauthorized');
   });

@@ -9,7 +9,7 @@ import { positionOf } from '../../support/recordedHistory.ts';
 const END = positionOf(2);
 
 /** A replica that finds no key in its read models, and the account opened by another one when it opens it itself. */
-function lateReplica(waitUntilPassed: (position: Position) => Promise<boolean>): CommandContext {
+function lateReplica(untilShown: (position: Position) => Promise<boolean>): CommandContext {
   const context = {
     store: {
       readStream: async () => [],
@@ -21,7 +21,7 @@ function lateReplica(waitUntilPassed: (position: Position) => Promise<boolean>):
     readModels: {
       hasApiKeys: async () => false,
       listParkedStreams: async () => [],
-      waitUntilPassed,
+      untilShown,
     },
     clock: { now: () => 0 },
     ids: { uuid: () => 'id', typeId: (prefix: string) => `${prefix}_1` },
