@@ -1,9 +1,9 @@
 import type { AccountCommandContext } from '../../shared/commands/accounts.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts';
+import { replay, type Replay } from '../relay/replay.ts';
 import { openEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
 import { makeDataFolder, placeOf } from './place.ts';
@@ -22,8 +22,8 @@ export interface Operator extends AccountCommandContext {
     signal: AbortSignal,
     onProgress: (progress: RebuildProgress) => void,
   ) => Promise<boolean>;
-  /** Where a replay publishes to. */
-  replayPublisher: (topic: string) => Promise<Publisher>;
+  /** Publishes the log once more, to a topic of its own; goes on like a rebuild. Errors: those of `replay`. */
+  replay: (topic: string, what: Omit<Replay, 'log' | 'publisher'>) => Promise<boolean>;
   close: () => Promise<void>;
 }
 
@@ -60,7 +60,13 @@ export async function openOperator(
       const rebuild = { log: store, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });
     },
-    replayPublisher: (topic) => openReplayPublisher(config, logger, topic),
+    async replay(topic, what) {
+      await using used = new AsyncDisposableStack();
+      const publisher = used.adopt(await openReplayPublisher(config, logger, topic), (kafka) =>
+        kafka.close(),
+      );
+      return replay({ ...what, log: store, publisher });
+    },
     close: () => opened.disposeAsync(),
   };
 }

@@ -116,8 +116,8 @@ const inwards: Rule[] = [
 const ARROWS: Readonly<Record<string, { on: readonly string[]; because: string }>> = {
   'main.ts': { on: ['compose', 'server'], because: 'The entry starts what compose has opened.' },
   cli: {
-    on: ['compose', 'relay', 'server'],
-    because: 'Operator commands run over what compose opens; replay is one of the relay.',
+    on: ['compose', 'server'],
+    because: 'Operator commands run over what compose opens, and fail like the server does.',
   },
   compose: {
     on: ['projector', 'relay', 'server'],

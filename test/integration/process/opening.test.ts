@@ -29,7 +29,7 @@ function noteClosing(): void {
       closed.push(place);
     });
   };
-  jest.spyOn(AsyncDisposableStack.prototype, 'adopt').mockImplementation(noting as typeof adopt);
+  jest.spyOn(AsyncDisposableStack.prototype, 'adopt').mockImplementation(noting);
 }
 
 beforeEach(async () => {
