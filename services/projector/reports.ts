@@ -4,11 +4,11 @@ import type { ProjectorLogger } from './projection.ts';
 
 const PROGRESS_LINE_MS = 1000;
 
-type Progress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
+type Reported = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
   Partial<Pick<ProjectionProgress, 'generation'>>;
 
 /** Logs how catching up goes on, at most a line each second, and its end. */
-export function progressLines(logger: ProjectorLogger): (progress: Progress) => void {
+export function progressLines(logger: ProjectorLogger): (progress: Reported) => void {
   let lastLine = performance.now();
   let begun = false;
   return ({ caughtUp, percent, generation }) => {

@@ -2,7 +2,10 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { Repeated } from './sweep.ts';
 
-/** A part of a running process. It leaves out what it has nothing to do or to say for. */
+/**
+ * A part of a running process. It leaves out what it has nothing to do or to say for: an event store, which tells only of
+ * its trouble, is one as it is.
+ */
 export interface Part {
   /** Waits until the part can do its work as if no process had ever ended. Errors: the signal's reason. */
   prepare?(signal: AbortSignal): Promise<void>;
