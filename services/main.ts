@@ -1,3 +1,33 @@
-import { runServer } from './server/run.ts';
+import { once } from 'node:events';
+import { flushCompileCache } from 'node:module';
+import { parseConfig } from '../shared/config.ts';
+import { createLogger } from '../shared/logger.ts';
+import { startService } from './compose/service.ts';
+import { banner } from './server/banner.ts';
+import { endInOrderOnDefect } from './server/defects.ts';
+import { reportFailure } from './server/reportFailure.ts';
+import { chooseServices } from './server/serviceNames.ts';
+import { stopAtSignal } from './server/signals.ts';
 
-await runServer();
+async function serveUntil(stop: AbortController): Promise<void> {
+  const { signal } = stop;
+  const config = parseConfig(process.env);
+  const logger = createLogger(config.LOG_LEVEL);
+  endInOrderOnDefect({ stop, logger, graceMs: config.SHUTDOWN_GRACE_MS });
+  const services = chooseServices(process.argv.slice(2), config);
+  const service = await startService(config, logger, { services, signal });
+  // Compiled code makes the next start faster and smaller, also when this process is killed; does nothing where no cache is on.
+  flushCompileCache();
+  process.stdout.write(banner(service, config.BOOTSTRAP_API_KEY !== undefined));
+  if (!signal.aborted) await once(signal, 'abort');
+  await service.stop();
+}
+
+// The server, from start to orderly end. The exit code is 0 after a signal, 1 when it could not start, 70 after a defect.
+const stop = new AbortController();
+stopAtSignal(stop);
+try {
+  await serveUntil(stop);
+} catch (error) {
+  if (error !== stop.signal.reason) reportFailure(error);
+}

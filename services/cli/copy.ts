@@ -4,7 +4,7 @@ import { createLogger } from '../../shared/logger.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import type { CliContext } from './context.ts';
 import { parsePosition } from './events.ts';
-import { openNamedStore } from '../compose/operator.ts';
+import { openNamedStore } from '../compose/eventStore.ts';
 
 interface CopyOptions {
   from: string;
@@ -17,17 +17,10 @@ async function withStores(
   work: (from: EventStore, to: EventStore) => Promise<void>,
 ): Promise<void> {
   const logger = createLogger('warn');
-  const from = await openNamedStore(options.from, logger);
-  try {
-    const to = await openNamedStore(options.to, logger);
-    try {
-      await work(from, to);
-    } finally {
-      await to.close();
-    }
-  } finally {
-    await from.close();
-  }
+  await using opened = new AsyncDisposableStack();
+  const open = async (name: string): Promise<EventStore> =>
+    opened.adopt(await openNamedStore(name, logger), (store) => store.close());
+  await work(await open(options.from), await open(options.to));
 }
 
 /** Exit code 130 when it was interrupted. */

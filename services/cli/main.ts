@@ -25,7 +25,11 @@ function openTerminal(): Omit<CliContext, 'operator'> {
 const withOperator: WithOperator = async (command) => {
   const config = parseConfig(process.env);
   const terminal = openTerminal();
-  const operator = await openOperator(config, createLogger(config.LOG_LEVEL), terminal.signal);
+  await using opened = new AsyncDisposableStack();
+  const logger = createLogger(config.LOG_LEVEL);
+  const operator = opened.adopt(await openOperator(config, logger, terminal.signal), ({ close }) =>
+    close(),
+  );
   try {
     terminal.signal.throwIfAborted();
     await command({ operator, ...terminal });
@@ -33,8 +37,6 @@ const withOperator: WithOperator = async (command) => {
     if (error !== terminal.signal.reason) throw error;
     process.stderr.write('Interrupted.\n');
     process.exitCode = 130;
-  } finally {
-    await operator.close();
   }
 };
 

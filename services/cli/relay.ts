@@ -1,7 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
-import { replay } from '../relay/replay.ts';
 import type { WithOperator } from './context.ts';
 import { parsePosition } from './events.ts';
 
@@ -39,12 +38,9 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
     )
     .action(({ topic, from, only }: Options) =>
       run(async ({ operator, print, progress, signal }) => {
-        const publisher = await operator.replayPublisher(topic);
         const began = performance.now();
         let last = 'nothing to publish';
-        const complete = await replay({
-          log: operator.store,
-          publisher,
+        const complete = await operator.replay(topic, {
           after: from,
           only,
           signal,

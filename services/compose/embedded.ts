@@ -3,18 +3,22 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
-import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
-import type { Config } from '../../shared/config.ts';
-import type { Logger } from '../../shared/logger.ts';
-import { prepareDataFolder } from './dataFolder.ts';
-import { openEventStore, readModelsFolder } from './eventStore.ts';
-import { onceStoreAnswers, recoverOpenTurns, untilCaughtUp } from '../server/lifecycle.ts';
-import { opening } from './opening.ts';
-import { openRelay } from './relay.ts';
-import { startProjectorThread, THREAD_LIMITS } from '../projector/startProjectorThread.ts';
+import type { RunContext } from '../../shared/commands/run/context.ts';
+import {
+  startProjectorThread,
+  THREAD_LIMITS,
+  type ProjectorThread,
+} from '../projector/startThread.ts';
+import { untilCaughtUp } from '../projector/untilCaughtUp.ts';
+import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
+import { recoverOpenTurns } from '../server/recoverOpenTurns.ts';
 import { reportDamage } from '../server/reportDamage.ts';
-import { openRunContext, systemIds } from './runContext.ts';
-import type { Turnlog } from '../server/turnlog.ts';
+import type { Part } from '../server/turnlog.ts';
+import { openRunContext, runsPart } from './api.ts';
+import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
+import { makeDataFolder, readModelsFolder, type EmbeddedPlace } from './place.ts';
+import { openRelay } from './relay.ts';
+import { systemIds } from './system.ts';
 
 /** The name of the folder's server, made at the first start. The server lock sees to it that only one process has it. */
 function instanceIdOf(folder: string): string {
@@ -26,69 +30,60 @@ function instanceIdOf(folder: string): string {
   return made;
 }
 
+/** The projector in a thread of its own, and the read models that it keeps up to date. */
+async function openReadModels({ logger, opened }: Opening, place: EmbeddedPlace) {
+  const spawn = (): Worker =>
+    new Worker(new URL('projectorThread.ts', import.meta.url), {
+      workerData: place,
+      resourceLimits: THREAD_LIMITS,
+    });
+  const projector = opened.adopt(await startProjectorThread({ spawn, logger }), (thread) =>
+    thread.close(),
+  );
+  const readModels = opened.adopt(
+    openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress }),
+    (queries) => queries.close(),
+  );
+  return { projector, readModels };
+}
+
+/** The read models show everything before what a crash left open is looked for in them. */
+const readModelsPart = (
+  { caughtUp, healing, progress }: ProjectorThread,
+  api: RunContext,
+): Part => ({
+  health: async () => ({
+    projection: {
+      caught_up: caughtUp(),
+      healing: healing(),
+      parked_streams: await api.readModels.listParkedStreams(),
+    },
+  }),
+  healing,
+  async prepare(signal) {
+    await untilCaughtUp(progress, signal);
+    await onceStoreAnswers(() => recoverOpenTurns(api, signal), api.logger, signal);
+  },
+});
+
 /**
  * The service in one process, with its read models in the data folder, and its log there or in a cluster.
  * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid` (the models file, the data folder).
  */
-export const wireEmbedded = (config: Config, logger: Logger, relays: boolean): Promise<Turnlog> =>
-  opening(async (closeLater) => {
-    const dataFolder = prepareDataFolder(config.DATA_DIR);
-    const lock = acquireServerLock(dataFolder);
-    closeLater(lock.release);
-    const place = { dataFolder, eventStoreDbUrl: config.EVENTSTOREDB_URL };
-    const store = await openEventStore(place, logger);
-    closeLater(store.close);
-    const projector = await startProjectorThread({
-      spawn: () =>
-        new Worker(new URL('projectorThread.ts', import.meta.url), {
-          workerData: place,
-          resourceLimits: THREAD_LIMITS,
-        }),
-      logger,
-    });
-    closeLater(projector.close);
-    const readModels = openSqliteReadModels({
-      folder: readModelsFolder(place),
-      progress: projector.progress,
-    });
-    closeLater(readModels.close);
-    const instanceId = instanceIdOf(dataFolder);
-    // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A cluster may have other servers.
-    const isGone = (owner: string): boolean =>
-      config.EVENTSTOREDB_URL === undefined || owner === instanceId;
-    const context = await openRunContext(
-      config,
-      {
-        store,
-        damaged: reportDamage(logger),
-        readModels,
-        known: readModels,
-        instance: { id: instanceId, isGone },
-        logger,
-      },
-      closeLater,
-    );
-    const relay = relays ? await openRelay(config, logger, store) : undefined;
-    closeLater(() => relay?.close());
-    return {
-      store,
-      api: context,
-      projector: undefined,
-      relay,
-      dataFolder,
-      projection: async () => ({
-        caught_up: projector.caughtUp(),
-        healing: projector.healing(),
-        parked_streams: await readModels.listParkedStreams(),
-      }),
-      healing: projector.healing,
-      async prepare(signal) {
-        await untilCaughtUp(projector.progress, signal);
-        await onceStoreAnswers(() => recoverOpenTurns(context, signal), logger, signal);
-      },
-      damaged: context.damaged,
-      closer: createLeftOpenCloser(context),
-      // The one server of its folder has no others to look after.
-      sweep: () => Promise.resolve(),
-    };
-  });
+export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Promise<Parts> {
+  const { logger, opened } = opening;
+  const { dataFolder, log } = place;
+  makeDataFolder(dataFolder);
+  opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
+  const store = await openStore(opening, log);
+  const { projector, readModels } = await openReadModels(opening, place);
+  const id = instanceIdOf(dataFolder);
+  // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A cluster may have other servers.
+  const isGone = (owner: string): boolean => 'folder' in log || owner === id;
+  const damaged = reportDamage(logger);
+  const storage = { store, damaged, readModels, known: readModels, instance: { id, isGone } };
+  const api = await openRunContext(opening, storage);
+  const relay = await openRelay(opening, store);
+  const parts = [store, readModelsPart(projector, api), runsPart(api), damagePart(damaged)];
+  return { api, dataFolder, parts: [...parts, ...relay] };
+}

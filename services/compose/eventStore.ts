@@ -1,17 +1,10 @@
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
-import { sha256 } from '../../shared/eventlog/hashChain.ts';
-import type { ProjectorLogger } from '../projector/runProjection.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { EventLog, EventStore } from '../../shared/ports/eventStore.ts';
-
-/** Where a service's log and read models are; plain data, so that it can be handed to a thread. */
-export interface Place {
-  dataFolder: string;
-  /** Of the cluster that keeps the log; the log is in the data folder when absent. */
-  eventStoreDbUrl: string | undefined;
-}
+import type { ProjectorLogger } from '../projector/projection.ts';
+import { makeDataFolder, type LogPlace } from './place.ts';
 
 /** The client of EventStoreDB is large: it is loaded only where one is configured. */
 async function openCluster(
@@ -22,30 +15,18 @@ async function openCluster(
   return openEventStoreDb({ connectionString, logger });
 }
 
-/** The configured event store. Errors: those of its adapter. */
-export const openEventStore = (
-  { dataFolder, eventStoreDbUrl }: Place,
-  logger: Logger,
-): Promise<EventStore> =>
-  eventStoreDbUrl === undefined
-    ? openSqliteEventStore({ folder: dataFolder })
-    : openCluster(eventStoreDbUrl, logger);
+/** The event store of a place. Errors: those of its adapter. */
+export const openEventStore = (log: LogPlace, logger: Logger): Promise<EventStore> =>
+  'folder' in log ? openSqliteEventStore(log) : openCluster(log.cluster, logger);
 
 /** The same for a thread that only reads. */
-export const openEventLog = async (
-  { dataFolder, eventStoreDbUrl }: Place,
-  logger: ProjectorLogger,
-): Promise<EventLog> =>
-  eventStoreDbUrl === undefined
-    ? openSqliteEventLog({ folder: dataFolder })
-    : openCluster(eventStoreDbUrl, logger);
+export const openEventLog = async (log: LogPlace, logger: ProjectorLogger): Promise<EventLog> =>
+  'folder' in log ? openSqliteEventLog(log) : openCluster(log.cluster, logger);
 
-/**
- * The folder of the read models of this log. A checkpoint means nothing in another log, so those of a cluster have a folder
- * named by its hosts.
- */
-export function readModelsFolder({ dataFolder, eventStoreDbUrl }: Place): string {
-  if (eventStoreDbUrl === undefined) return dataFolder;
-  const hosts = /^[^/]*\/\/(?:[^@/]*@)?([^/?]*)/.exec(eventStoreDbUrl)?.[1] ?? '';
-  return join(dataFolder, `eventstoredb-${sha256(hosts).slice(0, 12)}`);
+/** A store by its name: a connection string, or the data folder of an embedded one. Errors: those of its adapter. */
+export async function openNamedStore(name: string, logger: Logger): Promise<EventStore> {
+  if (/^esdb(\+discover)?:/.test(name)) return openEventStore({ cluster: name }, logger);
+  const folder = resolve(name);
+  makeDataFolder(folder);
+  return openEventStore({ folder }, logger);
 }

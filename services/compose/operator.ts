@@ -1,34 +1,15 @@
-import { typeIds } from '../../infra/ids/typeIds.ts';
-import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts';
-import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
-import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
-import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
 import type { HandleContext } from '../../shared/commands/handle.ts';
 import type { Config } from '../../shared/config.ts';
 import { createDamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { EventStore } from '../../shared/ports/eventStore.ts';
-import type { Publisher } from '../../shared/ports/publisher.ts';
-import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
-import { createProgressSource } from '../../shared/projections/progress.ts';
-import { followGenerations } from '../projector/followGenerations.ts';
-import { rebuildReadModels, type RebuildProgress } from '../projector/rebuildReadModels.ts';
-import { prepareDataFolder } from './dataFolder.ts';
-import { openEventStore, readModelsFolder, type Place } from './eventStore.ts';
-import { untilShown } from '../server/lifecycle.ts';
-import { startProjector } from '../projector/startProjector.ts';
+import type { ReadModels } from '../../shared/ports/readModels.ts';
+import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts';
+import { replay, type Replay } from '../relay/replay.ts';
+import { openEventStore } from './eventStore.ts';
+import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
+import { makeDataFolder, placeOf } from './place.ts';
 import { openReplayPublisher } from './publisher.ts';
-import { openReadModels, openRebuildStore, projectorStores } from './postgres.ts';
-import { systemClock } from './runContext.ts';
-
-/** A store by its name: a connection string, or the data folder of an embedded one. Errors: those of its adapter. */
-export const openNamedStore = (name: string, logger: Logger): Promise<EventStore> =>
-  openEventStore(
-    /^esdb(\+discover)?:/.test(name)
-      ? { dataFolder: '', eventStoreDbUrl: name }
-      : { dataFolder: prepareDataFolder(name), eventStoreDbUrl: undefined },
-    logger,
-  );
+import { systemClock, systemIds } from './system.ts';
 
 /** What operator commands work with; all of it may be used beside a running server. */
 export interface Operator extends HandleContext {
@@ -42,70 +23,17 @@ export interface Operator extends HandleContext {
     signal: AbortSignal,
     onProgress: (progress: RebuildProgress) => void,
   ) => Promise<boolean>;
-  /** Where a replay publishes to. */
-  replayPublisher: (topic: string) => Promise<Publisher>;
+  /** Publishes the log once more, to a topic of its own; goes on like a rebuild. Errors: those of `replay`. */
+  replay: (topic: string, what: Omit<Replay, 'log' | 'publisher'>) => Promise<boolean>;
   close: () => Promise<void>;
 }
 
-type Storage = Pick<Operator, 'readModels'> & { openRebuildStore: () => Promise<RebuildStore> };
-
-interface Opening {
-  store: EventStore;
-  logger: Logger;
-  /** Ends every wait of the operator's. */
-  signal: AbortSignal;
-}
-
-/** Read models in the data folder. */
-function inFolder({ store, logger, signal }: Opening, folder: string): Storage {
-  async function openUpToDate(): Promise<ReadModels> {
-    const progress = createProgressSource();
-    const caughtUp = new AbortController();
-    await followGenerations({
-      log: store,
-      logger,
-      signal: AbortSignal.any([caughtUp.signal, signal]),
-      generations: {
-        open: (atLeast) => openSqliteProjectionStore({ folder, atLeast }),
-        current: () => currentGeneration(folder),
-        // A server that is still on an older one deletes it when it has gone over.
-        retireBefore: () => undefined,
-      },
-      onProgress(reached) {
-        progress.publish(reached);
-        if (reached.caughtUp) caughtUp.abort();
-      },
-      onHealing: () => undefined,
-    });
-    signal.throwIfAborted();
-    return openSqliteReadModels({ folder, progress });
-  }
-
-  return { readModels: openUpToDate, openRebuildStore: () => openSqliteRebuildStore({ folder }) };
-}
-
-/** Read models in PostgreSQL: this process stands by for the projector until they are up to date. */
-function inDatabase({ store, logger, signal }: Opening, databaseUrl: string): Storage {
-  async function openUpToDate(): Promise<ReadModels> {
-    const readModels = await openReadModels(databaseUrl);
-    const projector = startProjector({
-      log: store,
-      ...projectorStores(databaseUrl, logger),
-      clock: systemClock,
-      logger,
-    });
-    try {
-      await untilShown({ store, readModels, logger }, signal);
-      return readModels;
-    } catch (error) {
-      await readModels.close();
-      throw error;
-    } finally {
-      await projector.close();
-    }
-  }
-
-  return { readModels: openUpToDate, openRebuildStore: () => openRebuildStore(databaseUrl) };
+/** Opened when they are first asked for. */
+function openedOnce(storage: UpToDate, opened: AsyncDisposableStack): () => Promise<ReadModels> {
+  let readModels: Promise<ReadModels> | undefined;
+  // Whoever asked for them knows why they could not be opened.
+  opened.defer(async () => (await readModels?.catch(() => undefined))?.close());
+  return () => (readModels ??= storage.openUpToDate());
 }
 
 /**
@@ -117,36 +45,31 @@ export async function openOperator(
   logger: Logger,
   interrupted = new AbortController().signal,
 ): Promise<Operator> {
-  const { DATABASE_URL, EVENTSTOREDB_URL } = config;
-  const dataFolder = DATABASE_URL === undefined ? prepareDataFolder(config.DATA_DIR) : '';
-  const place: Place = { dataFolder, eventStoreDbUrl: EVENTSTOREDB_URL };
-  const store = await openEventStore(place, logger);
-  const parts: Opening = { store, logger, signal: interrupted };
-  const storage =
-    DATABASE_URL === undefined
-      ? inFolder(parts, readModelsFolder(place))
-      : inDatabase(parts, DATABASE_URL);
-  let readModels: Promise<ReadModels> | undefined;
+  await using opening = new AsyncDisposableStack();
+  const place = placeOf(config);
+  if (place.kind === 'embedded') makeDataFolder(place.dataFolder);
+  const store = opening.adopt(await openEventStore(place.log, logger), (log) => log.close());
+  const storage = readModelsIn(place, { store, logger, signal: interrupted });
+  const readModels = openedOnce(storage, opening);
+  const opened = opening.move();
   return {
     store,
     // The command itself tells whom it concerns.
     damaged: createDamagedStreams(() => undefined),
     clock: systemClock,
-    ids: typeIds,
-    readModels: () => (readModels ??= storage.readModels()),
-    rebuild: async (signal, onProgress) =>
-      rebuildReadModels({
-        log: store,
-        store: await storage.openRebuildStore(),
-        signal,
-        onProgress,
-        logger,
-      }),
-    replayPublisher: (topic) => openReplayPublisher(config, logger, topic),
-    close: async () => {
-      // Whoever asked for them knows why they could not be opened.
-      await (await readModels?.catch(() => undefined))?.close();
-      await store.close();
+    ids: systemIds,
+    readModels,
+    rebuild: async (signal, onProgress) => {
+      const rebuild = { log: store, store: await storage.openRebuild(), logger };
+      return rebuildReadModels({ ...rebuild, signal, onProgress });
     },
+    async replay(topic, what) {
+      await using used = new AsyncDisposableStack();
+      const publisher = used.adopt(await openReplayPublisher(config, logger, topic), (kafka) =>
+        kafka.close(),
+      );
+      return replay({ ...what, log: store, publisher });
+    },
+    close: () => opened.disposeAsync(),
   };
 }

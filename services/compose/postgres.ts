@@ -1,7 +1,9 @@
 import type { PostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../shared/ports/readModels.ts';
-import type { ProjectorLogger } from '../projector/runProjection.ts';
+import type { ProjectorLogger } from '../projector/projection.ts';
+
+export type { PostgresReadModels };
 
 /** The client of PostgreSQL is loaded only where a database is configured. Opens without waiting for the server. */
 export async function openReadModels(databaseUrl: string): Promise<PostgresReadModels> {

@@ -1,21 +1,19 @@
-/**
- * The projector's thread: started as a worker with a `Place`. Like wire.ts it chooses adapters, because a thread can't be
- * handed open databases.
- */
+/** The projector's thread, started as a worker with an EmbeddedPlace: a thread can't be handed open databases. */
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   currentGeneration,
   retireGenerationsBefore,
 } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
-import { openEventLog, readModelsFolder, type Place } from './eventStore.ts';
+import { openEventLog } from './eventStore.ts';
+import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { followGenerations } from '../projector/followGenerations.ts';
 import type { ProjectorMessage } from '../projector/messages.ts';
-import type { ProjectorLogger } from '../projector/runProjection.ts';
+import type { ProjectorLogger } from '../projector/projection.ts';
 
 if (!parentPort) throw new Error('this file is a worker; startProjectorThread starts it');
 const port = parentPort;
-const place = workerData as Place;
+const place = workerData as EmbeddedPlace;
 const folder = readModelsFolder(place);
 
 const tell = (message: ProjectorMessage): void => port.postMessage(message);
@@ -27,7 +25,7 @@ const closing = new AbortController();
 port.once('message', () => closing.abort());
 
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
-const log = await openEventLog(place, logger);
+const log = await openEventLog(place.log, logger);
 await followGenerations({
   log,
   signal: closing.signal,
@@ -41,12 +39,7 @@ await followGenerations({
     current: () => currentGeneration(folder),
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
-  onProgress: ({ position, caughtUp, percent, generation, heals = false, parked }) =>
-    tell({
-      type: 'progress',
-      progress: { position, caughtUp, percent, generation, heals },
-      parked,
-    }),
+  onProgress: (batch) => tell({ type: 'progress', batch }),
   onHealing: (reason) => tell({ type: 'healing', reason }),
 });
 await log.close();

@@ -1,23 +1,30 @@
-import type { Config } from '../../shared/config.ts';
-import type { Logger } from '../../shared/logger.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
+import { startRelay } from '../relay/start.ts';
+import type { Part } from '../server/turnlog.ts';
+import { openStore, type Opening, type Parts } from './opening.ts';
+import type { LogPlace } from './place.ts';
 import { openPublisher } from './publisher.ts';
-import { startRelay, type RunningRelay } from '../relay/startRelay.ts';
-import { systemClock } from './runContext.ts';
+import { systemClock } from './system.ts';
 
-/** Relays to Kafka. Errors: `configuration_invalid` without KAFKA_BROKERS. */
-export async function openRelay(
-  config: Config,
-  logger: Logger,
-  store: EventStore,
-): Promise<RunningRelay> {
-  const publisher = await openPublisher(config, logger);
-  return startRelay({
+/** The relay to Kafka; no part where it is not among the services. Errors: `configuration_invalid` without KAFKA_BROKERS. */
+export async function openRelay(opening: Opening, store: EventStore): Promise<Part[]> {
+  const { config, logger, services, opened } = opening;
+  if (!services.includes('relay')) return [];
+  const options = {
     log: store,
-    publisher,
+    publisher: await openPublisher(config, logger),
     startAfter: config.KAFKA_START_AFTER as Position | undefined,
     takeOverMs: config.KAFKA_TAKEOVER_MS,
     clock: systemClock,
     logger,
-  });
+  };
+  const relay = opened.adopt(startRelay(options), ({ close }) => close());
+  return [{ health: async () => ({ relay: await relay.health() }) }];
+}
+
+/** A relay on its own: it needs the log and Kafka, and no read models. Errors: `store_unavailable`, `configuration_invalid`. */
+export async function openRelayAlone(opening: Opening, log: LogPlace): Promise<Parts> {
+  const store = await openStore(opening, log);
+  const relay = await openRelay(opening, store);
+  return { api: undefined, dataFolder: undefined, parts: [store, ...relay] };
 }

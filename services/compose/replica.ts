@@ -1,62 +1,89 @@
-import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import {
   closeTurnsOfTheDead,
   type SweepContext,
 } from '../../shared/commands/recovery/closeTurnsOfTheDead.ts';
-import type { RunContext } from '../../shared/commands/run/context.ts';
 import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
-import type { Config } from '../../shared/config.ts';
-import type { Logger } from '../../shared/logger.ts';
+import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
 import { rememberedRows } from '../../shared/queries/rememberedRows.ts';
-import { openEventStore } from './eventStore.ts';
-import { onceStoreAnswers, untilShown } from '../server/lifecycle.ts';
-import { opening, type CloseLater } from './opening.ts';
-import { openRelay } from './relay.ts';
-import { openInstances, openReadModels, projectorStores } from './postgres.ts';
 import { healingOf } from '../projector/refusedCheckpoint.ts';
-import { startProjector } from '../projector/startProjector.ts';
+import { startProjector } from '../projector/start.ts';
+import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { reportDamage } from '../server/reportDamage.ts';
-import { openRunContext, systemClock, systemIds } from './runContext.ts';
-import type { ServiceName } from '../server/serviceNames.ts';
-import type { Turnlog } from '../server/turnlog.ts';
+import { startSweeper } from '../server/sweep.ts';
+import type { Part } from '../server/turnlog.ts';
+import { untilAllShown } from '../server/untilAllShown.ts';
+import { openRunContext, runsPart } from './api.ts';
+import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
+import type { ReplicaPlace } from './place.ts';
+import {
+  openInstances,
+  openReadModels,
+  projectorStores,
+  type PostgresReadModels,
+} from './postgres.ts';
+import { openRelay } from './relay.ts';
+import { systemClock, systemIds } from './system.ts';
 
-/** The API of one replica, and how it enters the list of instances; it leaves the list in order unless it has left turns open. */
-async function openApi(
-  config: Config,
-  sweeping: SweepContext & Pick<RunContext, 'readModels'>,
-  closeLater: CloseLater,
-) {
-  const { store, damaged, readModels, instances, watch, clock, logger } = sweeping;
-  const instanceId = systemIds.uuid();
+/** What every replica works with, whichever services it was started with. */
+type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
+
+/** The API of one replica. It enters the list of instances, and leaves it in order unless it has left turns open. */
+async function openApi(opening: Opening, common: Common): Promise<{ api: RunContext; part: Part }> {
+  const { store, damaged, readModels, instances, watch, clock, logger } = common;
+  const id = systemIds.uuid();
+  const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
+  const known = rememberedRows(readModels, clock);
+  const storage = { store, damaged, readModels, known, instance: { id, isGone } };
+  const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
-  const isGone = (owner: string): boolean => owner === instanceId || watch.isDead(owner);
-  const context = await openRunContext(
-    config,
-    {
-      store,
-      damaged,
-      readModels,
-      known: rememberedRows(readModels, clock),
-      instance: { id: instanceId, isGone },
-      logger,
-    },
-    closeLater,
-  );
-  closeLater(async () => {
-    if (context.sessions.leftOpen.size > 0) return;
-    await registration
-      ?.end()
-      .catch((error: unknown) =>
-        logger.warn(
-          { err: error },
-          'this instance could not be taken out of the list of instances',
-        ),
-      );
+  opening.opened.defer(async () => {
+    if (api.sessions.leftOpen.size > 0) return;
+    await registration?.end().catch((error: unknown) => {
+      const fields = { err: error };
+      logger.warn(fields, 'this instance could not be taken out of the list of instances');
+    });
   });
+  const register = async (): Promise<void> => {
+    registration = await instances.register(id);
+  };
+  const prepare = (signal: AbortSignal) => onceStoreAnswers(register, logger, signal);
+  return { api, part: { ...runsPart(api), prepare } };
+}
+
+/** The projector, which takes turns with those of other processes; no part where it is not among the services. */
+function openProjector(opening: Opening, { store, logger }: Common, databaseUrl: string): Part[] {
+  if (!opening.services.includes('projector')) return [];
+  const options = { log: store, clock: systemClock, logger };
+  const projector = opening.opened.adopt(
+    startProjector({ ...options, ...projectorStores(databaseUrl, logger) }),
+    ({ close }) => close(),
+  );
+  return [
+    {
+      health: async () => ({ projector: await projector.health() }),
+      healing: () => projector.healing(),
+    },
+  ];
+}
+
+/** The read models, which another process may keep up to date. */
+function readModelsPart(common: Common): Part {
+  const { readModels } = common;
+  let prepared = false;
   return {
-    context,
-    register: async () => void (registration = await instances.register(instanceId)),
+    health: async () => ({
+      projection: {
+        caught_up: prepared,
+        healing: healingOf(await readModels.refusedCheckpoint()),
+        parked_streams: await readModels.listParkedStreams(),
+      },
+    }),
+    async prepare(signal) {
+      await untilAllShown(common, signal);
+      prepared = true;
+    },
+    upkeep: () => startSweeper((signal) => closeTurnsOfTheDead(common, signal), common.logger),
   };
 }
 
@@ -64,65 +91,23 @@ async function openApi(
  * One process of several over the same PostgreSQL and EventStoreDB. It keeps nothing of its own: its name is new with every
  * start. Errors: `store_unavailable`, `configuration_invalid` (the models file).
  */
-export const wireReplica = (
-  config: Config & { DATABASE_URL: string },
-  logger: Logger,
-  services: readonly ServiceName[],
-): Promise<Turnlog> =>
-  opening(async (closeLater) => {
-    const store = await openEventStore(
-      { dataFolder: '', eventStoreDbUrl: config.EVENTSTOREDB_URL },
-      logger,
-    );
-    closeLater(store.close);
-    const readModels = await openReadModels(config.DATABASE_URL);
-    closeLater(readModels.close);
-    const instances = openInstances(config.DATABASE_URL);
-    closeLater(instances.close);
-    const damaged = reportDamage(logger);
-    const watch = createDeathWatch(instances, systemClock);
-    const sweeping = {
-      store,
-      damaged,
-      readModels,
-      instances,
-      watch,
-      clock: systemClock,
-      ids: systemIds,
-      logger,
-    };
-    const api = services.includes('api') ? await openApi(config, sweeping, closeLater) : undefined;
-    const projector = services.includes('projector')
-      ? startProjector({
-          log: store,
-          ...projectorStores(config.DATABASE_URL, logger),
-          clock: systemClock,
-          logger,
-        })
-      : undefined;
-    closeLater(() => projector?.close());
-    const relay = services.includes('relay') ? await openRelay(config, logger, store) : undefined;
-    closeLater(() => relay?.close());
-    let prepared = false;
-    return {
-      store,
-      api: api?.context,
-      projector,
-      relay,
-      dataFolder: undefined,
-      projection: async () => ({
-        caught_up: prepared,
-        healing: healingOf(await readModels.refusedCheckpoint()),
-        parked_streams: await readModels.listParkedStreams(),
-      }),
-      healing: () => projector?.healing(),
-      async prepare(signal) {
-        if (api) await onceStoreAnswers(api.register, logger, signal);
-        await untilShown(sweeping, signal);
-        prepared = true;
-      },
-      damaged,
-      closer: api && createLeftOpenCloser(api.context),
-      sweep: (signal) => closeTurnsOfTheDead(sweeping, signal),
-    };
-  });
+export async function openReplica(opening: Opening, place: ReplicaPlace): Promise<Parts> {
+  const { logger, services, opened } = opening;
+  const { databaseUrl, log } = place;
+  const store = await openStore(opening, log);
+  const readModels = opened.adopt(await openReadModels(databaseUrl), (queries) => queries.close());
+  const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
+  const damaged = reportDamage(logger);
+  const watch = createDeathWatch(instances, systemClock);
+  const system = { clock: systemClock, ids: systemIds, logger };
+  const common: Common = { store, damaged, readModels, instances, watch, ...system };
+  const runs = services.includes('api') ? await openApi(opening, common) : undefined;
+  const projector = openProjector(opening, common, databaseUrl);
+  const relay = await openRelay(opening, store);
+  const own = [...(runs ? [runs.part] : []), readModelsPart(common), damagePart(damaged)];
+  return {
+    api: runs?.api,
+    dataFolder: undefined,
+    parts: [store, ...own, ...projector, ...relay],
+  };
+}

@@ -1,7 +1,8 @@
 import type { ProjectionStore } from '../../shared/ports/readModels.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
 import { describeRefusal, type RefusedCheckpoint } from './refusedCheckpoint.ts';
-import { runProjection, type AppliedBatch, type Projection } from './runProjection.ts';
+import type { AppliedBatch, Projection } from './projection.ts';
+import { runProjection } from './run.ts';
 
 /** How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`. */
 const LOOK_MS = 500;
@@ -16,9 +17,12 @@ export interface Generations {
   retireBefore(generation: number): void;
 }
 
+/** A batch that was applied to one of the copies. */
+export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
+
 interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading'> {
   generations: Generations;
-  onProgress: (progress: ProjectionProgress & Pick<AppliedBatch, 'events' | 'parked'>) => void;
+  onProgress: (batch: GenerationBatch) => void;
   /**
    * Told half a sentence on why a copy is built anew, because the one before can't be trusted. It is healed once
    * it has caught up.
@@ -56,7 +60,8 @@ function completion(
 /** Runs the projection on one copy until the signal aborts, or the copy is not the current one or not to be trusted. */
 async function followOne(following: Following, course: Course): Promise<Course> {
   const { generations, onProgress, logger, log, signal } = following;
-  const store = await generations.open(course.atLeast);
+  await using opened = new AsyncDisposableStack();
+  const store = opened.adopt(await generations.open(course.atLeast), (copy) => copy.close());
   const { generation } = store;
   const replaced = new AbortController();
   const look = setInterval(() => {
@@ -67,24 +72,20 @@ async function followOne(following: Following, course: Course): Promise<Course> 
     );
     replaced.abort();
   }, LOOK_MS);
+  opened.defer(() => clearInterval(look));
   const complete = completion(following, course, generation);
   const heals = course.heals !== undefined;
-  try {
-    const refused = await runProjection({
-      log,
-      store,
-      logger,
-      signal: AbortSignal.any([signal, replaced.signal]),
-      onProgress(batch) {
-        onProgress({ ...batch, generation, heals });
-        if (batch.caughtUp) complete();
-      },
-    });
-    return { atLeast: generation + 1, heals: refused };
-  } finally {
-    clearInterval(look);
-    await store.close();
-  }
+  const refused = await runProjection({
+    log,
+    store,
+    logger,
+    signal: AbortSignal.any([signal, replaced.signal]),
+    onProgress(batch) {
+      onProgress({ ...batch, generation, heals });
+      if (batch.caughtUp) complete();
+    },
+  });
+  return { atLeast: generation + 1, heals: refused };
 }
 
 /**

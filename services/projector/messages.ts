@@ -1,12 +1,11 @@
-import type { ParkedStream } from '../../shared/ports/readModels.ts';
-import type { ProjectionProgress } from '../../shared/projections/progress.ts';
-import type { ProjectorLogger } from './runProjection.ts';
+import type { GenerationBatch } from './followGenerations.ts';
+import type { ProjectorLogger } from './projection.ts';
 
 /** What the projector's thread tells the thread that started it. */
 export type ProjectorMessage =
   /** The read models are open; the event store may still be away. */
   | { type: 'opened' }
-  | { type: 'progress'; progress: ProjectionProgress; parked: ParkedStream[] }
+  | { type: 'progress'; batch: GenerationBatch }
   /** Why the read models are being built anew: those before can't be trusted. */
   | { type: 'healing'; reason: string }
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
-import { healLiveCopy, type Healing } from './healLiveCopy.ts';
+import { healLiveCopy, type Healing } from './heal.ts';
 import { describeRefusal, healingOf } from './refusedCheckpoint.ts';
-import { runProjection, type AppliedBatch, type Projection } from './runProjection.ts';
+import type { AppliedBatch, Projection } from './projection.ts';
+import { runProjection } from './run.ts';
 
 const PAUSE_MS = 500;
 
@@ -73,14 +74,12 @@ async function projectOn(
 }
 
 async function serveAsActive(store: ActiveProjectionStore, standing: Standing): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  opened.adopt(store, (copy) => copy.close());
   const signal = AbortSignal.any([standing.signal, store.lost]);
-  try {
-    while (!signal.aborted) {
-      await healIfNeeded(store, standing, signal);
-      await projectOn(store, standing, signal);
-    }
-  } finally {
-    await store.close();
+  while (!signal.aborted) {
+    await healIfNeeded(store, standing, signal);
+    await projectOn(store, standing, signal);
   }
 }
 

@@ -3,7 +3,7 @@ import { isTurnlogError, type TurnlogError } from '../../shared/errors.ts';
 import { canBePosition } from '../../shared/eventlog/positions.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
-import type { Projection } from './runProjection.ts';
+import type { Projection } from './projection.ts';
 
 /**
  * A cluster whose leader has just changed may know less of the log for a moment: it is looked at so often, so far

@@ -1,14 +1,14 @@
 import type { ParkedStream } from '../../shared/ports/readModels.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
-import type { ProjectorLogger } from './runProjection.ts';
+import type { ProjectorLogger } from './projection.ts';
 
 const PROGRESS_LINE_MS = 1000;
 
-type Progress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
+type Reported = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
   Partial<Pick<ProjectionProgress, 'generation'>>;
 
 /** Logs how catching up goes on, at most a line each second, and its end. */
-export function progressLines(logger: ProjectorLogger): (progress: Progress) => void {
+export function progressLines(logger: ProjectorLogger): (progress: Reported) => void {
   let lastLine = performance.now();
   let begun = false;
   return ({ caughtUp, percent, generation }) => {

@@ -45,41 +45,38 @@ async function publishOn(
   { log, publisher, after, only, signal, onProgress }: Replay,
   course: Course,
 ): Promise<boolean> {
-  const publication = await publisher.takeOver();
-  try {
-    if (!course.fresh && !publication.checkpoint)
-      throw new TurnlogError(
-        'configuration_invalid',
-        'The topic holds messages already; name one that does not exist.',
+  await using opened = new AsyncDisposableStack();
+  const publication = opened.adopt(await publisher.takeOver(), (open) => open.close());
+  if (!course.fresh && !publication.checkpoint)
+    throw new TurnlogError(
+      'configuration_invalid',
+      'The topic holds messages already; name one that does not exist.',
+    );
+  const logId = await logIdOf(log);
+  const end = await log.head();
+  let position = resumeAfter(publication.checkpoint, logId, after);
+  const from = {
+    log,
+    checkpoint: publication.checkpoint,
+    after: position,
+    batchSize: BATCH_SIZE,
+    signal,
+  };
+  for await (const batch of subscribeAfter(from)) {
+    if (logId !== undefined && batch.position !== undefined && batch.position !== position) {
+      const events = toPublicEvents(batch.events).filter(
+        ({ channel }) => only === undefined || channel === only,
       );
-    const logId = await logIdOf(log);
-    const end = await log.head();
-    let position = resumeAfter(publication.checkpoint, logId, after);
-    const from = {
-      log,
-      checkpoint: publication.checkpoint,
-      after: position,
-      batchSize: BATCH_SIZE,
-      signal,
-    };
-    for await (const batch of subscribeAfter(from)) {
-      if (logId !== undefined && batch.position !== undefined && batch.position !== position) {
-        const events = toPublicEvents(batch.events).filter(
-          ({ channel }) => only === undefined || channel === only,
-        );
-        await publication.publish(events, { position: batch.position, log_id: logId });
-        position = batch.position;
-        course.published += events.length;
-        course.failures = 0;
-        onProgress({ published: course.published, position, percent: percentOf(position, end) });
-      }
-      if (batch.caughtUp || (position !== undefined && end !== undefined && position >= end))
-        return true;
+      await publication.publish(events, { position: batch.position, log_id: logId });
+      position = batch.position;
+      course.published += events.length;
+      course.failures = 0;
+      onProgress({ published: course.published, position, percent: percentOf(position, end) });
     }
-    return false;
-  } finally {
-    await publication.close();
+    if (batch.caughtUp || (position !== undefined && end !== undefined && position >= end))
+      return true;
   }
+  return false;
 }
 
 /**

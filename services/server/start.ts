@@ -1,16 +1,16 @@
 import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Logger } from '../../shared/logger.ts';
+import type { Ids } from '../../shared/ports/clock.ts';
 import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
 import { serve } from '../api/server.ts';
+import { bootstrap } from './bootstrap.ts';
 import { checkHealth } from './health.ts';
-import { bootstrap, onceStoreAnswers } from './lifecycle.ts';
-import { systemIds } from '../compose/runContext.ts';
+import { onceStoreAnswers } from './onceStoreAnswers.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopInOrder } from './stop.ts';
-import { startClosing, startSweeper } from './sweep.ts';
-import { wire } from '../compose/wire.ts';
+import type { Turnlog } from './turnlog.ts';
 
 export interface RunningService {
   /** Where it listens. */
@@ -25,83 +25,71 @@ export interface RunningService {
 }
 
 interface Start {
+  config: Config;
+  logger: Logger;
+  ids: Ids;
   services: readonly ServiceName[];
   /** Gives the start up. */
   signal: AbortSignal;
 }
 
+/** Makes requests answerable. Resolves with the first key, where this start made or took it. Errors: the signal's reason. */
+async function prepare({ parts, api }: Turnlog, start: Start): Promise<string | undefined> {
+  const { config, logger, signal } = start;
+  for (const part of parts) await part.prepare?.(signal);
+  if (!api) return undefined;
+  const issueFirst = () => bootstrap(api, config.BOOTSTRAP_API_KEY, signal);
+  return onceStoreAnswers(issueFirst, logger, signal);
+}
+
 /**
- * Starts the services of one process. It listens at once, answers `store_unavailable` until the read models are up to date and
- * the turns that a crash left open are closed, and resolves then.
- * Errors: those of wire, and `configuration_invalid` when the address can't be had.
+ * Serves what the process runs, and closes it at the end, or when the start fails. It listens at once, answers
+ * `store_unavailable` until every part is prepared, and resolves then.
+ * Errors: the signal's reason, and `configuration_invalid` when the address can't be had.
  */
-export async function startService(
-  config: Config,
-  logger: Logger,
-  { services, signal }: Start,
-): Promise<RunningService> {
-  const turnlog = await wire(config, logger, services);
-  const { api, dataFolder } = turnlog;
+export async function startServing(turnlog: Turnlog, start: Start): Promise<RunningService> {
+  const { config, logger, ids, services } = start;
+  const { api, dataFolder, parts } = turnlog;
+  await using opened = new AsyncDisposableStack();
+  opened.use(turnlog);
   let availability: Availability = 'starting';
   const process: ProcessContext = {
-    ids: systemIds,
+    ids,
     logger,
     availability: () => availability,
     health: () => checkHealth(turnlog, availability),
   };
-  try {
-    const server = await serve(api ? createApp({ ...api, ...process }) : createHealthApp(process), {
-      host: config.HOST,
-      port: config.PORT,
-      ids: systemIds,
-      logger,
-    });
-    const repeated = [
-      startSweeper(turnlog.sweep, logger),
-      ...(turnlog.closer ? [startClosing(turnlog.closer)] : []),
-    ];
-    const stopSweeping = () => Promise.all(repeated.map((work) => work.stop()));
-    const stop = async (): Promise<void> => {
+  const app = api ? createApp({ ...api, ...process }) : createHealthApp(process);
+  const server = await serve(app, { host: config.HOST, port: config.PORT, ids, logger });
+  opened.defer(async () => {
+    const closed = server.close();
+    server.cut();
+    await closed;
+  });
+  const upkeep = parts.flatMap((part) => part.upkeep?.() ?? []);
+  const endUpkeep = async (): Promise<void> => {
+    await Promise.all(upkeep.map((work) => work[Symbol.asyncDispose]()));
+  };
+  opened.defer(endUpkeep);
+
+  const firstKey = await prepare(turnlog, start);
+  availability = 'up';
+  logger.info({ url: server.url, services, data_folder: dataFolder }, 'the service is up');
+  const running = opened.move();
+  return {
+    url: server.url,
+    services,
+    dataFolder,
+    firstKey,
+    models: api?.catalogue.models.list().map(({ id }) => id) ?? [],
+    async stop() {
       availability = 'stopping';
       // A sweep that waits for a store which is away must not hold up the rest.
-      const swept = stopSweeping();
-      await stopInOrder({
-        server,
-        inFlight: api?.sessions.inFlight ?? createRunsInFlight(),
-        logger,
-        graceMs: config.SHUTDOWN_GRACE_MS,
-      });
-      await swept;
-      await turnlog.close();
-    };
-    try {
-      await turnlog.prepare(signal);
-      const firstKey =
-        api &&
-        (await onceStoreAnswers(
-          () => bootstrap(api, config.BOOTSTRAP_API_KEY, signal),
-          logger,
-          signal,
-        ));
-      availability = 'up';
-      logger.info({ url: server.url, services, data_folder: dataFolder }, 'the service is up');
-      return {
-        url: server.url,
-        services,
-        dataFolder,
-        firstKey,
-        models: api?.catalogue.models.list().map(({ id }) => id) ?? [],
-        stop,
-      };
-    } catch (error) {
-      await stopSweeping();
-      const closed = server.close();
-      server.cut();
-      await closed;
-      throw error;
-    }
-  } catch (error) {
-    await turnlog.close();
-    throw error;
-  }
+      const ended = endUpkeep();
+      const inFlight = api?.sessions.inFlight ?? createRunsInFlight();
+      await stopInOrder({ server, inFlight, logger, graceMs: config.SHUTDOWN_GRACE_MS });
+      await ended;
+      await running.disposeAsync();
+    },
+  };
 }

@@ -7,10 +7,26 @@ const SWEEP_MS = 2_000;
 /** How often this process looks whether it has left turns open: nothing but a look, mostly. */
 const CLOSE_MS = 250;
 
-/** What a process does again and again. */
-export interface Repeated {
-  /** Lets what is at work end. */
-  stop(): Promise<void>;
+/** What a process does again and again; disposing of it lets what is at work end. */
+export type Repeated = AsyncDisposable;
+
+interface Work {
+  everyMs: number;
+  begin: (signal: AbortSignal) => void;
+  /** Resolves when nothing is at work. */
+  idle: () => Promise<void>;
+}
+
+function repeat({ everyMs, begin, idle }: Work): Repeated {
+  const stopping = new AbortController();
+  const timer = setInterval(() => begin(stopping.signal), everyMs).unref();
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      stopping.abort();
+      await idle();
+    },
+  };
 }
 
 /** Sweeps every few seconds, one sweep at a time. A store that is away is waited for. */
@@ -18,12 +34,11 @@ export function startSweeper(
   sweep: (signal: AbortSignal) => Promise<void>,
   logger: Logger,
 ): Repeated {
-  const stopping = new AbortController();
   let sweeping: Promise<void> | undefined;
 
-  async function sweepOnce(): Promise<void> {
+  async function sweepOnce(signal: AbortSignal): Promise<void> {
     try {
-      await sweep(stopping.signal);
+      await sweep(signal);
     } catch (error) {
       if (isTurnlogError(error, 'store_unavailable'))
         logger.debug({ err: error }, 'open turns could not be looked after yet');
@@ -32,25 +47,13 @@ export function startSweeper(
     sweeping = undefined;
   }
 
-  const timer = setInterval(() => void (sweeping ??= sweepOnce()), SWEEP_MS).unref();
-  return {
-    async stop() {
-      clearInterval(timer);
-      stopping.abort();
-      await sweeping;
-    },
-  };
+  return repeat({
+    everyMs: SWEEP_MS,
+    begin: (signal) => void (sweeping ??= sweepOnce(signal)),
+    idle: async () => sweeping,
+  });
 }
 
 /** Closes what this process had to leave open, as soon as the store is back. */
-export function startClosing({ closeDue, idle }: LeftOpenCloser): Repeated {
-  const stopping = new AbortController();
-  const timer = setInterval(() => closeDue(stopping.signal), CLOSE_MS).unref();
-  return {
-    async stop() {
-      clearInterval(timer);
-      stopping.abort();
-      await idle();
-    },
-  };
-}
+export const startClosing = ({ closeDue, idle }: LeftOpenCloser): Repeated =>
+  repeat({ everyMs: CLOSE_MS, begin: closeDue, idle });

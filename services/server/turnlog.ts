@@ -1,38 +1,30 @@
-import type { LeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
-import type { DamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
-import type { EventStore } from '../../shared/ports/eventStore.ts';
-import type { ProjectionHealth } from '../../shared/queries/health.ts';
-import type { RunningProjector } from '../projector/startProjector.ts';
-import type { RunningRelay } from '../relay/startRelay.ts';
+import type { Health } from '../../shared/queries/health.ts';
+import type { Repeated } from './sweep.ts';
 
-/** The parts of a process, wired together. What belongs to a service that is not among its own is undefined. */
-export interface Turnlog {
-  store: EventStore;
-  /** What the API works with. */
+/**
+ * A part of a running process. It leaves out what it has nothing to do or to say for: an event store, which tells only of
+ * its trouble, is one as it is.
+ */
+export interface Part {
+  /** Waits until the part can do its work as if no process had ever ended. Errors: the signal's reason. */
+  prepare?(signal: AbortSignal): Promise<void>;
+  /** What the part tells an operator. Errors: `store_unavailable`. */
+  health?(): Promise<Partial<Health>>;
+  /** One sentence on why the part can't work now; undefined where it can. Known at once. */
+  trouble?(): string | undefined;
+  /** Half a sentence on why the read models are being built anew; undefined where they can be trusted. Known at once. */
+  healing?(): string | undefined;
+  /** Starts what the part does again and again while the process serves. */
+  upkeep?(): Repeated;
+}
+
+/** What one process runs, whichever services it was started with. Disposing of it closes every part. */
+export interface Turnlog extends AsyncDisposable {
+  /** What the API works with; undefined where it is not among the services. */
   api: RunContext | undefined;
-  /** A projector that shares its work with others; the one of a service in one process is part of its read models. */
-  projector: RunningProjector | undefined;
-  relay: RunningRelay | undefined;
-  /** The folder that holds the log, absolute. */
+  /** The folder that holds the log or the read models, absolute; undefined where the process keeps nothing of its own. */
   dataFolder: string | undefined;
-  /** How the read models are, where this process works with them. Errors: `store_unavailable`. */
-  projection: (() => Promise<ProjectionHealth>) | undefined;
-  /**
-   * Half a sentence on why the read models are being built anew; undefined where they can be trusted. Known at
-   * once.
-   */
-  healing(): string | undefined;
-  /** Waits until requests can be answered as if no process had ever ended. Errors: the signal's reason. */
-  prepare(signal: AbortSignal): Promise<void>;
-  /** The streams that this process found not to be whole; undefined where it reads none. */
-  damaged: DamagedStreams | undefined;
-  /** Closes the turns that this process had to leave open; undefined where it runs none. */
-  closer: LeftOpenCloser | undefined;
-  /**
-   * Closes turns of others that nobody runs any more. Meant to be called every few seconds.
-   * Errors: `store_unavailable`.
-   */
-  sweep(signal: AbortSignal): Promise<void>;
-  close(): Promise<void>;
+  /** In the order in which they are prepared. */
+  parts: readonly Part[];
 }

@@ -28,17 +28,17 @@ export interface CommandContext {
  * Holds an answer back until every later read sees the write. Where the read models are late the
  * write is answered all the same, since it is durable; the log says so.
  */
-export async function untilVisible(
+export async function untilShown(
   { readModels, logger, visibilityWaitMs }: CommandContext,
   position: Position,
 ): Promise<void> {
-  const visible = await readModels
-    .waitUntilPassed(position, visibilityWaitMs)
+  const shown = await readModels
+    .untilShown(position, visibilityWaitMs)
     .catch((error: TurnlogError) => {
       logger.warn({ err: error }, 'the read models could not be asked whether they show a write');
       return true;
     });
-  if (!visible)
+  if (!shown)
     logger.warn(
       { position, visibilityWaitMs },
       'a write was answered before the read models showed it',

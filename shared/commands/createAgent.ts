@@ -2,7 +2,7 @@ import { agent } from '../domain/agent/decider.ts';
 import { isTurnlogError, TurnlogError } from '../errors.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import { requireSupported, supportedComponent, type AgentCatalogue } from './agentCatalogue.ts';
-import { untilVisible, type Actor, type CommandContext } from './context.ts';
+import { untilShown, type Actor, type CommandContext } from './context.ts';
 import { handle } from './handle.ts';
 import { newStream } from './target.ts';
 
@@ -40,7 +40,7 @@ export async function createAgent(
   try {
     const command = { type: 'create_agent', configuration } as const;
     const { position, recorded_at } = (await handle(context, actor, target, command))!;
-    await untilVisible(context, position);
+    await untilShown(context, position);
     return { agent_id, created_at: recorded_at };
   } catch (error) {
     throw answerable(error);

@@ -59,8 +59,8 @@ export interface ReadModels {
   /** Turns whose end is not recorded. */
   listOpenTurns(): Promise<OpenTurn[]>;
   listParkedStreams(): Promise<ParkedStream[]>;
-  /** Resolves true once the read models have passed the position, false when that takes longer than `timeoutMs`. */
-  waitUntilPassed(position: Position, timeoutMs: number): Promise<boolean>;
+  /** Resolves true once the read models show everything up to the position, false when that takes longer than `timeoutMs`. */
+  untilShown(position: Position, timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
 

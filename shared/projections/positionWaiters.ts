@@ -2,7 +2,7 @@ import type { Position } from '../ports/eventStore.ts';
 
 interface Waiter {
   position: Position;
-  resolve: (passed: boolean) => void;
+  resolve: (shown: boolean) => void;
   timer: NodeJS.Timeout;
 }
 
@@ -20,7 +20,7 @@ function upperBound(waiters: readonly Waiter[], position: Position): number {
 /** Callers that wait for a position, in its order: each progress wakes a prefix, however many wait behind it. */
 export function createPositionWaiters() {
   let waiters: Waiter[] = [];
-  let passed: Position | undefined;
+  let shown: Position | undefined;
 
   function giveUp(waiter: Waiter): void {
     const end = upperBound(waiters, waiter.position);
@@ -29,20 +29,20 @@ export function createPositionWaiters() {
   }
 
   return {
-    /** The position last passed. */
-    passed: () => passed,
+    /** Everything up to here is shown. */
+    shown: () => shown,
 
-    pass(position: Position): void {
-      passed = position;
+    show(position: Position): void {
+      shown = position;
       for (const { timer, resolve } of waiters.splice(0, upperBound(waiters, position))) {
         clearTimeout(timer);
         resolve(true);
       }
     },
 
-    /** Resolves true once `position` was passed, false when that takes longer than `timeoutMs` or nobody is to pass it any more. */
-    wait(position: Position, timeoutMs: number): Promise<boolean> {
-      if (passed !== undefined && position <= passed) return Promise.resolve(true);
+    /** Resolves true once `position` is shown, false when that takes longer than `timeoutMs` or nobody is to show it any more. */
+    untilShown(position: Position, timeoutMs: number): Promise<boolean> {
+      if (shown !== undefined && position <= shown) return Promise.resolve(true);
       return new Promise((resolve) => {
         const waiter: Waiter = {
           position,
@@ -55,9 +55,9 @@ export function createPositionWaiters() {
       });
     },
 
-    /** For read models that were found elsewhere than they were left: no wait is answered from what was passed before. */
+    /** For read models that were found elsewhere than they were left: no wait is answered from what was shown before. */
     reset(): void {
-      passed = undefined;
+      shown = undefined;
     },
 
     close(): void {

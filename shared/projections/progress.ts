@@ -1,13 +1,17 @@
 import type { Position } from '../ports/eventStore.ts';
 
-/** How far the read models are. */
-export interface ProjectionProgress {
+/** How far a projection is. */
+export interface Progress {
   /** The checkpoint: all events up to here are in the rows. Undefined while the log is empty. */
   position: Position | undefined;
   /** True when, at the moment of reading, no later event existed. */
   caughtUp: boolean;
   /** 0 to 100; an estimate that is good enough for people. */
   percent: number;
+}
+
+/** How far the read models of one generation are. */
+export interface ProjectionProgress extends Progress {
   /** Which generation of the read models holds this; a rebuild makes the next one. */
   generation: number;
   /** True when it takes the place of a generation that can't be trusted: what that one has shown does not bind it. */

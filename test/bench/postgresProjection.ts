@@ -69,13 +69,13 @@ print(
 
 await store.complete();
 const readModels = openPostgresReadModels({ databaseUrl: database.url });
-await readModels.waitUntilPassed(batches.at(-1)!.at(-1)!.position, 10_000);
+await readModels.untilShown(batches.at(-1)!.at(-1)!.position, 10_000);
 const applied: number[] = [];
 const waited: number[] = [];
 for (const event of next(WAITS)) {
   const from = performance.now();
   const wait = readModels
-    .waitUntilPassed(event.position, 10_000)
+    .untilShown(event.position, 10_000)
     .then(() => waited.push(performance.now() - from));
   await store.apply([event], event.position);
   applied.push(performance.now() - from);

@@ -491,14 +491,14 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
 
     test('resolves a wait at once when the position has passed', async () => {
       await apply(createAgent('agent_1'), createAgent('agent_2'));
-      expect(await fixture.readModels.waitUntilPassed(positionOf(1), 0)).toBe(true);
-      expect(await fixture.readModels.waitUntilPassed(positionOf(2), 0)).toBe(true);
+      expect(await fixture.readModels.untilShown(positionOf(1), 0)).toBe(true);
+      expect(await fixture.readModels.untilShown(positionOf(2), 0)).toBe(true);
     });
 
     test('resolves a wait false when its time is over, and the waits behind it when their position passes', async () => {
       await apply(createAgent('agent_1'));
-      const patient = fixture.readModels.waitUntilPassed(positionOf(2), soon);
-      expect(await fixture.readModels.waitUntilPassed(positionOf(2), 5)).toBe(false);
+      const patient = fixture.readModels.untilShown(positionOf(2), soon);
+      expect(await fixture.readModels.untilShown(positionOf(2), 5)).toBe(false);
       await apply(createAgent('agent_2'));
       expect(await patient).toBe(true);
     });
@@ -507,7 +507,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       const places = Array.from({ length: 3000 }, (_, index) => ((index * 7919) % 3000) + 1);
       const woken: number[] = [];
       const waits = places.map(async (place) => {
-        expect(await fixture.readModels.waitUntilPassed(positionOf(place), soon)).toBe(true);
+        expect(await fixture.readModels.untilShown(positionOf(place), soon)).toBe(true);
         woken.push(place);
       });
       await fixture.store.apply([], positionOf(1500));
@@ -522,7 +522,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
 
     test('ends the waits and rejects the queries when it is closed, and the store too', async () => {
       await apply(createAgent('agent_1'));
-      const wait = fixture.readModels.waitUntilPassed(positionOf(9), soon);
+      const wait = fixture.readModels.untilShown(positionOf(9), soon);
       await fixture.close();
       expect(await wait).toBe(false);
       await expect(fixture.readModels.findAgent('agent_1')).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { openNamedStore } from '../../services/compose/operator.ts';
+import { openNamedStore } from '../../services/compose/eventStore.ts';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { verifyChains } from '../../shared/queries/verifyChains.ts';

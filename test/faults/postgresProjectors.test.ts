@@ -49,14 +49,14 @@ if (server) {
     const takeOvers: [number[], number[]] = [[], []];
     // Waits a little after each write, so that the log stays short enough to be looked at whole.
     const write = async (): Promise<boolean> =>
-      readModels.waitUntilPassed(await appendSession(log, (state.sessions += 1)), 10);
+      readModels.untilShown(await appendSession(log, (state.sessions += 1)), 10);
     await write();
     const writing = (async () => {
       while (!state.over) await write();
     })();
     /** Whether what is written from now on is applied. */
     const passes = async (): Promise<boolean> =>
-      readModels.waitUntilPassed(await appendSession(log, (state.sessions += 1)), SOON);
+      readModels.untilShown(await appendSession(log, (state.sessions += 1)), SOON);
     /** Waits for one that has told this last. */
     const one = async (wanted: string): Promise<ChildProcess> =>
       (await eventually(

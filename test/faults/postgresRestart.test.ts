@@ -63,13 +63,13 @@ async function underLoad(
   try {
     await disturb(async (count) => {
       await written(count);
-      expect(await readModels.waitUntilPassed(state.last, SOON)).toBe(true);
+      expect(await readModels.untilShown(state.last, SOON)).toBe(true);
       await look();
       await written(Math.ceil(Math.random() * count));
     });
     state.over = true;
     await Promise.all(writing);
-    expect(await readModels.waitUntilPassed((await log.head())!, SOON)).toBe(true);
+    expect(await readModels.untilShown((await log.head())!, SOON)).toBe(true);
     const { found, due } = await foundAndDue(databaseUrl, log);
     expect(found).toEqual(due);
     expect(found.sessions).toHaveLength(state.sessions);

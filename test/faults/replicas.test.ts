@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { openNamedStore } from '../../services/compose/operator.ts';
+import { openNamedStore } from '../../services/compose/eventStore.ts';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { verifyChains } from '../../shared/queries/verifyChains.ts';

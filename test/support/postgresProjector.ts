@@ -5,7 +5,7 @@ import {
   projectWhenActive,
   type ProjectorState,
 } from '../../services/projector/projectWhenActive.ts';
-import type { ProjectorLogger } from '../../services/projector/runProjection.ts';
+import type { ProjectorLogger } from '../../services/projector/projection.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
 

@@ -36,7 +36,7 @@ async function openOn(database: TestDatabase): Promise<ReadModelsFixture> {
       announced = (async () => {
         await before;
         if (caughtUp) await store.complete();
-        await readModels.waitUntilPassed(position, LISTENING_MS);
+        await readModels.untilShown(position, LISTENING_MS);
       })();
     },
     async reopen() {

@@ -1,11 +1,8 @@
-import type { Place } from '../../services/compose/eventStore.ts';
+import type { EmbeddedPlace } from '../../services/compose/place.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
-import {
-  startProjectorThread,
-  THREAD_LIMITS,
-} from '../../services/projector/startProjectorThread.ts';
+import { startProjectorThread, THREAD_LIMITS } from '../../services/projector/startThread.ts';
 import { appendEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
 import type { DomainEvent } from '../../shared/domain/events.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
@@ -32,7 +29,11 @@ export async function startProjector(folder: string) {
     const worker = new Worker(
       new URL('../../services/compose/projectorThread.ts', import.meta.url),
       {
-        workerData: { dataFolder: folder, eventStoreDbUrl: undefined } satisfies Place,
+        workerData: {
+          kind: 'embedded',
+          dataFolder: folder,
+          log: { folder },
+        } satisfies EmbeddedPlace,
         resourceLimits: THREAD_LIMITS,
         execArgv: [],
       },

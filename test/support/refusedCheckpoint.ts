@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { currentGeneration, generationFile } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
-import { readModelsFolder } from '../../services/compose/eventStore.ts';
+import { readModelsFolder } from '../../services/compose/place.ts';
 import { tableNames } from '../../shared/readModels/tables.ts';
 import { beyondTheEnd } from '../../shared/eventlog/positions.ts';
 import type { EventLog, StoredEvent } from '../../shared/ports/eventStore.ts';
@@ -22,7 +22,7 @@ export async function copyFixture(
   await cp(join(FIXTURE, 'node'), join(folder, 'node'), { recursive: true });
   const node = await startEventStoreDbNode({ folder: join(folder, 'node') });
   const dataFolder = join(folder, 'data');
-  const readModels = readModelsFolder({ dataFolder, eventStoreDbUrl: node.connectionString });
+  const readModels = readModelsFolder({ dataFolder, log: { cluster: node.connectionString } });
   await mkdir(dataFolder);
   await cp(join(FIXTURE, 'service', 'instance-id'), join(dataFolder, 'instance-id'));
   await cp(join(FIXTURE, 'service', 'eventstoredb'), readModels, { recursive: true });

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs';
 import { openKafkaPublisher } from '../../infra/kafka/publisher.ts';
 import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
-import { startRelay } from '../../services/relay/startRelay.ts';
+import { startRelay } from '../../services/relay/start.ts';
 import { publisherOptions } from './relay.ts';
 
 const [folder = '', brokers = '', prefix = ''] = process.argv.slice(2);

@@ -40,14 +40,14 @@ export function createFollower(databaseUrl: string) {
   const waiters = createPositionWaiters();
 
   function hear(payload: string, client: Client): void {
-    if (canBePosition(payload)) waiters.pass(payload as Position);
+    if (canBePosition(payload)) waiters.show(payload as Position);
     else void look(client).catch(() => undefined);
   }
 
   async function look(client: Client): Promise<void> {
     const position = await readPosition(client);
     if (position === undefined) waiters.reset();
-    else waiters.pass(position);
+    else waiters.show(position);
   }
 
   /** One connection, until it breaks or the follower is closed. Errors: what pg throws. */
@@ -88,8 +88,8 @@ export function createFollower(databaseUrl: string) {
   const following = followForEver();
 
   return {
-    waitUntilPassed: (position: Position, timeoutMs: number): Promise<boolean> =>
-      closing.signal.aborted ? Promise.resolve(false) : waiters.wait(position, timeoutMs),
+    untilShown: (position: Position, timeoutMs: number): Promise<boolean> =>
+      closing.signal.aborted ? Promise.resolve(false) : waiters.untilShown(position, timeoutMs),
     async close(): Promise<void> {
       closing.abort();
       waiters.close();

@@ -131,7 +131,7 @@ export function openPostgresReadModels({
       );
       return found?.refused ?? undefined;
     },
-    waitUntilPassed: reader.waitUntilPassed,
+    untilShown: reader.untilShown,
     close: reader.close,
   };
 }

@@ -41,7 +41,7 @@ export function createReader(databaseUrl: string, poolSize: number) {
       sql: string,
       parameters: readonly unknown[] = [],
     ): Promise<Row[]> => guarded(() => query<Row>(sql, parameters)),
-    waitUntilPassed: follower.waitUntilPassed,
+    untilShown: follower.untilShown,
     close: (): Promise<void> =>
       (closing ??= Promise.all([follower.close(), pool.end()]).then(() => undefined)),
   };

@@ -11,7 +11,7 @@ export function createFollower(folder: string, progress: ProgressFeed) {
   const waiters = createPositionWaiters();
   let reader: GenerationReader | undefined;
   let latest: ProjectionProgress | undefined;
-  /** Sticky: after a fall-back the rows are old but whole, and `waitUntilPassed` tells who needs newer ones. */
+  /** Sticky: after a fall-back the rows are old but whole, and `untilShown` tells who needs newer ones. */
   let complete = false;
 
   /**
@@ -23,13 +23,13 @@ export function createFollower(folder: string, progress: ProgressFeed) {
   function follow({ generation, position, caughtUp, heals }: ProjectionProgress): boolean {
     if (reader?.generation === generation) return true;
     if (heals) waiters.reset();
-    const passed = waiters.passed();
-    const showsLess = passed === undefined ? complete : (position ?? '') < passed;
+    const shown = waiters.shown();
+    const showsLess = shown === undefined ? complete : (position ?? '') < shown;
     if (showsLess && !caughtUp) return false;
     const next = openGenerationReader(folder, generation);
     reader?.close();
     reader = next;
-    // Nothing that the generation before has passed is known to be in this one.
+    // Nothing that the generation before has shown is known to be in this one.
     waiters.reset();
     return true;
   }
@@ -43,7 +43,7 @@ export function createFollower(folder: string, progress: ProgressFeed) {
       return;
     }
     complete ||= news.caughtUp;
-    if (news.position !== undefined) waiters.pass(news.position);
+    if (news.position !== undefined) waiters.show(news.position);
   });
 
   return {
@@ -55,7 +55,7 @@ export function createFollower(folder: string, progress: ProgressFeed) {
         );
       return reader;
     },
-    waitUntilPassed: waiters.wait,
+    untilShown: waiters.untilShown,
     close(): void {
       unsubscribe();
       waiters.close();

@@ -108,7 +108,7 @@ export function openSqliteReadModels({
       ) as unknown as OpenTurn[],
     listParkedStreams: async () =>
       current().all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
-    waitUntilPassed: follower.waitUntilPassed,
+    untilShown: follower.untilShown,
     close: async () => follower.close(),
   };
 }

@@ -3,11 +3,11 @@ import type { RunningSession } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
-import type { AgentRow } from '../../readModels/tables.ts';
 import type { AgentCatalogue } from '../agentCatalogue.ts';
-import type { Actor, CommandContext } from '../context.ts';
+import type { CommandContext } from '../context.ts';
 import type { LeftOpen } from '../recovery/leftOpen.ts';
 import type { TokenBudget } from './contextWindow.ts';
+import type { RunRequest } from './request.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
@@ -48,22 +48,6 @@ export interface RunContext extends CommandContext {
   budget: TokenBudget;
   limits: RunLimits;
   instance: Instance;
-}
-
-/** What a client asks for. */
-export interface RunInput {
-  agent_id: string;
-  input: string;
-  /** A new session when absent. */
-  session_id?: string;
-}
-
-/** The same with what was found for it; it goes through the whole run as it is. */
-export interface RunRequest extends RunInput {
-  actor: Actor;
-  agent: AgentRow;
-  session_id: string;
-  new_session: boolean;
 }
 
 /** A turn that has begun: what the rest of the run works on. */

@@ -4,7 +4,7 @@ import { turnMessages, type Turn } from '../../domain/session/prompt.ts';
 import { TurnlogError } from '../../errors.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { TokenCounter } from '../../ports/tokenCounter.ts';
-import type { RunRequest } from './context.ts';
+import type { RunRequest } from './request.ts';
 
 /**
  * What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name).

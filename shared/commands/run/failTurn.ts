@@ -1,7 +1,7 @@
 import type { SessionCommand } from '../../domain/session/decider.ts';
 import type { ModelCall } from '../../domain/session/events.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
-import { untilVisible } from '../context.ts';
+import { untilShown } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { sumTokens } from './converse.ts';
 import { recordEnd } from './record.ts';
@@ -45,6 +45,6 @@ export async function recordFailure(
     { err: thrown, session_id: run.request.session_id, turn: run.state.turn },
     'a turn ended without an answer',
   );
-  await untilVisible(context, await recordEnd(context, run, end));
+  await untilShown(context, await recordEnd(context, run, end));
   return answerable(thrown);
 }

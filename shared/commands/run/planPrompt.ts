@@ -1,7 +1,8 @@
 import type { ChatSettings } from '../../domain/session/chat.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
 import type { AgentCatalogue } from '../agentCatalogue.ts';
-import type { RunContext, RunRequest } from './context.ts';
+import type { RunContext } from './context.ts';
+import type { RunRequest } from './request.ts';
 import { historyBudget } from './contextWindow.ts';
 
 /** What is settled before the session is read. */

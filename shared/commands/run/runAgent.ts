@@ -3,9 +3,10 @@ import type { ModelCall } from '../../domain/session/events.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
 import { requireSupported } from '../agentCatalogue.ts';
-import { untilVisible, type Actor } from '../context.ts';
+import { untilShown, type Actor } from '../context.ts';
 import { beginTurn } from './beginTurn.ts';
-import type { OpenRun, RunContext, RunInput, RunRequest } from './context.ts';
+import type { OpenRun, RunContext } from './context.ts';
+import type { RunInput, RunRequest } from './request.ts';
 import { converse, type Answer } from './converse.ts';
 import { failure, interruption, recordFailure } from './failTurn.ts';
 import { recordEnd } from './record.ts';
@@ -80,7 +81,7 @@ async function finish(
   }
   try {
     const end = { type: 'complete_turn', run: run.state, answer } as const;
-    await untilVisible(context, await recordEnd(context, run, end));
+    await untilShown(context, await recordEnd(context, run, end));
   } catch (error) {
     if (!isTurnlogError(error, 'event_invalid')) throw error;
     throw await recordFailure(context, run, failure(run, calls, error), error);

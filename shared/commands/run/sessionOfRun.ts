@@ -4,7 +4,8 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/untilWhole.ts';
 import type { Bounds } from '../../pause.ts';
 import { eventsGone, NEW_SESSION, type LoadedSession } from '../loadSession.ts';
-import type { RunContext, RunRequest } from './context.ts';
+import type { RunContext } from './context.ts';
+import type { RunRequest } from './request.ts';
 import { newestThatFit } from './contextWindow.ts';
 import { recallSession } from './recallSession.ts';
 

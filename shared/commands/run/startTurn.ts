@@ -6,7 +6,8 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
 import { appendFacts, authorOf, factsOf } from '../facts.ts';
 import type { LoadedSession } from '../loadSession.ts';
-import type { OpenRun, RunContext, RunRequest } from './context.ts';
+import type { OpenRun, RunContext } from './context.ts';
+import type { RunRequest } from './request.ts';
 
 /** What a run knows when it asks for its turn. */
 interface Start {

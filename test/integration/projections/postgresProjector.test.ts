@@ -68,11 +68,11 @@ function suite(serverUrl: string): void {
     const second = projector();
     let active = false;
     const takesOver = second.becomes('active').then(() => (active = true));
-    expect(await readModels.waitUntilPassed(await appendAgents(log, 0, 10), SOON)).toBe(true);
+    expect(await readModels.untilShown(await appendAgents(log, 0, 10), SOON)).toBe(true);
     expect(active).toBe(false);
     await first.stop();
     await takesOver;
-    expect(await readModels.waitUntilPassed(await appendAgents(log, 10, 20), SOON)).toBe(true);
+    expect(await readModels.untilShown(await appendAgents(log, 10, 20), SOON)).toBe(true);
     expect(await applied()).toBe(20);
     await second.stop();
   });
@@ -80,11 +80,11 @@ function suite(serverUrl: string): void {
   test('a projector whose connection is cut gives up its place, gets it back and goes on from the checkpoint', async () => {
     const alone = projector();
     await alone.becomes('active');
-    expect(await readModels.waitUntilPassed(await appendAgents(log, 0, 10), SOON)).toBe(true);
+    expect(await readModels.untilShown(await appendAgents(log, 0, 10), SOON)).toBe(true);
     const back = alone.becomes('active');
     expect(await cutConnections(database.url, 'projector')).toBe(1);
     await back;
-    expect(await readModels.waitUntilPassed(await appendAgents(log, 10, 20, 1), SOON)).toBe(true);
+    expect(await readModels.untilShown(await appendAgents(log, 10, 20, 1), SOON)).toBe(true);
     expect((await readModels.listAgents('acct_1', {})).map(({ revision }) => revision)).toEqual([
       ...Array.from({ length: 10 }, () => 0),
       ...Array.from({ length: 10 }, () => 1),

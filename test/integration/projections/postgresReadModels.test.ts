@@ -65,7 +65,7 @@ function suite(serverUrl: string): void {
       retriable: true,
       retryAfterSeconds: 1,
     });
-    expect(await replica.waitUntilPassed(positionOf(1), 5)).toBe(false);
+    expect(await replica.untilShown(positionOf(1), 5)).toBe(false);
   });
 
   test("pages go in the order of the ids' bytes, whatever the database's collation", async () => {
@@ -116,7 +116,7 @@ function suite(serverUrl: string): void {
     const replicas = [openReplica(), openReplica(), openReplica()];
     for (let index = 1; index <= 20; index += 1) {
       const seen = replicas.map(async (replica) => {
-        expect(await replica.waitUntilPassed(positionOf(index), SOON)).toBe(true);
+        expect(await replica.untilShown(positionOf(index), SOON)).toBe(true);
         return replica.findAgent(`agent_${index}`);
       });
       await store.apply([created(`agent_${index}`)], positionOf(index));
@@ -131,8 +131,8 @@ function suite(serverUrl: string): void {
     await store.complete();
     const replica = openReplica();
     await store.apply([created('agent_1')], positionOf(1));
-    expect(await replica.waitUntilPassed(positionOf(1), SOON)).toBe(true);
-    const wait = replica.waitUntilPassed(positionOf(2), SOON);
+    expect(await replica.untilShown(positionOf(1), SOON)).toBe(true);
+    const wait = replica.untilShown(positionOf(2), SOON);
     expect(await cutConnections(database.url, 'listener')).toBe(1);
     await store.apply([created('agent_2')], positionOf(2));
     expect(await wait).toBe(true);
@@ -144,10 +144,10 @@ function suite(serverUrl: string): void {
     const network = closeLater(await silenceableNetwork(database.url));
     const replica = closeLater(openPostgresReadModels({ databaseUrl: network.url }));
     await store.apply([created('agent_1')], positionOf(1));
-    expect(await replica.waitUntilPassed(positionOf(1), SOON)).toBe(true);
+    expect(await replica.untilShown(positionOf(1), SOON)).toBe(true);
     network.silence();
     await store.apply([created('agent_2')], positionOf(2));
-    expect(await replica.waitUntilPassed(positionOf(2), SOON)).toBe(true);
+    expect(await replica.untilShown(positionOf(2), SOON)).toBe(true);
   });
 
   test('cut connections of the pool are replaced, and only the queries in hand fail', async () => {

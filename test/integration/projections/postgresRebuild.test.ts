@@ -4,10 +4,7 @@ import { openPostgresReadModels } from '../../../infra/postgres/readModels/readM
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import {
-  rebuildReadModels,
-  type RebuildProgress,
-} from '../../../services/projector/rebuildReadModels.ts';
+import { rebuildReadModels, type RebuildProgress } from '../../../services/projector/rebuild.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { eventually } from '../../support/operator.ts';
@@ -42,7 +39,7 @@ function suite(serverUrl: string): void {
     const open = () => openPostgresReadModels({ databaseUrl: database.url });
     replicas = [open(), open()];
     const last = await appendAgents(log, 0, AGENTS, 2);
-    for (const replica of replicas) expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
+    for (const replica of replicas) expect(await replica.untilShown(last, SOON)).toBe(true);
     // The checkpoint has passed it a moment before the first copy is the live one.
     await eventually(
       () =>
@@ -174,7 +171,7 @@ function suite(serverUrl: string): void {
     const write = async (): Promise<void> => {
       const position = await appendAgents(log, written, written + 1, 1);
       const [writer, reader] = written % 2 === 0 ? replicas : replicas.toReversed();
-      expect(await writer!.waitUntilPassed(position, SOON)).toBe(true);
+      expect(await writer!.untilShown(position, SOON)).toBe(true);
       expect(await reader!.findAgent(agentId(written))).toMatchObject({
         revision: 1,
         name: 'name 1',

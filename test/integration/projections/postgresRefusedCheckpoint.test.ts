@@ -9,7 +9,7 @@ import {
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { rebuildReadModels } from '../../../services/projector/rebuildReadModels.ts';
+import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
 import { tableNames } from '../../../shared/readModels/tables.ts';
 import { beyondTheEnd } from '../../../shared/eventlog/positions.ts';
 import type { EventLog, EventStore, Position } from '../../../shared/ports/eventStore.ts';
@@ -92,7 +92,7 @@ function suite(serverUrl: string): void {
     last = await appendAgents(log, 0, AGENTS, 1);
     replica = openPostgresReadModels({ databaseUrl: database.url });
     projector = start();
-    expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
+    expect(await replica.untilShown(last, SOON)).toBe(true);
     await answers();
     await stop();
   });
@@ -115,17 +115,15 @@ function suite(serverUrl: string): void {
     // The listener is told by a new connection of what was changed past it.
     await cutConnections(database.url, 'listener');
     await eventually(
-      () => replica.waitUntilPassed(last, 100),
+      () => replica.untilShown(last, 100),
       (passed) => !passed,
     );
     projector = start();
-    expect(await replica.waitUntilPassed(last, SOON)).toBe(true);
+    expect(await replica.untilShown(last, SOON)).toBe(true);
     await healed();
     expect(await listed()).toBe(AGENTS);
     expect(await row()).toEqual({ generation: 2, position: last, refused: null });
-    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(
-      true,
-    );
+    expect(await replica.untilShown(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
     expect(await listed()).toBe(AGENTS + 1);
     expect(
       projector.lines.filter(
@@ -141,9 +139,9 @@ function suite(serverUrl: string): void {
     ]);
     await stop();
     projector = start();
-    expect(
-      await replica.waitUntilPassed(await appendAgents(log, AGENTS + 1, AGENTS + 2), SOON),
-    ).toBe(true);
+    expect(await replica.untilShown(await appendAgents(log, AGENTS + 1, AGENTS + 2), SOON)).toBe(
+      true,
+    );
     expect(projector.lines.map(({ message }) => message)).toEqual([
       'This projector is the active one',
     ]);
@@ -234,9 +232,7 @@ function suite(serverUrl: string): void {
     projector = start();
     await healed();
     expect(await listed()).toBe(AGENTS);
-    expect(await replica.waitUntilPassed(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(
-      true,
-    );
+    expect(await replica.untilShown(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
     expect(await schemas()).toEqual(['turnlog', LIVE]);
   });
 

@@ -10,10 +10,7 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { retireGenerationsBefore } from '../../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
-import {
-  rebuildReadModels,
-  type RebuildProgress,
-} from '../../../services/projector/rebuildReadModels.ts';
+import { rebuildReadModels, type RebuildProgress } from '../../../services/projector/rebuild.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import {
   appendAgents,
@@ -194,12 +191,9 @@ test('the next start takes the rebuilt copy and deletes what it replaces, files 
   expect(files()).toEqual(['v0.7.db', fileName(1), fileName(2)]);
   const projector = await startProjector(folder);
   try {
-    expect(await projector.readModels.waitUntilPassed((await store.head())!, 20_000)).toBe(true);
+    expect(await projector.readModels.untilShown((await store.head())!, 20_000)).toBe(true);
     expect(await projector.readModels.agentListVersion('acct_1')).toMatch(/^2\./);
-    await projector.readModels.waitUntilPassed(
-      await appendAgents(store, EVENTS, EVENTS + 1),
-      20_000,
-    );
+    await projector.readModels.untilShown(await appendAgents(store, EVENTS, EVENTS + 1), 20_000);
     expect(existsSync(join(folder, 'read-models', fileName(1)))).toBe(false);
     expect(existsSync(join(folder, 'read-models', 'v0.7.db'))).toBe(false);
   } finally {

@@ -153,8 +153,8 @@ test('read models go over to a copy that has caught up, though the log has becom
   progress.publish({ position: positionOf(2), caughtUp: true, percent: 100, generation: 2 });
   expect(await readModels.findAgent('agent_phantom')).toBeUndefined();
   expect(await readModels.findAgent('agent_1')).toBeDefined();
-  expect(await readModels.waitUntilPassed(positionOf(3), 50)).toBe(false);
-  const waiting = readModels.waitUntilPassed(positionOf(3), 5_000);
+  expect(await readModels.untilShown(positionOf(3), 50)).toBe(false);
+  const waiting = readModels.untilShown(positionOf(3), 5_000);
   progress.publish({ position: positionOf(3), caughtUp: true, percent: 100, generation: 2 });
   expect(await waiting).toBe(true);
   await readModels.close();

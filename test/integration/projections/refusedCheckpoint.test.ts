@@ -11,7 +11,7 @@ import {
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { followGenerations } from '../../../services/projector/followGenerations.ts';
-import { rebuildReadModels } from '../../../services/projector/rebuildReadModels.ts';
+import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { eventually } from '../../support/operator.ts';
@@ -252,7 +252,7 @@ describe('a projection in a data folder', () => {
       );
     });
     try {
-      expect(await projector.readModels.waitUntilPassed((await store.head())!, 20_000)).toBe(true);
+      expect(await projector.readModels.untilShown((await store.head())!, 20_000)).toBe(true);
       await eventually(
         async () => seen.at(-1)?.caughtUp,
         (caughtUp) => caughtUp === true,

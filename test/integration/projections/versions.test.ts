@@ -59,7 +59,7 @@ test.each([
   expect(columnsIn(other).includes('component')).toBe(other !== OLDER);
   const projector = await startProjector(folder);
   try {
-    expect(await projector.readModels.waitUntilPassed((await log.head())!, 20_000)).toBe(true);
+    expect(await projector.readModels.untilShown((await log.head())!, 20_000)).toBe(true);
     expect(await projector.readModels.listAgents('acct_1', {})).toHaveLength(AGENTS);
     expect(await projector.readModels.findAgent(agentId(1))).toMatchObject({ component: 'Chat' });
     expect(columnsIn(VERSION)).toContain('component');

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openOperator, type Operator } from '../../../services/compose/operator.ts';
-import { startService, type RunningService } from '../../../services/server/start.ts';
+import { startService } from '../../../services/compose/service.ts';
+import type { RunningService } from '../../../services/server/start.ts';
 import type { ServiceName } from '../../../services/server/serviceNames.ts';
 import { issueKey, revokeKey } from '../../../shared/commands/accounts.ts';
 import { parseConfig } from '../../../shared/config.ts';
@@ -161,7 +162,7 @@ function suite(serverUrl: string): void {
       );
     const revoked = await revokeKey(operator, actor, key_id);
     // The projector's part of that second is short, unless the machine is busy with something else.
-    expect(await (await operator.readModels()).waitUntilPassed(revoked!, SOON)).toBe(true);
+    expect(await (await operator.readModels()).untilShown(revoked!, SOON)).toBe(true);
     await sleep(REMEMBERED_MS);
     for (const client of clients) expectFailure(await client.get('/v1/models'), 'unauthorized');
   });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { bootstrap } from '../../../services/server/lifecycle.ts';
+import { bootstrap } from '../../../services/server/bootstrap.ts';
 import type { CommandContext } from '../../../shared/commands/context.ts';
 import { claimedKeyId } from '../../../shared/apiKey.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
@@ -23,7 +23,7 @@ function recordedBefore(): StoredEvent[] {
 }
 
 /** A replica that finds no key in its read models yet, and the account open when it opens it itself. */
-function lateReplica(waitUntilPassed: (position: Position) => Promise<boolean>): CommandContext {
+function lateReplica(untilShown: (position: Position) => Promise<boolean>): CommandContext {
   const context = {
     store: {
       readStream: async () => recordedBefore(),
@@ -35,7 +35,7 @@ function lateReplica(waitUntilPassed: (position: Position) => Promise<boolean>):
     readModels: {
       hasApiKeys: async () => false,
       listParkedStreams: async () => [],
-      waitUntilPassed,
+      untilShown,
     },
     clock: { now: () => 0 },
     ids: { uuid: () => 'id', typeId: (prefix: string) => `${prefix}_1` },

@@ -6,19 +6,16 @@ import type { Turnlog } from '../../../services/server/turnlog.ts';
 const REASON = 'their checkpoint 99 is no place of the log, which ends at 5';
 
 /** A process whose read models are being built anew. */
-const healing: Turnlog = {
-  store: { head: () => Promise.resolve(undefined), trouble: () => undefined } as Turnlog['store'],
-  api: undefined,
-  projector: undefined,
-  relay: undefined,
-  dataFolder: undefined,
-  projection: () => Promise.resolve({ caught_up: false, healing: REASON, parked_streams: [] }),
-  healing: () => REASON,
-  damaged: undefined,
-  closer: undefined,
-  prepare: () => Promise.resolve(),
-  sweep: () => Promise.resolve(),
-  close: () => Promise.resolve(),
+const healing: Pick<Turnlog, 'parts'> = {
+  parts: [
+    { trouble: () => undefined },
+    {
+      health: async () => ({
+        projection: { caught_up: false, healing: REASON, parked_streams: [] },
+      }),
+      healing: () => REASON,
+    },
+  ],
 };
 
 test('a start that builds read models anew is not ready and says why', async () => {
@@ -38,5 +35,14 @@ test('a service whose read models are being built anew is degraded and says why'
       reason: `The read models are being built anew: ${REASON}.`,
       parked_streams: [],
     },
+  });
+});
+
+test('a process whose log is away is not ready and says why, whatever else its parts tell', async () => {
+  const parts = [{ trouble: () => 'The log is away.' }, ...healing.parts];
+  expect(await checkHealth({ parts }, 'up')).toEqual({ ready: false, reason: 'The log is away.' });
+  expect(await checkHealth({ parts }, 'starting')).toEqual({
+    ready: false,
+    reason: 'The service is starting and waits. The log is away.',
   });
 });

@@ -3,7 +3,8 @@ import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { RebuildStore } from '../../shared/ports/readModels.ts';
 import { describeRefusal } from './refusedCheckpoint.ts';
-import { runProjection, type AppliedBatch, type ProjectorLogger } from './runProjection.ts';
+import type { AppliedBatch, ProjectorLogger } from './projection.ts';
+import { runProjection } from './run.ts';
 
 /** The place of the log's last event, ours or not, is reached within about a second of having caught up. */
 const REACHED_WITHIN_MS = 3_000;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveProjectionStore, RebuildStore } from '../../shared/ports/readModels.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
-import { rebuildReadModels, type RebuildProgress } from './rebuildReadModels.ts';
-import type { ProjectorLogger } from './runProjection.ts';
+import { rebuildReadModels, type RebuildProgress } from './rebuild.ts';
+import type { ProjectorLogger } from './projection.ts';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;

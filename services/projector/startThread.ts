@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createProgressSource, type ProgressFeed } from '../../shared/projections/progress.ts';
 import { CLOSE, type ProjectorMessage } from './messages.ts';
 import { logParked, progressLines } from './reports.ts';
-import type { ProjectorLogger } from './runProjection.ts';
+import type { ProjectorLogger } from './projection.ts';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
@@ -20,8 +20,6 @@ export interface ProjectorThread {
   progress: ProgressFeed;
   /** True while the thread lives and has applied all that it has seen in the log. */
   caughtUp(): boolean;
-  /** For how long it has not been caught up, in milliseconds; 0 while it is. */
-  lag(): number;
   /**
    * Half a sentence on why the read models are being built anew; undefined where those that there are can be
    * trusted.
@@ -32,7 +30,7 @@ export interface ProjectorThread {
 }
 
 interface ThreadOptions {
-  /** Starts thread.ts: `() => new Worker(new URL('./projector/thread.ts', import.meta.url), { workerData: place, resourceLimits: THREAD_LIMITS })`. */
+  /** Starts the worker, which tells what ProjectorMessage says. */
   spawn: () => Worker;
   logger: ProjectorLogger;
 }
@@ -62,7 +60,7 @@ export async function startProjectorThread({
   const closing = new AbortController();
   const logProgress = progressLines(logger);
   let healing: string | undefined;
-  let behindSince: number | undefined = performance.now();
+  let caughtUp = false;
   let pause = FIRST_PAUSE_MS;
   let worker: Worker;
 
@@ -77,11 +75,12 @@ export async function startProjectorThread({
       return;
     }
     pause = FIRST_PAUSE_MS;
-    if (message.progress.caughtUp) healing = undefined;
-    behindSince = message.progress.caughtUp ? undefined : (behindSince ?? performance.now());
-    logParked(logger, message.parked);
-    logProgress(message.progress);
-    source.publish(message.progress);
+    const { batch } = message;
+    caughtUp = batch.caughtUp;
+    if (caughtUp) healing = undefined;
+    logParked(logger, batch.parked);
+    logProgress(batch);
+    source.publish(batch);
   }
 
   function start(): Promise<Error> {
@@ -93,7 +92,7 @@ export async function startProjectorThread({
   async function supervise(firstEnd: Promise<Error>): Promise<void> {
     for (let end = firstEnd; ; end = start()) {
       const error = await end;
-      behindSince ??= performance.now();
+      caughtUp = false;
       if (closing.signal.aborted) return;
       logger.error(
         { err: error, retry_in_ms: pause },
@@ -114,8 +113,7 @@ export async function startProjectorThread({
 
   return {
     progress: source,
-    caughtUp: () => behindSince === undefined,
-    lag: () => (behindSince === undefined ? 0 : performance.now() - behindSince),
+    caughtUp: () => caughtUp,
     healing: () => healing,
     async close() {
       closing.abort();

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requirePosition } from '../../shared/eventlog/positions.ts';
-import type { EventBatch, EventLog, Position } from '../../shared/ports/eventStore.ts';
-import type { ParkedStream, ProjectionStore } from '../../shared/ports/readModels.ts';
+import type { EventBatch, Position } from '../../shared/ports/eventStore.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
+import type { Projection } from './projection.ts';
 import {
   asRefusal,
   CheckpointRefusal,
@@ -15,33 +15,6 @@ import {
 const BATCH_SIZE = 1000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-
-/** What the projector needs of a logger; pino's fits. */
-export type ProjectorLogger = Record<
-  'info' | 'warn' | 'error',
-  (fields: object, message: string) => void
->;
-
-/** What was just applied, and where that leaves the projection. */
-export interface AppliedBatch {
-  position: Position | undefined;
-  caughtUp: boolean;
-  percent: number;
-  /** Events applied since the projection started. */
-  events: number;
-  /** The streams that this batch parked. */
-  parked: ParkedStream[];
-}
-
-export interface Projection {
-  log: Pick<EventLog, 'subscribe' | 'head'>;
-  store: ProjectionStore;
-  signal: AbortSignal;
-  onProgress: (batch: AppliedBatch) => void;
-  /** Told of every batch before it is applied. */
-  onReading?: (batch: EventBatch) => void;
-  logger: ProjectorLogger;
-}
 
 /** The batches after the checkpoint. Errors: a CheckpointRefusal when the log does not know it, or no longer does. */
 async function* resume(

@@ -3,7 +3,8 @@ import type { Clock } from '../../shared/ports/clock.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import { createLag } from '../../shared/eventlog/lag.ts';
-import { runRelay, type Relay } from './runRelay.ts';
+import type { Relay } from './relay.ts';
+import { runRelay } from './run.ts';
 
 /** How long a transaction at work may take to finish at the end. */
 const CLOSE_LIMIT_MS = 3_000;

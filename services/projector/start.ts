@@ -4,10 +4,10 @@ import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
 import type { ProjectorHealth } from '../../shared/queries/health.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import { createLag, type Lag } from '../../shared/eventlog/lag.ts';
-import type { Healing } from './healLiveCopy.ts';
+import type { Healing } from './heal.ts';
 import { projectWhenActive, type ProjectorState } from './projectWhenActive.ts';
 import { logParked, progressLines } from './reports.ts';
-import type { ProjectorLogger } from './runProjection.ts';
+import type { ProjectorLogger } from './projection.ts';
 
 export interface RunningProjector {
   /** Answers within 100 ms from what is known, whatever the store does. */

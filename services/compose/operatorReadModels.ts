@@ -1,0 +1,84 @@
+import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts';
+import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
+import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
+import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
+import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
+import { createProgressSource } from '../../shared/projections/progress.ts';
+import { followGenerations } from '../projector/followGenerations.ts';
+import { startProjector } from '../projector/start.ts';
+import { untilAllShown } from '../server/untilAllShown.ts';
+import { readModelsFolder, type Place } from './place.ts';
+import { openReadModels, openRebuildStore, projectorStores } from './postgres.ts';
+import { systemClock } from './system.ts';
+
+/** Read models that operator commands bring up to date themselves. */
+export interface UpToDate {
+  /** Errors: `store_unavailable`, the signal's reason. */
+  openUpToDate: () => Promise<ReadModels>;
+  /** The copy that a rebuild makes. Errors: `data_folder_in_use` while another rebuild runs, `store_unavailable`. */
+  openRebuild: () => Promise<RebuildStore>;
+}
+
+interface Updating {
+  store: EventStore;
+  logger: Logger;
+  /** Ends every wait. */
+  signal: AbortSignal;
+}
+
+/** Read models in the data folder. */
+function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate {
+  async function openUpToDate(): Promise<ReadModels> {
+    const progress = createProgressSource();
+    const caughtUp = new AbortController();
+    await followGenerations({
+      log: store,
+      logger,
+      signal: AbortSignal.any([caughtUp.signal, signal]),
+      generations: {
+        open: (atLeast) => openSqliteProjectionStore({ folder, atLeast }),
+        current: () => currentGeneration(folder),
+        // A server that is still on an older one deletes it when it has gone over.
+        retireBefore: () => undefined,
+      },
+      onProgress(batch) {
+        progress.publish(batch);
+        if (batch.caughtUp) caughtUp.abort();
+      },
+      onHealing: () => undefined,
+    });
+    signal.throwIfAborted();
+    return openSqliteReadModels({ folder, progress });
+  }
+
+  return { openUpToDate, openRebuild: () => openSqliteRebuildStore({ folder }) };
+}
+
+/** Read models in PostgreSQL: this process stands by for the projector until they are up to date. */
+function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): UpToDate {
+  async function openUpToDate(): Promise<ReadModels> {
+    await using opened = new AsyncDisposableStack();
+    await using projecting = new AsyncDisposableStack();
+    const readModels = opened.adopt(await openReadModels(databaseUrl), (queries) =>
+      queries.close(),
+    );
+    const stores = projectorStores(databaseUrl, logger);
+    projecting.adopt(
+      startProjector({ log: store, ...stores, clock: systemClock, logger }),
+      ({ close }) => close(),
+    );
+    await untilAllShown({ store, readModels, logger }, signal);
+    opened.move();
+    return readModels;
+  }
+
+  return { openUpToDate, openRebuild: () => openRebuildStore(databaseUrl) };
+}
+
+/** The read models of a place. */
+export const readModelsIn = (place: Place, updating: Updating): UpToDate =>
+  place.kind === 'embedded'
+    ? inFolder(updating, readModelsFolder(place))
+    : inDatabase(updating, place.databaseUrl);

@@ -1,0 +1,59 @@
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Config } from '../../shared/config.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import { sha256 } from '../../shared/eventlog/hashChain.ts';
+
+/** Where a log is: in a data folder, or in the EventStoreDB cluster of a connection string. */
+export type LogPlace = { folder: string } | { cluster: string };
+
+/** Read models in the data folder of one process, whose log may be elsewhere. Plain data, so that it can be handed to a thread. */
+export interface EmbeddedPlace {
+  kind: 'embedded';
+  /** Absolute. */
+  dataFolder: string;
+  log: LogPlace;
+}
+
+/** What any number of processes share. */
+export interface ReplicaPlace {
+  kind: 'replica';
+  databaseUrl: string;
+  log: LogPlace;
+}
+
+/** Where a service keeps its log and its read models. */
+export type Place = EmbeddedPlace | ReplicaPlace;
+
+/** The place that the configuration names. */
+export function placeOf({ DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL }: Config): Place {
+  const dataFolder = resolve(DATA_DIR);
+  const log =
+    EVENTSTOREDB_URL === undefined ? { folder: dataFolder } : { cluster: EVENTSTOREDB_URL };
+  return DATABASE_URL === undefined
+    ? { kind: 'embedded', dataFolder, log }
+    : { kind: 'replica', databaseUrl: DATABASE_URL, log };
+}
+
+/** Makes a folder that only its owner can read. Errors: `configuration_invalid` when that is not possible. */
+export function makeDataFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new TurnlogError(
+      'configuration_invalid',
+      `The data folder ${folder} can't be made; set DATA_DIR to a folder that this user may write.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * The folder of the read models of this log. A checkpoint means nothing in another log, so those of a cluster have a folder
+ * named by its hosts.
+ */
+export function readModelsFolder({ dataFolder, log }: Omit<EmbeddedPlace, 'kind'>): string {
+  if ('folder' in log) return dataFolder;
+  const hosts = /^[^/]*\/\/(?:[^@/]*@)?([^/?]*)/.exec(log.cluster)?.[1] ?? '';
+  return join(dataFolder, `eventstoredb-${sha256(hosts).slice(0, 12)}`);
+}

@@ -1,0 +1,42 @@
+import type { Config } from '../../shared/config.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { ServiceName } from '../server/serviceNames.ts';
+import { startServing, type RunningService } from '../server/start.ts';
+import type { Turnlog } from '../server/turnlog.ts';
+import { openEmbedded } from './embedded.ts';
+import type { Opening, Parts } from './opening.ts';
+import { placeOf } from './place.ts';
+import { openRelayAlone } from './relay.ts';
+import { openReplica } from './replica.ts';
+import { systemIds } from './system.ts';
+
+function openParts(opening: Opening): Promise<Parts> {
+  const place = placeOf(opening.config);
+  if (opening.services.every((name) => name === 'relay')) return openRelayAlone(opening, place.log);
+  return place.kind === 'embedded' ? openEmbedded(opening, place) : openReplica(opening, place);
+}
+
+/**
+ * Opens what one process runs, as the configuration says; what is open already is closed again when the next part fails.
+ * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid`.
+ */
+export async function openTurnlog(
+  config: Config,
+  logger: Logger,
+  services: readonly ServiceName[],
+): Promise<Turnlog> {
+  await using opened = new AsyncDisposableStack();
+  const parts = await openParts({ config, logger, services, opened });
+  const kept = opened.move();
+  return { ...parts, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** Starts the services of one process; the signal gives the start up. Errors: those of openTurnlog and startServing. */
+export async function startService(
+  config: Config,
+  logger: Logger,
+  { services, signal }: { services: readonly ServiceName[]; signal: AbortSignal },
+): Promise<RunningService> {
+  const turnlog = await openTurnlog(config, logger, services);
+  return startServing(turnlog, { config, logger, ids: systemIds, services, signal });
+}

@@ -1,0 +1,27 @@
+import type { EventBatch, EventLog } from '../../shared/ports/eventStore.ts';
+import type { ParkedStream, ProjectionStore } from '../../shared/ports/readModels.ts';
+import type { Progress } from '../../shared/projections/progress.ts';
+
+/** What the projector needs of a logger; pino's fits. */
+export type ProjectorLogger = Record<
+  'info' | 'warn' | 'error',
+  (fields: object, message: string) => void
+>;
+
+/** What was just applied, and where that leaves the projection. */
+export interface AppliedBatch extends Progress {
+  /** Events applied since the projection started. */
+  events: number;
+  /** The streams that this batch parked. */
+  parked: ParkedStream[];
+}
+
+export interface Projection {
+  log: Pick<EventLog, 'subscribe' | 'head'>;
+  store: ProjectionStore;
+  signal: AbortSignal;
+  onProgress: (batch: AppliedBatch) => void;
+  /** Told of every batch before it is applied. */
+  onReading?: (batch: EventBatch) => void;
+  logger: ProjectorLogger;
+}

@@ -1,0 +1,23 @@
+import type { EndOfLog } from '../../shared/eventlog/endOfLog.ts';
+import type { Lag } from '../../shared/eventlog/lag.ts';
+import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
+import type { Publisher } from '../../shared/ports/publisher.ts';
+import type { RelayHealth } from '../../shared/queries/health.ts';
+
+/** What the relay needs of a logger; pino's fits. */
+export type RelayLogger = Record<'info' | 'warn', (fields: object, message: string) => void>;
+
+export interface Relay {
+  log: Pick<EventLog, 'subscribe' | 'head'>;
+  publisher: Publisher;
+  /** Where to begin when there is no checkpoint: after this position, else at the first event. */
+  startAfter: Position | undefined;
+  /** How long another relay must have been silent before this one takes over from it. */
+  takeOverMs: number;
+  lag: Lag;
+  endOfLog: EndOfLog;
+  signal: AbortSignal;
+  /** With the reason of `retrying`, where only an operator can change it. */
+  onState: (state: RelayHealth['state'], reason?: string) => void;
+  logger: RelayLogger;
+}

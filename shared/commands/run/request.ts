@@ -1,0 +1,18 @@
+import type { AgentRow } from '../../readModels/tables.ts';
+import type { Actor } from '../context.ts';
+
+/** What a client asks for. */
+export interface RunInput {
+  agent_id: string;
+  input: string;
+  /** A new session when absent. */
+  session_id?: string;
+}
+
+/** The same with what was found for it; it goes through the whole run as it is. */
+export interface RunRequest extends RunInput {
+  actor: Actor;
+  agent: AgentRow;
+  session_id: string;
+  new_session: boolean;
+}

@@ -1,0 +1,200 @@
+/** Where imports may point. Each rule says why, and names imports that it forbids, so that a test can show it at work. */
+/** From a file to a file, or to a library. */
+export type Edge = readonly [from: string, to: string];
+
+type Paths = string | string[];
+
+/** A rule of dependency-cruiser. */
+export interface Rule {
+  name: string;
+  comment: string;
+  from: { path?: Paths; pathNot?: Paths };
+  to: { path?: Paths; pathNot?: Paths; circular?: true; reachable?: false };
+  /** Imports that break it, each of them. */
+  examples: readonly Edge[];
+  /** Imports that it takes beside them. */
+  beside?: readonly Edge[];
+}
+
+const ours = '^(services|shared|infra|examples|test)/';
+/** Libraries, however they are resolved: `node:crypto` as `crypto`, a package by its folder or by its name. */
+const libraries = (names: readonly string[]): string =>
+  `^(node:|node_modules/)?(${names.join('|')})(/|$)`;
+
+/** Vocabulary rather than technology: schemas, validation, logging and memory are used everywhere. */
+const COMMON = ['typebox', 'ajv', 'pino', 'lru-cache'];
+
+/** The one folder that uses a library, so that it can be exchanged there. */
+const HOMES: Readonly<Record<string, string>> = {
+  '@eventstore/db-client': 'infra/eventstoredb',
+  '@koa/router': 'services/api',
+  canonicalize: 'shared/eventlog',
+  cloudevents: 'infra/kafka',
+  commander: 'services/cli',
+  'gpt-tokenizer': 'infra/tokenizer',
+  kafkajs: 'infra/kafka',
+  koa: 'services/api',
+  mathjs: 'infra/tools',
+  openai: 'infra/openai',
+  pg: 'infra/postgres',
+  'raw-body': 'services/api',
+  sqlite: 'infra/sqlite',
+  'typeid-js': 'infra/ids',
+  undici: 'infra/openai',
+  uuidv7: 'infra/ids',
+  yaml: 'services/relay/contract',
+};
+/** What the examples show to others is how to use these. */
+const IN_EXAMPLES = new Set(['kafkajs', 'cloudevents']);
+
+/** The libraries that have a rule. */
+export const KNOWN_LIBRARIES = new Set([...COMMON, ...Object.keys(HOMES)]);
+
+const inwards: Rule[] = [
+  {
+    name: 'the domain is pure',
+    comment:
+      'Decisions depend on events and commands alone; typebox is what events are written in.',
+    from: { path: '^shared/domain/' },
+    to: { pathNot: ['^shared/domain/', libraries(['typebox'])] },
+    examples: [
+      ['shared/domain/agent/decider.ts', 'shared/ports/clock.ts'],
+      ['shared/domain/agent/evolve.ts', 'node:crypto'],
+    ],
+  },
+  {
+    name: 'shared imports only shared',
+    comment: 'What the product means does not depend on how it is served or stored.',
+    from: { path: '^shared/' },
+    to: { path: ours, pathNot: '^shared/' },
+    examples: [
+      ['shared/commands/a.ts', 'services/server/start.ts'],
+      ['shared/queries/a.ts', 'infra/sqlite/eventStore.ts'],
+    ],
+  },
+  {
+    name: 'shared does no input or output',
+    comment: 'It reaches the outside by its ports, so these libraries are all that it needs.',
+    from: { path: '^shared/' },
+    to: { pathNot: [ours, libraries([...COMMON, 'canonicalize', 'crypto', 'timers'])] },
+    examples: [['shared/queries/files.ts', 'node:fs']],
+  },
+  {
+    name: 'infra imports only shared and its own technology',
+    comment: 'An adapter can be exchanged without a look at another one.',
+    from: { path: '^infra/([^/]+)/', pathNot: '^infra/local/' },
+    to: { path: ours, pathNot: ['^shared/', '^infra/$1/'] },
+    examples: [
+      ['infra/postgres/reader.ts', 'infra/sqlite/reader.ts'],
+      ['infra/postgres/server.ts', 'services/api/app.ts'],
+    ],
+  },
+  {
+    name: 'local servers use only the client of Kafka',
+    comment: 'A local server is started with the same client as is used with others.',
+    from: { path: '^infra/local/' },
+    to: { path: ours, pathNot: ['^shared/', '^infra/(local|kafka)/'] },
+    examples: [['infra/local/main.ts', 'infra/postgres/connection.ts']],
+  },
+  {
+    name: 'only compose chooses adapters',
+    comment: 'Which technology serves a port is decided in one folder.',
+    from: { path: '^services/', pathNot: '^services/compose/' },
+    to: { path: '^infra/' },
+    examples: [['services/cli/keys.ts', 'infra/ids/typeIds.ts']],
+  },
+  {
+    name: 'nothing that is shipped imports a test',
+    comment: 'Tests are not part of what is installed.',
+    from: { pathNot: '^test/' },
+    to: { path: '^test/' },
+    examples: [['examples/consumer.ts', 'test/support/freePort.ts']],
+  },
+];
+
+/** The folders of services that each of them may depend on. */
+const ARROWS: Readonly<Record<string, { on: readonly string[]; because: string }>> = {
+  'main.ts': { on: ['compose', 'server'], because: 'The entry starts what compose has opened.' },
+  cli: {
+    on: ['compose', 'server'],
+    because: 'Operator commands run over what compose opens, and fail like the server does.',
+  },
+  compose: {
+    on: ['projector', 'relay', 'server'],
+    because: 'It gives every service its adapters; the API is served by the server.',
+  },
+  server: {
+    on: ['api'],
+    because: 'It serves the API, and knows of the other services only that they are parts.',
+  },
+  api: { on: [], because: 'It works with commands and queries, whoever starts it.' },
+  projector: { on: [], because: 'It may run in a thread or process of its own.' },
+  relay: { on: [], because: 'It may run in a process of its own.' },
+};
+
+const arrowsOf = (folder: string): Rule => {
+  const { on, because } = ARROWS[folder]!;
+  const allowed = [folder, ...on].join('|');
+  const forbidden = Object.keys(ARROWS).find((name) => ![folder, ...on, 'main.ts'].includes(name))!;
+  const place = folder.endsWith('.ts') ? folder : `${folder}/a.ts`;
+  return {
+    name: `services/${folder} depends on ${on.join(', ') || 'no other service'}`,
+    comment: because,
+    from: { path: `^services/${folder}(/|$)` },
+    to: { path: '^services/', pathNot: `^services/(${allowed})/` },
+    examples: [[`services/${place}`, `services/${forbidden}/b.ts`]],
+  };
+};
+
+const homeOf = (library: string): Rule => {
+  const home = HOMES[library]!;
+  const places = IN_EXAMPLES.has(library) ? [home, 'examples', 'test'] : [home, 'test'];
+  return {
+    name: `${library} is used in ${home}`,
+    comment: 'A library that is wrapped in one folder can be exchanged there.',
+    from: { pathNot: `^(${places.join('|')})/` },
+    to: { path: libraries([library]) },
+    examples: [[`services/compose/with-${home.replaceAll('/', '-')}.ts`, library]],
+  };
+};
+
+const noCycles: Rule = {
+  name: 'no cycles',
+  comment: 'Files that need each other are one file, or want a third one.',
+  from: {},
+  to: { circular: true },
+  examples: [['shared/queries/one.ts', 'shared/queries/two.ts']],
+  beside: [['shared/queries/two.ts', 'shared/queries/one.ts']],
+};
+
+/** What is started by name: by npm, Docker or a person. */
+const ENTRY_POINTS = [
+  'services/main.ts',
+  'services/cli/main.ts',
+  'services/relay/contract/write.ts',
+  'infra/local/ensure-installed.mjs',
+  'infra/local/kafka/main.ts',
+  'infra/deploy/fillCompileCache.ts',
+  'infra/deploy/healthCheck.ts',
+];
+
+/** Everything is reached from an entry point, or from a worker, whose file no import names. */
+export function everythingIsUsed(workers: readonly string[]): Rule {
+  const begun = `^(${[...ENTRY_POINTS, ...workers].join('|')})$`;
+  return {
+    name: 'everything is used',
+    comment: 'What nothing that is shipped uses is deleted, also when a test still calls it.',
+    from: { path: begun },
+    to: { path: '^(services|shared|infra)/', pathNot: begun, reachable: false },
+    examples: [['services/server/unused.ts', 'services/server/used.ts']],
+    beside: [['services/main.ts', 'services/server/used.ts']],
+  };
+}
+
+/** All rules but that everything is used. */
+export const RULES: readonly Rule[] = [
+  ...inwards,
+  ...Object.keys(ARROWS).map(arrowsOf),
+  ...Object.keys(HOMES).map(homeOf),
+  noCycles,
+];
