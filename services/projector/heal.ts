@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { createBackOff } from '../../shared/backOff.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../shared/ports/readModels.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
 import { rebuildReadModels, type RebuildProgress } from './rebuild.ts';
 import type { ProjectorLogger } from './projection.ts';
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
+const PAUSES = { firstMs: 500, longestMs: 10_000 };
 
 export interface Healing {
   log: Pick<EventLog, 'subscribe' | 'head'>;
@@ -27,7 +27,7 @@ export async function healLiveCopy(
 ): Promise<void> {
   const { signal, logger } = parts;
   let told: string | undefined;
-  let pause = FIRST_PAUSE_MS;
+  const pauses = createBackOff(PAUSES);
   while (!signal.aborted) {
     try {
       const refused = await store.refused();
@@ -46,7 +46,6 @@ export async function healLiveCopy(
         );
       told = String(error);
     }
-    await sleep(pause, undefined, { signal }).catch(() => undefined);
-    pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    await pauseAtMost(pauses.next(), { signal });
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pauseAtMost } from '../../shared/pause.ts';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
 import { healLiveCopy, type Healing } from './heal.ts';
 import { describeRefusal, healingOf } from './refusedCheckpoint.ts';
@@ -103,7 +103,7 @@ export async function projectWhenActive(standing: Standing): Promise<void> {
         { err: error, retry_in_ms: PAUSE_MS },
         'This projector could not become active and tries again',
       );
-      await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
+      await pauseAtMost(PAUSE_MS, { signal });
     }
   }
 }

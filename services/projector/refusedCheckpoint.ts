@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isTurnlogError, type TurnlogError } from '../../shared/errors.ts';
 import { canBePosition } from '../../shared/eventlog/positions.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import type { Projection } from './projection.ts';
@@ -93,7 +93,7 @@ export function createRefusalJudge({
           again,
           'The log refuses the checkpoint of the read models; it is looked at again',
         );
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await pauseAtMost(LOOK_MS, { signal });
       return undefined;
     },
   };

@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { createBackOff } from '../../shared/backOff.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
 import { requirePosition } from '../../shared/eventlog/positions.ts';
 import type { EventBatch, Position } from '../../shared/ports/eventStore.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
@@ -13,8 +14,7 @@ import {
 
 /** Large, because a batch costs one statement for each row that it changes and one commit: catching up is bound by that. */
 const BATCH_SIZE = 1000;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5000;
+const PAUSES = { firstMs: 100, longestMs: 5000 };
 
 /** The batches after the checkpoint. Errors: a CheckpointRefusal when the log does not know it, or no longer does. */
 async function* resume(
@@ -82,7 +82,7 @@ export async function runProjection(
   const { signal, logger } = projection;
   const refusals = createRefusalJudge(projection);
   const course: Course = { events: 0, accepted: refusals.accepted };
-  let pause = FIRST_PAUSE_MS;
+  const pauses = createBackOff(PAUSES);
   while (!signal.aborted) {
     const before = course.events;
     try {
@@ -96,13 +96,13 @@ export async function runProjection(
         continue;
       }
       refusals.interrupted();
-      if (course.events > before) pause = FIRST_PAUSE_MS;
+      if (course.events > before) pauses.reset();
+      const retryInMs = pauses.next();
       logger.warn(
-        { err: error, retry_in_ms: pause },
+        { err: error, retry_in_ms: retryInMs },
         'The projection failed and goes on from its checkpoint',
       );
-      await sleep(pause, undefined, { signal }).catch(() => undefined);
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      await pauseAtMost(retryInMs, { signal });
     }
   }
   return undefined;

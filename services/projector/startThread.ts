@@ -1,12 +1,12 @@
 import type { Worker } from 'node:worker_threads';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { createBackOff } from '../../shared/backOff.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
 import { createProgressSource, type ProgressFeed } from '../../shared/projections/progress.ts';
 import { CLOSE, type ProjectorMessage } from './messages.ts';
 import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './projection.ts';
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5000;
+const PAUSES = { firstMs: 100, longestMs: 5000 };
 const CLOSE_LIMIT_MS = 5000;
 
 /**
@@ -61,7 +61,7 @@ export async function startProjectorThread({
   const logProgress = progressLines(logger);
   let healing: string | undefined;
   let caughtUp = false;
-  let pause = FIRST_PAUSE_MS;
+  const pauses = createBackOff(PAUSES);
   let worker: Worker;
 
   function receive(message: ProjectorMessage): void {
@@ -74,7 +74,7 @@ export async function startProjectorThread({
       healing = message.reason;
       return;
     }
-    pause = FIRST_PAUSE_MS;
+    pauses.reset();
     const { batch } = message;
     caughtUp = batch.caughtUp;
     if (caughtUp) healing = undefined;
@@ -94,12 +94,12 @@ export async function startProjectorThread({
       const error = await end;
       caughtUp = false;
       if (closing.signal.aborted) return;
+      const retryInMs = pauses.next();
       logger.error(
-        { err: error, retry_in_ms: pause },
+        { err: error, retry_in_ms: retryInMs },
         "The projector's thread died and is started again",
       );
-      await sleep(pause, undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      await pauseAtMost(retryInMs, { signal: closing.signal, ref: false });
       if (closing.signal.aborted) return;
     }
   }

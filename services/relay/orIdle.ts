@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
 
 /** The items of a source, and `idle` whenever none has come for so long. Ends with the source, and ends the source with itself. */
 export async function* orIdle<Item>(
@@ -9,15 +9,11 @@ export async function* orIdle<Item>(
   let next = iterator.next();
   try {
     for (;;) {
-      const waiting = new AbortController();
-      const idle = sleep(idleMs, 'idle' as const, { signal: waiting.signal, ref: false }).catch(
-        () => 'idle' as const,
-      );
-      const result = await Promise.race([next, idle]).finally(() => waiting.abort());
-      if (result === 'idle') {
-        yield result;
+      if (!(await settlesWithin(next, idleMs, { ref: false }))) {
+        yield 'idle';
         continue;
       }
+      const result = await next;
       if (result.done) return;
       yield result.value;
       next = iterator.next();

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
@@ -100,9 +100,7 @@ export async function replay(parts: Replay): Promise<boolean> {
         parts.signal.aborted
       )
         throw error;
-      await sleep(PAUSE_MS * course.failures, undefined, { signal: parts.signal }).catch(
-        () => undefined,
-      );
+      await pauseAtMost(PAUSE_MS * course.failures, { signal: parts.signal });
     }
   }
 }

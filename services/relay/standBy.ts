@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pauseFor } from '../../shared/pause.ts';
 import type { Relay } from './relay.ts';
 
 /** Resolves when whoever has taken over has been silent for some time. Two that stand by wait for different times. */
@@ -8,7 +8,7 @@ export async function standBy({
   signal,
 }: Pick<Relay, 'publisher' | 'takeOverMs' | 'signal'>): Promise<void> {
   for (let seen = await publisher.activity(); ;) {
-    await sleep(takeOverMs * (1 + Math.random() / 2), undefined, { signal });
+    await pauseFor(takeOverMs * (1 + Math.random() / 2), signal);
     const now = await publisher.activity();
     if (now === seen) return;
     seen = now;

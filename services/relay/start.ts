@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import { createLag } from '../../shared/eventlog/lag.ts';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
 import type { Relay } from './relay.ts';
 import { runRelay } from './run.ts';
 
@@ -14,16 +14,6 @@ export interface RunningRelay {
   health(): Promise<RelayHealth>;
   /** Lets the transaction at work finish, within limits, and lets go of the publisher. */
   close(): Promise<void>;
-}
-
-/** Waits for the end of the work, but not for longer. */
-async function endsWithin(work: Promise<void>, milliseconds: number): Promise<void> {
-  const limit = new AbortController();
-  await Promise.race([
-    work,
-    sleep(milliseconds, undefined, { signal: limit.signal }).catch(() => undefined),
-  ]);
-  limit.abort();
 }
 
 /** Starts relaying in the background. It needs nobody's care: failures are logged, shown by `health`, and tried again for ever. */
@@ -46,10 +36,10 @@ export function startRelay({
     },
     async close() {
       closing.abort();
-      await endsWithin(run, CLOSE_LIMIT_MS);
+      await settlesWithin(run, CLOSE_LIMIT_MS);
       // Cuts the connection of a transaction that has not ended; the broker aborts it.
       await parts.publisher.close();
-      await endsWithin(run, CLOSE_LIMIT_MS);
+      await settlesWithin(run, CLOSE_LIMIT_MS);
     },
   };
 }
