@@ -76,6 +76,7 @@ describe('dependencies point inwards', () => {
       'canonicalize',
       'lru-cache',
       'node:crypto',
+      'node:events',
       'node:timers',
     ]);
     expect(
