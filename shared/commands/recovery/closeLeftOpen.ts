@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { isTurnlogError } from '../../errors.ts';
 import type { CommandContext } from '../context.ts';
 import type { RunSessions } from '../run/context.ts';
@@ -35,16 +36,11 @@ interface Look {
 
 const TOOK_TOO_LONG = new Error('it took too long');
 
-/**
- * The signal lives no longer than the look: what listened to a longer one would stay until that
- * ends.
- */
-function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const aborted = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    if (signal.aborted) reject(signal.reason as Error);
-  });
-  return Promise.race([work, aborted]);
+/** What the work gives, unless the signal aborts first. Errors: the work's own, the signal's reason. */
+async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  using _givingUp = addAbortListener(signal, () => reject(signal.reason));
+  return await Promise.race([work, aborted]);
 }
 
 /**
@@ -96,12 +92,11 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
 
   function begin(turn: LeftTurn, signal: AbortSignal): void {
     const look = { turn, since: performance.now(), giveUp: new AbortController() };
-    const stop = (): void => look.giveUp.abort(signal.reason);
-    signal.addEventListener('abort', stop);
+    const stopping = addAbortListener(signal, () => look.giveUp.abort(signal.reason));
     const closing = close(look);
     atWork.set(closing, look);
     void closing.finally(() => {
-      signal.removeEventListener('abort', stop);
+      stopping[Symbol.dispose]();
       atWork.delete(closing);
       if (together === TOGETHER) beginDue(signal);
     });

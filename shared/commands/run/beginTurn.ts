@@ -1,3 +1,4 @@
+import { createBackOff } from '../../backOff.ts';
 import { isRejection } from '../../domain/rejection.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { createConflictLimit } from '../../eventlog/conflictLimit.ts';
@@ -11,8 +12,7 @@ import { damagedForClient, sessionOfRun } from './sessionOfRun.ts';
 import { sessionBusy } from './sessionQueue.ts';
 import { startTurn } from './startTurn.ts';
 
-const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 250;
+const PAUSES = { firstMs: 5, longestMs: 250 };
 
 /**
  * Begins a turn of the session. While another run holds it, waits and tries again until the wait
@@ -52,13 +52,15 @@ export async function beginTurn(
     }
   }
 
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+  const pauses = createBackOff(PAUSES);
+  for (;;) {
+    const pauseMs = pauses.next();
     const run = await attempt().catch(async (error: unknown) => {
       throw await damagedForClient(context, request, error);
     });
     if (run === 'moved') continue;
     if (run !== 'held') return run;
-    if (performance.now() + pause > bounds.until) throw sessionBusy();
-    await pauseFor(pause, signal);
+    if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
+    await pauseFor(pauseMs, signal);
   }
 }

@@ -1,3 +1,4 @@
+import { createBackOff } from '../../backOff.ts';
 import { session, type SessionCommand } from '../../domain/session/decider.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflictLimit.ts';
@@ -10,8 +11,7 @@ import type { HandleContext } from '../handle.ts';
 import { afterConflict } from './afterConflict.ts';
 import type { OpenRun, RunContext, RunSessions } from './context.ts';
 
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 500;
+const PAUSES = { firstMs: 50, longestMs: 500 };
 /** A client waits for what this records; longer than this it would rather know. */
 const LIMIT_MS = 10_000;
 
@@ -58,18 +58,20 @@ export async function recordInRun(
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     until: began + LIMIT_MS,
   });
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+  const pauses = createBackOff(PAUSES);
+  for (;;) {
+    const pauseMs = pauses.next();
     try {
       const position = await appendOnce(context, run, facts, conflicts);
       if (position !== undefined) return position;
     } catch (error) {
-      const tooLate = performance.now() + pause > began + patienceMs;
+      const tooLate = performance.now() + pauseMs > began + patienceMs;
       if (!isTurnlogError(error, 'store_unavailable') || tooLate) throw error;
       context.logger.warn(
         { err: error, session_id, turn: run.state.turn },
         'a fact of a turn could not be recorded yet',
       );
-      await pauseFor(pause);
+      await pauseFor(pauseMs);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { TurnlogError } from '../../errors.ts';
 
 export interface SessionQueue {
@@ -23,7 +24,7 @@ const waitIn = (line: Line, waitMs: number, signal: AbortSignal): Promise<void> 
   new Promise((resolve, reject) => {
     const stopWaiting = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
+      stopping[Symbol.dispose]();
     };
     const admit = (): void => {
       stopWaiting();
@@ -34,9 +35,8 @@ const waitIn = (line: Line, waitMs: number, signal: AbortSignal): Promise<void> 
       line.splice(line.indexOf(admit), 1);
       reject(error);
     };
-    const onAbort = (): void => giveUp(signal.reason as Error);
+    const stopping = addAbortListener(signal, () => giveUp(signal.reason as Error));
     const timer = setTimeout(() => giveUp(sessionBusy()), waitMs);
-    signal.addEventListener('abort', onAbort);
     line.push(admit);
   });
 

@@ -11,6 +11,7 @@ import { readFromRequest } from '../../../infra/eventstoredb/readRequests.ts';
 import { createRetrying } from '../../../infra/eventstoredb/retry.ts';
 import { within } from '../../../infra/eventstoredb/within.ts';
 import { hearOfAppends } from '../../../infra/sqlite/eventStoreNews.ts';
+import { createSessionQueue } from '../../../shared/commands/run/sessionQueue.ts';
 import { pauseAtMost, pauseFor } from '../../../shared/pause.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
@@ -51,6 +52,8 @@ const seeking = createConnections('esdb://127.0.0.1:1?tls=false', undefined);
 const log = join(folder, 'events.db');
 await writeFile(log, '');
 const news = hearOfAppends(log);
+const queue = createSessionQueue();
+await queue.enter('session_1', 0, signal);
 afterAll(() => {
   seeking.close();
   news.close();
@@ -75,6 +78,7 @@ test.each<[string, () => Promise<unknown>]>([
     () => retrying({ kind: 'read', name: 'read' }, async () => undefined),
   ],
   ['a wait for the appends of others', () => news.wait(signal)],
+  ['a wait in the queue of a session', () => queue.enter('session_1', 1, signal).catch(String)],
 ])('%s leaves no listener on a signal that outlives it', async (_what, call) => {
   await Promise.all(Array.from({ length: CALLS }, call));
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
