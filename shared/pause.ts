@@ -6,6 +6,16 @@ export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
     throw signal?.reason;
   });
 
+/** What may end a pause early, and whether it keeps the process alive (by default it does). */
+interface PauseOptions {
+  signal: AbortSignal;
+  ref?: boolean;
+}
+
+/** Waits so many milliseconds, or less: the signal ends the pause without an error. */
+export const pauseAtMost = (ms: number, options: PauseOptions): Promise<void> =>
+  sleep(ms, undefined, options).catch(() => undefined);
+
 /** How long something may be waited for. */
 export interface Bounds {
   /** No pause goes on beyond it; in milliseconds of `performance.now()`. */

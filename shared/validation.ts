@@ -1,12 +1,95 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import {
+  Ajv2020,
+  str,
+  type ErrorObject,
+  type FuncKeywordDefinition,
+  type ValidateFunction,
+} from 'ajv/dist/2020.js';
 import type { Static, TSchema } from 'typebox';
 
-const ajv = new Ajv2020({ allErrors: true, strict: false });
+/** Keywords of ours for strings; in OpenAPI they are extensions. */
+const KEYWORDS: FuncKeywordDefinition[] = [
+  {
+    keyword: 'x-text',
+    type: 'string',
+    validate: (_on: boolean, value: string) => value.isWellFormed() && !value.includes('\u0000'),
+    error: { message: 'must be well-formed Unicode text without NUL characters' },
+  },
+  {
+    keyword: 'x-max-bytes',
+    type: 'string',
+    validate: (limit: number, value: string) => Buffer.byteLength(value) <= limit,
+    error: {
+      message: ({ schemaCode }) => str`must not be longer than ${schemaCode} bytes of UTF-8`,
+    },
+  },
+];
+
+/**
+ * How input is taken: as it is, or from text, as in a query or the environment. From text, strings become the numbers and
+ * booleans that the schema asks for, and defaults are filled in.
+ */
+type Reading = 'as_is' | 'from_text';
+
+function createAjv(reading: Reading): Ajv2020 {
+  const fromText = reading === 'from_text';
+  const ajv = new Ajv2020({
+    allErrors: true,
+    strict: false,
+    coerceTypes: fromText,
+    useDefaults: fromText,
+  });
+  for (const keyword of KEYWORDS) ajv.addKeyword(keyword);
+  return ajv;
+}
+
+const compilers = new Map<Reading, Ajv2020>();
+
+function compilerFor(reading: Reading): Ajv2020 {
+  const ajv = compilers.get(reading) ?? createAjv(reading);
+  compilers.set(reading, ajv);
+  return ajv;
+}
 
 /** A validator that is compiled when it is first asked: start-up pays for no schema that is never used. */
 export function lazyValidator<Schema extends TSchema>(
   schema: Schema,
+  reading: Reading = 'as_is',
 ): () => ValidateFunction<Static<Schema>> {
   let validate: ValidateFunction<Static<Schema>> | undefined;
-  return () => (validate ??= ajv.compile<Static<Schema>>(schema));
+  return () => (validate ??= compilerFor(reading).compile<Static<Schema>>(schema));
 }
+
+/** One thing that is wrong with an input. */
+export interface Problem {
+  /** JSON pointer of the field; empty for the whole input. */
+  path: string;
+  /** The rest of a sentence that begins with the field: `must be string`. */
+  message: string;
+}
+
+/** Own words for the problems of some keywords; the validator's stand for all others. */
+export type Words = Readonly<Record<string, (params: ErrorObject['params']) => string>>;
+
+/** No name of a field is repeated in full that may be as long as a body. */
+const LONGEST_NAME = 100;
+
+/** The field itself where it is missing or unknown. The validator blames the object, and names the field in its own words. */
+function fieldIn({ instancePath, params }: ErrorObject): string {
+  const field: unknown = params['missingProperty'] ?? params['additionalProperty'];
+  return typeof field === 'string'
+    ? `${instancePath}/${field.slice(0, LONGEST_NAME)}`
+    : instancePath;
+}
+
+/** What a validator found wrong, in its order. */
+export const problemsOf = (
+  errors: readonly ErrorObject[] | null | undefined,
+  words: Words = {},
+): Problem[] =>
+  (errors ?? []).map((error) => {
+    const own = words[error.keyword];
+    return own
+      ? { path: fieldIn(error), message: own(error.params) }
+      : { path: error.instancePath, message: error.message ?? 'is not valid' };
+  });

@@ -1,7 +1,8 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import type { AppendResult, EventStore } from '../../shared/ports/eventStore.ts';
-import { createAppendStream, type Append, type AppendTo } from './appendStream.ts';
-import type { Connection, Connections } from './connections.ts';
+import type { Append } from './appendMessages.ts';
+import { createAppendStream, type AppendTo } from './appendStream.ts';
+import type { Connection, Connections } from './connection.ts';
 import type { KnownEvents } from './knownEvents.ts';
 import { requireWritable } from './limits.ts';
 import { eventPosition } from './positions.ts';

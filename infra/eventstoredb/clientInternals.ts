@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
 import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
@@ -57,7 +58,7 @@ interface ResponseCall<Response> {
 }
 
 /** A call that carries many appends, each answered on its own. */
-export interface AppendCall extends ResponseCall<BatchAppendResp> {
+interface AppendCall extends ResponseCall<BatchAppendResp> {
   write(request: BatchAppendReq): boolean;
 }
 
@@ -113,20 +114,16 @@ export function openHostClient(connectionString: string): HostClient {
       guarded((await service()).read(request, ...args(requiresLeader))),
     async gossip(signal) {
       const asked = await internals.getGRPCClient(gossip, 'turnlog');
-      return new Promise((resolve, reject) => {
-        const settled = (error: Error | null, info: ClusterInfo): void => {
-          signal.removeEventListener('abort', abort);
-          if (error) reject(error);
-          else resolve(info);
-        };
-        const call = asked.read(new sharedPb.Empty(), ...args(false), settled);
-        function abort(): void {
-          reject(signal.reason as Error);
-          call.cancel();
-        }
-        if (signal.aborted) abort();
-        else signal.addEventListener('abort', abort, { once: true });
+      const { promise: told, resolve, reject } = Promise.withResolvers<ClusterInfo>();
+      const call = asked.read(new sharedPb.Empty(), ...args(false), (error, info) => {
+        if (error) reject(error);
+        else resolve(info);
       });
+      using _cancelling = addAbortListener(signal, () => {
+        reject(signal.reason);
+        call.cancel();
+      });
+      return await told;
     },
     close() {
       internals.getChannel().then(

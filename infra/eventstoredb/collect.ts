@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { HostClient } from './clientInternals.ts';
 
@@ -9,7 +10,7 @@ export interface Collected {
   notFound: boolean;
 }
 
-interface CollectOptions {
+export interface CollectOptions {
   requiresLeader: boolean;
   signal: AbortSignal;
   /** Called with everything that comes. */
@@ -25,27 +26,19 @@ export async function collect(
   signal.throwIfAborted();
   const call = await client.read(request, requiresLeader);
   const collected: Collected = { events: [], notFound: false };
-  return new Promise((resolve, reject) => {
-    function abort(): void {
-      reject(signal.reason as Error);
-      call.cancel();
-    }
-    const over = (): void => signal.removeEventListener('abort', abort);
-    call.on('data', (response) => {
-      heard();
-      const event = response.getEvent()?.getEvent();
-      if (event) collected.events.push(event);
-      if (response.hasStreamNotFound()) collected.notFound = true;
-    });
-    call.on('error', (error) => {
-      over();
-      reject(error);
-    });
-    call.on('end', () => {
-      over();
-      resolve(collected);
-    });
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
+  const { promise: answered, resolve, reject } = Promise.withResolvers<void>();
+  using _cancelling = addAbortListener(signal, () => {
+    reject(signal.reason);
+    call.cancel();
   });
+  call.on('data', (response) => {
+    heard();
+    const event = response.getEvent()?.getEvent();
+    if (event) collected.events.push(event);
+    if (response.hasStreamNotFound()) collected.notFound = true;
+  });
+  call.on('error', reject);
+  call.on('end', resolve);
+  await answered;
+  return collected;
 }

@@ -1,52 +1,35 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { storeUnavailable } from '../../shared/errors.ts';
+import { openHostClient } from './clientInternals.ts';
+import type { Connection, Connections } from './connection.ts';
+import { parseConnectionString, type Host, type Target } from './connectionString.ts';
+import { createDiscovery } from './discovery.ts';
 import type { StoreLogger } from './logger.ts';
-import { openHostClient, type HostClient } from './clientInternals.ts';
-import { parseConnectionString, type Host } from './connectionString.ts';
-import { createDiscovery, type Found } from './discovery.ts';
-import { leaderNamedBy, makesDoubtful } from './serverErrors.ts';
 import { startPulse, type Pulse } from './pulse.ts';
+import { createRights } from './rights.ts';
+import { createSeek } from './seek.ts';
+import { leaderNamedBy, makesDoubtful } from './serverErrors.ts';
 import { createAskIfServing } from './serving.ts';
-import { createRights, type Right } from './rights.ts';
-import { createTroubleNotes } from './troubleNotes.ts';
 import { Silence, troubleWith } from './trouble.ts';
-
-/** Between two looks for a node to use. */
-const LEAST_PAUSE_MS = 50;
-
-/** One connection to the node in use. */
-export interface Connection {
-  client: HostClient;
-  /** Aborted when the connection is given up. */
-  lost: AbortSignal;
-  /** To be called with everything that comes from the server. */
-  heard(): void;
-  /** How long the node may take to answer, by how long it took lately, in milliseconds. */
-  patienceMs(): number;
-}
-
-export interface Connections {
-  /** The connection to use now, once there is one. Errors: `store_unavailable` once closed, the signal's reason. */
-  current(signal: AbortSignal): Promise<Connection>;
-  /** Reports a call that failed: where that makes the node doubtful it is looked at, and given up when it can't serve. */
-  failed(connection: Connection, error: unknown): void;
-  /** Notes that the user lacks a right, and puts it into words. */
-  denied(right: Right, error: unknown): Error;
-  /** Notes that the user was allowed to do what it asked for. */
-  allowed(right: Right): void;
-  /** One sentence on why the store can't be used now; undefined while it can. */
-  trouble(): string | undefined;
-  /** Aborted when the store is closed. */
-  closed: AbortSignal;
-  /** Whether calls are to be answered by the leader: yes, unless the connection string prefers other nodes. */
-  requiresLeader: boolean;
-  close(): void;
-}
+import { createTroubleNotes } from './troubleNotes.ts';
+import type { Found } from './visit.ts';
+import { createWaiting } from './waiting.ts';
 
 interface Live extends Connection {
   host: Host;
   giveUp: AbortController;
   pulse: Pulse;
+}
+
+/** What the connection string says. What its client does not take is told now, not at the first connection. */
+function targetOf(connectionString: string, logger: StoreLogger | undefined): Target {
+  const target = parseConnectionString(connectionString);
+  for (const seed of target.seeds) openHostClient(target.of(seed)).close();
+  if (target.ignored.length > 0)
+    logger?.warn(
+      { options: target.ignored },
+      'the URL of the event store has options that have no effect',
+    );
+  return target;
 }
 
 /**
@@ -59,14 +42,7 @@ export function createConnections(
   connectionString: string,
   logger: StoreLogger | undefined,
 ): Connections {
-  const target = parseConnectionString(connectionString);
-  // Options that the client does not take are told now, not at the first connection.
-  for (const seed of target.seeds) openHostClient(target.of(seed)).close();
-  if (target.ignored.length > 0)
-    logger?.warn(
-      { options: target.ignored },
-      'the URL of the event store has options that have no effect',
-    );
+  const target = targetOf(connectionString, logger);
   const requiresLeader = target.preference === 'leader';
   const closed = new AbortController();
   const askIfServing = createAskIfServing(requiresLeader);
@@ -78,11 +54,17 @@ export function createConnections(
   });
   const notes = createTroubleNotes(logger);
   const rights = createRights(logger);
+  const waiting = createWaiting(closed.signal);
   let live: Live | undefined;
-  let seeking: Promise<void> | undefined;
-  let nudge = new AbortController();
-  /** Who waits for a connection. Each leaves when it gives up, or an outage would collect them. */
-  const waiting = new Set<() => void>();
+
+  const seek = createSeek({
+    discovery,
+    closed: closed.signal,
+    isWanted: () => !live || live.pulse.isSilent(),
+    isInUse: () => live !== undefined,
+    use,
+    onTrouble: notes.set,
+  });
 
   function give(up: Live, reason: Error): void {
     up.giveUp.abort(reason);
@@ -94,12 +76,9 @@ export function createConnections(
     const before = live;
     live = begin(found);
     notes.set(found.trouble);
-    if (before)
-      give(
-        before,
-        storeUnavailable('The connection to the event store was given up for another one.'),
-      );
-    for (const proceed of waiting) proceed();
+    const reason = 'The connection to the event store was given up for another one.';
+    if (before) give(before, storeUnavailable(reason));
+    waiting.proceed();
   }
 
   function begin({ host, client }: Found): Live {
@@ -119,11 +98,9 @@ export function createConnections(
           seek();
         },
         revived() {
+          const reason = 'The connection to the event store was silent and is made anew.';
           discovery.hint(host);
-          give(
-            node,
-            storeUnavailable('The connection to the event store was silent and is made anew.'),
-          );
+          give(node, storeUnavailable(reason));
           seek();
         },
       },
@@ -140,34 +117,6 @@ export function createConnections(
     return node;
   }
 
-  async function seekOn(): Promise<void> {
-    while (!closed.signal.aborted && (!live || live.pulse.isSilent())) {
-      const found = await discovery.look().catch(() => undefined);
-      if (found && (closed.signal.aborted || (live && !live.pulse.isSilent())))
-        found.client.close();
-      if (closed.signal.aborted || (live && !live.pulse.isSilent())) return;
-      if (found) return use(found);
-      if (!live) notes.set(discovery.trouble());
-      nudge = new AbortController();
-      const signal = AbortSignal.any([closed.signal, nudge.signal]);
-      await sleep(Math.max(LEAST_PAUSE_MS, discovery.pauseMs()), undefined, {
-        signal,
-        ref: false,
-      }).catch(() => undefined);
-    }
-  }
-
-  /** Looks for a node to use, at once where it was about to wait. */
-  function seek(): void {
-    nudge.abort();
-    seeking ??= seekOn().finally(() => {
-      seeking = undefined;
-      discovery.rest();
-      // A connection may have been lost between the last look of the loop and its end.
-      if (!live && !closed.signal.aborted) seek();
-    });
-  }
-
   function leave(doubtful: Live, error: unknown): void {
     const leader = leaderNamedBy(error);
     if (leader) discovery.hint(leader);
@@ -175,23 +124,6 @@ export function createConnections(
     give(doubtful, storeUnavailable('The connection to the event store was given up.', error));
     seek();
   }
-
-  const connected = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const leaveWith = (settle: () => void) => (): void => {
-        waiting.delete(proceed);
-        signal.removeEventListener('abort', abandon);
-        closed.signal.removeEventListener('abort', abandon);
-        settle();
-      };
-      const proceed = leaveWith(resolve);
-      const abandon = leaveWith(() =>
-        reject((closed.signal.aborted ? closed.signal : signal).reason as Error),
-      );
-      waiting.add(proceed);
-      signal.addEventListener('abort', abandon);
-      closed.signal.addEventListener('abort', abandon);
-    });
 
   seek();
 
@@ -201,7 +133,7 @@ export function createConnections(
         if (closed.signal.aborted) throw closed.signal.reason;
         signal.throwIfAborted();
         if (live) return live;
-        await connected(signal);
+        await waiting.wait(signal);
       }
     },
     failed(connection, error) {

@@ -3,31 +3,6 @@ import type { HostClient } from './clientInternals.ts';
 import { collect } from './collect.ts';
 import { eventPosition } from './positions.ts';
 import { lastRecordRequest } from './readRequests.ts';
-import { Silence } from './trouble.ts';
-
-/**
- * Runs a call that must not take longer. Rejects with Silence when it does, with the signal's reason when that aborts; the
- * call is cancelled then.
- */
-export async function within<Result>(
-  limitMs: number,
-  signal: AbortSignal,
-  call: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const limit = new AbortController();
-  const abort = (): void => limit.abort(signal.reason);
-  const silence = (): void => limit.abort(new Silence(`no answer within ${limitMs} ms`));
-  // What came while this process was busy lies in the socket's buffer: it is read before the time counts as over.
-  const timer = setTimeout(() => setImmediate(silence), limitMs);
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await call(limit.signal);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
-  }
-}
 
 interface Asked {
   requiresLeader: boolean;

@@ -7,7 +7,7 @@ import { createReads } from './read.ts';
 import { createRetrying } from './retry.ts';
 import { createSubscribe } from './subscribe.ts';
 
-export interface EventStoreDbOptions {
+interface EventStoreDbOptions {
   /** `esdb://` or `esdb+discover://`, with credentials, TLS and node preference. */
   connectionString: string;
   logger?: StoreLogger;

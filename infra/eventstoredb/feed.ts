@@ -1,7 +1,8 @@
+import { addAbortListener } from 'node:events';
 import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { ReadCall } from './clientInternals.ts';
-import type { Connection } from './connections.ts';
+import type { Connection } from './connection.ts';
 import { isPlace, toPosition } from './positions.ts';
 import { subscribeRequest } from './readRequests.ts';
 import { canBeOurs, toStoredEvent } from './storedEvent.ts';
@@ -68,30 +69,21 @@ function createFeed(call: ReadCall, signal: AbortSignal, heard: () => void): Fee
     return undefined;
   }
 
-  const arrival = (timeoutMs: number): Promise<boolean> =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(() => settle(false), timeoutMs);
-      function release(): void {
-        clearTimeout(timer);
-        call.off('readable', arrived);
-        ended.removeEventListener('abort', fail);
-      }
-      function settle(arrives: boolean): void {
-        release();
-        resolve(arrives);
-      }
-      function arrived(): void {
-        settle(true);
-      }
-      function fail(): void {
-        release();
-        reject(ended.reason as Error);
-      }
-      if (ended.aborted) return fail();
-      if (call.readableLength > 0) return arrived();
-      ended.addEventListener('abort', fail);
-      call.on('readable', arrived);
-    });
+  async function arrival(timeoutMs: number): Promise<boolean> {
+    ended.throwIfAborted();
+    if (call.readableLength > 0) return true;
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    using _ending = addAbortListener(ended, () => reject(ended.reason));
+    const arrived = (): void => resolve(true);
+    call.on('readable', arrived);
+    const timer = setTimeout(resolve, timeoutMs, false);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      call.off('readable', arrived);
+    }
+  }
 
   return {
     take,

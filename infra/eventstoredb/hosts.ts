@@ -1,11 +1,12 @@
+import { backOffMs } from '../../shared/backOff.ts';
 import { hostName, type Host } from './connectionString.ts';
 
 /** A host that answers is asked again so soon, in milliseconds, while what it says does not help yet. */
 const POLL_MS = 250;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
+/** Spread, so that many clients of one host don't come in step; never more than one try in the pause's time. */
+const PAUSES = { firstMs: 250, longestMs: 5_000, spread: [1, 1.25] } as const;
 /** Where nobody listens a try costs nobody anything, and that somebody does again is to be seen soon. */
-const LONGEST_REFUSED_PAUSE_MS = 1_000;
+const REFUSED_PAUSES = { ...PAUSES, longestMs: 1_000 };
 /** Hosts that nodes have named, seeds included: more than a cluster ever has. */
 const MOST_HOSTS = 32;
 
@@ -74,14 +75,10 @@ export function createHosts(seeds: readonly Host[]): Hosts {
       ),
     failed: (host, trouble, refused) =>
       update(host, (known) => {
-        const pause = Math.min(
-          refused ? LONGEST_REFUSED_PAUSE_MS : LONGEST_PAUSE_MS,
-          FIRST_PAUSE_MS * 2 ** known.failures,
-        );
-        // Spread, so that many clients of one host don't come in step; never more than one try in the pause's time.
+        const pauseMs = backOffMs(refused ? REFUSED_PAUSES : PAUSES, known.failures);
         Object.assign(known, {
           failures: known.failures + 1,
-          nextTryAt: performance.now() + pause * (1 + Math.random() / 4),
+          nextTryAt: performance.now() + pauseMs,
           trouble,
         });
       }),

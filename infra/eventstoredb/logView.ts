@@ -1,12 +1,13 @@
 import type { StoreLogger } from './logger.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
-import { collect, type Collected } from './collect.ts';
-import type { Connection } from './connections.ts';
-import { endOfLog, within } from './endOfLog.ts';
+import { collect, type Collected, type CollectOptions } from './collect.ts';
+import type { Connection } from './connection.ts';
+import { endOfLog } from './endOfLog.ts';
 import { positionInvalid } from './positions.ts';
 import { readFromRequest } from './readRequests.ts';
 import { isInvalidPosition, isUnexplained } from './serverErrors.ts';
 import { canBeOurs, toStoredEvent } from './storedEvent.ts';
+import { within } from './within.ts';
 
 /** What a subscription asks of the log itself, to check what it is told. */
 export interface LogView {
@@ -48,13 +49,7 @@ export function createLogView({
   let warned = false;
   let missed: string | undefined;
 
-  const inTime = <Result>(
-    call: (asked: {
-      requiresLeader: boolean;
-      signal: AbortSignal;
-      heard: () => void;
-    }) => Promise<Result>,
-  ): Promise<Result> =>
+  const inTime = <Result>(call: (asked: CollectOptions) => Promise<Result>): Promise<Result> =>
     within(limitMs, signal, (limit) => call({ requiresLeader, signal: limit, heard }));
 
   const readFrom = (position: Position | undefined, limit: number): Promise<Collected> =>
@@ -65,21 +60,18 @@ export function createLogView({
     return end;
   }
 
+  const liesWithin = async (place: Position): Promise<boolean> =>
+    place <= (end ?? '') || place <= ((await lookAtEnd()) ?? '');
+
   return {
     async requireWithin(position) {
-      if (position <= (end ?? '') || position <= ((await lookAtEnd()) ?? '')) return;
-      throw positionInvalid(
-        position,
-        `it lies beyond the log's end, which is at ${end ?? 'its beginning'}`,
-      );
+      if (await liesWithin(position)) return;
+      const where = end ?? 'its beginning';
+      throw positionInvalid(position, `it lies beyond the log's end, which is at ${where}`);
     },
 
     async holds(checkpoint) {
-      if (
-        checkpoint !== undefined &&
-        (checkpoint <= (end ?? '') || checkpoint <= ((await lookAtEnd()) ?? ''))
-      )
-        return true;
+      if (checkpoint !== undefined && (await liesWithin(checkpoint))) return true;
       if (!warned)
         logger?.warn(
           { checkpoint },

@@ -2,7 +2,7 @@ import { TurnlogError } from '../../shared/errors.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 
 /** A place in EventStoreDB's transaction log. */
-export interface LogPosition {
+interface LogPosition {
   commit: bigint;
   prepare: bigint;
 }

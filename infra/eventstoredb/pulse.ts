@@ -1,19 +1,19 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { backOffMs } from '../../shared/backOff.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
 import type { HostClient } from './clientInternals.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
 import type { AskIfServing } from './serving.ts';
 import { Silence } from './trouble.ts';
 
-/** How often a node in use is asked whether it is still the one to use. */
-const PULSE_MS = 500;
-const LONGEST_PULSE_MS = 5_000;
+/** How often a node in use is asked whether it is still the one to use: ever less often while it refuses the user. */
+const PULSE = { firstMs: 500, longestMs: 5_000 };
 /** A node from which nothing comes for so long is silent; one that is known to be slow has twice the time that it took last. */
 const SILENCE_MS = 1_000;
 const LONGEST_SILENCE_MS = 8_000;
 const ANSWER_LIMIT_MS = 10_000;
 
 /** What is learnt from a node's answers, or from their absence. */
-export interface Findings {
+interface Findings {
   /** It answers, and can serve. */
   well(): void;
   /** Nothing comes from it any more. It may be slow, frozen or out of reach. */
@@ -47,7 +47,7 @@ export interface Pulse {
 export function startPulse({ client, askIfServing, signal }: Watched, findings: Findings): Pulse {
   let heardAt = performance.now();
   let patienceMs = SILENCE_MS;
-  let pauseMs = PULSE_MS;
+  let refusals = 0;
   let silent = false;
   let asked = 0;
   /** Questions without an answer, by number: at most as many as are asked within the limit of one. */
@@ -67,7 +67,7 @@ export function startPulse({ client, askIfServing, signal }: Watched, findings: 
     heard();
     if (silent && [...open].some((earlier) => earlier < question)) return findings.revived();
     silent = false;
-    pauseMs = PULSE_MS;
+    refusals = 0;
     patienceMs = Math.min(LONGEST_SILENCE_MS, Math.max(SILENCE_MS, 2 * tookMs));
     findings.well();
   }
@@ -85,7 +85,7 @@ export function startPulse({ client, askIfServing, signal }: Watched, findings: 
     } catch (error) {
       if (signal.aborted || error instanceof Silence) return;
       if (!isUnauthenticated(error) && !isAccessDenied(error)) return findings.lost(error);
-      pauseMs = Math.min(LONGEST_PULSE_MS, pauseMs * 2);
+      refusals += 1;
       findings.refused(error);
     } finally {
       open.delete(question);
@@ -94,11 +94,11 @@ export function startPulse({ client, askIfServing, signal }: Watched, findings: 
   }
 
   const pause = (milliseconds: number): Promise<void> =>
-    sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
+    pauseAtMost(milliseconds, { signal, ref: false });
 
   async function watch(): Promise<void> {
     while (!signal.aborted) {
-      await pause(pauseMs);
+      await pause(backOffMs(PULSE, refusals));
       // A question that is not answered in time is not waited for: the next one may be.
       if (!signal.aborted) await Promise.race([ask(), pause(patienceMs)]);
     }

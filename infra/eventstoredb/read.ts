@@ -5,14 +5,15 @@ import type {
   StoredEvent,
 } from '../../shared/ports/eventStore.ts';
 import { collect, type Collected } from './collect.ts';
-import type { Connections } from './connections.ts';
-import { endOfLog, within } from './endOfLog.ts';
+import type { Connections } from './connection.ts';
+import { endOfLog } from './endOfLog.ts';
 import type { KnownEvents } from './knownEvents.ts';
 import { readStreamRequest } from './readRequests.ts';
 import type { Attempt, Retrying } from './retry.ts';
 import { isStreamDeleted } from './serverErrors.ts';
 import { toStoredEvent } from './storedEvent.ts';
 import { streamEnded, streamHidden, truncationOf } from './streamLoss.ts';
+import { within } from './within.ts';
 
 /** The part of the deadline after which a read is begun anew, once: its call may have fallen silent, though the node lives. */
 const FIRST_TRY = 0.4;

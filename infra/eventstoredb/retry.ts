@@ -1,15 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { addAbortListener } from 'node:events';
+import { backOffMs } from '../../shared/backOff.ts';
 import { isTurnlogError, storeUnavailable } from '../../shared/errors.ts';
-import type { Connection, Connections } from './connections.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
+import type { Connection, Connections } from './connection.ts';
 import type { Right } from './rights.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
 
-const FIRST_PAUSE_MS = 25;
-const LONGEST_PAUSE_MS = 500;
-
-/** How long to wait before attempt n + 1, in milliseconds: doubling, bounded, and spread so that clients don't come in step. */
-export const backOff = (attempt: number): number =>
-  Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
+/** Between tries. */
+export const PAUSES = { firstMs: 25, longestMs: 500, spread: [0.5, 1] } as const;
 
 export interface Attempt {
   connection: Connection;
@@ -34,20 +32,15 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
     first: boolean,
   ): Promise<T> {
     const connection = await connections.current(deadline);
+    const { lost } = connection;
     const ended = new AbortController();
-    const lost = (): void => ended.abort(connection.lost.reason);
-    const late = (): void => ended.abort(deadline.reason);
-    connection.lost.addEventListener('abort', lost, { once: true });
-    deadline.addEventListener('abort', late, { once: true });
+    using _losing = addAbortListener(lost, () => ended.abort(lost.reason));
+    using _ending = addAbortListener(deadline, () => ended.abort(deadline.reason));
     try {
-      if (connection.lost.aborted) lost();
       return await attempt({ connection, signal: ended.signal, first });
     } catch (error) {
       connections.failed(connection, error);
       throw error;
-    } finally {
-      connection.lost.removeEventListener('abort', lost);
-      deadline.removeEventListener('abort', late);
     }
   }
 
@@ -57,12 +50,19 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
       new Error(connections.trouble() ?? 'No answer came in time.', { cause }),
     );
 
+  /** Throws what ends the tries, where this error does. */
+  function requireRepeatable(error: unknown, right: Right): void {
+    if (isTurnlogError(error) && !error.retriable) throw error;
+    const refused = 'The event store refuses the credentials.';
+    if (isAccessDenied(error)) throw storeUnavailable(refused, connections.denied(right, error));
+    if (isUnauthenticated(error)) throw storeUnavailable(refused, error);
+    if (connections.closed.aborted) throw storeUnavailable('The event store is closed.', error);
+  }
+
   return async (right, attempt) => {
     const over = new AbortController();
-    const timer = setTimeout(
-      () => over.abort(new Error(`no success within ${deadlineMs} ms`)),
-      deadlineMs,
-    );
+    const late = (): void => over.abort(new Error(`no success within ${deadlineMs} ms`));
+    const timer = setTimeout(late, deadlineMs);
     let last: unknown;
     try {
       for (let tries = 0; ; tries += 1) {
@@ -71,20 +71,11 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
           connections.allowed(right);
           return result;
         } catch (error) {
-          if (isTurnlogError(error) && !error.retriable) throw error;
-          if (isAccessDenied(error))
-            throw storeUnavailable(
-              'The event store refuses the credentials.',
-              connections.denied(right, error),
-            );
-          if (isUnauthenticated(error))
-            throw storeUnavailable('The event store refuses the credentials.', error);
-          if (connections.closed.aborted)
-            throw storeUnavailable('The event store is closed.', error);
+          requireRepeatable(error, right);
           if (over.signal.aborted) throw unavailable(last ?? error);
           last = error;
-          await delay(backOff(tries), undefined, { signal: over.signal }).catch(() => undefined);
         }
+        await pauseAtMost(backOffMs(PAUSES, tries), { signal: over.signal });
       }
     } finally {
       clearTimeout(timer);

@@ -1,7 +1,8 @@
 import type { HostClient } from './clientInternals.ts';
-import { endOfLog, within } from './endOfLog.ts';
+import { endOfLog } from './endOfLog.ts';
 import { chooseMember, membersOf } from './members.ts';
 import { NotReady } from './serverErrors.ts';
+import { within } from './within.ts';
 
 interface Asked {
   limitMs: number;

@@ -1,14 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { backOffMs } from '../../shared/backOff.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
 import type { StoreLogger } from './logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { batches } from './batches.ts';
-import type { Connection, Connections } from './connections.ts';
+import type { Connection, Connections } from './connection.ts';
 import { openFeed, type Feed } from './feed.ts';
 import type { KnownEvents } from './knownEvents.ts';
 import { createLogView, type LogView } from './logView.ts';
 import { fromPosition } from './positions.ts';
-import { backOff } from './retry.ts';
+import { PAUSES } from './retry.ts';
 import { isAccessDenied, isUnauthenticated, saidBy } from './serverErrors.ts';
 
 /** A user who is refused is refused again, until somebody grants the right. */
@@ -44,7 +45,7 @@ export function createSubscribe({
       let connection: Connection | undefined;
       let view: LogView | undefined;
       let feed: Feed | undefined;
-      let pauseMs = backOff(failures);
+      let pauseMs = backOffMs(PAUSES, failures);
       try {
         connection = await connections.current(over);
         view = createLogView({
@@ -88,7 +89,7 @@ export function createSubscribe({
       } finally {
         feed?.stop();
       }
-      await delay(pauseMs, undefined, { signal: over }).catch(() => undefined);
+      await pauseAtMost(pauseMs, { signal: over });
     }
   };
 }

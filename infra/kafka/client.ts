@@ -15,7 +15,7 @@ export interface KafkaSecurity {
   };
 }
 
-export interface KafkaClientOptions {
+interface KafkaClientOptions {
   brokers: readonly string[];
   security?: KafkaSecurity | undefined;
   clientId: string;

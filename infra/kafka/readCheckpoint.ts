@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
-import type { Kafka } from 'kafkajs';
+import type { EachMessagePayload, Kafka } from 'kafkajs';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Checkpoint } from '../../shared/ports/publisher.ts';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
 import { lazyValidator } from '../../shared/validation.ts';
 import { withAdmin } from './client.ts';
 
@@ -21,7 +22,7 @@ function parseCheckpoint(text: string): Checkpoint {
   return value as Checkpoint;
 }
 
-export interface CheckpointRead {
+interface CheckpointRead {
   topic: string;
   /** The key of the checkpoint. */
   key: string;
@@ -45,32 +46,25 @@ export async function readCheckpoint(
   });
   let found: string | undefined;
   let complete = false;
-  let limit: NodeJS.Timeout | undefined;
+  const { promise: reached, resolve, reject } = Promise.withResolvers<void>();
+
+  async function eachMessage({ message }: EachMessagePayload): Promise<void> {
+    const value = message.value?.toString();
+    if (message.key?.toString() === until.key && value === until.value) {
+      complete = true;
+      resolve();
+    }
+    if (message.key?.toString() === key && !complete) found = value;
+  }
+
   try {
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    await new Promise<void>((resolve, reject) => {
-      limit = setTimeout(
-        () => reject(new Error(`the topic ${topic} could not be read within ${READ_LIMIT_MS} ms`)),
-        READ_LIMIT_MS,
-      );
-      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
-      consumer
-        .run({
-          autoCommit: false,
-          eachMessage: async ({ message }) => {
-            const value = message.value?.toString();
-            if (message.key?.toString() === until.key && value === until.value) {
-              complete = true;
-              resolve();
-            }
-            if (message.key?.toString() === key && !complete) found = value;
-          },
-        })
-        .catch(reject);
-    });
+    consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
+    consumer.run({ autoCommit: false, eachMessage }).catch(reject);
+    if (!(await settlesWithin(reached, READ_LIMIT_MS)))
+      throw new Error(`the topic ${topic} could not be read within ${READ_LIMIT_MS} ms`);
   } finally {
-    clearTimeout(limit);
     await consumer.disconnect();
   }
   await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);

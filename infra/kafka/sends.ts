@@ -5,7 +5,7 @@ const MAX_SEND_BYTES = 768 * 1024;
 /** What a message needs beside its value: headers, key, framing. */
 const OVERHEAD_BYTES = 1024;
 
-export interface Addressed {
+interface Addressed {
   topic: string;
   message: Message & { value: string };
 }

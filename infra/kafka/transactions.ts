@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Partitioners,
   type Kafka,
@@ -6,13 +5,13 @@ import {
   type TopicMessages,
   type Transaction,
 } from 'kafkajs';
+import { retry } from '../../shared/backOff.ts';
 import { isProtocolError, kafkaCall } from './errors.ts';
 
 /** After this time without a sign of life the broker aborts a transaction, which until then holds up readers of committed messages. */
 const TRANSACTION_TIMEOUT_MS = 30_000;
 const BUSY_LIMIT_MS = 20_000;
-const BUSY_FIRST_PAUSE_MS = 2;
-const BUSY_LONGEST_PAUSE_MS = 10;
+const BUSY_PAUSES = { firstMs: 2, longestMs: 10 };
 
 interface Single {
   topic: string;
@@ -31,16 +30,11 @@ export interface TransactionalProducer {
  */
 async function sendFirst(transaction: Transaction, { topic, message }: Single): Promise<void> {
   const deadline = performance.now() + BUSY_LIMIT_MS;
-  for (let pause = BUSY_FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, BUSY_LONGEST_PAUSE_MS)) {
-    try {
-      await transaction.send({ topic, messages: [message] });
-      return;
-    } catch (error) {
-      if (!isProtocolError(error, 'CONCURRENT_TRANSACTIONS') || performance.now() > deadline)
-        throw error;
-    }
-    await sleep(pause);
-  }
+  await retry(() => transaction.send({ topic, messages: [message] }), {
+    pauses: BUSY_PAUSES,
+    again: (error) =>
+      isProtocolError(error, 'CONCURRENT_TRANSACTIONS') && performance.now() <= deadline,
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { lazyValidator } from '../../shared/validation.ts';
+import { lazyValidator, problemsOf } from '../../shared/validation.ts';
 
 const ContentPart = Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) });
 const ToolCall = Type.Object({ id: Type.String(), function: Type.Object({ name: Type.String() }) });
@@ -40,8 +40,8 @@ export function parseRequest(body: string): CompletionRequest {
   const validate = validator();
   const request: unknown = JSON.parse(body);
   if (validate(request)) return request;
-  const [problem] = validate.errors ?? [];
-  throw new Error(`${problem?.instancePath.slice(1) || 'the body'} ${problem?.message}`);
+  const [problem] = problemsOf(validate.errors);
+  throw new Error(`${problem?.path.slice(1) || 'the body'} ${problem?.message}`);
 }
 
 /** The text of a message, its parts joined. */

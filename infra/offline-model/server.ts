@@ -22,12 +22,15 @@ function sendJson(response: ServerResponse, status: number, body: string): void 
   response.end(body);
 }
 
-const sendError = (response: ServerResponse, status: number, message: string): void =>
-  sendJson(
-    response,
-    status,
-    JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code: null } }),
-  );
+function sendError(response: ServerResponse, status: number, message: string): void {
+  const error = { message, type: 'invalid_request_error', param: null, code: null };
+  sendJson(response, status, JSON.stringify({ error }));
+}
+
+const MODELS = JSON.stringify({
+  object: 'list',
+  data: [{ id: OFFLINE_MODEL, object: 'model', created: 0, owned_by: 'turnlog' }],
+});
 
 /** The body as text; undefined when it is too long. It is read to its end all the same: a client that still sends sees no answer. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
@@ -48,24 +51,13 @@ async function answer(
   const completion = complete(request, body);
   if (!request.stream) return sendJson(response, 200, completionBody(completion));
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  return pipeline(
-    Readable.from(completionEvents(completion, request.stream_options?.include_usage === true)),
-    response,
-  );
+  const events = completionEvents(completion, request.stream_options?.include_usage === true);
+  return pipeline(Readable.from(events), response);
 }
 
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const route = `${request.method} ${request.url?.split('?')[0]}`;
-  if (route === 'GET /v1/models') {
-    return sendJson(
-      response,
-      200,
-      JSON.stringify({
-        object: 'list',
-        data: [{ id: OFFLINE_MODEL, object: 'model', created: 0, owned_by: 'turnlog' }],
-      }),
-    );
-  }
+  if (route === 'GET /v1/models') return sendJson(response, 200, MODELS);
   if (route !== 'POST /v1/chat/completions')
     return sendError(response, 404, `The offline model has no ${route}.`);
   const body = await readBody(request);
@@ -75,18 +67,12 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   try {
     parsed = parseRequest(body);
   } catch (error) {
-    return sendError(
-      response,
-      400,
-      `The request is not a chat completion: ${error instanceof Error ? error.message : String(error)}.`,
-    );
+    const why = error instanceof Error ? error.message : String(error);
+    return sendError(response, 400, `The request is not a chat completion: ${why}.`);
   }
+  const named = JSON.stringify(parsed.model);
   if (parsed.model !== OFFLINE_MODEL)
-    return sendError(
-      response,
-      404,
-      `The offline model has no model ${JSON.stringify(parsed.model)}.`,
-    );
+    return sendError(response, 404, `The offline model has no model ${named}.`);
   return answer(response, parsed, body);
 }
 

@@ -22,7 +22,7 @@ export interface ChatModelLimits extends Partial<FetchLimits> {
   maxConnections?: number;
 }
 
-export interface ChatModelsOptions {
+interface ChatModelsOptions {
   providers: readonly Provider[];
   models: readonly ModelInfo[];
   limits: ChatModelLimits;
@@ -83,12 +83,9 @@ export function createChatModels(
 
   function providerOf(modelId: string): Provider {
     const provider = providers.get(models.get(modelId)?.provider ?? '');
-    if (!provider)
-      throw new TurnlogError(
-        'model_not_supported',
-        `The model ${JSON.stringify(modelId)} is not configured.`,
-      );
-    return provider;
+    if (provider) return provider;
+    const named = JSON.stringify(modelId);
+    throw new TurnlogError('model_not_supported', `The model ${named} is not configured.`);
   }
 
   function clientOf(provider: Provider, loaded: Awaited<ReturnType<typeof load>>): OpenAi.OpenAI {

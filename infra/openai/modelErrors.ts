@@ -21,15 +21,12 @@ function overloaded(error: OpenAi.APIError): TurnlogError {
     Math.max(Math.ceil((wait ?? DEFAULT_RETRY_AFTER_S * 1000) / 1000), 1),
     LONGEST_RETRY_AFTER_S,
   );
-  return new TurnlogError(
-    'model_overloaded',
-    `The model provider takes no more requests now (${error.status}).`,
-    {
-      retriable: true,
-      retryAfterSeconds: seconds,
-      cause: error,
-    },
-  );
+  const message = `The model provider takes no more requests now (${error.status}).`;
+  return new TurnlogError('model_overloaded', message, {
+    retriable: true,
+    retryAfterSeconds: seconds,
+    cause: error,
+  });
 }
 
 function refused(error: OpenAi.APIError, key: string | undefined): TurnlogError {
@@ -76,11 +73,8 @@ export function modelError(
       code === 'UND_ERR_SOCKET' || code === 'ECONNRESET'
         ? 'closed the connection without an answer'
         : 'could not be reached';
-    return new TurnlogError(
-      'model_error',
-      `The model provider ${what}${code ? ` (${code})` : ''}.`,
-      { retriable: true, cause: error },
-    );
+    const message = `The model provider ${what}${code ? ` (${code})` : ''}.`;
+    return new TurnlogError('model_error', message, { retriable: true, cause: error });
   }
   if (error instanceof openai.APIError && error.status !== undefined) {
     return error.status === 429 || error.status === 503 ? overloaded(error) : refused(error, key);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
 import { TurnlogError, type ErrorDetail } from '../../shared/errors.ts';
-import { lazyValidator } from '../../shared/validation.ts';
+import { lazyValidator, problemsOf, type Words } from '../../shared/validation.ts';
 
 const strict = { additionalProperties: false };
 const Id = Type.String({ minLength: 1, maxLength: 256 });
@@ -44,6 +44,11 @@ export type Problems = Record<string, string>;
 
 const validator = lazyValidator(ModelsFile);
 
+const WORDS: Words = {
+  additionalProperties: () => 'is not a known field',
+  pattern: () => 'must be an http or https URL without credentials',
+};
+
 /** One error for all the problems of the file. */
 export function badModelsFile(file: string, problems: Problems, cause?: unknown): TurnlogError {
   const details: Record<string, ErrorDetail> = {};
@@ -75,16 +80,9 @@ export async function readModelsFile(file: string): Promise<ModelsFile> {
   const content = await readJson(file);
   const validate = validator();
   if (validate(content)) return content;
-  const problems: Problems = {};
-  for (const { instancePath, keyword, message, params } of validate.errors ?? []) {
-    const unknown =
-      keyword === 'additionalProperties' ? `/${String(params['additionalProperty'])}` : '';
-    const problem = unknown
-      ? 'is not a known field'
-      : keyword === 'pattern'
-        ? 'must be an http or https URL without credentials'
-        : (message ?? 'is not valid');
-    problems[instancePath + unknown] = problem;
-  }
-  throw badModelsFile(file, problems);
+  const problems = problemsOf(validate.errors, WORDS);
+  throw badModelsFile(
+    file,
+    Object.fromEntries(problems.map(({ path, message }) => [path, message])),
+  );
 }

@@ -15,7 +15,7 @@ export interface RegistryOptions {
   offlineBaseUrl: string;
 }
 
-export interface Registry {
+interface Registry {
   providers: Provider[];
   models: ModelInfo[];
 }

@@ -1,10 +1,10 @@
 import { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, types, type ClientConfig } from 'pg';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
 
 const BIGINT = 20;
 /** How long a client waits for a connection, in milliseconds. */
-export const CONNECT_TIMEOUT_MS = 2000;
+const CONNECT_TIMEOUT_MS = 2000;
 const END_TIMEOUT_MS = 500;
 
 /** Every number here came from JSON, so it is a JavaScript number again: pg would give a bigint as text. */
@@ -15,7 +15,7 @@ const typeParsers = {
       : (types.getTypeParser(oid, format) as unknown)) as typeof types.getTypeParser,
 };
 
-export interface Purpose {
+interface Purpose {
   /** Shown to operators in pg_stat_activity. */
   name:
     | 'turnlog projector'
@@ -59,12 +59,8 @@ export async function connect(databaseUrl: string, purpose: Purpose): Promise<Co
   client.on('error', () => ended.abort());
   client.on('end', () => ended.abort());
   const close = async (): Promise<void> => {
-    const limit = new AbortController();
-    await Promise.race([
-      client.end().catch(() => undefined),
-      sleep(END_TIMEOUT_MS, undefined, { signal: limit.signal }).catch(() => undefined),
-    ]);
-    limit.abort();
+    const ending = client.end().catch(() => undefined);
+    await settlesWithin(ending, END_TIMEOUT_MS);
     socket.destroy();
     ended.abort();
   };

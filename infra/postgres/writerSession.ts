@@ -1,6 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { addAbortListener } from 'node:events';
 import type { Client, QueryConfig } from 'pg';
+import { createBackOff } from '../../shared/backOff.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
 import { connect, type Connection } from './connection.ts';
 import { databaseUnavailable, guarded, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
@@ -14,8 +16,7 @@ const HEARTBEAT_MS = 700;
 const STATEMENT_MS = 30_000;
 /** How often a writer that stands by asks for the lock. */
 const ASK_MS = 250;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2000;
+const PAUSES = { firstMs: 100, longestMs: 2000 };
 
 /** A session that holds an advisory lock for as long as it lives, and does all of the work that the lock is for. */
 export interface WriterSession {
@@ -55,7 +56,7 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
     () => void run((own) => own.query(beat)).catch(() => undefined),
     HEARTBEAT_MS,
   ).unref();
-  ended.addEventListener('abort', () => clearInterval(heartbeat));
+  addAbortListener(ended, () => clearInterval(heartbeat));
   return {
     lost: ended,
     run,
@@ -122,21 +123,18 @@ export async function awaitWriterSession({
   onFailure,
   ...wanted
 }: StandBy): Promise<WriterSession | undefined> {
-  const pauseFor = (ms: number): Promise<unknown> =>
-    sleep(ms, undefined, { signal }).catch(() => undefined);
-  let pause = FIRST_PAUSE_MS;
+  const pauses = createBackOff(PAUSES);
   while (!signal.aborted) {
     try {
-      const session = await attempt(wanted, async () => {
-        pause = FIRST_PAUSE_MS;
-        await pauseFor(ASK_MS);
+      return await attempt(wanted, async () => {
+        pauses.reset();
+        await pauseAtMost(ASK_MS, { signal });
         return !signal.aborted;
       });
-      return session;
     } catch (error) {
-      onFailure(error, pause);
-      await pauseFor(pause);
-      pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+      const retryInMs = pauses.next();
+      onFailure(error, retryInMs);
+      await pauseAtMost(retryInMs, { signal });
     }
   }
   return undefined;

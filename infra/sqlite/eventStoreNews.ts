@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 
@@ -22,18 +23,18 @@ export function hearOfAppends(file: string): News {
   channel.addEventListener('message', wakeAll);
   channel.unref();
 
-  const wait = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const wake = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', wake);
-        waiting.delete(wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, POLL_MS);
-      signal.addEventListener('abort', wake);
-      waiting.add(wake);
-    });
+  async function wait(signal: AbortSignal): Promise<void> {
+    const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
+    using _aborting = addAbortListener(signal, () => wake());
+    const timer = setTimeout(wake, POLL_MS);
+    waiting.add(wake);
+    try {
+      await woken;
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(wake);
+    }
+  }
 
   function close(): void {
     channel.close();

@@ -14,7 +14,7 @@ interface Pending {
   reject: (error: TurnlogError) => void;
 }
 
-export interface WriterThread {
+interface WriterThread {
   /** Resolves once the append is durable. `bytes` is its size. Errors: those of EventStore.append. */
   append(append: Append, bytes: number): Promise<Written>;
   /** Resolves after everything accepted has been answered and the thread has ended. */

@@ -27,12 +27,8 @@ async function calculate(expression: string): Promise<number> {
     value = tree.evaluate();
   } catch (error) {
     if (error instanceof ToolFailure) throw error;
-    const reason =
-      error instanceof RangeError
-        ? 'It is nested too deep'
-        : error instanceof Error
-          ? error.message
-          : String(error);
+    const said = error instanceof Error ? error.message : String(error);
+    const reason = error instanceof RangeError ? 'It is nested too deep' : said;
     throw new ToolFailure(`The expression can't be calculated: ${reason}. ${ALLOWED}`);
   }
   if (typeof value !== 'number' || !Number.isFinite(value)) {

@@ -8,7 +8,7 @@ import type {
 } from 'mathjs';
 import { ToolFailure } from './tool.ts';
 
-export const FUNCTIONS = [
+const FUNCTIONS = [
   'abs',
   'ceil',
   'floor',
@@ -35,7 +35,7 @@ export const FUNCTIONS = [
   'lcm',
   'hypot',
 ] as const;
-export const CONSTANTS = ['pi', 'e', 'tau', 'phi'] as const;
+const CONSTANTS = ['pi', 'e', 'tau', 'phi'] as const;
 export const ALLOWED = `Allowed are numbers, + - * / ^ % ! and parentheses, the functions ${FUNCTIONS.join(', ')} and the constants ${CONSTANTS.join(', ')}.`;
 
 const OPERATIONS = new Set([

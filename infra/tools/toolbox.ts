@@ -1,14 +1,14 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { Toolbox, ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
-import { lazyValidator } from '../../shared/validation.ts';
+import { lazyValidator, problemsOf } from '../../shared/validation.ts';
 import { calculator } from './calculator.ts';
 import { createClockTool } from './clock.ts';
 import { ToolFailure, type Tool } from './tool.ts';
 import { truncate } from './truncate.ts';
 
 /** In bytes of UTF-8. */
-export const LONGEST_RESULT = 64 * 1024;
+const LONGEST_RESULT = 64 * 1024;
 
 /** A tool as the toolbox holds it: what it is called with is text, and checked. */
 interface Entry {
@@ -33,11 +33,12 @@ function entry<Parameters extends Tool['parameters']>(tool: Tool<Parameters>): E
       const given = parseArguments(args, name);
       const validate = validator();
       if (validate(given)) return tool.run(given, signal);
-      const problems = (validate.errors ?? []).map(
-        ({ instancePath, message }) => `${instancePath.slice(1) || 'they'} ${message}`,
-      );
+      const problems = problemsOf(validate.errors)
+        .map(({ path, message }) => `${path.slice(1) || 'they'} ${message}`)
+        .join('; ');
+      const schema = JSON.stringify(parameters);
       throw new ToolFailure(
-        `The arguments of ${name} do not fit: ${problems.join('; ')}. Their JSON Schema: ${JSON.stringify(parameters)}`,
+        `The arguments of ${name} do not fit: ${problems}. Their JSON Schema: ${schema}`,
       );
     },
   };
@@ -59,11 +60,9 @@ export function createToolbox({ clock }: { clock: Clock }): Toolbox {
     has: (name) => tools.has(name),
     async definitions(name) {
       const tool = tools.get(name);
+      const named = JSON.stringify(name);
       if (!tool)
-        throw new TurnlogError(
-          'tool_not_supported',
-          `The tool ${JSON.stringify(name)} is not configured.`,
-        );
+        throw new TurnlogError('tool_not_supported', `The tool ${named} is not configured.`);
       return [{ type: 'function', function: tool.info }];
     },
     async call(toolName, functionName, args, signal) {

@@ -1,35 +1,9 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
 import { TurnlogError, type ErrorDetail } from '../../shared/errors.ts';
+import { lazyValidator, problemsOf, type Problem, type Words } from '../../shared/validation.ts';
 
 /** More problems than this are not listed: nobody reads them, and a hostile body can have a million. */
 const MAX_DETAILS = 20;
-
-const NUL_OR_LONE_SURROGATE = 'must be well-formed Unicode text without NUL characters';
-
-function newAjv(options: { coerceTypes: boolean }): Ajv2020 {
-  const ajv = new Ajv2020({
-    allErrors: true,
-    verbose: true,
-    strict: false,
-    useDefaults: true,
-    ...options,
-  });
-  ajv.addKeyword({
-    keyword: 'x-text',
-    type: 'string',
-    validate: (_on: boolean, value: string) => value.isWellFormed() && !value.includes('\u0000'),
-  });
-  ajv.addKeyword({
-    keyword: 'x-max-bytes',
-    type: 'string',
-    validate: (limit: number, value: string) => Buffer.byteLength(value) <= limit,
-  });
-  return ajv;
-}
-
-const bodies = newAjv({ coerceTypes: false });
-const queries = newAjv({ coerceTypes: true });
 
 type Place = 'body' | 'query';
 
@@ -38,25 +12,21 @@ type Place = 'body' | 'query';
  * `invalid_request` with every problem named by its field. Compiled at the first use.
  */
 export function validator(place: Place, schema: TSchema): (input: unknown) => unknown {
-  let validate: ValidateFunction | undefined;
+  const compiled = lazyValidator(schema, place === 'body' ? 'as_is' : 'from_text');
+  const words = wordsFor(schema);
   return (input) => {
-    validate ??= (place === 'body' ? bodies : queries).compile(schema);
+    const validate = compiled();
     if (validate(input)) return input;
-    throw invalidRequest(place, schema, validate.errors ?? []);
+    throw invalidRequest(place, problemsOf(validate.errors?.slice(0, MAX_DETAILS), words));
   };
 }
 
-function invalidRequest(
-  place: Place,
-  schema: TSchema,
-  errors: readonly ErrorObject[],
-): TurnlogError {
+function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
-  for (const error of errors.slice(0, MAX_DETAILS)) {
-    const path = fieldPath(error);
+  for (const { path, message } of problems) {
     const field = path.slice(1) || place;
     details[field] ??= {
-      message: `${JSON.stringify(field.slice(0, 100))} ${problem(error, schema)}.`,
+      message: `${JSON.stringify(field.slice(0, 100))} ${message}.`,
       path: place === 'body' ? path : `query${path}`,
     };
   }
@@ -70,30 +40,13 @@ function invalidRequest(
   );
 }
 
-/** The field that an error is about: for a missing or an unknown one, the field itself rather than its parent. */
-function fieldPath({ instancePath, params }: ErrorObject): string {
-  const field: unknown = params['missingProperty'] ?? params['additionalProperty'];
-  return typeof field === 'string' ? `${instancePath}/${field.slice(0, 100)}` : instancePath;
-}
+/** Every text of the API that has a least length has the least length 1. */
+const wordsFor = (schema: TSchema): Words => ({
+  required: () => 'is required',
+  additionalProperties: () => `is not a known field; known are ${knownFields(schema)}`,
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
+  minLength: () => 'must not be empty',
+});
 
-function problem(
-  { keyword, message, params, schema: limit }: ErrorObject,
-  schema: TSchema,
-): string {
-  switch (keyword) {
-    case 'required':
-      return 'is required';
-    case 'additionalProperties':
-      return `is not a known field; known are ${Object.keys((schema as { properties?: object }).properties ?? {}).join(', ')}`;
-    case 'x-text':
-      return NUL_OR_LONE_SURROGATE;
-    case 'x-max-bytes':
-      return `must not be longer than ${limit as number} bytes of UTF-8`;
-    case 'enum':
-      return `must be one of ${(params['allowedValues'] as string[]).join(', ')}`;
-    case 'minLength':
-      return 'must not be empty';
-    default:
-      return message ?? 'is not valid';
-  }
-}
+const knownFields = (schema: TSchema): string =>
+  Object.keys((schema as { properties?: object }).properties ?? {}).join(', ');

@@ -1,9 +1,9 @@
+import { createBackOff } from '../backOff.ts';
 import { storeUnavailable, type TurnlogError } from '../errors.ts';
 import { pauseFor, type Bounds } from '../pause.ts';
 import { foundDamaged, type StreamSource } from './readWhole.ts';
 
-const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 250;
+const PAUSES = { firstMs: 5, longestMs: 250 };
 /**
  * A stream that refuses an append this often, for this long, after the revision that it shows as its last, shows
  * too little. A node of a cluster that only follows may do so for a while, and is believed at once only where
@@ -35,7 +35,7 @@ export function createConflictLimit(
   { until = performance.now() + LIMIT_MS, signal, tooMany }: LimitOfConflicts = {},
 ): ConflictLimit {
   let last: { revision: number; since: number; times: number } | undefined;
-  let pause = FIRST_PAUSE_MS;
+  const pauses = createBackOff(PAUSES);
   return {
     async lost(revision) {
       if (last?.revision !== revision) last = { revision, since: performance.now(), times: 0 };
@@ -47,12 +47,12 @@ export function createConflictLimit(
           revision: revision + 1,
         });
       }
-      if (performance.now() + pause > until)
+      const pauseMs = pauses.next();
+      if (performance.now() + pauseMs > until)
         throw (
           tooMany?.() ?? storeUnavailable(`Others write to the stream ${stream} without a pause.`)
         );
-      await pauseFor(pause, signal);
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      await pauseFor(pauseMs, signal);
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../domain/events.ts';
 import { eventSchemas } from '../domain/events.ts';
-import { lazyValidator } from '../validation.ts';
+import { lazyValidator, problemsOf } from '../validation.ts';
 import { EventMetadata, type RecordedEvent } from './event.ts';
 
 interface Shape {
@@ -38,9 +38,9 @@ export function toDomainEvent(
   const validate = validators.get(shape.type)?.();
   if (!validate) return undefined;
   if (!validate(shape)) {
-    const [problem] = validate.errors ?? [];
+    const [problem] = problemsOf(validate.errors);
     throw new Error(
-      `${recorded.type} does not fit its schema: ${problem?.instancePath ?? ''} ${problem?.message ?? ''}`,
+      `${recorded.type} does not fit its schema: ${problem?.path ?? ''} ${problem?.message ?? ''}`,
     );
   }
   return shape;

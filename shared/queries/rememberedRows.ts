@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { isTurnlogError, storeUnavailable } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { settlesWithin } from '../settlesWithin.ts';
 
 /** A key that was revoked on another replica stops working here after this and the projector's delay: within a second together. */
 const KEY_FRESH_MS = 500;
@@ -23,15 +23,8 @@ interface Memory<Row> {
 }
 
 async function answerInTime<Answer>(asked: Promise<Answer>): Promise<Answer> {
-  const answered = new AbortController();
-  const tooLate = sleep(ANSWER_LIMIT_MS, undefined, { signal: answered.signal }).then((): never => {
-    throw storeUnavailable('The read models do not answer in time.');
-  });
-  try {
-    return await Promise.race([asked, tooLate]);
-  } finally {
-    answered.abort();
-  }
+  if (await settlesWithin(asked, ANSWER_LIMIT_MS)) return asked;
+  throw storeUnavailable('The read models do not answer in time.');
 }
 
 /** What is not there is never remembered: it may be there at the next moment. */

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { retry } from '../../../shared/backOff.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 
 /** The version that is run; 4.3 loses transactions when it is killed (infra/kafka/README.md). */
@@ -14,7 +14,7 @@ const OUTPUT_SHOWN = 2_000;
 const FETCHES = 3;
 /** Maven waits half an hour for a server that has fallen silent; what it has is kept for the next time. */
 const FETCH_LIMIT_MS = 300_000;
-const PAUSE_MS = 2_000;
+const PAUSES = { firstMs: 2_000, longestMs: 2_000 };
 
 /** Runs a program to its end, or for at most so many milliseconds. Resolves with what it wrote. Errors: `invalid_request` when it can't be run or fails. */
 export function run(command: string, args: readonly string[], timeout?: number): Promise<string> {
@@ -32,27 +32,19 @@ export function run(command: string, args: readonly string[], timeout?: number):
   });
 }
 
+function fetchArguments(version: string, folder: string): string[] {
+  // -U, because Maven remembers for a day what it could not find.
+  const options = ['-B', '-q', '-U', '-f', POM, `-Dkafka.version=${version}`];
+  const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
+  return [...options, ...goal, `-DoutputDirectory=${folder}`];
+}
+
 /** Fetches the jars into a folder; renamed when complete, so a folder that exists is whole. */
 async function fetchJars(version: string, folder: string): Promise<void> {
   const partial = `${folder}.${process.pid}`;
   await mkdir(partial, { recursive: true });
   try {
-    // -U, because Maven remembers for a day what it could not find.
-    await run(
-      'mvn',
-      [
-        '-B',
-        '-q',
-        '-U',
-        '-f',
-        POM,
-        `-Dkafka.version=${version}`,
-        'dependency:copy-dependencies',
-        '-DincludeScope=runtime',
-        `-DoutputDirectory=${partial}`,
-      ],
-      FETCH_LIMIT_MS,
-    );
+    await run('mvn', fetchArguments(version, partial), FETCH_LIMIT_MS);
     await rename(partial, folder).catch((error: unknown) => {
       // Another process, which has fetched at the same time, may have been first.
       if (!existsSync(folder)) throw error;
@@ -72,13 +64,10 @@ export async function kafkaJars(version = KAFKA_VERSION): Promise<string> {
   const folder = `${CACHE}kafka-${version}`;
   if (existsSync(folder)) return folder;
   await run('mvn', ['-version']);
-  for (let fetches = 1; !existsSync(folder); fetches += 1) {
-    try {
-      await fetchJars(version, folder);
-    } catch (error) {
-      if (fetches === FETCHES) throw error;
-      await sleep(PAUSE_MS);
-    }
-  }
+  const fetchOnce = async (): Promise<void> => {
+    // Another process may have fetched them meanwhile.
+    if (!existsSync(folder)) await fetchJars(version, folder);
+  };
+  await retry(fetchOnce, { pauses: PAUSES, again: (_error, failures) => failures < FETCHES });
   return folder;
 }

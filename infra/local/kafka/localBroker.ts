@@ -1,17 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { retry } from '../../../shared/backOff.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { createKafka, withAdmin } from '../../kafka/client.ts';
 import { kafkaJars, KAFKA_VERSION, run } from './jars.ts';
+import { freePorts } from './ports.ts';
 import { scramArguments, secureProperties, type SecureListener } from './secureListener.ts';
+import { serverProperties } from './serverProperties.ts';
 
 const START_LIMIT_MS = 60_000;
-const LOOK_MS = 100;
+const LOOKS = { firstMs: 100, longestMs: 100 };
 /** A fixed one: a folder that is used again must be formatted under its first id, and a random one may look like an option (`-…`). */
 const CLUSTER_ID = 'TurnlogLocalBroker0001';
 const HEAP = [
@@ -35,34 +35,6 @@ export interface LocalBroker {
   stop(): Promise<void>;
 }
 
-/** Below the ports that the system gives to whoever asks for any (from 32768 on Linux): nobody is given one before the broker is up. */
-const FREE_PORTS = [20_000, 32_768] as const;
-
-async function hold(port: number): Promise<Server> {
-  const server = createServer().listen(port || randomInt(...FREE_PORTS), '127.0.0.1');
-  try {
-    await once(server, 'listening');
-    return server;
-  } catch (error) {
-    if (port === 0) return hold(0);
-    throw new TurnlogError('invalid_request', `No broker can listen there: ${String(error)}.`, {
-      cause: error,
-    });
-  }
-}
-
-/** Ports to listen on, 0 standing for one that is free. Errors: `invalid_request` when one is taken. */
-async function freePorts(wanted: readonly number[]): Promise<number[]> {
-  const held: Server[] = [];
-  try {
-    // All are held until the last one is known: no two can be the same.
-    for (const port of wanted) held.push(await hold(port));
-    return held.map((server) => (server.address() as AddressInfo).port);
-  } finally {
-    await Promise.all(held.map((server) => once(server.close(), 'close')));
-  }
-}
-
 /** Two brokers in one folder write to one metadata log before the second one notices. Errors: `invalid_request` when one runs there. */
 async function requireUnused(config: string): Promise<void> {
   const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(
@@ -70,25 +42,6 @@ async function requireUnused(config: string): Promise<void> {
   )?.[1];
   if (used !== undefined) await freePorts([Number(used)]);
 }
-
-/** One node that is broker and controller, for loopback only, with the internal topics in one small copy. */
-const properties = (folder: string, listeners: string[], controllerPort: number): string[] => [
-  'process.roles=broker,controller',
-  'node.id=1',
-  `controller.quorum.voters=1@127.0.0.1:${controllerPort}`,
-  `listeners=${[...listeners, `CONTROLLER://127.0.0.1:${controllerPort}`].join(',')}`,
-  `advertised.listeners=${listeners.join(',')}`,
-  'controller.listener.names=CONTROLLER',
-  'listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT',
-  `log.dirs=${join(folder, 'log')}`,
-  'offsets.topic.replication.factor=1',
-  'offsets.topic.num.partitions=1',
-  'transaction.state.log.replication.factor=1',
-  'transaction.state.log.min.isr=1',
-  'transaction.state.log.num.partitions=1',
-  'group.initial.rebalance.delay.ms=0',
-  'auto.create.topics.enable=false',
-];
 
 interface Options {
   folder: string;
@@ -119,27 +72,31 @@ export async function createLocalBroker({
   const secureBrokers = secure ? `127.0.0.1:${securely}` : '';
   const listeners = [`PLAINTEXT://${brokers}`, ...(secure ? [`SECURE://${secureBrokers}`] : [])];
   const lines = [
-    ...properties(folder, listeners, controller),
+    ...serverProperties({ folder, listeners, controllerPort: controller }),
     ...(secure ? secureProperties(secure) : []),
   ];
   await writeFile(config, `${lines.join('\n')}\n`);
-  await run('java', [
-    ...java,
-    'kafka.tools.StorageTool',
-    'format',
-    '--ignore-formatted',
-    '-t',
-    CLUSTER_ID,
-    '-c',
-    config,
-    ...(secure ? scramArguments(secure) : []),
-  ]);
+  const format = ['kafka.tools.StorageTool', 'format', '--ignore-formatted'];
+  const user = secure ? scramArguments(secure) : [];
+  await run('java', [...java, ...format, '-t', CLUSTER_ID, '-c', config, ...user]);
   const kafka = createKafka({
     brokers: [brokers],
     clientId: 'local-broker',
     logger: { debug: () => undefined },
   });
   let process: ChildProcess | undefined;
+
+  /** Errors: `invalid_request` when the process ends, or takes too long. */
+  async function untilAnswering(starting: ChildProcess): Promise<void> {
+    const deadline = performance.now() + START_LIMIT_MS;
+    await retry(() => withAdmin(kafka, (admin) => admin.describeCluster()), {
+      pauses: LOOKS,
+      again: () => starting.exitCode === null && performance.now() <= deadline,
+    }).catch((cause: unknown) => {
+      const message = `The broker does not start; ${folder}/broker.log says why.`;
+      throw new TurnlogError('invalid_request', message, { cause });
+    });
+  }
 
   async function end(signal: NodeJS.Signals): Promise<void> {
     const ending = process;
@@ -160,20 +117,7 @@ export async function createLocalBroker({
         stdio: ['ignore', output.fd, output.fd],
       });
       await output.close();
-      const deadline = performance.now() + START_LIMIT_MS;
-      for (;;) {
-        const answers = await withAdmin(kafka, (admin) => admin.describeCluster()).then(
-          () => true,
-          () => false,
-        );
-        if (answers) return;
-        if (process.exitCode !== null || performance.now() > deadline)
-          throw new TurnlogError(
-            'invalid_request',
-            `The broker does not start; ${folder}/broker.log says why.`,
-          );
-        await sleep(LOOK_MS);
-      }
+      await untilAnswering(process);
     },
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

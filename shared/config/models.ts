@@ -1,0 +1,32 @@
+import { Type } from 'typebox';
+
+/** The models on offer, and how they are called. */
+export const modelOptions = {
+  OPENAI_API_KEY: Type.Optional(
+    Type.String({
+      description: 'Key of the provider `openai`; set alone, it offers a set of OpenAI models',
+    }),
+  ),
+  OPENAI_BASE_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://',
+      description: 'Base URL of the provider `openai`, for any OpenAI-compatible server',
+    }),
+  ),
+  MODELS_FILE: Type.Optional(
+    Type.String({ description: 'JSON file with the providers and models to offer' }),
+  ),
+  MODEL_ATTEMPT_TIMEOUT_MS: Type.Integer({
+    default: 60_000,
+    minimum: 1,
+    maximum: 3_600_000,
+    description: 'Time limit of one attempt of a model call, to the last byte of the answer',
+  }),
+  MODEL_MAX_RETRIES: Type.Integer({
+    default: 2,
+    minimum: 0,
+    maximum: 10,
+    description:
+      'Further attempts when the model server answers 429 or 5xx or drops the connection before it answers',
+  }),
+};

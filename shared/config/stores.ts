@@ -1,0 +1,30 @@
+import { Type } from 'typebox';
+
+/** Where the log and the read models are kept. */
+export const storeOptions = {
+  DATA_DIR: Type.String({
+    default: './data',
+    description: 'Folder of the embedded event store and read models',
+  }),
+  EVENTSTOREDB_URL: Type.Optional(
+    Type.String({
+      pattern: '^esdb(\\+discover)?://',
+      description:
+        'Connection string of an EventStoreDB or KurrentDB cluster that keeps the log instead of the embedded store',
+    }),
+  ),
+  DATABASE_URL: Type.Optional(
+    Type.String({
+      pattern: '^postgres(ql)?://',
+      description:
+        'Connection string of a PostgreSQL database that keeps the read models, so that any number of processes can share them; needs EVENTSTOREDB_URL',
+    }),
+  ),
+  VISIBILITY_WAIT_MS: Type.Integer({
+    default: 2_000,
+    minimum: 0,
+    maximum: 60_000,
+    description:
+      'How long a write waits for the read models to show it before it is answered all the same',
+  }),
+};
