@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
+import { createBackOff } from '../../../shared/backOff.ts';
+import { pauseAtMost } from '../../../shared/pause.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { canBePosition } from '../../../shared/eventlog/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
@@ -12,8 +13,7 @@ import { channelOf, VERSION } from './version.ts';
 const STATEMENT_MS = 2000;
 /** How often the connection is tried: one that has died without a word would never tell anything again. */
 const HEARTBEAT_MS = 2000;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2000;
+const PAUSES = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
 
 /** The checkpoint of the live generation; undefined before there is one. Errors: what pg throws. */
 async function readPosition(client: Client): Promise<Position | undefined> {
@@ -64,7 +64,7 @@ export function createFollower(databaseUrl: string) {
       onConnected();
       const over = AbortSignal.any([ended, closing.signal]);
       while (!over.aborted) {
-        await sleep(HEARTBEAT_MS, undefined, { signal: over, ref: false }).catch(() => undefined);
+        await pauseAtMost(HEARTBEAT_MS, { signal: over, ref: false });
         if (!over.aborted) await client.query('SELECT');
       }
     } finally {
@@ -73,15 +73,12 @@ export function createFollower(databaseUrl: string) {
   }
 
   async function followForEver(): Promise<void> {
-    let pause = FIRST_PAUSE_MS;
-    while (!closing.signal.aborted) {
-      await follow(() => (pause = FIRST_PAUSE_MS)).catch(() => undefined);
-      if (closing.signal.aborted) return;
-      await sleep(pause * (0.5 + Math.random() / 2), undefined, {
-        signal: closing.signal,
-        ref: false,
-      }).catch(() => undefined);
-      pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    const { signal } = closing;
+    const pauses = createBackOff(PAUSES);
+    while (!signal.aborted) {
+      await follow(pauses.reset).catch(() => undefined);
+      if (signal.aborted) return;
+      await pauseAtMost(pauses.next(), { signal, ref: false });
     }
   }
 
