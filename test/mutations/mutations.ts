@@ -1,0 +1,169 @@
+/**
+ * Production code broken on purpose, one place at a time: what the tests must notice. `run.ts` breaks and counts.
+ * An entry stays when its code moves: give it the new file and text, and leave what is broken as it is.
+ */
+export interface Mutation {
+  /** What is broken, as a sentence. */
+  name: string;
+  file: string;
+  /** Stands exactly once in the file. */
+  from: string;
+  to: string;
+  /** Test files that may notice, by path or by the beginning of one, the quickest first. */
+  likely: readonly string[];
+}
+
+export const mutations: readonly Mutation[] = [
+  {
+    name: 'SQLite takes an append at a revision that the stream has passed',
+    file: 'infra/sqlite/eventStoreWriter.ts',
+    from: 'if (head !== first - 1)',
+    to: 'if (head < first - 1)',
+    likely: ['test/contracts/sqliteEventStore.test.ts'],
+  },
+  {
+    name: 'a fact of a run that was written although its answer was lost is not found again',
+    file: 'shared/commands/run/record.ts',
+    from: 'return own?.recorded.position;',
+    to: 'return undefined;',
+    likely: ['test/unit/commands/recordInRun.test.ts'],
+  },
+  {
+    name: 'a hash chain fits whatever the content of its events is',
+    file: 'shared/eventlog/hashChain.ts',
+    from: 'return recomputed === event.metadata.hash ?',
+    to: 'return recomputed.length === event.metadata.hash.length ?',
+    likely: ['test/unit/eventlog/hashChain.test.ts', 'test/integration/cli/events.test.ts'],
+  },
+  {
+    name: 'a row takes the event that it has seen last once more',
+    file: 'shared/projections/fold.ts',
+    from: 'if (row && row.revision >= revision) return undefined;',
+    to: 'if (row && row.revision > revision) return undefined;',
+    likely: ['test/unit/projections/', 'test/contracts/sqliteReadModels.test.ts'],
+  },
+  {
+    name: 'the checkpoint of the SQLite read models is moved in a transaction after that of the rows',
+    file: 'infra/sqlite/readModels/projectionStore.ts',
+    from: 'moveCheckpoint.run(checkpoint);',
+    to: "database.exec('COMMIT; BEGIN IMMEDIATE'); moveCheckpoint.run(checkpoint);",
+    likely: [
+      'test/contracts/sqliteReadModels.test.ts',
+      'test/integration/projections/projectorSqliteFile.test.ts',
+    ],
+  },
+  {
+    name: 'a batch goes on with a stream that it has just parked',
+    file: 'shared/projections/fold.ts',
+    from: 'if (parkedBefore.has(stream) || parked.has(stream)) continue;',
+    to: 'if (parkedBefore.has(stream)) continue;',
+    likely: ['test/unit/projections/', 'test/contracts/sqliteReadModels.test.ts'],
+  },
+  {
+    name: 'a subscription to EventStoreDB says that it has caught up while a backlog is left',
+    file: 'infra/eventstoredb/batches.ts',
+    from: 'live && upToDate && feed.isEmpty()',
+    to: 'live && feed.isEmpty()',
+    likely: ['test/unit/eventstoredb/batches.test.ts', 'test/contracts/eventStoreDb.test.ts'],
+  },
+  {
+    name: 'transcript and events of a session are shown to every account',
+    file: 'shared/queries/sessions.ts',
+    from: 'if (session?.account_id !== accountId)',
+    to: "if (session === undefined || accountId === '')",
+    likely: ['test/integration/http/isolation.test.ts'],
+  },
+  {
+    name: 'a body may be a byte larger than the limit',
+    file: 'services/api/middleware/jsonBody.ts',
+    from: 'limit: MAX_BODY_BYTES,',
+    to: 'limit: MAX_BODY_BYTES + 1,',
+    likely: ['test/integration/http/rubbishBodies.test.ts'],
+  },
+  {
+    name: 'a session that has lost only its first event passes as whole',
+    file: 'shared/eventlog/wholeStream.ts',
+    from: 'events.length < limit && due >= 0',
+    to: 'events.length < limit && due > 0',
+    likely: [
+      'test/unit/eventlog/wholeStream.test.ts',
+      'test/integration/store/damagedStreams.test.ts',
+    ],
+  },
+  {
+    name: 'a run waits for a turn of another instance without a limit',
+    file: 'shared/commands/run/beginTurn.ts',
+    from: 'if (performance.now() + pause > bounds.until) throw sessionBusy();',
+    to: 'if (performance.now() + pause > bounds.until) signal.throwIfAborted();',
+    likely: [
+      'test/integration/runs/runs.test.ts',
+      'test/integration/replicas/replicas.test.ts',
+      'test/integration/store/damagedStreams',
+    ],
+  },
+  {
+    name: 'a server leaves the turns open that another name of its data folder began',
+    file: 'services/compose/embedded.ts',
+    from: 'config.EVENTSTOREDB_URL === undefined || owner === instanceId;',
+    to: 'owner === instanceId;',
+    likely: ['test/integration/process/shutdown.test.ts'],
+  },
+  {
+    name: 'the turns of the dead are swept once and never again',
+    file: 'services/server/sweep.ts',
+    from: 'sweeping = undefined;',
+    to: '',
+    likely: ['test/integration/replicas/replicas.test.ts'],
+  },
+  {
+    name: 'a run that is cut off by the shutdown before its first answer is recorded as failed',
+    file: 'shared/commands/run/runAgent.ts',
+    from: 'inFlight.interrupted() ? interruption(run)',
+    to: 'inFlight.interrupted() && calls.length > 0 ? interruption(run)',
+    likely: ['test/integration/process/shutdown.test.ts'],
+  },
+  {
+    name: 'the relay commits its checkpoint in a transaction after that of the messages',
+    file: 'infra/kafka/publisher.ts',
+    from: 'return producer.commit(alive, [...intoSends(messages), [{ topic, messages: [message] }]]);',
+    to: `return producer
+        .commit(alive, intoSends(messages))
+        .then(() => producer.commit(alive, [[{ topic, messages: [message] }]]));`,
+    likely: ['test/integration/relay/kafkaRelay.test.ts', 'test/faults/relay.test.ts'],
+  },
+  {
+    name: 'a projector that another has replaced goes on writing to PostgreSQL',
+    file: 'infra/postgres/readModels/copyWriter.ts',
+    from: 'if (rows[0]?.epoch !== epoch)',
+    to: 'if (rows[0] === undefined || epoch < 0)',
+    likely: ['test/integration/projections/postgresProjector.test.ts'],
+  },
+  {
+    name: 'a rebuild in PostgreSQL is published behind the copy that it replaces',
+    file: 'infra/postgres/readModels/rebuildStore.ts',
+    from: 'if (held !== undefined && (built === undefined || built < held)) await reach(held);',
+    to: 'if (held !== undefined && built === undefined) await reach(held);',
+    likely: ['test/integration/projections/postgresRebuild.test.ts'],
+  },
+  {
+    name: 'a subscription to EventStoreDB begins after a position beyond the end of the log',
+    file: 'infra/eventstoredb/subscribe.ts',
+    from: 'if (position !== undefined) await view.requireWithin(position);',
+    to: '',
+    likely: ['test/contracts/eventStoreDb.test.ts'],
+  },
+  {
+    name: 'a node of EventStoreDB that has frozen is not said to be silent',
+    file: 'infra/eventstoredb/pulse.ts',
+    from: 'findings.silent();',
+    to: '',
+    likely: ['test/integration/store/eventStoreDbTrouble.test.ts'],
+  },
+  {
+    name: 'an operator command that was interrupted ends as if it had done its work',
+    file: 'services/cli/main.ts',
+    from: 'process.exitCode = 130;',
+    to: '',
+    likely: ['test/integration/cli/interrupted.test.ts'],
+  },
+];
