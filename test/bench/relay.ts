@@ -9,12 +9,7 @@ import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { collectFrom } from '../support/kafkaConsumer.ts';
 import { startKafkaServer } from '../support/kafkaServer.ts';
 import { appendTo } from '../support/projector.ts';
-import {
-  sessionStarted,
-  toolCalled,
-  turnCompleted,
-  turnStarted,
-} from '../support/recordedHistory.ts';
+import { sessionStarted, toolCalled, turnCompleted, turnStarted } from '../support/events.ts';
 import { relayToKafka, topicsOf, uniquePrefix, type TestRelay } from '../support/relay.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';

@@ -7,16 +7,20 @@ import type { ProjectionStore, ReadModels } from '../../shared/ports/readModels.
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import {
+  accountOpened,
+  agentCreated,
   agentData,
+  agentDeleted,
   at,
-  keyData,
-  positionOf,
-  recordHistory,
+  keyIssued,
+  keyRevoked,
   sessionStarted,
   toolCalled,
   turnCompleted,
+  turnFailed,
   turnStarted,
-} from '../support/recordedHistory.ts';
+} from '../support/events.ts';
+import { positionOf, recordHistory } from '../support/history.ts';
 import { deliveries, randomHistory } from '../support/randomHistory.ts';
 
 export interface ReadModelsFixture {
@@ -58,12 +62,11 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     event: Parameters<typeof history.record>[1],
     account = 'acct_1',
   ): StoredEvent => history.record({ stream, account }, event);
-  const openAccount = (id: string) =>
-    record(`account-${id}`, { type: 'account.opened.v1', data: { name: `name of ${id}` } }, id);
+  const openAccount = (id: string) => record(`account-${id}`, accountOpened(`name of ${id}`), id);
   const issueKey = (key: string, account = 'acct_1') =>
-    record(`account-${account}`, { type: 'account.key_issued.v1', data: keyData(key) }, account);
+    record(`account-${account}`, keyIssued(key), account);
   const createAgent = (id: string, account = 'acct_1', changes = {}) =>
-    record(`agent-${id}`, { type: 'agent.created.v1', data: agentData(changes) }, account);
+    record(`agent-${id}`, agentCreated(changes), account);
   const startSession = (id: string, agent = 'agent_1', account = 'acct_1') =>
     record(`session-${id}`, sessionStarted(agent), account);
 
@@ -113,10 +116,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     test('knows whether any key was ever issued, a revoked one included', async () => {
       await apply(openAccount('acct_1'));
       expect(await fixture.readModels.hasApiKeys()).toBe(false);
-      await apply(
-        issueKey('key_1'),
-        record('account-acct_1', { type: 'account.key_revoked.v1', data: keyData('key_1') }),
-      );
+      await apply(issueKey('key_1'), record('account-acct_1', keyRevoked('key_1')));
       expect(await fixture.readModels.hasApiKeys()).toBe(true);
       expect((await fixture.readModels.findApiKey('key_1'))?.revoked_at).toBe(at(2));
     });
@@ -167,7 +167,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       await apply(
         createAgent('agent_1'),
         createAgent('agent_2'),
-        record('agent-agent_1', { type: 'agent.deleted.v1', data: agentData() }),
+        record('agent-agent_1', agentDeleted()),
       );
       expect(await fixture.readModels.findAgent('agent_1')).toBeUndefined();
       expect(await ids('acct_1')).toEqual(['agent_2']);
@@ -228,10 +228,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     });
 
     test('gives a transcript turn by turn, with tool calls, tokens and errors as they were recorded', async () => {
-      const failed = {
-        type: 'session.turn_failed.v1' as const,
-        data: { turn: 2, code: 'model_error', message: 'No.', calls: [] },
-      };
+      const failed = turnFailed(2, { message: 'No.' });
       const events = [
         turnStarted(1),
         toolCalled(1),

@@ -14,12 +14,13 @@ import { orSkip } from '../support/kafkaServer.ts';
 import { untilTopicsExist } from '../support/kafkaTopics.ts';
 import { agentId, appendTo } from '../support/projector.ts';
 import {
-  agentData,
+  agentCreated,
+  agentUpdated,
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../support/recordedHistory.ts';
+} from '../support/events.ts';
 import { topicsOf, uniquePrefix } from '../support/relay.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
 
@@ -61,10 +62,7 @@ async function appendPairs(from: number): Promise<void> {
   const agents = Array.from({ length: PAIRS_PER_KILL }, (_, index) => agentId(from + index));
   await Promise.all(
     agents.map(async (agent) => {
-      await appendTo(store, `agent-${agent}`, [
-        { type: 'agent.created.v1', data: agentData() },
-        { type: 'agent.updated.v1', data: agentData({ name: 'New' }) },
-      ]);
+      await appendTo(store, `agent-${agent}`, [agentCreated(), agentUpdated({ name: 'New' })]);
       await appendTo(store, `session-${agent.replace('agent', 'session')}`, [
         sessionStarted(agent),
         turnStarted(1),

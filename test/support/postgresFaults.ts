@@ -3,7 +3,7 @@ import { planBatch } from '../../shared/projections/plan.ts';
 import type { EventLog, EventStore, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import { execute } from './postgresDatabase.ts';
 import { appendTo } from './projector.ts';
-import { sessionStarted, toolCalled, turnCompleted, turnStarted } from './recordedHistory.ts';
+import { sessionStarted, toolCalled, turnCompleted, turnStarted } from './events.ts';
 
 /** Appends the session of this number: one turn of three tool calls, of which none may be applied twice. */
 export const appendSession = (store: EventStore, number: number): Promise<Position> =>

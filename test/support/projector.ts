@@ -9,7 +9,7 @@ import {
 import { appendEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
 import type { DomainEvent } from '../../shared/domain/events.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
-import { agentData, at } from './recordedHistory.ts';
+import { agentCreated, agentData, at } from './events.ts';
 
 export interface LogLine {
   level: string;
@@ -87,7 +87,7 @@ export async function appendAgents(
   updates = 0,
 ): Promise<Position> {
   const events = (): DomainEvent[] => [
-    { type: 'agent.created.v1', data: agentData() },
+    agentCreated(),
     ...Array.from({ length: updates }, (_, index): DomainEvent => ({
       type: 'agent.updated.v1',
       data: agentData({ name: `name ${index + 1}` }),

@@ -2,28 +2,29 @@ import * as fc from 'fast-check';
 import type { DomainEvent } from '../../shared/domain/events.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import {
-  agentData,
-  keyData,
-  recordHistory,
+  accountOpened,
+  agentCreated,
+  agentDeleted,
+  agentUpdated,
+  EVERY_EVENT,
+  keyIssued,
+  keyRevoked,
   sessionStarted,
   toolCalled,
   turnCompleted,
+  turnFailed,
+  turnInterrupted,
   turnStarted,
-} from './recordedHistory.ts';
+} from './events.ts';
+import { recordHistory } from './history.ts';
 
 type Events = DomainEvent[];
 
 const ended = (turn: number): fc.Arbitrary<DomainEvent> =>
   fc.oneof(
     fc.string({ unit: 'grapheme' }).map((output) => turnCompleted(turn, { output })),
-    fc.constant<DomainEvent>({
-      type: 'session.turn_failed.v1',
-      data: { turn, code: 'model_error', message: 'It failed.', calls: [] },
-    }),
-    fc.constant<DomainEvent>({
-      type: 'session.turn_interrupted.v1',
-      data: { turn, reason: 'crash' },
-    }),
+    fc.constant(turnFailed(turn)),
+    fc.constant(turnInterrupted(turn)),
   );
 
 const turnEvents = (turn: number): fc.Arbitrary<Events> =>
@@ -37,32 +38,39 @@ const turnEvents = (turn: number): fc.Arbitrary<Events> =>
       end,
     ]);
 
+/** What may follow anything in a session: it neither begins it nor belongs to a turn. A new type of that kind joins by itself. */
+const ofNoTurn = Object.values(EVERY_EVENT).filter(
+  ({ type, data }) => type.startsWith('session.') && !('turn' in data || 'agent_id' in data),
+);
+
 /** A session of up to three turns, of which the last may still be open. */
 const sessionEvents: fc.Arbitrary<Events> = fc
   .tuple(
     fc.constantFrom('agent_a', 'agent_b'),
     fc.tuple(turnEvents(1), turnEvents(2), turnEvents(3)),
     fc.nat(20),
+    fc.subarray(ofNoTurn),
   )
-  .map(([agent, turns, cut]) => [sessionStarted(agent), ...turns.flat().slice(0, cut)]);
+  .map(([agent, turns, cut, more]) => [
+    sessionStarted(agent),
+    ...turns.flat().slice(0, cut),
+    ...more,
+  ]);
 
 const agentEvents: fc.Arbitrary<Events> = fc
   .tuple(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 3 }), fc.boolean())
   .map(([names, deleted]) => [
-    { type: 'agent.created.v1', data: agentData({ tool: 'calculator' }) },
-    ...names.map((name): DomainEvent => ({ type: 'agent.updated.v1', data: agentData({ name }) })),
-    ...(deleted ? [{ type: 'agent.deleted.v1' as const, data: agentData() }] : []),
+    agentCreated({ tool: 'calculator' }),
+    ...names.map((name): DomainEvent => agentUpdated({ name })),
+    ...(deleted ? [agentDeleted()] : []),
   ]);
 
 const accountEvents = (prefix: string): fc.Arbitrary<Events> =>
   fc.array(fc.boolean(), { maxLength: 3 }).map((keys) => [
-    { type: 'account.opened.v1', data: { name: 'An account' } },
+    accountOpened(),
     ...keys.flatMap((revoked, index): Events => {
-      const data = keyData(`${prefix}key_${index}`);
-      return [
-        { type: 'account.key_issued.v1', data },
-        ...(revoked ? [{ type: 'account.key_revoked.v1' as const, data }] : []),
-      ];
+      const key = `${prefix}key_${index}`;
+      return [keyIssued(key), ...(revoked ? [keyRevoked(key)] : [])];
     }),
   ]);
 

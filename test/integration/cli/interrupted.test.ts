@@ -5,7 +5,7 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { startCli } from '../../support/cliProcess.ts';
 import { appendAgents } from '../../support/projector.ts';
-import { positionOf } from '../../support/recordedHistory.ts';
+import { positionOf } from '../../support/history.ts';
 import { storeCheckpoint } from '../../support/refusedCheckpoint.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 

@@ -19,7 +19,8 @@ import { silenceableNetwork } from '../../support/silenceableNetwork.ts';
 import { openActive, startPostgresProjector } from '../../support/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
 import { appendAgents, recordingLogger } from '../../support/projector.ts';
-import { agentData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
+import { agentCreated } from '../../support/events.ts';
+import { positionOf, recordHistory } from '../../support/history.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
@@ -97,8 +98,7 @@ function suite(serverUrl: string): void {
 
   test('a projector that another has replaced changes nothing any more, also where a proxy lets both hold the lock', async () => {
     const { record } = recordHistory();
-    const created = (id: string) =>
-      record({ stream: `agent-${id}` }, { type: 'agent.created.v1', data: agentData() });
+    const created = (id: string) => record({ stream: `agent-${id}` }, agentCreated());
     const replaced = await openActive(database.url);
     await replaced.apply([created('agent_1')], positionOf(1));
     await replaced.complete();

@@ -23,7 +23,7 @@ import { openActive, startPostgresProjector } from '../../support/postgresProjec
 import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
 import { appendAgents, recordingLogger } from '../../support/projector.ts';
 import { randomHistory } from '../../support/randomHistory.ts';
-import { positionOf } from '../../support/recordedHistory.ts';
+import { positionOf } from '../../support/history.ts';
 import { BOGUS, fixedLog } from '../../support/refusedCheckpoint.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 

@@ -21,7 +21,7 @@ import {
   recordingLogger,
   startProjector,
 } from '../../support/projector.ts';
-import { sessionStarted, turnCompleted } from '../../support/recordedHistory.ts';
+import { sessionStarted, turnCompleted } from '../../support/events.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
 const EVENTS = 6000;

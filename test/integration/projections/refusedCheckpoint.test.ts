@@ -17,7 +17,8 @@ import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts'
 import { eventually } from '../../support/operator.ts';
 import { appendAgents, recordingLogger, startProjector } from '../../support/projector.ts';
 import { randomHistory } from '../../support/randomHistory.ts';
-import { agentData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
+import { agentCreated } from '../../support/events.ts';
+import { positionOf, recordHistory } from '../../support/history.ts';
 import {
   BOGUS,
   contentsOf,
@@ -67,7 +68,7 @@ async function project(events: readonly StoredEvent[], place: string): Promise<v
 const agents = (count: number): StoredEvent[] => {
   const { record } = recordHistory();
   return Array.from({ length: count }, (_, index) =>
-    record({ stream: `agent-agent_${index}` }, { type: 'agent.created.v1', data: agentData() }),
+    record({ stream: `agent-agent_${index}` }, agentCreated()),
   );
 };
 

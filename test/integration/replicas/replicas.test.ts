@@ -17,12 +17,12 @@ import {
   type EventStoreDbServer,
 } from '../../support/eventStoreDbServer.ts';
 import { expectFailure } from '../../support/failures.ts';
+import { sessionStarted, turnStarted } from '../../support/events.ts';
 import { eventually } from '../../support/operator.ts';
 import { createTestDatabase, execute, type TestDatabase } from '../../support/postgresDatabase.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
 import { startScriptedModel, type ScriptedModel } from '../../support/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/service.ts';
-import { turnStartData } from '../../support/sessionEvents.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
 
 const SOON = 20_000;
@@ -172,16 +172,8 @@ function suite(serverUrl: string): void {
       database.url,
       "INSERT INTO turnlog.instances VALUES ('dead', now() - interval '5 minutes', now() - interval '40 seconds')",
     );
-    const started = {
-      ...turnStartData,
-      turn: 1,
-      owner: 'dead',
-      deadline: new Date(Date.now() + 600_000).toISOString(),
-    };
-    const events = [
-      { type: 'session.started.v1', data: { agent_id: agent } },
-      { type: 'session.turn_started.v1', data: started },
-    ];
+    const deadline = new Date(Date.now() + 600_000).toISOString();
+    const events = [sessionStarted(agent), turnStarted(1, { owner: 'dead', deadline })];
     const authorship = {
       account_id: await account(),
       ...SYSTEM,

@@ -9,10 +9,11 @@ import {
   turnCompleted,
   turnCompletedData,
   turnFailed,
+  turnFailedData,
   turnInterrupted,
   turnStartData,
   turnStarted,
-} from '../../support/sessionEvents.ts';
+} from '../../support/events.ts';
 
 const given = specification(session);
 const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand => ({
@@ -21,11 +22,11 @@ const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand =>
   new_session,
   turn: turnStartData,
 });
-const running = [sessionStarted, turnStarted(1)] as const;
+const running = [sessionStarted(), turnStarted(1)] as const;
 
 describe('starting a turn', () => {
   test('starts a new session with its first turn', () =>
-    given().when(startTurn(true)).then(sessionStarted, turnStarted(1)));
+    given().when(startTurn(true)).then(sessionStarted(), turnStarted(1, turnStartData)));
   test('is refused in a session that does not exist, and nothing is decided', () =>
     given().when(startTurn(false)).thenRejected('session_missing'));
   test("is refused in another agent's session", () =>
@@ -43,24 +44,24 @@ describe('starting a turn', () => {
   ])('numbers on after a turn that was %s', (_how, end) =>
     given(...running, end)
       .when(startTurn(false))
-      .then(turnStarted(2)),
+      .then(turnStarted(2, turnStartData)),
   );
 });
 
 describe('an open turn', () => {
   test('records its tool calls', () =>
     given(...running)
-      .when({ type: 'record_tool_call', call: toolCallData(1, 1, 'a') })
-      .then(toolCalled(1, 1, 'a')));
+      .when({ type: 'record_tool_call', call: toolCallData(1, { call_id: 'a' }) })
+      .then(toolCalled(1, { call_id: 'a' })));
   test('is completed', () =>
-    given(...running, toolCalled(1, 1, 'a'))
+    given(...running, toolCalled(1, { call_id: 'a' }))
       .when({ type: 'complete_turn', answer: turnCompletedData(1) })
       .then(turnCompleted(1)));
   test('is failed', () =>
     given(...running)
       .when({
         type: 'fail_turn',
-        failure: { turn: 1, code: 'model_error', message: 'It broke.', calls: [] },
+        failure: turnFailedData(1),
       })
       .then(turnFailed(1)));
   test('is interrupted', () =>
@@ -71,11 +72,11 @@ describe('an open turn', () => {
 
 describe('a turn that is not open', () => {
   const commands: SessionCommand[] = [
-    { type: 'record_tool_call', call: toolCallData(1, 1, 'a') },
+    { type: 'record_tool_call', call: toolCallData(1, { call_id: 'a' }) },
     { type: 'complete_turn', answer: turnCompletedData(1) },
     {
       type: 'fail_turn',
-      failure: { turn: 1, code: 'model_error', message: 'It broke.', calls: [] },
+      failure: turnFailedData(1),
     },
     { type: 'interrupt_turn', turn: 1, reason: 'deadline' },
   ];

@@ -9,12 +9,13 @@ import {
 } from '../../../shared/eventlog/wholeStream.ts';
 import type { ReadOptions, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
-  recordHistory,
+  agentData,
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../support/recordedHistory.ts';
+} from '../../support/events.ts';
+import { recordHistory } from '../../support/history.ts';
 
 const SESSION = { stream: 'session-session_1' };
 
@@ -84,7 +85,7 @@ describe.each(ALL)('a stream read $direction', (all) => {
       (at: StoredEvent) => ({
         ...at,
         type: 'agent.created.v1',
-        data: JSON.stringify({ name: 'x', instruction: 'y', model: 'z', component: 'Chat' }),
+        data: JSON.stringify(agentData()),
       }),
       /"agent.created.v1", which does not belong there/,
     ],
