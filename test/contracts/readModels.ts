@@ -22,6 +22,7 @@ import {
 } from '../support/events.ts';
 import { positionOf, recordHistory } from '../support/history.ts';
 import { deliveries, randomHistory } from '../support/randomHistory.ts';
+import { size } from '../support/size.ts';
 
 export interface ReadModelsFixture {
   store: ProjectionStore;
@@ -465,7 +466,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
             );
           },
         ),
-        { numRuns: 25, endOnFailure: true },
+        { numRuns: size({ small: 12, full: 25 }), endOnFailure: true },
       );
     });
   });

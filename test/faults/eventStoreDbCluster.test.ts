@@ -13,9 +13,10 @@ import {
 import { gossipOf } from '../support/eventStoreDbGossip.ts';
 import { openRawNode, type RawNode, type RawRecord } from '../support/rawEventStoreDb.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { size } from '../support/size.ts';
 
 const WRITERS = 16;
-const ROUNDS = 2;
+const ROUNDS = size({ small: 1, full: 2 });
 
 let folder: string;
 let cluster: EventStoreDbClusterProcess;

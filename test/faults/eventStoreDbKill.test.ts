@@ -6,8 +6,9 @@ import type { EncodedEvent } from '../../shared/ports/eventStore.ts';
 import { idsOf, newEvents, newStream, readAll } from '../contracts/eventStore/support.ts';
 import { startEventStoreDbProcess } from '../support/eventStoreDbProcess.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { size } from '../support/size.ts';
 
-const KILLS = 30;
+const KILLS = size({ small: 8, full: 30 });
 const WRITERS = 16;
 
 test('loses and repeats nothing when the server is killed again and again under load', async () => {

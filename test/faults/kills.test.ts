@@ -10,9 +10,11 @@ import { verifyChains } from '../../shared/queries/verifyChains.ts';
 import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/service.ts';
-import { testStoreEnv } from '../support/testStore.ts';
+import { onEventStoreDb, testStoreEnv } from '../support/testStore.ts';
+import { size } from '../support/size.ts';
 
-const KILLS = Number(process.env['TURNLOG_KILLS'] ?? 200);
+/** Starting over EventStoreDB takes longer. */
+const KILLS = onEventStoreDb() ? size({ small: 6, full: 40 }) : size({ small: 40, full: 200 });
 const CLIENTS = 8;
 const SESSION_TURNS = 12;
 

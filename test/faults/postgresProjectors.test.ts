@@ -11,9 +11,10 @@ import { createTestDatabase } from '../support/postgresDatabase.ts';
 import { appendSession, foundAndDue } from '../support/postgresFaults.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { size } from '../support/size.ts';
 
 const MAIN = fileURLToPath(new URL('../support/postgresProjectorProcess.ts', import.meta.url));
-const ROUNDS = 8;
+const ROUNDS = size({ small: 4, full: 8 });
 /** What issue and README promise. A machine that is busy with something else may hold one take-over up, but not most of them. */
 const TAKE_OVER_MS = 5000;
 const SOON = 30_000;

@@ -10,9 +10,10 @@ import { startPostgresProcess } from '../support/postgresProcess.ts';
 import { startPostgresProjector } from '../support/postgresProjector.ts';
 import { withoutPostgres } from '../support/postgresServer.ts';
 import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { size } from '../support/size.ts';
 
-const KILLS = 8;
-const CUTS = 20;
+const KILLS = size({ small: 4, full: 8 });
+const CUTS = size({ small: 9, full: 20 });
 const WRITERS = 8;
 const SOON = 30_000;
 const server = await startPostgresProcess();

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { containers } from './containers.ts';
 import { startEventStoreDbNode } from './eventstoredb-node/index.ts';
 import { temporaryFolder } from './sqliteEventStore.ts';
 
@@ -15,8 +16,9 @@ const START_TIMEOUT_MS = 120_000;
 async function startContainer(): Promise<EventStoreDbServer | undefined> {
   // The helper that cleans up after a crash is an image as well, and would be fetched.
   process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
-  const { GenericContainer, getContainerRuntimeClient, ImageName, Wait } =
-    await import('testcontainers');
+  const library = await containers().catch(() => undefined);
+  if (!library) return undefined;
+  const { GenericContainer, getContainerRuntimeClient, ImageName, Wait } = library;
   try {
     const engine = await getContainerRuntimeClient();
     if (!(await engine.image.exists(ImageName.fromString(IMAGE)))) return undefined;

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { createLocalBroker } from '../../infra/local/kafka/localBroker.ts';
+import { containers } from './containers.ts';
 import { freePort } from './freePort.ts';
 import { temporaryFolder } from './sqliteEventStore.ts';
 
@@ -16,7 +17,7 @@ const PORT = 9092;
 
 /** A broker in a container; throws where there is no engine, or no image and no registry to fetch it from. */
 async function startContainer(): Promise<KafkaServer> {
-  const { GenericContainer, Wait } = await import('testcontainers');
+  const { GenericContainer, Wait } = await containers();
   const port = await freePort();
   const container = await new GenericContainer(IMAGE)
     .withEnvironment({
@@ -59,6 +60,8 @@ async function startLocal(): Promise<KafkaServer> {
 
 /** Runs a suite only where `get` succeeds. Where it does not, one line says why; with CI=true that is a failure. */
 export async function orSkip<Server>(get: () => Promise<Server>): Promise<Server | undefined> {
+  // A broker that lives for seconds is not worth what Java's second compiler costs.
+  process.env['JDK_JAVA_OPTIONS'] ??= '-XX:TieredStopAtLevel=1';
   try {
     return await get();
   } catch (error) {

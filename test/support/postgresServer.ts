@@ -1,4 +1,5 @@
 import { describe, test } from '@jest/globals';
+import { containers } from './containers.ts';
 import { startPostgresProcess } from './postgresProcess.ts';
 
 interface Server {
@@ -16,8 +17,8 @@ export const HOW_TO_ENABLE =
 
 /** A server in a container; undefined where there is no engine, or no image and no registry to fetch it from. */
 async function startContainer(): Promise<Server | undefined> {
-  const { GenericContainer, Wait } = await import('testcontainers');
   try {
+    const { GenericContainer, Wait } = await containers();
     const container = await new GenericContainer(IMAGE)
       .withEnvironment({ POSTGRES_HOST_AUTH_METHOD: 'trust' })
       .withExposedPorts(PORT)

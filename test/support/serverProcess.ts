@@ -29,7 +29,6 @@ export function startServerProcess(
     cwd: root,
     env: {
       ...plainEnvironment(),
-      NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
       PORT: '0',
       ...PATIENT,
       ...env,

@@ -9,6 +9,9 @@ export function useEventStoreDb(connectionString: string): void {
   process.env[VARIABLES.EVENTSTOREDB_URL] = connectionString;
 }
 
+/** Whether this test file's services keep their log in EventStoreDB. */
+export const onEventStoreDb = (): boolean => process.env[VARIABLES.EVENTSTOREDB_URL] !== undefined;
+
 /** Has every service and operator of this test file keep its read models there. */
 export function usePostgres(databaseUrl: string): void {
   process.env[VARIABLES.DATABASE_URL] = databaseUrl;

@@ -9,8 +9,9 @@ import { startScriptedModel, type ScriptedModel } from '../../support/scriptedMo
 import { startServerProcess, type ServerProcess } from '../../support/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { size } from '../../support/size.ts';
 
-const REQUESTS = 2_500;
+const REQUESTS = size({ small: 600, full: 2_500 });
 
 let folder: string;
 let model: ScriptedModel;

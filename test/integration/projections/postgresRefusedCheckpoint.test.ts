@@ -26,6 +26,7 @@ import { randomHistory } from '../../support/randomHistory.ts';
 import { positionOf } from '../../support/history.ts';
 import { BOGUS, fixedLog } from '../../support/refusedCheckpoint.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { size } from '../../support/size.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -278,7 +279,7 @@ function suite(serverUrl: string): void {
           expect(healedRows).toEqual(await projected(events));
         },
       ),
-      { numRuns: 6 },
+      { numRuns: size({ small: 3, full: 6 }) },
     );
   });
 

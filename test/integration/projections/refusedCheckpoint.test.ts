@@ -30,6 +30,7 @@ import {
 import { startServerProcess, type ServerProcess } from '../../support/serverProcess.ts';
 import { apiClient, TEST_KEY } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { size } from '../../support/size.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -156,7 +157,7 @@ describe('a projection in a data folder', () => {
           expect(await filesOf(broken)).toEqual(['v2.2.db']);
         },
       ),
-      { numRuns: 25 },
+      { numRuns: size({ small: 10, full: 25 }) },
     );
   });
 

@@ -22,6 +22,7 @@ import {
   turnStarted,
 } from '../../support/events.ts';
 import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+import { size } from '../../support/size.ts';
 
 const SESSION = 'session_1';
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
@@ -121,7 +122,7 @@ test('a session that is remembered is what reading it would give, however it wen
         );
       }
     }),
-    { numRuns: 60 },
+    { numRuns: size({ small: 30, full: 60 }) },
   );
 });
 
