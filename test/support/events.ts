@@ -13,6 +13,7 @@ import type {
   TurnFailedData,
   TurnStartedData,
 } from '../../shared/domain/session/events.ts';
+import type { SessionRow } from '../../shared/projections/rows.ts';
 
 export const AGENT_ID = 'agent_1';
 
@@ -164,3 +165,16 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'session.turn_failed.v1': turnFailed(2, { calls: [modelCall] }),
   'session.turn_interrupted.v1': turnInterrupted(3),
 };
+
+/** The row of a session that has just begun; a new column of sessions is named here. */
+export const sessionRow = (changes: Partial<SessionRow> = {}): SessionRow => ({
+  session_id: 'session_1',
+  agent_id: AGENT_ID,
+  account_id: 'acct_1',
+  status: 'idle',
+  turns: 0,
+  created_at: at(0),
+  updated_at: at(0),
+  revision: 0,
+  ...changes,
+});

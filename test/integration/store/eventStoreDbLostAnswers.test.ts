@@ -45,15 +45,15 @@ const fault = fc.oneof(
   },
 );
 
-const count = fc.integer({ min: 1, max: 3 });
+const eventCount = fc.integer({ min: 1, max: 3 });
 
 const schedules = fc.record<Schedule>({
   faults: fc.array(fault, { minLength: 1, maxLength: 8 }),
-  writers: fc.array(fc.array(count, { minLength: 1, maxLength: 4 }), {
+  writers: fc.array(fc.array(eventCount, { minLength: 1, maxLength: 4 }), {
     minLength: 1,
     maxLength: 3,
   }),
-  race: fc.record({ first: count, second: count }),
+  race: fc.record({ first: eventCount, second: eventCount }),
 });
 
 /** Sends an append until its outcome is known. */

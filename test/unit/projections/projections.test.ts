@@ -12,6 +12,7 @@ import {
   at,
   keyIssued,
   keyRevoked,
+  sessionRow,
   sessionStarted,
   toolCalled,
   turnCompleted,
@@ -147,16 +148,9 @@ describe('agents', () => {
 
 describe('sessions and turns', () => {
   test('session.started makes an idle session without turns', () => {
-    expect(given(SESSION, sessionStarted('agent_1')).rows.sessions.get('session_1')).toEqual({
-      session_id: 'session_1',
-      agent_id: 'agent_1',
-      account_id: 'acct_1',
-      status: 'idle',
-      turns: 0,
-      created_at: at(0),
-      updated_at: at(0),
-      revision: 0,
-    });
+    expect(given(SESSION, sessionStarted('agent_1')).rows.sessions.get('session_1')).toEqual(
+      sessionRow(),
+    );
   });
 
   test('session.turn_started opens a turn and makes the session running', () => {
