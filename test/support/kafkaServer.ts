@@ -60,8 +60,6 @@ async function startLocal(): Promise<KafkaServer> {
 
 /** Runs a suite only where `get` succeeds. Where it does not, one line says why; with CI=true that is a failure. */
 export async function orSkip<Server>(get: () => Promise<Server>): Promise<Server | undefined> {
-  // A broker that lives for seconds is not worth what Java's second compiler costs.
-  process.env['JDK_JAVA_OPTIONS'] ??= '-XX:TieredStopAtLevel=1';
   try {
     return await get();
   } catch (error) {

@@ -24,6 +24,9 @@ export async function asOperator<Result>(
   }
 }
 
+/** Often enough for every test, and seldom enough for a machine that does other work meanwhile. */
+const LOOK_MS = 25;
+
 /** Asks again until the answer satisfies; a test's own time limit is the bound. */
 export async function eventually<Answer>(
   ask: () => Promise<Answer>,
@@ -32,7 +35,7 @@ export async function eventually<Answer>(
   for (;;) {
     const answer = await ask();
     if (satisfies(answer)) return answer;
-    await sleep(10);
+    await sleep(LOOK_MS);
   }
 }
 

@@ -9,6 +9,4 @@ export const plainEnvironment = (): Record<string, string | undefined> => ({
     Object.entries(process.env).filter(([name]) => !Object.hasOwn(ConfigSchema.properties, name)),
   ),
   NODE_OPTIONS: '',
-  // As npm start does: most of what a short process does is to load its code.
-  NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
 });
