@@ -6,17 +6,17 @@ import { performance } from 'node:perf_hooks';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
-import { startPostgresProcess } from '../support/postgresProcess.ts';
-import { openActive } from '../support/postgresProjector.ts';
-import { createTestDatabase } from '../support/postgresDatabase.ts';
+import { startPostgresProcess } from '../support/postgres/postgresProcess.ts';
+import { openActive } from '../support/postgres/postgresProjector.ts';
+import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import {
   agentCreated,
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../support/events.ts';
-import { recordHistory } from '../support/history.ts';
+} from '../support/events/events.ts';
+import { recordHistory } from '../support/events/history.ts';
 
 const BATCH = 1000;
 const WAITS = 500;

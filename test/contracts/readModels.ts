@@ -20,10 +20,10 @@ import {
   turnCompleted,
   turnFailed,
   turnStarted,
-} from '../support/events.ts';
-import { positionOf, recordHistory } from '../support/history.ts';
-import { deliveries, randomHistory } from '../support/randomHistory.ts';
-import { size } from '../support/size.ts';
+} from '../support/events/events.ts';
+import { positionOf, recordHistory } from '../support/events/history.ts';
+import { deliveries, randomHistory } from '../support/events/randomHistory.ts';
+import { size } from '../support/jest/size.ts';
 
 export interface ReadModelsFixture {
   store: ProjectionStore;

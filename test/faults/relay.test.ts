@@ -9,10 +9,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalBroker, type LocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
-import { collectFrom, type Received } from '../support/kafkaConsumer.ts';
-import { orSkip } from '../support/kafkaServer.ts';
-import { untilTopicsExist } from '../support/kafkaTopics.ts';
-import { agentId, appendTo } from '../support/projector.ts';
+import { collectFrom, type Received } from '../support/kafka/kafkaConsumer.ts';
+import { orSkip } from '../support/kafka/kafkaServer.ts';
+import { untilTopicsExist } from '../support/kafka/kafkaTopics.ts';
+import { agentId, appendTo } from '../support/projections/projector.ts';
 import {
   agentCreated,
   agentUpdated,
@@ -20,16 +20,16 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../support/events.ts';
-import { topicsOf, uniquePrefix } from '../support/relay.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
-import { size } from '../support/size.ts';
+} from '../support/events/events.ts';
+import { topicsOf, uniquePrefix } from '../support/kafka/relay.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
 const KILLS = size({ small: 9, full: 34 });
 /** Each of an agent of 2 events and a session of 8. */
 const PAIRS_PER_KILL = 150;
 const EVENTS_PER_PAIR = 10;
-const RELAY_PROCESS = fileURLToPath(new URL('../support/relayProcess.ts', import.meta.url));
+const RELAY_PROCESS = fileURLToPath(new URL('../support/kafka/relayProcess.ts', import.meta.url));
 const TIME_LIMIT_MS = 900_000;
 
 const folder = await temporaryFolder();

@@ -8,14 +8,14 @@ import { verifyChains } from '../../shared/queries/verifyChains.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventStoreDbProcess.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
-import { startReplicas, unlessCut } from '../support/replicas.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel.ts';
-import { TEST_KEY, writeModelsFile, type Client, type Reply } from '../support/service.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
-import { size } from '../support/size.ts';
+} from '../support/eventstoredb/eventStoreDbProcess.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { startReplicas, unlessCut } from '../support/processes/replicas.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { TEST_KEY, writeModelsFile, type Client, type Reply } from '../support/http/service.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
 const LOAD_MS = size({ small: 20_000, full: 60_000 });
 const CLOSED_WITHIN_MS = 40_000;

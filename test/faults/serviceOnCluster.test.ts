@@ -9,12 +9,12 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   startEventStoreDbClusterProcess,
   type EventStoreDbClusterProcess,
-} from '../support/eventStoreDbClusterProcess.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel.ts';
-import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
-import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/service.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
-import { size } from '../support/size.ts';
+} from '../support/eventstoredb/eventStoreDbClusterProcess.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
+import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/http/service.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
 /** For each form of the connection string. */
 const QUORUM_LOSSES = size({ small: 1, full: 5 });

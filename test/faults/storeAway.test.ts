@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventStoreDbProcess.ts';
-import { startTestService, type TestService } from '../support/service.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
-import { size } from '../support/size.ts';
+} from '../support/eventstoredb/eventStoreDbProcess.ts';
+import { startTestService, type TestService } from '../support/http/service.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
 /** Longer than the store's deadline of 10 s. */
 const AWAY_MS = size({ small: 15_000, full: 30_000 });

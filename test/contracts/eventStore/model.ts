@@ -8,7 +8,7 @@ import type {
   ExpectedRevision,
 } from '../../../shared/ports/eventStore.ts';
 import { idsOf, newEvent, newStream, readAll, type Opened } from './support.ts';
-import { size } from '../../support/size.ts';
+import { size } from '../../support/jest/size.ts';
 
 interface Attempt {
   stream: number;

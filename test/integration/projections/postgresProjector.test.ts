@@ -8,20 +8,20 @@ import { awaitWriterSession } from '../../../infra/postgres/writerSession.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
-import { eventually } from '../../support/operator.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgresDatabase.ts';
-import { silenceableNetwork } from '../../support/silenceableNetwork.ts';
-import { openActive, startPostgresProjector } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { appendAgents, recordingLogger } from '../../support/projector.ts';
-import { agentCreated } from '../../support/events.ts';
-import { positionOf, recordHistory } from '../../support/history.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/postgres/postgresDatabase.ts';
+import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
+import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
+import { agentCreated } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;

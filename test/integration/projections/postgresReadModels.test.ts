@@ -6,12 +6,12 @@ import {
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgresDatabase.ts';
-import { silenceableNetwork } from '../../support/silenceableNetwork.ts';
-import { openActive } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { agentCreated } from '../../support/events.ts';
-import { positionOf, recordHistory } from '../../support/history.ts';
+} from '../../support/postgres/postgresDatabase.ts';
+import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
+import { openActive } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { agentCreated } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;

@@ -12,21 +12,21 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { rebuildReadModels } from '../../../services/projector/rebuildReadModels.ts';
 import { beyondTheEnd } from '../../../shared/eventlog/positions.ts';
 import type { EventLog, EventStore, Position } from '../../../shared/ports/eventStore.ts';
-import { eventually } from '../../support/operator.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgresDatabase.ts';
-import { openActive, startPostgresProjector } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { appendAgents, recordingLogger } from '../../support/projector.ts';
-import { randomHistory } from '../../support/randomHistory.ts';
-import { positionOf } from '../../support/history.ts';
-import { BOGUS, fixedLog } from '../../support/refusedCheckpoint.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
-import { size } from '../../support/size.ts';
+} from '../../support/postgres/postgresDatabase.ts';
+import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
+import { randomHistory } from '../../support/events/randomHistory.ts';
+import { positionOf } from '../../support/events/history.ts';
+import { BOGUS, fixedLog } from '../../support/projections/refusedCheckpoint.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;

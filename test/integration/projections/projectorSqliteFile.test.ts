@@ -7,9 +7,9 @@ import { isRowFailure } from '../../../infra/sqlite/readModels/failures.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { createProgressSource } from '../../../shared/projections/progress.ts';
-import { agentCreated } from '../../support/events.ts';
-import { positionOf, recordHistory } from '../../support/history.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { agentCreated } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 const fileOf = (name: string): string => join(folder, 'read-models', name);

@@ -14,9 +14,9 @@ import {
   appendTo,
   recordingLogger,
   startProjector,
-} from '../../support/projector.ts';
-import { sessionStarted, turnCompleted } from '../../support/events.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/projections/projector.ts';
+import { sessionStarted, turnCompleted } from '../../support/events/events.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 type Projector = Awaited<ReturnType<typeof startProjector>>;
 

@@ -14,11 +14,15 @@ import { followGenerations } from '../../../services/projector/followGenerations
 import { rebuildReadModels } from '../../../services/projector/rebuildReadModels.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { eventually } from '../../support/operator.ts';
-import { appendAgents, recordingLogger, startProjector } from '../../support/projector.ts';
-import { randomHistory } from '../../support/randomHistory.ts';
-import { agentCreated } from '../../support/events.ts';
-import { positionOf, recordHistory } from '../../support/history.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import {
+  appendAgents,
+  recordingLogger,
+  startProjector,
+} from '../../support/projections/projector.ts';
+import { randomHistory } from '../../support/events/randomHistory.ts';
+import { agentCreated } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
 import {
   BOGUS,
   contentsOf,
@@ -26,11 +30,11 @@ import {
   filesOf,
   fixedLog,
   storeCheckpoint,
-} from '../../support/refusedCheckpoint.ts';
-import { startServerProcess, type ServerProcess } from '../../support/serverProcess.ts';
-import { apiClient, TEST_KEY } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
-import { size } from '../../support/size.ts';
+} from '../../support/projections/refusedCheckpoint.ts';
+import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
+import { apiClient, TEST_KEY } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -9,10 +9,10 @@ import {
   collectFrom,
   type CollectingConsumer,
   type Received,
-} from '../../support/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/kafkaServer.ts';
-import { administer, untilTopicsExist } from '../../support/kafkaTopics.ts';
-import { agentId, appendAgents, appendTo } from '../../support/projector.ts';
+} from '../../support/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
+import { administer, untilTopicsExist } from '../../support/kafka/kafkaTopics.ts';
+import { agentId, appendAgents, appendTo } from '../../support/projections/projector.ts';
 import {
   accountOpened,
   agentCreated,
@@ -22,15 +22,15 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../support/events.ts';
+} from '../../support/events/events.ts';
 import {
   publisherOptions,
   relayToKafka,
   topicsOf,
   uniquePrefix,
   type TestRelay,
-} from '../../support/relay.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/kafka/relay.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 jest.setTimeout(60_000);
 

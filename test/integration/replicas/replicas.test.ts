@@ -15,15 +15,19 @@ import { createLogger } from '../../../shared/logger.ts';
 import {
   startEventStoreDbServer,
   type EventStoreDbServer,
-} from '../../support/eventStoreDbServer.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { sessionStarted, turnStarted } from '../../support/events.ts';
-import { eventually } from '../../support/operator.ts';
-import { createTestDatabase, execute, type TestDatabase } from '../../support/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { startScriptedModel, type ScriptedModel } from '../../support/scriptedModel.ts';
-import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import {
+  createTestDatabase,
+  execute,
+  type TestDatabase,
+} from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
+import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const SOON = 20_000;
 /** How long a replica may use a key without asking again. */

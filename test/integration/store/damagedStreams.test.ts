@@ -14,11 +14,11 @@ import {
   run,
   type Conversation,
   type Found,
-} from '../../support/damagedSession.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { asOperator, clientWith, eventually, newKey } from '../../support/operator.ts';
-import { sessionStarted, turnStarted } from '../../support/events.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
+} from '../../support/http/damagedSession.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
+import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -16,8 +16,8 @@ import {
   untilAnswered,
 } from '../../contracts/eventStore/support.ts';
 import { APPEND_FAULTS, type AppendFault } from '../../support/eventstoredb-node/faults.ts';
-import { openOnNode, type NodeAndStore } from '../../support/eventStoreDbFixture.ts';
-import { size } from '../../support/size.ts';
+import { openOnNode, type NodeAndStore } from '../../support/eventstoredb/eventStoreDbFixture.ts';
+import { size } from '../../support/jest/size.ts';
 
 /** Short, so that a schedule in which the node falls silent stays short; what is then still unknown the writer sends again. */
 const DEADLINE_MS = 1000;

@@ -19,9 +19,9 @@ import { openLog } from '../../support/eventstoredb-node/log.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../../support/eventStoreDbProcess.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
-import { size } from '../../support/size.ts';
+} from '../../support/eventstoredb/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
 const STREAMS = size({ small: 250, full: 1000 });
 const EVENTS_PER_STREAM = 100;

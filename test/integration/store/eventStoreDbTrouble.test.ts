@@ -17,11 +17,11 @@ import {
   startEventStoreDbCluster,
   startEventStoreDbNode,
 } from '../../support/eventstoredb-node/index.ts';
-import { eventually } from '../../support/operator.ts';
-import { startServerProcess } from '../../support/serverProcess.ts';
-import { apiClient } from '../../support/service.ts';
-import { freePort } from '../../support/freePort.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { startServerProcess } from '../../support/processes/serverProcess.ts';
+import { apiClient } from '../../support/http/service.ts';
+import { freePort } from '../../support/processes/freePort.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { CERTIFICATE_FILE, OTHER_CERTIFICATE_FILE } from '../../support/tls/files.ts';
 
 const cleanups: Array<() => unknown> = [];

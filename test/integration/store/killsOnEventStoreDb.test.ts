@@ -1,9 +1,9 @@
 /** The kills once more, with the log in EventStoreDB. A key must not have been issued on it yet, so it is never a used server. */
 import { rm } from 'node:fs/promises';
 import { afterAll } from '@jest/globals';
-import { startEventStoreDbProcess } from '../../support/eventStoreDbProcess.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
-import { useEventStoreDb } from '../../support/testStore.ts';
+import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { useEventStoreDb } from '../../support/store/testStore.ts';
 
 const folder = await temporaryFolder();
 const server = await startEventStoreDbProcess({ folder });

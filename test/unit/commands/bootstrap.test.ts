@@ -4,7 +4,7 @@ import { bootstrap } from '../../../services/server/lifecycle.ts';
 import type { CommandContext } from '../../../shared/commands/context.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import { positionOf } from '../../support/history.ts';
+import { positionOf } from '../../support/events/history.ts';
 
 const END = positionOf(2);
 

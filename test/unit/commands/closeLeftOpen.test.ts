@@ -20,9 +20,14 @@ import {
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../shared/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
-import { eventually } from '../../support/operator.ts';
-import { sessionStarted, toolCalled, turnCompleted, turnStarted } from '../../support/events.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import {
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
 let now: number;

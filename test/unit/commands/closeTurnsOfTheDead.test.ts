@@ -12,9 +12,9 @@ import { createLogger } from '../../../shared/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { Instances } from '../../../shared/ports/instances.ts';
 import type { OpenTurn } from '../../../shared/ports/readModels.ts';
-import { lagging } from '../../support/laggingStore.ts';
-import { sessionStarted, turnStarted } from '../../support/events.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+import { lagging } from '../../support/store/laggingStore.ts';
+import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 const NOW = Date.UTC(2026, 10, 20, 9);
 const LATER = new Date(NOW + 60_000).toISOString();

@@ -9,9 +9,14 @@ import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { Bounds } from '../../../shared/pause.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { readSessionEvents } from '../../../shared/queries/sessions.ts';
-import { lagging } from '../../support/laggingStore.ts';
-import { AGENT_ID, sessionStarted, turnCompleted, turnStarted } from '../../support/events.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+import { lagging } from '../../support/store/laggingStore.ts';
+import {
+  AGENT_ID,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 const SESSION = 'session_1';
 const ACCOUNT = 'acct_1';

@@ -20,9 +20,9 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../support/events.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
-import { size } from '../../support/size.ts';
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
 const SESSION = 'session_1';
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;

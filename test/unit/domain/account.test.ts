@@ -1,7 +1,7 @@
 import { describe, test } from '@jest/globals';
 import { account } from '../../../shared/domain/account/decider.ts';
-import { specification } from '../../support/deciderSpecification.ts';
-import { accountOpened, keyData, keyIssued, keyRevoked } from '../../support/events.ts';
+import { specification } from '../../support/events/deciderSpecification.ts';
+import { accountOpened, keyData, keyIssued, keyRevoked } from '../../support/events/events.ts';
 
 const given = specification(account);
 const key = keyData('key_1');

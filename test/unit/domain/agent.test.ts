@@ -1,8 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { agent } from '../../../shared/domain/agent/decider.ts';
 import { replay } from '../../../shared/domain/decider.ts';
-import { specification } from '../../support/deciderSpecification.ts';
-import { agentCreated, agentData, agentDeleted, agentUpdated } from '../../support/events.ts';
+import { specification } from '../../support/events/deciderSpecification.ts';
+import {
+  agentCreated,
+  agentData,
+  agentDeleted,
+  agentUpdated,
+} from '../../support/events/events.ts';
 
 const given = specification(agent);
 const configuration = agentData({ tool: 'calculator' });

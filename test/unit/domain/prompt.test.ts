@@ -9,7 +9,7 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../support/events.ts';
+} from '../../support/events/events.ts';
 
 const current = (turn: number): Turn => ({ turn, input: 'now', tool_calls: [], output: undefined });
 

@@ -1,6 +1,6 @@
 import { describe, test } from '@jest/globals';
 import { session, type SessionCommand } from '../../../shared/domain/session/decider.ts';
-import { specification } from '../../support/deciderSpecification.ts';
+import { specification } from '../../support/events/deciderSpecification.ts';
 import {
   AGENT_ID,
   sessionStarted,
@@ -13,7 +13,7 @@ import {
   turnInterrupted,
   turnStartData,
   turnStarted,
-} from '../../support/events.ts';
+} from '../../support/events/events.ts';
 
 const given = specification(session);
 const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand => ({

@@ -14,8 +14,8 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../support/events.ts';
-import { recordHistory } from '../../support/history.ts';
+} from '../../support/events/events.ts';
+import { recordHistory } from '../../support/events/history.ts';
 
 const SESSION = { stream: 'session-session_1' };
 

@@ -19,8 +19,8 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../support/events.ts';
-import { positionOf, recordHistory } from '../../support/history.ts';
+} from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
 
 const AGENT = { stream: 'agent-agent_1' };
 const ACCOUNT = { stream: 'account-acct_1' };

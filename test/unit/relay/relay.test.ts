@@ -11,10 +11,10 @@ import type {
   StoredEvent,
 } from '../../../shared/ports/eventStore.ts';
 import type { Checkpoint, Publication, Publisher } from '../../../shared/ports/publisher.ts';
-import { agentCreated, at, keyIssued } from '../../support/events.ts';
-import { positionOf, recordHistory } from '../../support/history.ts';
-import { fixedLog as refusingLog } from '../../support/refusedCheckpoint.ts';
-import { relayTo } from '../../support/relay.ts';
+import { agentCreated, at, keyIssued } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { fixedLog as refusingLog } from '../../support/projections/refusedCheckpoint.ts';
+import { relayTo } from '../../support/kafka/relay.ts';
 
 const { record } = recordHistory();
 const agent = (index: number): StoredEvent =>
