@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { ConfigSchema, parseConfig } from '../../shared/config.ts';
+import { EVENTSTOREDB_IMAGE } from '../support/eventstoredb/eventStoreDbServer.ts';
+import { KAFKA_IMAGE } from '../support/kafka/kafkaServer.ts';
+import { POSTGRES_IMAGE } from '../support/postgres/postgresServer.ts';
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
@@ -25,11 +28,9 @@ test('every image has a version, and the servers are those that the tests start'
     image === undefined ? [] : [byDefault(image)],
   );
   expect(images.filter((image) => !/^[\w/-]+:(\d|local$)/.test(image))).toEqual([]);
-  const tested = (file: string): string | undefined =>
-    /IMAGE = (?:.*\?\? )?'(\S+)'/.exec(read(`test/support/${file}`))?.[1];
-  expect(tested('eventStoreDbServer.ts')).toBe(servers['eventstore1'].image);
-  expect(tested('kafkaServer.ts')).toBe(servers['kafka'].image);
-  expect(tested('postgresServer.ts')).toBe(byDefault(servers['postgres'].image));
+  expect(EVENTSTOREDB_IMAGE).toBe(servers['eventstore1'].image);
+  expect(KAFKA_IMAGE).toBe(servers['kafka'].image);
+  expect(POSTGRES_IMAGE).toBe(byDefault(servers['postgres'].image));
 });
 
 test('the event store keeps its data where its volume is, and is none of 24.2.0 to 24.10.4, which send checkpoints that are no place', () => {

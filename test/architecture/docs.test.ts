@@ -6,8 +6,8 @@ import { ERROR_ANSWERS } from '../../services/api/errors.ts';
 import type { Access } from '../../services/api/route.ts';
 import { routes } from '../../services/api/routes/index.ts';
 import { ConfigSchema } from '../../shared/config.ts';
-import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/markdown.ts';
-import { projectFiles, root, textOf } from '../support/projectFiles.ts';
+import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/docs/markdown.ts';
+import { projectFiles, root, textOf } from '../support/docs/projectFiles.ts';
 
 const files = projectFiles();
 const pages = files.filter((path) => path.endsWith('.md'));

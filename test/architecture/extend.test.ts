@@ -3,8 +3,8 @@
  * change, are together the files that name the sample.
  */
 import { describe, expect, test } from '@jest/globals';
-import { chapters, codeSpans, tableRows } from '../support/markdown.ts';
-import { projectFiles, textOf } from '../support/projectFiles.ts';
+import { chapters, codeSpans, tableRows } from '../support/docs/markdown.ts';
+import { projectFiles, textOf } from '../support/docs/projectFiles.ts';
 
 const PAGE = 'docs/extend.md';
 

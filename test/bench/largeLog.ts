@@ -1,6 +1,7 @@
 import { typeIds } from '../../infra/ids/typeIds.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { chainEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
+import { modelCall, sessionStarted, turnCompleted, turnStarted } from '../support/events/events.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
 
 const EVENTS_PER_SESSION = 21;
@@ -11,46 +12,14 @@ const SESSIONS_AT_ONCE = 100;
 function session(accountId: string, agentId: string) {
   const stream = sessionStream(typeIds.typeId('session'));
   const recorded_at = new Date().toISOString();
-  const tokens = { prompt: 20, completion: 7, total: 27 };
-  const call = {
-    request_sha256: 'f'.repeat(64),
-    response_id: 'chatcmpl-bench',
-    model: 'bench-model',
-    finish_reason: 'stop',
-    tokens,
-    duration_ms: 3,
-  };
   const turns = Array.from({ length: TURNS_PER_SESSION }, (_, index) => [
-    {
-      type: 'session.turn_started.v1',
-      data: {
-        turn: index + 1,
-        input: 'What is the answer?',
-        agent_revision: 0,
-        model: 'bench',
-        settings: { model: 'bench' },
-        context_from_turn: 1,
-        owner: 'bench',
-        deadline: recorded_at,
-      },
-    },
-    {
-      type: 'session.turn_completed.v1',
-      data: {
-        turn: index + 1,
-        output: 'The answer of the scripted model.',
-        model: 'bench-model',
-        tool_used: '',
-        tokens,
-        finish_reason: 'stop',
-        duration_ms: 4,
-        calls: [call],
-      },
-    },
+    turnStarted(index + 1, { input: 'What is the answer?' }),
+    turnCompleted(index + 1, { output: 'The answer of the scripted model.', calls: [modelCall] }),
   ]).flat();
-  const events = [{ type: 'session.started.v1', data: { agent_id: agentId } }, ...turns].map(
-    (event) => ({ id: typeIds.uuid(), ...event }),
-  );
+  const events = [sessionStarted(agentId), ...turns].map((event) => ({
+    id: typeIds.uuid(),
+    ...event,
+  }));
   const authorship = {
     account_id: accountId,
     key_id: 'bench',

@@ -6,17 +6,17 @@ import { performance } from 'node:perf_hooks';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
-import { startPostgresProcess } from '../support/postgresProcess.ts';
-import { openActive } from '../support/postgresProjector.ts';
-import { createTestDatabase } from '../support/postgresDatabase.ts';
+import { startPostgresProcess } from '../support/postgres/postgresProcess.ts';
+import { openActive } from '../support/postgres/postgresProjector.ts';
+import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import {
-  agentData,
-  recordHistory,
+  agentCreated,
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../support/recordedHistory.ts';
+} from '../support/events/events.ts';
+import { recordHistory } from '../support/events/history.ts';
 
 const BATCH = 1000;
 const WAITS = 500;
@@ -30,10 +30,7 @@ function* history(): Generator<StoredEvent> {
   const { record } = recordHistory();
   const text = 'Some sentence of a conversation, as long as sentences are. '.repeat(6);
   for (let agent = 0; ; agent += 1) {
-    yield record(
-      { stream: `agent-agent_${agent}` },
-      { type: 'agent.created.v1', data: agentData({ instruction: text }) },
-    );
+    yield record({ stream: `agent-agent_${agent}` }, agentCreated({ instruction: text }));
     for (let session = 0; session < 10; session += 1) {
       const stream = `session-session_${agent}_${session}`;
       yield record({ stream }, sessionStarted(`agent_${agent}`));

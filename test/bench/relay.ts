@@ -6,18 +6,18 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
-import { collectFrom } from '../support/kafkaConsumer.ts';
-import { startKafkaServer } from '../support/kafkaServer.ts';
-import { appendTo } from '../support/projector.ts';
+import { collectFrom } from '../support/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../support/kafka/kafkaServer.ts';
+import { appendTo } from '../support/projections/projector.ts';
 import {
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../support/recordedHistory.ts';
-import { relayToKafka, topicsOf, uniquePrefix, type TestRelay } from '../support/relay.ts';
-import { startTestService } from '../support/service.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+} from '../support/events/events.ts';
+import { relayToKafka, topicsOf, uniquePrefix, type TestRelay } from '../support/kafka/relay.ts';
+import { startTestService } from '../support/http/service.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 
 const SESSIONS = 12_500;
 const EVENTS_PER_SESSION = 4;

@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
 import type { TurnlogError } from '../../shared/errors.ts';
 import type { ChatModels } from '../../shared/ports/chatModel.ts';
-import { startScriptedModel, type ScriptedModel, type Step } from '../support/scriptedModel.ts';
+import {
+  startScriptedModel,
+  type ScriptedModel,
+  type Step,
+} from '../support/http/scriptedModel.ts';
 
 const MAX_RETRIES = 2;
 

@@ -1,7 +1,7 @@
 import { afterAll } from '@jest/globals';
 import { openPostgresInstances } from '../../infra/postgres/instances.ts';
-import { createTestDatabase } from '../support/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
+import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
 import { instancesContract } from './instances.ts';
 
 const server = await startPostgresServer();

@@ -1,6 +1,6 @@
 import { afterAll } from '@jest/globals';
-import { postgresReadModelsFixture } from '../support/postgresReadModels.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
+import { postgresReadModelsFixture } from '../support/postgres/postgresReadModels.ts';
+import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
 import { readModelsContract } from './readModels.ts';
 
 const server = await startPostgresServer();

@@ -7,17 +7,23 @@ import type { ProjectionStore, ReadModels } from '../../shared/ports/readModels.
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import {
+  accountOpened,
+  agentCreated,
   agentData,
+  agentDeleted,
   at,
-  keyData,
-  positionOf,
-  recordHistory,
+  keyIssued,
+  keyRevoked,
+  sessionRow,
   sessionStarted,
   toolCalled,
   turnCompleted,
+  turnFailed,
   turnStarted,
-} from '../support/recordedHistory.ts';
-import { deliveries, randomHistory } from '../support/randomHistory.ts';
+} from '../support/events/events.ts';
+import { positionOf, recordHistory } from '../support/events/history.ts';
+import { deliveries, randomHistory } from '../support/events/randomHistory.ts';
+import { size } from '../support/jest/size.ts';
 
 export interface ReadModelsFixture {
   store: ProjectionStore;
@@ -58,12 +64,11 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     event: Parameters<typeof history.record>[1],
     account = 'acct_1',
   ): StoredEvent => history.record({ stream, account }, event);
-  const openAccount = (id: string) =>
-    record(`account-${id}`, { type: 'account.opened.v1', data: { name: `name of ${id}` } }, id);
+  const openAccount = (id: string) => record(`account-${id}`, accountOpened(`name of ${id}`), id);
   const issueKey = (key: string, account = 'acct_1') =>
-    record(`account-${account}`, { type: 'account.key_issued.v1', data: keyData(key) }, account);
+    record(`account-${account}`, keyIssued(key), account);
   const createAgent = (id: string, account = 'acct_1', changes = {}) =>
-    record(`agent-${id}`, { type: 'agent.created.v1', data: agentData(changes) }, account);
+    record(`agent-${id}`, agentCreated(changes), account);
   const startSession = (id: string, agent = 'agent_1', account = 'acct_1') =>
     record(`session-${id}`, sessionStarted(agent), account);
 
@@ -112,10 +117,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     test('knows whether any key was ever issued, a revoked one included', async () => {
       await apply(openAccount('acct_1'));
       expect(await fixture.readModels.hasApiKeys()).toBe(false);
-      await apply(
-        issueKey('key_1'),
-        record('account-acct_1', { type: 'account.key_revoked.v1', data: keyData('key_1') }),
-      );
+      await apply(issueKey('key_1'), record('account-acct_1', keyRevoked('key_1')));
       expect(await fixture.readModels.hasApiKeys()).toBe(true);
       expect((await fixture.readModels.findApiKey('key_1'))?.revoked_at).toBe(at(2));
     });
@@ -166,7 +168,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       await apply(
         createAgent('agent_1'),
         createAgent('agent_2'),
-        record('agent-agent_1', { type: 'agent.deleted.v1', data: agentData() }),
+        record('agent-agent_1', agentDeleted()),
       );
       expect(await fixture.readModels.findAgent('agent_1')).toBeUndefined();
       expect(await ids('acct_1')).toEqual(['agent_2']);
@@ -213,24 +215,19 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         'session_1',
       ]);
       expect(await pageOf({ limit: 10 }, 'acct_2')).toEqual(['session_4']);
-      expect(await fixture.readModels.findSession('session_2')).toEqual({
-        session_id: 'session_2',
-        agent_id: 'agent_b',
-        account_id: 'acct_1',
-        status: 'idle',
-        turns: 0,
-        created_at: at(1),
-        updated_at: at(1),
-        revision: 0,
-      });
+      expect(await fixture.readModels.findSession('session_2')).toEqual(
+        sessionRow({
+          session_id: 'session_2',
+          agent_id: 'agent_b',
+          created_at: at(1),
+          updated_at: at(1),
+        }),
+      );
       expect(await fixture.readModels.findSession('session_9')).toBeUndefined();
     });
 
     test('gives a transcript turn by turn, with tool calls, tokens and errors as they were recorded', async () => {
-      const failed = {
-        type: 'session.turn_failed.v1' as const,
-        data: { turn: 2, code: 'model_error', message: 'No.', calls: [] },
-      };
+      const failed = turnFailed(2, { message: 'No.' });
       const events = [
         turnStarted(1),
         toolCalled(1),
@@ -470,7 +467,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
             );
           },
         ),
-        { numRuns: 25, endOnFailure: true },
+        { numRuns: size({ small: 12, full: 25 }), endOnFailure: true },
       );
     });
   });

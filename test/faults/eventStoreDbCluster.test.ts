@@ -9,13 +9,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   startEventStoreDbClusterProcess,
   type EventStoreDbClusterProcess,
-} from '../support/eventStoreDbClusterProcess.ts';
-import { gossipOf } from '../support/eventStoreDbGossip.ts';
-import { openRawNode, type RawNode, type RawRecord } from '../support/rawEventStoreDb.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+} from '../support/eventstoredb/eventStoreDbClusterProcess.ts';
+import { gossipOf } from '../support/eventstoredb/eventStoreDbGossip.ts';
+import {
+  openRawNode,
+  type RawNode,
+  type RawRecord,
+} from '../support/eventstoredb/rawEventStoreDb.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
 const WRITERS = 16;
-const ROUNDS = 2;
+const ROUNDS = size({ small: 1, full: 2 });
 
 let folder: string;
 let cluster: EventStoreDbClusterProcess;

@@ -8,9 +8,9 @@ import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { startEventStoreDbClusterProcess } from '../support/eventStoreDbClusterProcess.ts';
-import { ofThreeNodes } from '../support/recordedAnswers.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { startEventStoreDbClusterProcess } from '../support/eventstoredb/eventStoreDbClusterProcess.ts';
+import { ofThreeNodes } from '../support/eventstoredb/recordedAnswers.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 
 const RECORDS = new URL('../support/eventstoredb-node/records/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

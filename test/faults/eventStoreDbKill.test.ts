@@ -4,10 +4,11 @@ import { rm } from 'node:fs/promises';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
 import type { EncodedEvent } from '../../shared/ports/eventStore.ts';
 import { idsOf, newEvents, newStream, readAll } from '../contracts/eventStore/support.ts';
-import { startEventStoreDbProcess } from '../support/eventStoreDbProcess.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { startEventStoreDbProcess } from '../support/eventstoredb/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
-const KILLS = 30;
+const KILLS = size({ small: 8, full: 30 });
 const WRITERS = 16;
 
 test('loses and repeats nothing when the server is killed again and again under load', async () => {

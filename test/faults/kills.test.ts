@@ -7,12 +7,14 @@ import { openNamedStore } from '../../services/compose/eventStore.ts';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { verifyChains } from '../../shared/queries/verifyChains.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel.ts';
-import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
-import { apiClient, TEST_KEY, writeModelsFile } from '../support/service.ts';
-import { testStoreEnv } from '../support/testStore.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
+import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
+import { onEventStoreDb, testStoreEnv } from '../support/store/testStore.ts';
+import { size } from '../support/jest/size.ts';
 
-const KILLS = Number(process.env['TURNLOG_KILLS'] ?? 200);
+/** Starting over EventStoreDB takes longer. */
+const KILLS = onEventStoreDb() ? size({ small: 6, full: 40 }) : size({ small: 40, full: 200 });
 const CLIENTS = 8;
 const SESSION_TURNS = 12;
 

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventStoreDbProcess.ts';
-import { expectFailure } from '../support/failures.ts';
-import { startPostgresProcess, type PostgresProcess } from '../support/postgresProcess.ts';
-import { eventually } from '../support/operator.ts';
-import { withoutPostgres } from '../support/postgresServer.ts';
-import { startTestService, type Reply, type TestService } from '../support/service.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+} from '../support/eventstoredb/eventStoreDbProcess.ts';
+import { expectFailure } from '../support/http/failures.ts';
+import { startPostgresProcess, type PostgresProcess } from '../support/postgres/postgresProcess.ts';
+import { eventually } from '../support/processes/operator.ts';
+import { withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { startTestService, type Reply, type TestService } from '../support/http/service.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 
 const AWAY_MS = 30_000;
 const CLIENTS = 4;

@@ -6,14 +6,17 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
-import { eventually } from '../support/operator.ts';
-import { createTestDatabase } from '../support/postgresDatabase.ts';
-import { appendSession, foundAndDue } from '../support/postgresFaults.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { eventually } from '../support/processes/operator.ts';
+import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
+import { appendSession, foundAndDue } from '../support/postgres/postgresFaults.ts';
+import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
-const MAIN = fileURLToPath(new URL('../support/postgresProjectorProcess.ts', import.meta.url));
-const ROUNDS = 8;
+const MAIN = fileURLToPath(
+  new URL('../support/postgres/postgresProjectorProcess.ts', import.meta.url),
+);
+const ROUNDS = size({ small: 4, full: 8 });
 /** What issue and README promise. A machine that is busy with something else may hold one take-over up, but not most of them. */
 const TAKE_OVER_MS = 5000;
 const SOON = 30_000;

@@ -4,15 +4,16 @@ import { openPostgresReadModels } from '../../infra/postgres/readModels/readMode
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
-import { createTestDatabase, cutConnections } from '../support/postgresDatabase.ts';
-import { appendSession, foundAndDue } from '../support/postgresFaults.ts';
-import { startPostgresProcess } from '../support/postgresProcess.ts';
-import { startPostgresProjector } from '../support/postgresProjector.ts';
-import { withoutPostgres } from '../support/postgresServer.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { createTestDatabase, cutConnections } from '../support/postgres/postgresDatabase.ts';
+import { appendSession, foundAndDue } from '../support/postgres/postgresFaults.ts';
+import { startPostgresProcess } from '../support/postgres/postgresProcess.ts';
+import { startPostgresProjector } from '../support/postgres/postgresProjector.ts';
+import { withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
-const KILLS = 8;
-const CUTS = 20;
+const KILLS = size({ small: 4, full: 8 });
+const CUTS = size({ small: 9, full: 20 });
 const WRITERS = 8;
 const SOON = 30_000;
 const server = await startPostgresProcess();

@@ -8,15 +8,16 @@ import { verifyChains } from '../../shared/queries/verifyChains.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventStoreDbProcess.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgresServer.ts';
-import { startReplicas, unlessCut } from '../support/replicas.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel.ts';
-import { TEST_KEY, writeModelsFile, type Client, type Reply } from '../support/service.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+} from '../support/eventstoredb/eventStoreDbProcess.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { startReplicas, unlessCut } from '../support/processes/replicas.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { TEST_KEY, writeModelsFile, type Client, type Reply } from '../support/http/service.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
-const LOAD_MS = Number(process.env['TURNLOG_REPLICAS_MS'] ?? 60_000);
+const LOAD_MS = size({ small: 20_000, full: 60_000 });
 const CLOSED_WITHIN_MS = 40_000;
 /** Two clients each share a session, so that runs of one session meet on different replicas. */
 const PAIRS = 4;
@@ -202,7 +203,7 @@ function suite(serverUrl: string): void {
       );
       const killed = { api: 0, projector: 0 };
       let lastKill = performance.now();
-      while (performance.now() < until) {
+      while (performance.now() < until || killed.api === 0 || killed.projector === 0) {
         await sleep(500 + Math.random() * 2_500);
         lastKill = performance.now();
         killed[await replicas.killAny(Math.random() * 1_000)] += 1;

@@ -1,7 +1,7 @@
 /**
  * The service over a cluster of three EventStoreDB nodes that lose their quorum and their leader under load: nothing that
  * was answered 200 is lost or doubled, the process lives, and it serves again as soon as somebody leads.
- * TURNLOG_FAULTS=full runs it at its full size, about half an hour.
+ * At its full size it takes about half an hour.
  */
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,24 +9,27 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   startEventStoreDbClusterProcess,
   type EventStoreDbClusterProcess,
-} from '../support/eventStoreDbClusterProcess.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/scriptedModel.ts';
-import { startServerProcess, type ServerProcess } from '../support/serverProcess.ts';
-import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/service.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+} from '../support/eventstoredb/eventStoreDbClusterProcess.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
+import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/http/service.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { size } from '../support/jest/size.ts';
 
-const FULL = process.env['TURNLOG_FAULTS'] === 'full';
 /** For each form of the connection string. */
-const QUORUM_LOSSES = FULL ? 5 : 1;
-const LEADER_FAULTS = FULL ? 10 : 3;
-const [SHORTEST_LOSS_MS, LONGEST_LOSS_MS] = FULL ? [20_000, 40_000] : [5_000, 8_000];
-const FREEZE_MS = FULL ? 15_000 : 5_000;
-const BETWEEN_MS = FULL ? 3_000 : 1_500;
+const QUORUM_LOSSES = size({ small: 1, full: 5 });
+const LEADER_FAULTS = size({ small: 3, full: 10 });
+const [SHORTEST_LOSS_MS, LONGEST_LOSS_MS] = size({
+  small: [5_000, 8_000],
+  full: [20_000, 40_000],
+});
+const FREEZE_MS = size({ small: 5_000, full: 15_000 });
+const BETWEEN_MS = size({ small: 1_500, full: 3_000 });
 const WRITERS = 16;
 /** From the moment at which somebody leads. */
 const FIRST_ANSWER_MS = 2_000;
 const CLOSED_MS = 5_000;
-const TEST_MS = FULL ? 1_500_000 : 240_000;
+const TEST_MS = size({ small: 240_000, full: 1_500_000 });
 
 let folder: string;
 let model: ScriptedModel;

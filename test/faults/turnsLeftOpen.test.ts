@@ -6,9 +6,9 @@ import {
   startEventStoreDbNode,
   type EventStoreDbNode,
 } from '../support/eventstoredb-node/index.ts';
-import { eventually } from '../support/operator.ts';
-import { startTestService, type Reply, type TestService } from '../support/service.ts';
-import { temporaryFolder } from '../support/sqliteEventStore.ts';
+import { eventually } from '../support/processes/operator.ts';
+import { startTestService, type Reply, type TestService } from '../support/http/service.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 
 const RUNS = 16;
 const MANY_RUNS = 200;

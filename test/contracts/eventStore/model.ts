@@ -8,6 +8,7 @@ import type {
   ExpectedRevision,
 } from '../../../shared/ports/eventStore.ts';
 import { idsOf, newEvent, newStream, readAll, type Opened } from './support.ts';
+import { size } from '../../support/jest/size.ts';
 
 interface Attempt {
   stream: number;
@@ -89,7 +90,7 @@ export function modelContract(opened: Opened): void {
   test('gives any sequence of appends the results that the rules of the port give it', async () => {
     await fc.assert(
       fc.asyncProperty(attempts, (sequence) => compare(opened().store(), sequence)),
-      { numRuns: 150 },
+      { numRuns: size({ small: 60, full: 150 }) },
     );
   });
 }

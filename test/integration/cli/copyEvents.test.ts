@@ -11,8 +11,8 @@ import {
   startEventStoreDbNode,
   type EventStoreDbNode,
 } from '../../support/eventstoredb-node/index.ts';
-import { startTestService } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { startTestService } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let source: EventStore;
 let folders: string[];

@@ -6,9 +6,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { runCli, startCli, type CliResult } from '../../support/cliProcess.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { runCli, startCli, type CliResult } from '../../support/processes/cliProcess.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 interface PrintedEvent {
   id: string;

@@ -3,11 +3,11 @@ import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
-import { startCli } from '../../support/cliProcess.ts';
-import { appendAgents } from '../../support/projector.ts';
-import { positionOf } from '../../support/recordedHistory.ts';
-import { storeCheckpoint } from '../../support/refusedCheckpoint.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { startCli } from '../../support/processes/cliProcess.ts';
+import { appendAgents } from '../../support/projections/projector.ts';
+import { positionOf } from '../../support/events/history.ts';
+import { storeCheckpoint } from '../../support/projections/refusedCheckpoint.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 beforeEach(async () => {

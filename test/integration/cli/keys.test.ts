@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { runCli } from '../../support/cliProcess.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { clientWith, eventually } from '../../support/operator.ts';
-import { apiClient, startTestService, type TestService } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { runCli } from '../../support/processes/cliProcess.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { clientWith, eventually } from '../../support/processes/operator.ts';
+import { apiClient, startTestService, type TestService } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const KEY = /^tl_(key_[0-7][0-9a-hjkmnp-tv-z]{25})_[0-9a-f]{64}\n$/;
 

@@ -4,11 +4,11 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { openOperator } from '../../../services/compose/operator.ts';
 import { parseConfig } from '../../../shared/config.ts';
 import { createLogger } from '../../../shared/logger.ts';
-import { startEventStoreDbServer } from '../../support/eventStoreDbServer.ts';
-import { createTestDatabase } from '../../support/postgresDatabase.ts';
-import { openActive } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { appendAgents } from '../../support/projector.ts';
+import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
+import { openActive } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { appendAgents } from '../../support/projections/projector.ts';
 
 const server = await startPostgresServer();
 

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openAccount } from '../../../shared/commands/accounts.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { freePort } from '../../support/freePort.ts';
-import { holdProjection } from '../../support/heldProjection.ts';
-import { asOperator, eventually } from '../../support/operator.ts';
-import { startServerProcess, type ServerProcess } from '../../support/serverProcess.ts';
-import { apiClient, startTestService, TEST_KEY, type Client } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { freePort } from '../../support/processes/freePort.ts';
+import { holdProjection } from '../../support/projections/heldProjection.ts';
+import { asOperator, eventually } from '../../support/processes/operator.ts';
+import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
+import { apiClient, startTestService, TEST_KEY, type Client } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 describe('a stream with an event that can not be applied', () => {
   let folder: string;
@@ -91,19 +92,9 @@ describe('a stream with an event that can not be applied', () => {
 
   test('does not keep the service from starting, not even a session that was left with an open turn', async () => {
     const owner = (await readFile(join(folder, 'instance-id'), 'utf8')).trim();
-    const started = {
-      turn: 1,
-      input: 'x',
-      agent_revision: 0,
-      model: 'm',
-      settings: { model: 'm' },
-      context_from_turn: 1,
-      owner,
-      deadline: '2026-01-01T00:00:00.000Z',
-    };
     await record('session-session_bad', [
-      { type: 'session.started.v1', data: { agent_id: 'agent_bad' } },
-      { type: 'session.turn_started.v1', data: started },
+      sessionStarted('agent_bad'),
+      turnStarted(1, { owner, deadline: '2026-01-01T00:00:00.000Z' }),
       { type: 'session.turn_completed.v1', data: { turn: 'one' } },
     ]);
     await eventually(ready, (answer) => parked(answer).length > 1);

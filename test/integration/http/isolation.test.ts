@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { comparable } from '../../support/failures.ts';
-import { clientWith, newKey, type WatchedLog, watchLog } from '../../support/operator.ts';
-import { startTestService, type Client, type TestService } from '../../support/service.ts';
+import { comparable } from '../../support/http/failures.ts';
+import { clientWith, newKey, type WatchedLog, watchLog } from '../../support/processes/operator.ts';
+import { startTestService, type Client, type TestService } from '../../support/http/service.ts';
 
 const NO_AGENT = 'agent_01kahz0b2re5v8k2s4n6t8w0y2';
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';

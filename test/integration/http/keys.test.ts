@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SCOPES, type Scope } from '../../../shared/domain/account/events.ts';
 import { revokeKey } from '../../../shared/commands/accounts.ts';
-import { comparable, expectFailure } from '../../support/failures.ts';
+import { comparable, expectFailure } from '../../support/http/failures.ts';
 import {
   asOperator,
   clientWith,
@@ -10,13 +10,13 @@ import {
   newKey,
   type WatchedLog,
   watchLog,
-} from '../../support/operator.ts';
+} from '../../support/processes/operator.ts';
 import {
   apiClient,
   startTestService,
   type Reply,
   type TestService,
-} from '../../support/service.ts';
+} from '../../support/http/service.ts';
 
 let service: TestService;
 let log: WatchedLog;
@@ -127,7 +127,7 @@ describe('a key', () => {
 
   test('is valid until the instant at which it expires', async () => {
     // Long enough for a busy machine to have it known before.
-    const key = await newKey(service.folder, { expiresAt: Date.now() + 5_000 });
+    const key = await newKey(service.folder, { expiresAt: Date.now() + 3_000 });
     const client = await clientWith(service.url, key);
     expect((await client.get('/v1/models')).status).toBe(200);
     expectFailure(

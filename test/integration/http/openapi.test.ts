@@ -4,15 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ERROR_ANSWERS } from '../../../services/api/errors.ts';
 import { routes } from '../../../services/api/routes/index.ts';
 import type { ErrorCode } from '../../../shared/errors.ts';
-import { clientWith, newKey } from '../../support/operator.ts';
-import type { ScriptedFault } from '../../support/scriptedModel.ts';
+import { clientWith, newKey } from '../../support/processes/operator.ts';
+import type { ScriptedFault } from '../../support/http/scriptedModel.ts';
 import {
   apiClient,
   startTestService,
   type Client,
   type Reply,
   type TestService,
-} from '../../support/service.ts';
+} from '../../support/http/service.ts';
 
 interface Response {
   description: string;

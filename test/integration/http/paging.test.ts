@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { expectFailure } from '../../support/failures.ts';
-import { startTestService, type Reply, type TestService } from '../../support/service.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
 let agents: string[];

@@ -4,13 +4,14 @@ import fc from 'fast-check';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { ERROR_ANSWERS } from '../../../services/api/errors.ts';
 import { verifyChains } from '../../../shared/queries/verifyChains.ts';
-import { exchange, rawRequest } from '../../support/rawHttp.ts';
-import { startScriptedModel, type ScriptedModel } from '../../support/scriptedModel.ts';
-import { startServerProcess, type ServerProcess } from '../../support/serverProcess.ts';
-import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { exchange, rawRequest } from '../../support/http/rawHttp.ts';
+import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
+import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
+import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
-const REQUESTS = 2_500;
+const REQUESTS = size({ small: 600, full: 2_500 });
 
 let folder: string;
 let model: ScriptedModel;

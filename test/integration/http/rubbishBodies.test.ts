@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ErrorCode } from '../../../shared/errors.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { type WatchedLog, watchLog } from '../../support/operator.ts';
-import { startTestService, type Reply, type TestService } from '../../support/service.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { type WatchedLog, watchLog } from '../../support/processes/operator.ts';
+import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 
 const KIB = 1_024;
 const MIB = 1_024 * KIB;

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { connect } from 'node:net';
 import { once } from 'node:events';
-import { expectFailure } from '../../support/failures.ts';
-import { type WatchedLog, watchLog } from '../../support/operator.ts';
-import { exchange, rawRequest } from '../../support/rawHttp.ts';
-import { startTestService, TEST_KEY, type Reply, type TestService } from '../../support/service.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { type WatchedLog, watchLog } from '../../support/processes/operator.ts';
+import { exchange, rawRequest } from '../../support/http/rawHttp.ts';
+import {
+  startTestService,
+  TEST_KEY,
+  type Reply,
+  type TestService,
+} from '../../support/http/service.ts';
 
 let service: TestService;
 let log: WatchedLog;

@@ -1,11 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { startServerProcess } from '../../support/serverProcess.ts';
-import { apiClient, TEST_KEY } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { startServerProcess } from '../../support/processes/serverProcess.ts';
+import { apiClient, TEST_KEY } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
-const PRELOADED = fileURLToPath(new URL('../../support/rejectOnSignal.mjs', import.meta.url));
+const PRELOADED = fileURLToPath(
+  new URL('../../support/processes/rejectOnSignal.mjs', import.meta.url),
+);
 
 test('an error that nobody handled is logged with its cause, and the service ends in order with exit code 70', async () => {
   const folder = await temporaryFolder();

@@ -5,8 +5,8 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { eventually } from '../../support/operator.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const SCRIPT = 'infra/local/ensure-installed.mjs';
 /** Stands in for npm: says that it was called, and installs once it is told to. */

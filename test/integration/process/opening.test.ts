@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { openTurnlog, startService } from '../../../services/compose/service.ts';
 import { parseConfig } from '../../../shared/config.ts';
 import { createLogger } from '../../../shared/logger.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const SERVICES = ['api', 'projector'] as const;
 const logger = createLogger('silent');

@@ -8,19 +8,20 @@ import { awaitWriterSession } from '../../../infra/postgres/writerSession.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
-import { eventually } from '../../support/operator.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgresDatabase.ts';
-import { silenceableNetwork } from '../../support/silenceableNetwork.ts';
-import { openActive, startPostgresProjector } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { appendAgents, recordingLogger } from '../../support/projector.ts';
-import { agentData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/postgres/postgresDatabase.ts';
+import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
+import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
+import { agentCreated } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -97,8 +98,7 @@ function suite(serverUrl: string): void {
 
   test('a projector that another has replaced changes nothing any more, also where a proxy lets both hold the lock', async () => {
     const { record } = recordHistory();
-    const created = (id: string) =>
-      record({ stream: `agent-${id}` }, { type: 'agent.created.v1', data: agentData() });
+    const created = (id: string) => record({ stream: `agent-${id}` }, agentCreated());
     const replaced = await openActive(database.url);
     await replaced.apply([created('agent_1')], positionOf(1));
     await replaced.complete();

@@ -6,11 +6,12 @@ import {
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgresDatabase.ts';
-import { silenceableNetwork } from '../../support/silenceableNetwork.ts';
-import { openActive } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { agentData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
+} from '../../support/postgres/postgresDatabase.ts';
+import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
+import { openActive } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { agentCreated } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -39,10 +40,7 @@ function suite(serverUrl: string): void {
   const openReplica = (): ReadModels =>
     closeLater(openPostgresReadModels({ databaseUrl: database.url }));
   const created = (id: string, changes = {}) =>
-    history.record(
-      { stream: `agent-${id}` },
-      { type: 'agent.created.v1', data: agentData(changes) },
-    );
+    history.record({ stream: `agent-${id}` }, agentCreated(changes));
 
   test('queries are refused as unavailable before there is a projector, and answered once it has caught up', async () => {
     const replica = openReplica();

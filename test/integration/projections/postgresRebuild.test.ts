@@ -7,17 +7,17 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { rebuildReadModels, type RebuildProgress } from '../../../services/projector/rebuild.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
-import { eventually } from '../../support/operator.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgresDatabase.ts';
-import { openActive, startPostgresProjector } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { agentId, appendAgents, recordingLogger } from '../../support/projector.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/postgres/postgresDatabase.ts';
+import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { agentId, appendAgents, recordingLogger } from '../../support/projections/projector.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;

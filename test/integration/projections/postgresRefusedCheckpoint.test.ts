@@ -13,20 +13,21 @@ import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
 import { tableNames } from '../../../shared/readModels/tables.ts';
 import { beyondTheEnd } from '../../../shared/eventlog/positions.ts';
 import type { EventLog, EventStore, Position } from '../../../shared/ports/eventStore.ts';
-import { eventually } from '../../support/operator.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgresDatabase.ts';
-import { openActive, startPostgresProjector } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { appendAgents, recordingLogger } from '../../support/projector.ts';
-import { randomHistory } from '../../support/randomHistory.ts';
-import { positionOf } from '../../support/recordedHistory.ts';
-import { BOGUS, fixedLog } from '../../support/refusedCheckpoint.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/postgres/postgresDatabase.ts';
+import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
+import { randomHistory } from '../../support/events/randomHistory.ts';
+import { positionOf } from '../../support/events/history.ts';
+import { BOGUS, fixedLog } from '../../support/projections/refusedCheckpoint.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -276,7 +277,7 @@ function suite(serverUrl: string): void {
           expect(healedRows).toEqual(await projected(events));
         },
       ),
-      { numRuns: 6 },
+      { numRuns: size({ small: 3, full: 6 }) },
     );
   });
 

@@ -14,14 +14,18 @@ import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC, type Version } from '../../../shared/readModels/version.ts';
-import { OLDER_TABLES } from '../../support/olderTables.ts';
-import { eventually } from '../../support/operator.ts';
-import { createTestDatabase, execute, type TestDatabase } from '../../support/postgresDatabase.ts';
-import { readLog } from '../../support/postgresFaults.ts';
-import { openActive, startPostgresProjector } from '../../support/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { agentId, appendAgents } from '../../support/projector.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import {
+  createTestDatabase,
+  execute,
+  type TestDatabase,
+} from '../../support/postgres/postgresDatabase.ts';
+import { readLog } from '../../support/postgres/postgresFaults.ts';
+import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { agentId, appendAgents } from '../../support/projections/projector.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
 const AGENTS = 5;

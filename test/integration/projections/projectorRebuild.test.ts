@@ -17,10 +17,10 @@ import {
   appendTo,
   recordingLogger,
   startProjector,
-} from '../../support/projector.ts';
-import { sessionStarted, turnCompleted } from '../../support/recordedHistory.ts';
-import { buildingName, fileName } from '../../support/generationNames.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/projections/projector.ts';
+import { sessionStarted, turnCompleted } from '../../support/events/events.ts';
+import { buildingName, fileName } from '../../support/projections/generationNames.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const EVENTS = 6000;
 let folder: string;
@@ -101,7 +101,10 @@ test('a rebuild killed at any moment leaves rows and checkpoint that fit each ot
     const batches = (attempt % 4) + 1;
     const child = spawn(
       process.execPath,
-      [fileURLToPath(new URL('../../support/rebuildingProcess.ts', import.meta.url)), folder],
+      [
+        fileURLToPath(new URL('../../support/projections/rebuildingProcess.ts', import.meta.url)),
+        folder,
+      ],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     const exit = once(child, 'exit');

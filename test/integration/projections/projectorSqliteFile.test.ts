@@ -7,9 +7,10 @@ import { isRowFailure } from '../../../infra/sqlite/readModels/failures.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { createProgressSource } from '../../../shared/projections/progress.ts';
-import { agentData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
-import { fileName } from '../../support/generationNames.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { agentCreated } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { fileName } from '../../support/projections/generationNames.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 const fileOf = (name: string): string => join(folder, 'read-models', name);
@@ -19,11 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const created = (id: string) =>
-  recordHistory().record(
-    { stream: `agent-${id}` },
-    { type: 'agent.created.v1', data: agentData() },
-  );
+const created = (id: string) => recordHistory().record({ stream: `agent-${id}` }, agentCreated());
 
 test('only the owner may read the files', async () => {
   const store = await openSqliteProjectionStore({ folder });

@@ -7,8 +7,8 @@ import { runProjection } from '../../../services/projector/run.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
-import { appendAgents, recordingLogger } from '../../support/projector.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let log: EventStore;

@@ -14,10 +14,10 @@ import {
   appendTo,
   recordingLogger,
   startProjector,
-} from '../../support/projector.ts';
-import { sessionStarted, turnCompleted } from '../../support/recordedHistory.ts';
-import { fileName } from '../../support/generationNames.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/projections/projector.ts';
+import { sessionStarted, turnCompleted } from '../../support/events/events.ts';
+import { fileName } from '../../support/projections/generationNames.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 type Projector = Awaited<ReturnType<typeof startProjector>>;
 

@@ -14,10 +14,15 @@ import { followGenerations } from '../../../services/projector/followGenerations
 import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { eventually } from '../../support/operator.ts';
-import { appendAgents, recordingLogger, startProjector } from '../../support/projector.ts';
-import { randomHistory } from '../../support/randomHistory.ts';
-import { agentData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import {
+  appendAgents,
+  recordingLogger,
+  startProjector,
+} from '../../support/projections/projector.ts';
+import { randomHistory } from '../../support/events/randomHistory.ts';
+import { agentCreated } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
 import {
   BOGUS,
   contentsOf,
@@ -26,11 +31,12 @@ import {
   fixedLog,
   leaveCheckpoint,
   storeCheckpoint,
-} from '../../support/refusedCheckpoint.ts';
-import { startServerProcess, type ServerProcess } from '../../support/serverProcess.ts';
-import { apiClient, TEST_KEY } from '../../support/service.ts';
-import { buildingName, fileName } from '../../support/generationNames.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/projections/refusedCheckpoint.ts';
+import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
+import { apiClient, TEST_KEY } from '../../support/http/service.ts';
+import { buildingName, fileName } from '../../support/projections/generationNames.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -69,7 +75,7 @@ async function project(events: readonly StoredEvent[], place: string): Promise<v
 const agents = (count: number): StoredEvent[] => {
   const { record } = recordHistory();
   return Array.from({ length: count }, (_, index) =>
-    record({ stream: `agent-agent_${index}` }, { type: 'agent.created.v1', data: agentData() }),
+    record({ stream: `agent-agent_${index}` }, agentCreated()),
   );
 };
 
@@ -169,7 +175,7 @@ describe('a projection in a data folder', () => {
           expect(await filesOf(broken)).toEqual([fileName(2)]);
         },
       ),
-      { numRuns: 25 },
+      { numRuns: size({ small: 10, full: 25 }) },
     );
   });
 

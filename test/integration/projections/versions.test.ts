@@ -13,12 +13,12 @@ import { sqliteVersion, VERSION } from '../../../infra/sqlite/readModels/version
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC, type Version } from '../../../shared/readModels/version.ts';
-import { fileName } from '../../support/generationNames.ts';
-import { OLDER_TABLES } from '../../support/olderTables.ts';
-import { readLog } from '../../support/postgresFaults.ts';
-import { agentId, appendAgents, startProjector } from '../../support/projector.ts';
-import { filesOf, onFile } from '../../support/refusedCheckpoint.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { fileName } from '../../support/projections/generationNames.ts';
+import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
+import { readLog } from '../../support/postgres/postgresFaults.ts';
+import { agentId, appendAgents, startProjector } from '../../support/projections/projector.ts';
+import { filesOf, onFile } from '../../support/projections/refusedCheckpoint.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const AGENTS = 5;
 const OLDER = sqliteVersion(OLDER_TABLES);

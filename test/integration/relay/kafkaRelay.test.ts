@@ -9,26 +9,28 @@ import {
   collectFrom,
   type CollectingConsumer,
   type Received,
-} from '../../support/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/kafkaServer.ts';
-import { administer, untilTopicsExist } from '../../support/kafkaTopics.ts';
-import { agentId, appendAgents, appendTo } from '../../support/projector.ts';
+} from '../../support/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
+import { administer, untilTopicsExist } from '../../support/kafka/kafkaTopics.ts';
+import { agentId, appendAgents, appendTo } from '../../support/projections/projector.ts';
 import {
+  accountOpened,
+  agentCreated,
   agentData,
-  keyData,
+  keyIssued,
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../support/recordedHistory.ts';
+} from '../../support/events/events.ts';
 import {
   publisherOptions,
   relayToKafka,
   topicsOf,
   uniquePrefix,
   type TestRelay,
-} from '../../support/relay.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/kafka/relay.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 jest.setTimeout(60_000);
 
@@ -86,11 +88,8 @@ async function untilHealth(
 }
 
 async function appendConversation(): Promise<Position> {
-  await appendTo(log, 'account-acct_1', [
-    { type: 'account.opened.v1', data: { name: 'An account' } },
-    { type: 'account.key_issued.v1', data: keyData('key_1') },
-  ]);
-  await appendTo(log, 'agent-agent_1', [{ type: 'agent.created.v1', data: agentData() }]);
+  await appendTo(log, 'account-acct_1', [accountOpened(), keyIssued('key_1')]);
+  await appendTo(log, 'agent-agent_1', [agentCreated()]);
   return appendTo(log, 'session-session_1', [
     sessionStarted('agent_1'),
     turnStarted(1),
@@ -180,9 +179,7 @@ onKafka('relaying to Kafka', () => {
   test('events of nearly a mebibyte pass, many at once', async () => {
     const instruction = 'x'.repeat(1_000_000);
     for (let index = 0; index < 8; index += 1)
-      await appendTo(log, `agent-${agentId(index)}`, [
-        { type: 'agent.created.v1', data: agentData({ instruction }) },
-      ]);
+      await appendTo(log, `agent-${agentId(index)}`, [agentCreated({ instruction })]);
     start();
     const { until } = await consume();
     const received = await until(count(8));

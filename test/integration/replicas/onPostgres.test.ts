@@ -1,9 +1,9 @@
 /** The API's suites once more, with the log in EventStoreDB and the read models in PostgreSQL: nothing that a client sees may depend on them. */
 import { afterAll } from '@jest/globals';
-import { startEventStoreDbServer } from '../../support/eventStoreDbServer.ts';
-import { createTestDatabase } from '../../support/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { useEventStoreDb, usePostgres } from '../../support/testStore.ts';
+import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { useEventStoreDb, usePostgres } from '../../support/store/testStore.ts';
 
 const postgres = await startPostgresServer();
 

@@ -17,15 +17,19 @@ import { createLogger } from '../../../shared/logger.ts';
 import {
   startEventStoreDbServer,
   type EventStoreDbServer,
-} from '../../support/eventStoreDbServer.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { eventually } from '../../support/operator.ts';
-import { createTestDatabase, execute, type TestDatabase } from '../../support/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgresServer.ts';
-import { startScriptedModel, type ScriptedModel } from '../../support/scriptedModel.ts';
-import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/service.ts';
-import { turnStartData } from '../../support/sessionEvents.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import {
+  createTestDatabase,
+  execute,
+  type TestDatabase,
+} from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
+import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const SOON = 20_000;
 /** How long a replica may use a key without asking again. */
@@ -174,16 +178,8 @@ function suite(serverUrl: string): void {
       database.url,
       "INSERT INTO turnlog.instances VALUES ('dead', now() - interval '5 minutes', now() - interval '40 seconds')",
     );
-    const started = {
-      ...turnStartData,
-      turn: 1,
-      owner: 'dead',
-      deadline: new Date(Date.now() + 600_000).toISOString(),
-    };
-    const events = [
-      { type: 'session.started.v1', data: { agent_id: agent } },
-      { type: 'session.turn_started.v1', data: started },
-    ];
+    const deadline = new Date(Date.now() + 600_000).toISOString();
+    const events = [sessionStarted(agent), turnStarted(1, { owner: 'dead', deadline })];
     const authorship = {
       account_id: await account(),
       ...SYSTEM,

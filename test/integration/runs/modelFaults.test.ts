@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ErrorCode } from '../../../shared/errors.ts';
-import { expectFailure } from '../../support/failures.ts';
-import type { Script } from '../../support/scriptedModel.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import type { Script } from '../../support/http/scriptedModel.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
 let agent: string;

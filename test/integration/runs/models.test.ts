@@ -9,7 +9,7 @@ import { retryAfterMs } from '../../../infra/openai/pooledFetch.ts';
 import type { TurnlogError } from '../../../shared/errors.ts';
 import type { ModelInfo } from '../../../shared/ports/chatModel.ts';
 import { chatModelsContract } from '../../contracts/chatModels.ts';
-import { startScriptedModel } from '../../support/scriptedModel.ts';
+import { startScriptedModel } from '../../support/http/scriptedModel.ts';
 
 const model: ModelInfo = {
   id: 'm',

@@ -5,9 +5,9 @@ import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { appendEvents, headOf } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { asOperator } from '../../support/operator.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { asOperator } from '../../support/processes/operator.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

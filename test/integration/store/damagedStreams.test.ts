@@ -14,11 +14,11 @@ import {
   run,
   type Conversation,
   type Found,
-} from '../../support/damagedSession.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { asOperator, clientWith, eventually, newKey } from '../../support/operator.ts';
-import { sessionStarted, turnStartData } from '../../support/sessionEvents.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
+} from '../../support/http/damagedSession.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
+import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -233,7 +233,7 @@ test('a damaged session with an open turn keeps neither the start nor the open t
   const { account_id } = await newKey(service.folder);
   const names = ['gone', 'cut', 'well'].map((name) => `session_${name}`);
   await asOperator(service.folder, async ({ store }) => {
-    const started = { type: 'session.turn_started.v1', data: { turn: 1, ...turnStartData, owner } };
+    const started = turnStarted(1, { owner });
     const authorship = {
       account_id,
       key_id: 'test',
@@ -245,7 +245,7 @@ test('a damaged session with an open turn keeps neither the start nor the open t
       await appendEvents(
         store,
         { stream: sessionStream(name), head: NO_STREAM },
-        [sessionStarted, started].map((event) => ({ id: randomUUID(), ...event })),
+        [sessionStarted(), started].map((event) => ({ id: randomUUID(), ...event })),
         authorship,
       );
   });

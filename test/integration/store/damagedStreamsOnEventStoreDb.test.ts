@@ -8,14 +8,14 @@ import {
   expectWhole,
   run,
   type Found,
-} from '../../support/damagedSession.ts';
+} from '../../support/http/damagedSession.ts';
 import {
   startEventStoreDbNode,
   type EventStoreDbNode,
 } from '../../support/eventstoredb-node/index.ts';
-import { expectFailure } from '../../support/failures.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let node: EventStoreDbNode;

@@ -8,7 +8,7 @@ import {
   startEventStoreDbNode,
   type EventStoreDbCluster,
 } from '../../support/eventstoredb-node/index.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 describe('a cluster', () => {
   let folder: string;

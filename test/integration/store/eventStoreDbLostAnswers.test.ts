@@ -16,12 +16,13 @@ import {
   untilAnswered,
 } from '../../contracts/eventStore/support.ts';
 import { APPEND_FAULTS, type AppendFault } from '../../support/eventstoredb-node/faults.ts';
-import { openOnNode, type NodeAndStore } from '../../support/eventStoreDbFixture.ts';
+import { openOnNode, type NodeAndStore } from '../../support/eventstoredb/eventStoreDbFixture.ts';
+import { size } from '../../support/jest/size.ts';
 
 /** Short, so that a schedule in which the node falls silent stays short; what is then still unknown the writer sends again. */
 const DEADLINE_MS = 1000;
 const LANES = 8;
-const SCHEDULES_PER_LANE = 64;
+const SCHEDULES_PER_LANE = size({ small: 12, full: 64 });
 
 interface Schedule {
   /** What happens to the appends in the order in which they arrive; nothing once it is used up. */
@@ -44,12 +45,15 @@ const fault = fc.oneof(
   },
 );
 
-const size = fc.integer({ min: 1, max: 3 });
+const eventCount = fc.integer({ min: 1, max: 3 });
 
 const schedules = fc.record<Schedule>({
   faults: fc.array(fault, { minLength: 1, maxLength: 8 }),
-  writers: fc.array(fc.array(size, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
-  race: fc.record({ first: size, second: size }),
+  writers: fc.array(fc.array(eventCount, { minLength: 1, maxLength: 4 }), {
+    minLength: 1,
+    maxLength: 3,
+  }),
+  race: fc.record({ first: eventCount, second: eventCount }),
 });
 
 /** Sends an append until its outcome is known. */

@@ -12,7 +12,7 @@ import {
   startEventStoreDbNode,
   type EventStoreDbNode,
 } from '../../support/eventstoredb-node/index.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const event = (n: number, id = randomUUID()) =>
   eventstore.jsonEvent({

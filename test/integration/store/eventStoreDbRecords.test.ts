@@ -8,9 +8,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { startEventStoreDbProcess } from '../../support/eventStoreDbProcess.ts';
-import { ofNode, ofOneNode, ofServer } from '../../support/recordedAnswers.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
+import { ofNode, ofOneNode, ofServer } from '../../support/eventstoredb/recordedAnswers.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const RECORDS = new URL('../../support/eventstoredb-node/records/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

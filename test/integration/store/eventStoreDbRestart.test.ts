@@ -1,9 +1,9 @@
 /** A service that is started, stopped and started again on a log that was empty: the first days of every installation. */
 import { expect, test } from '@jest/globals';
 import { rm } from 'node:fs/promises';
-import { startEventStoreDbProcess } from '../../support/eventStoreDbProcess.ts';
-import { startTestService } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
+import { startTestService } from '../../support/http/service.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 test('what was created before and after each restart is listed and runs', async () => {
   const folder = await temporaryFolder();

@@ -22,8 +22,8 @@ import {
   startEventStoreDbNode,
   type EventStoreDbNode,
 } from '../../support/eventstoredb-node/index.ts';
-import { eventually } from '../../support/operator.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { CERTIFICATE_FILE } from '../../support/tls/files.ts';
 
 const { EventStoreDBClient, jsonEvent } = eventstore;

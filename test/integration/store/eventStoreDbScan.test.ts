@@ -7,7 +7,7 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { expect, test } from '@jest/globals';
 import { startEventStoreDbNode } from '../../support/eventstoredb-node/index.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const OTHERS = 3000;
 

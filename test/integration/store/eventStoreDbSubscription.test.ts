@@ -19,13 +19,17 @@ import { openLog } from '../../support/eventstoredb-node/log.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../../support/eventStoreDbProcess.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+} from '../../support/eventstoredb/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
-const STREAMS = 1000;
+const STREAMS = size({ small: 250, full: 1000 });
 const EVENTS_PER_STREAM = 100;
 const EVENTS = STREAMS * EVENTS_PER_STREAM;
-const DROPS = 50;
+const LOOK_EVERY = EVENTS / 10;
+const DROPS = size({ small: 15, full: 50 });
+/** Of each event's text: together they are more than 50 MB. */
+const TEXT_LENGTH = size({ small: 2_000, full: 400 });
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -37,7 +41,7 @@ function memoryInUse(): number {
   return (heapUsed + external) / 1024 ** 2;
 }
 
-/** Writes past the wire: 100,000 events of about half a kilobyte, with records of others in between. */
+/** Writes past the wire, with records of others in between. */
 function fill(folder: string): void {
   const log = openLog(folder);
   const proposed = (stream: string, text: string) => ({
@@ -53,7 +57,7 @@ function fill(folder: string): void {
       stream,
       'no_stream',
       Array.from({ length: EVENTS_PER_STREAM }, (_, index) =>
-        proposed(stream, `${index}`.padEnd(400, '.')),
+        proposed(stream, `${index}`.padEnd(TEXT_LENGTH, '.')),
       ),
     );
     log.append('other', 'any', [proposed('other', 'of somebody else')]);
@@ -66,7 +70,7 @@ async function nextEvents(batches: AsyncIterator<EventBatch>): Promise<StoredEve
   return value.events;
 }
 
-describe('a subscription over a log of 100,000 events', () => {
+describe(`a subscription over a log of ${EVENTS} events`, () => {
   let folder: string;
   let server: EventStoreDbProcess;
   let store: EventStore;
@@ -84,7 +88,7 @@ describe('a subscription over a log of 100,000 events', () => {
     await rm(folder, { recursive: true });
   });
 
-  test('delivers each event once and in order though the connection breaks 50 times, in flat memory', async () => {
+  test(`delivers each event once and in order though the connection breaks ${DROPS} times, in flat memory`, async () => {
     const drops = Array.from({ length: DROPS }, () => Math.floor(Math.random() * EVENTS)).toSorted(
       (a, b) => a - b,
     );
@@ -109,7 +113,8 @@ describe('a subscription over a log of 100,000 events', () => {
         drops.shift();
         server.drop();
       }
-      if (Math.floor(before / 10_000) < Math.floor(delivered / 10_000)) memory.push(memoryInUse());
+      if (Math.floor(before / LOOK_EVERY) < Math.floor(delivered / LOOK_EVERY))
+        memory.push(memoryInUse());
       if (caughtUp && delivered === EVENTS) controller.abort();
     }
     expect([delivered, revisions.size, misplaced, drops.length]).toEqual([EVENTS, STREAMS, 0, 0]);

@@ -17,11 +17,11 @@ import {
   startEventStoreDbCluster,
   startEventStoreDbNode,
 } from '../../support/eventstoredb-node/index.ts';
-import { eventually } from '../../support/operator.ts';
-import { startServerProcess } from '../../support/serverProcess.ts';
-import { apiClient } from '../../support/service.ts';
-import { freePort } from '../../support/freePort.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { startServerProcess } from '../../support/processes/serverProcess.ts';
+import { apiClient } from '../../support/http/service.ts';
+import { freePort } from '../../support/processes/freePort.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { CERTIFICATE_FILE, OTHER_CERTIFICATE_FILE } from '../../support/tls/files.ts';
 
 const cleanups: Array<() => unknown> = [];
@@ -187,9 +187,9 @@ describe('tries', () => {
       server.on('connection', (socket) => socket.destroy()),
     );
     await open(`esdb://127.0.0.1:${port}?tls=true`);
-    await sleep(8_000);
-    // At 0, 0.25, 0.75, 1.75, 3.75 and 7.75 s at the earliest; six a second would be 48.
-    expect(connections()).toBeLessThanOrEqual(12);
+    await sleep(4_000);
+    // At 0, 0.25, 0.75, 1.75 and 3.75 s at the earliest; six a second would be 24.
+    expect(connections()).toBeLessThanOrEqual(10);
     expect(connections()).toBeGreaterThan(2);
   });
 });

@@ -1,4 +1,17 @@
-/** A few of the kills that `npm run test:faults` does by the dozen, so that `npm test` sees the service die and come back. */
-process.env['TURNLOG_KILLS'] = '6';
+/** The kills once more, with the log in EventStoreDB. A key must not have been issued on it yet, so it is never a used server. */
+import { rm } from 'node:fs/promises';
+import { afterAll } from '@jest/globals';
+import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { useEventStoreDb } from '../../support/store/testStore.ts';
 
-await import('../../faults/killsOnEventStoreDb.test.ts');
+const folder = await temporaryFolder();
+const server = await startEventStoreDbProcess({ folder });
+useEventStoreDb(server.connectionString);
+
+await import('../../faults/kills.test.ts');
+
+afterAll(async () => {
+  await server.kill('SIGTERM');
+  await rm(folder, { recursive: true });
+});

@@ -16,9 +16,9 @@ import {
   onlyOf,
   readAll,
 } from '../../contracts/eventStore/support.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
-const script = fileURLToPath(new URL('../../support/sqliteProcess.ts', import.meta.url));
+const script = fileURLToPath(new URL('../../support/sqlite/sqliteProcess.ts', import.meta.url));
 const run = (...args: string[]) =>
   spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
 
@@ -99,9 +99,12 @@ describe('a data folder that several use', () => {
   });
 
   test('can be followed from another thread, which hears of every append of this one', async () => {
-    const thread = new Worker(new URL('../../support/followingThread.ts', import.meta.url), {
-      workerData: { folder: fixture.folder },
-    });
+    const thread = new Worker(
+      new URL('../../support/projections/followingThread.ts', import.meta.url),
+      {
+        workerData: { folder: fixture.folder },
+      },
+    );
     expect(await once(thread, 'message')).toEqual([[]]);
     const [first] = newEvents(1);
     // So many round trips that polling alone would run into the test's time limit.

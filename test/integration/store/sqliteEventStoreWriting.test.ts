@@ -12,7 +12,7 @@ import {
   readAll,
   refusedWith,
 } from '../../contracts/eventStore/support.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 /** How many transactions a write-ahead log holds: frames that name a database size end one (https://sqlite.org/fileformat.html#walformat). */
 function commitsIn(wal: Buffer): number {

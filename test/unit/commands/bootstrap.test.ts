@@ -7,7 +7,8 @@ import { TurnlogError } from '../../../shared/errors.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { keyData, positionOf, recordHistory } from '../../support/recordedHistory.ts';
+import { keyData } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
 
 const END = positionOf(2);
 

@@ -20,14 +20,14 @@ import {
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../shared/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
-import { eventually } from '../../support/operator.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import {
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../support/sessionEvents.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
 let now: number;
@@ -90,8 +90,8 @@ async function sweep(store: EventStore = fixture.store()): Promise<void> {
 }
 
 test('an open turn is closed once, and one that ended in the meantime is left as it is', async () => {
-  await append('open', sessionStarted, turnStarted(1), toolCalled(1, 1, 'a'));
-  await append('ended', sessionStarted, turnStarted(1), turnCompleted(1));
+  await append('open', sessionStarted(), turnStarted(1), toolCalled(1, { call_id: 'a' }));
+  await append('ended', sessionStarted(), turnStarted(1), turnCompleted(1));
   for (const id of ['open', 'ended']) leftOpen.add(id, 2);
   await sweep();
   expect([await typesOf('open'), await typesOf('ended'), leftOpen.size]).toEqual([
@@ -105,7 +105,7 @@ test('a turn that begins late is closed when it is there', async () => {
   leftOpen.add('late', 0);
   await sweep();
   expect([await typesOf('late'), leftOpen.size]).toEqual([[], 1]);
-  await append('late', sessionStarted, turnStarted(1));
+  await append('late', sessionStarted(), turnStarted(1));
   now = 1_000;
   await sweep();
   expect([await typesOf('late'), leftOpen.size]).toEqual([
@@ -117,7 +117,7 @@ test('a turn that begins late is closed when it is there', async () => {
 test('a session that went on past the place of a lost append is done with', async () => {
   await append(
     'on',
-    sessionStarted,
+    sessionStarted(),
     turnStarted(1),
     turnCompleted(1),
     turnStarted(2),
@@ -129,13 +129,13 @@ test('a session that went on past the place of a lost append is done with', asyn
 });
 
 test('a turn whose session goes on while it is being closed is closed after that', async () => {
-  await append('moves', sessionStarted, turnStarted(1));
+  await append('moves', sessionStarted(), turnStarted(1));
   leftOpen.add('moves', 2);
   let moved = false;
   const store: EventStore = {
     ...fixture.store(),
     append: async (...request) => {
-      if (!moved) await append('moves', toolCalled(1, 1, 'a'));
+      if (!moved) await append('moves', toolCalled(1, { call_id: 'a' }));
       moved = true;
       return fixture.store().append(...request);
     },
@@ -152,7 +152,7 @@ test('a turn whose session goes on while it is being closed is closed after that
 test('sessions that can not be read keep no other back', async () => {
   const bad = Array.from({ length: 3 }, (_, index) => `bad_${index}`);
   const good = Array.from({ length: 200 }, (_, index) => `good_${index}`);
-  for (const id of good) await append(id, sessionStarted, turnStarted(1));
+  for (const id of good) await append(id, sessionStarted(), turnStarted(1));
   await append('damaged', turnStarted(1));
   for (const id of [...bad, 'damaged', ...good]) leftOpen.add(id, 1);
   const store: EventStore = {
@@ -173,7 +173,7 @@ test('sessions that can not be read keep no other back', async () => {
 
 test('a store that is away is asked by few, and the rest follow as soon as it answers one', async () => {
   const ids = Array.from({ length: 100 }, (_, index) => `session_${index}`);
-  for (const id of ids) await append(id, sessionStarted, turnStarted(1));
+  for (const id of ids) await append(id, sessionStarted(), turnStarted(1));
   for (const id of ids) leftOpen.add(id, 1);
   const { promise: back, resolve: comeBack } = Promise.withResolvers<void>();
   let waiting = 0;
@@ -197,7 +197,7 @@ test('a store that is away is asked by few, and the rest follow as soon as it an
 });
 
 test('a session that is busy is left to its run, and looked at later', async () => {
-  await append('busy', sessionStarted, turnStarted(1));
+  await append('busy', sessionStarted(), turnStarted(1));
   leftOpen.add('busy', 1);
   const leave = await queue.enter('busy', 0, stopping.signal);
   await sweep();
@@ -209,7 +209,7 @@ test('a session that is busy is left to its run, and looked at later', async () 
 });
 
 test('a look that hangs although the store is there is given up, adds nothing later, and is done again', async () => {
-  await append('hangs', sessionStarted, turnStarted(1));
+  await append('hangs', sessionStarted(), turnStarted(1));
   leftOpen = createLeftOpen();
   leftOpen.add('hangs', 1);
   const { promise: answer, resolve: answerAtLast } = Promise.withResolvers<void>();

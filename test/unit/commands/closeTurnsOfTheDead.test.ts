@@ -12,9 +12,9 @@ import { createLogger } from '../../../shared/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { Instances } from '../../../shared/ports/instances.ts';
 import type { OpenTurn } from '../../../shared/ports/readModels.ts';
-import { lagging } from '../../support/laggingStore.ts';
-import { sessionStarted, turnStartData } from '../../support/sessionEvents.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+import { lagging } from '../../support/store/laggingStore.ts';
+import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 const NOW = Date.UTC(2026, 10, 20, 9);
 const LATER = new Date(NOW + 60_000).toISOString();
@@ -35,10 +35,7 @@ beforeEach(async () => {
 afterEach(() => fixture.dispose());
 
 async function openTurn(session_id: string, owner: string, deadline = LATER): Promise<void> {
-  const started = {
-    type: 'session.turn_started.v1',
-    data: { turn: 1, ...turnStartData, owner, deadline },
-  };
+  const started = turnStarted(1, { owner, deadline });
   const authorship = {
     account_id: 'acct_1',
     key_id: 'key_1',
@@ -49,7 +46,7 @@ async function openTurn(session_id: string, owner: string, deadline = LATER): Pr
   await appendEvents(
     fixture.store(),
     { stream: sessionStream(session_id), head: NO_STREAM },
-    [sessionStarted, started].map((event) => ({ id: randomUUID(), ...event })),
+    [sessionStarted(), started].map((event) => ({ id: randomUUID(), ...event })),
     authorship,
   );
   open.push({ session_id, account_id: 'acct_1', turn: 1, owner, deadline });

@@ -10,15 +10,15 @@ import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { keyData } from '../../support/recordedHistory.ts';
 import {
   AGENT_ID,
+  keyData,
   sessionStarted,
   turnCompleted,
   turnStartData,
   turnStarted,
-} from '../../support/sessionEvents.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const ACCOUNT = accountStream(actor.account_id);
@@ -151,19 +151,19 @@ describe('a command on a session', () => {
   test('is appended after the last turn, however long the session is', async () => {
     const turns = Array.from({ length: 100 }, (_, index) => index + 1);
     const events = turns.flatMap((turn) => [turnStarted(turn), turnCompleted(turn)]);
-    await appendByOthers(STREAM, sessionStarted, ...events);
+    await appendByOthers(STREAM, sessionStarted(), ...events);
     expect(await send()).toMatchObject({ head: { revision: 201 } });
     expect(reads).toBeLessThan(4);
   });
 
   test('that is not of the run is refused while a turn is open, and nothing is appended', async () => {
-    await appendByOthers(STREAM, sessionStarted, turnStarted(1));
+    await appendByOthers(STREAM, sessionStarted(), turnStarted(1));
     await expect(send()).rejects.toMatchObject({ name: 'Rejection', code: 'turn_open' });
     expect(await readAll(STREAM)).toHaveLength(2);
   });
 
   test('that a run comes before is refused as well', async () => {
-    await appendByOthers(STREAM, sessionStarted, turnStarted(1), turnCompleted(1));
+    await appendByOthers(STREAM, sessionStarted(), turnStarted(1), turnCompleted(1));
     others = [turnStarted(2)];
     await expect(send()).rejects.toMatchObject({ name: 'Rejection', code: 'turn_open' });
     expect(await readAll(STREAM)).toHaveLength(4);

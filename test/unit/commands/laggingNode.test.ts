@@ -9,14 +9,14 @@ import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { Bounds } from '../../../shared/pause.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { readSessionEvents } from '../../../shared/queries/sessions.ts';
-import { lagging } from '../../support/laggingStore.ts';
+import { lagging } from '../../support/store/laggingStore.ts';
 import {
   AGENT_ID,
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../support/sessionEvents.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 const SESSION = 'session_1';
 const ACCOUNT = 'acct_1';
@@ -32,7 +32,7 @@ beforeEach(async () => {
     causation_id: 'r',
     recorded_at: '2026-11-21T09:00:00.000Z',
   };
-  const events = [sessionStarted, turnStarted(1), turnCompleted(1)].map((event) => ({
+  const events = [sessionStarted(), turnStarted(1), turnCompleted(1)].map((event) => ({
     id: randomUUID(),
     ...event,
   }));

@@ -20,8 +20,9 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../support/sessionEvents.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
 const SESSION = 'session_1';
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
@@ -65,7 +66,7 @@ function growingSession(sessionId = SESSION) {
   };
   return async (ending: (turn: number) => SessionEvent[]): Promise<void> => {
     turn += 1;
-    const events = [...(turn === 1 ? [sessionStarted] : []), turnStarted(turn), ...ending(turn)];
+    const events = [...(turn === 1 ? [sessionStarted()] : []), turnStarted(turn), ...ending(turn)];
     ({ head } = await appendEvents(
       store,
       { stream: sessionStream(sessionId), head },
@@ -90,12 +91,12 @@ const completed = (turn: number): SessionEvent[] => [turnCompleted(turn)];
 const ENDINGS = [
   completed,
   (turn: number) => [
-    toolCalled(turn, 1, 'call_1'),
-    toolCalled(turn, 2, 'call_2'),
+    toolCalled(turn, { call_id: 'call_1' }),
+    toolCalled(turn, { round: 2, call_id: 'call_2' }),
     turnCompleted(turn),
   ],
   (turn: number) => [turnFailed(turn)],
-  (turn: number) => [toolCalled(turn, 1, 'call_1'), turnInterrupted(turn)],
+  (turn: number) => [toolCalled(turn, { call_id: 'call_1' }), turnInterrupted(turn)],
 ];
 
 test('a session that is remembered is what reading it would give, however it went on and however much of it is wanted', async () => {
@@ -121,7 +122,7 @@ test('a session that is remembered is what reading it would give, however it wen
         );
       }
     }),
-    { numRuns: 60 },
+    { numRuns: size({ small: 30, full: 60 }) },
   );
 });
 

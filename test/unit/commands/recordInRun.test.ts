@@ -20,8 +20,8 @@ import {
   turnInterrupted,
   turnStartData,
   turnStarted,
-} from '../../support/sessionEvents.ts';
-import { sqliteEventStoreFixture } from '../../support/sqliteEventStore.ts';
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
 const SESSION = 'session_1';
 const STREAM = sessionStream(SESSION);
@@ -75,7 +75,7 @@ beforeEach(async () => {
   fates = [];
   sent = [];
   meanwhile = [];
-  await appendByOthers(sessionStarted, turnStarted(1));
+  await appendByOthers(sessionStarted(), turnStarted(1));
   const store: EventStore = { ...fixture.store(), append };
   context = {
     store,
@@ -106,7 +106,7 @@ const callTool = (call_id: string) =>
   recordInRun(context, run, {
     type: 'record_tool_call',
     run: run.state,
-    call: toolCallData(1, 1, call_id),
+    call: toolCallData(1, { call_id }),
   });
 
 test('an end whose append was answered too late is sent again with the same id, and stands once', async () => {
@@ -154,7 +154,7 @@ test.each([
 ])(
   'a turn that somebody else has interrupted is said to be, by %s, and nothing is added',
   async (_what, act) => {
-    await appendByOthers(toolCalled(1, 1, 'late'), turnInterrupted(1), turnStarted(2));
+    await appendByOthers(toolCalled(1, { call_id: 'late' }), turnInterrupted(1), turnStarted(2));
     await expect(act()).rejects.toMatchObject({
       code: 'turn_interrupted',
       retriable: true,
@@ -210,7 +210,7 @@ test('an end that can not be recorded for ten seconds leaves the turn to be clos
 test('an end that others come before without a pause is given up after ten seconds', async () => {
   const { append: appendToStore } = context.store;
   context.store.append = async (...appended) => {
-    await appendByOthers(toolCalled(1, 1, randomUUID()));
+    await appendByOthers(toolCalled(1, { call_id: randomUUID() }));
     return appendToStore(...appended);
   };
   const began = performance.now();

@@ -1,19 +1,13 @@
 import { describe, test } from '@jest/globals';
 import { account } from '../../../shared/domain/account/decider.ts';
-import type { AccountEvent, KeyData } from '../../../shared/domain/account/events.ts';
-import { specification } from '../../support/deciderSpecification.ts';
+import { specification } from '../../support/events/deciderSpecification.ts';
+import { accountOpened, keyData, keyIssued, keyRevoked } from '../../support/events/events.ts';
 
 const given = specification(account);
-const key: KeyData = {
-  key_id: 'key_1',
-  name: 'laptop',
-  hash: 'ab',
-  scopes: ['agents:read'],
-  expires_at: null,
-};
-const opened: AccountEvent = { type: 'account.opened.v1', data: { name: 'default' } };
-const issued: AccountEvent = { type: 'account.key_issued.v1', data: key };
-const revoked: AccountEvent = { type: 'account.key_revoked.v1', data: key };
+const key = keyData('key_1');
+const opened = accountOpened('default');
+const issued = keyIssued('key_1');
+const revoked = keyRevoked('key_1');
 
 describe('an account', () => {
   test('is opened once', () => {

@@ -9,40 +9,40 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../support/sessionEvents.ts';
+} from '../../support/events/events.ts';
 
 const current = (turn: number): Turn => ({ turn, input: 'now', tool_calls: [], output: undefined });
 
 describe('turnsOf', () => {
   test('gathers input, tool calls and output of each turn', () => {
     const turns = turnsOf([
-      sessionStarted,
-      turnStarted(1, 'a'),
-      toolCalled(1, 1, 'x'),
-      turnCompleted(1, 'A'),
-      turnStarted(2, 'b'),
+      sessionStarted(),
+      turnStarted(1, { input: 'a' }),
+      toolCalled(1, { call_id: 'x' }),
+      turnCompleted(1, { output: 'A' }),
+      turnStarted(2, { input: 'b' }),
       turnFailed(2),
     ]);
     expect(turns).toEqual([
-      { turn: 1, input: 'a', tool_calls: [toolCallData(1, 1, 'x')], output: 'A' },
+      { turn: 1, input: 'a', tool_calls: [toolCallData(1, { call_id: 'x' })], output: 'A' },
       { turn: 2, input: 'b', tool_calls: [], output: undefined },
     ]);
   });
 
   test('leaves out what belongs to a turn whose start was not read', () => {
-    expect(turnsOf([toolCalled(1, 1, 'x'), turnCompleted(1), turnStarted(2, 'b')])).toEqual([
-      { turn: 2, input: 'b', tool_calls: [], output: undefined },
-    ]);
+    expect(
+      turnsOf([toolCalled(1, { call_id: 'x' }), turnCompleted(1), turnStarted(2, { input: 'b' })]),
+    ).toEqual([{ turn: 2, input: 'b', tool_calls: [], output: undefined }]);
   });
 });
 
 describe('chatRequest', () => {
   test('puts the instruction first, then completed turns oldest first, then the input', () => {
     const history = turnsOf([
-      turnStarted(1, 'a'),
-      turnCompleted(1, 'A'),
-      turnStarted(2, 'b'),
-      turnCompleted(2, 'B'),
+      turnStarted(1, { input: 'a' }),
+      turnCompleted(1, { output: 'A' }),
+      turnStarted(2, { input: 'b' }),
+      turnCompleted(2, { output: 'B' }),
     ]);
     expect(
       chatRequest({ model: 'm', max_completion_tokens: 9 }, 'Be brief.', history, current(3)),
@@ -62,9 +62,9 @@ describe('chatRequest', () => {
 
   test('repeats each tool round as the model asked for it, every call followed by its result', () => {
     const calls = [
-      { ...toolCallData(1, 1, 'x'), content: 'Let me see.' },
-      toolCallData(1, 1, 'y'),
-      toolCallData(1, 2, 'z'),
+      { ...toolCallData(1, { call_id: 'x' }), content: 'Let me see.' },
+      toolCallData(1, { call_id: 'y' }),
+      toolCallData(1, { round: 2, call_id: 'z' }),
     ];
     const { messages } = chatRequest({ model: 'm' }, 'i', [], {
       turn: 1,
@@ -75,14 +75,14 @@ describe('chatRequest', () => {
     const asked = (id: string) => ({
       id,
       type: 'function',
-      function: { name: 'calculator', arguments: '{"expression":"1+1"}' },
+      function: { name: 'calculator', arguments: '{"expression":"12*34"}' },
     });
     expect(messages.slice(2)).toEqual([
       { role: 'assistant', content: 'Let me see.', tool_calls: [asked('x'), asked('y')] },
-      { role: 'tool', content: '2', tool_call_id: 'x' },
-      { role: 'tool', content: '2', tool_call_id: 'y' },
+      { role: 'tool', content: '408', tool_call_id: 'x' },
+      { role: 'tool', content: '408', tool_call_id: 'y' },
       { role: 'assistant', content: null, tool_calls: [asked('z')] },
-      { role: 'tool', content: '2', tool_call_id: 'z' },
+      { role: 'tool', content: '408', tool_call_id: 'z' },
     ]);
   });
 
@@ -102,7 +102,7 @@ describe('chatRequest', () => {
           return [
             turnStarted(number),
             ...Array.from({ length: calls }, (_, call) =>
-              toolCalled(number, call + 1, `${number}-${call}`),
+              toolCalled(number, { round: call + 1, call_id: `${number}-${call}` }),
             ),
             ...end,
           ];

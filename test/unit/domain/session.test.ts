@@ -1,6 +1,6 @@
 import { describe, test } from '@jest/globals';
 import { session, type SessionCommand } from '../../../shared/domain/session/decider.ts';
-import { specification } from '../../support/deciderSpecification.ts';
+import { specification } from '../../support/events/deciderSpecification.ts';
 import {
   AGENT_ID,
   sessionStarted,
@@ -9,10 +9,11 @@ import {
   turnCompleted,
   turnCompletedData,
   turnFailed,
+  turnFailedData,
   turnInterrupted,
   turnStartData,
   turnStarted,
-} from '../../support/sessionEvents.ts';
+} from '../../support/events/events.ts';
 
 const given = specification(session);
 const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand => ({
@@ -22,11 +23,11 @@ const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand =>
   turn: turnStartData,
 });
 const turn1 = { turn: 1, owner: turnStartData.owner };
-const running = [sessionStarted, turnStarted(1)] as const;
+const running = [sessionStarted(), turnStarted(1)] as const;
 
 describe('starting a turn', () => {
   test('starts a new session with its first turn', () =>
-    given().when(startTurn(true)).then(sessionStarted, turnStarted(1)));
+    given().when(startTurn(true)).then(sessionStarted(), turnStarted(1, turnStartData)));
   test('is refused in a session that does not exist, and nothing is decided', () =>
     given().when(startTurn(false)).thenRejected('session_missing'));
   test("is refused in another agent's session", () =>
@@ -48,17 +49,17 @@ describe('starting a turn', () => {
   ])('numbers on after a turn that was %s', (_how, end) =>
     given(...running, end)
       .when(startTurn(false))
-      .then(turnStarted(2)),
+      .then(turnStarted(2, turnStartData)),
   );
 });
 
 describe('an open turn', () => {
   test('records its tool calls', () =>
     given(...running)
-      .when({ type: 'record_tool_call', run: turn1, call: toolCallData(1, 1, 'a') })
-      .then(toolCalled(1, 1, 'a')));
+      .when({ type: 'record_tool_call', run: turn1, call: toolCallData(1, { call_id: 'a' }) })
+      .then(toolCalled(1, { call_id: 'a' })));
   test('is completed', () =>
-    given(...running, toolCalled(1, 1, 'a'))
+    given(...running, toolCalled(1, { call_id: 'a' }))
       .when({ type: 'complete_turn', run: turn1, answer: turnCompletedData(1) })
       .then(turnCompleted(1)));
   test('is failed', () =>
@@ -66,7 +67,7 @@ describe('an open turn', () => {
       .when({
         type: 'fail_turn',
         run: turn1,
-        failure: { code: 'model_error', message: 'It broke.', calls: [] },
+        failure: turnFailedData(1),
       })
       .then(turnFailed(1)));
   test('is interrupted', () =>
@@ -77,12 +78,12 @@ describe('an open turn', () => {
 
 describe('a turn that is not open', () => {
   const commands: SessionCommand[] = [
-    { type: 'record_tool_call', run: turn1, call: toolCallData(1, 1, 'a') },
+    { type: 'record_tool_call', run: turn1, call: toolCallData(1, { call_id: 'a' }) },
     { type: 'complete_turn', run: turn1, answer: turnCompletedData(1) },
     {
       type: 'fail_turn',
       run: turn1,
-      failure: { code: 'model_error', message: 'It broke.', calls: [] },
+      failure: turnFailedData(1),
     },
     { type: 'interrupt_turn', turn: 1, reason: 'deadline' },
   ];
@@ -103,7 +104,7 @@ describe('a turn that is not open', () => {
 describe('while a turn is open', () => {
   const another = { turn: 1, owner: 'instance-2' };
   const commands: SessionCommand[] = [
-    { type: 'record_tool_call', run: another, call: toolCallData(1, 1, 'a') },
+    { type: 'record_tool_call', run: another, call: toolCallData(1, { call_id: 'a' }) },
     { type: 'complete_turn', run: another, answer: turnCompletedData(1) },
     {
       type: 'fail_turn',

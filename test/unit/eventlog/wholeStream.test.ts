@@ -4,12 +4,13 @@ import { damageOf, streamDamaged, type Flaw } from '../../../shared/eventlog/str
 import { checkPage, type KnownEvent } from '../../../shared/eventlog/wholeStream.ts';
 import type { ReadOptions, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
-  recordHistory,
+  agentData,
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../support/recordedHistory.ts';
+} from '../../support/events/events.ts';
+import { recordHistory } from '../../support/events/history.ts';
 
 const SESSION = { stream: 'session-session_1' };
 
@@ -79,7 +80,7 @@ describe.each(ALL)('a stream read $direction', (all) => {
       (at: StoredEvent) => ({
         ...at,
         type: 'agent.created.v1',
-        data: JSON.stringify({ name: 'x', instruction: 'y', model: 'z', component: 'Chat' }),
+        data: JSON.stringify(agentData()),
       }),
       /"agent.created.v1", which does not belong there/,
     ],

@@ -13,7 +13,7 @@ import { within } from '../../../infra/eventstoredb/within.ts';
 import { hearOfAppends } from '../../../infra/sqlite/eventStoreNews.ts';
 import { createSessionQueue } from '../../../shared/commands/run/sessionQueue.ts';
 import { pauseAtMost, pauseFor } from '../../../shared/pause.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const CALLS = 50;
 /** Long-lived, as those of a process or of a connection are. */

@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { eventLogFile, openForWriting } from '../../../infra/sqlite/eventStoreDatabase.ts';
 import { createWriter, type Append } from '../../../infra/sqlite/eventStoreWriter.ts';
 import { newEvent, newStream } from '../../contracts/eventStore/support.ts';
-import { temporaryFolder } from '../../support/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const append = (chars = 10): Append => ({
   stream: newStream(),

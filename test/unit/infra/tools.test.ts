@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { array, assert, asyncProperty, constantFrom } from 'fast-check';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
 import { truncate } from '../../../infra/tools/truncate.ts';
+import { size } from '../../support/jest/size.ts';
 
 const now = Date.UTC(2026, 10, 20, 9, 30, 0, 123);
 const toolbox = createToolbox({ clock: { now: () => now } });
@@ -111,7 +112,7 @@ describe('the calculator', () => {
         const { result, is_error } = await calculate(pieces.join(''));
         expect(is_error || Number.isFinite(Number(result))).toBe(true);
       }),
-      { numRuns: 300 },
+      { numRuns: size({ small: 150, full: 300 }) },
     );
   });
 

@@ -5,7 +5,7 @@ import {
   currentRecord,
   differences,
   type ProjectionRecord,
-} from '../../support/projectionRecord.ts';
+} from '../../support/projections/projectionRecord.ts';
 
 const NOTHING = { raiseProjectionLogicFor: [], runNpmRunProjectionsFor: [] };
 const now = currentRecord();

@@ -5,16 +5,22 @@ import { fold, keysOf, rowMaps, type RowMaps } from '../../../shared/projections
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import {
-  agentData,
+  accountOpened,
+  agentCreated,
+  agentDeleted,
+  agentUpdated,
   at,
-  keyData,
-  positionOf,
-  recordHistory,
+  keyIssued,
+  keyRevoked,
+  sessionRow,
   sessionStarted,
   toolCalled,
   turnCompleted,
+  turnFailed,
+  turnInterrupted,
   turnStarted,
-} from '../../support/recordedHistory.ts';
+} from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
 
 const AGENT = { stream: 'agent-agent_1' };
 const ACCOUNT = { stream: 'account-acct_1' };
@@ -35,12 +41,9 @@ function given(
   return rowsAfter(events.map((event) => record(recording, event)));
 }
 
-const opened: DomainEvent = { type: 'account.opened.v1', data: { name: 'Acme' } };
-const issued: DomainEvent = {
-  type: 'account.key_issued.v1',
-  data: keyData('key_1', { expires_at: at(90) }),
-};
-const created: DomainEvent = { type: 'agent.created.v1', data: agentData({ tool: 'clock' }) };
+const opened: DomainEvent = accountOpened('Acme');
+const issued: DomainEvent = keyIssued('key_1', { expires_at: at(90) });
+const created: DomainEvent = agentCreated({ tool: 'clock' });
 
 describe('accounts and API keys', () => {
   test('account.opened makes the account with the id that its stream carries', () => {
@@ -69,10 +72,7 @@ describe('accounts and API keys', () => {
   });
 
   test('account.key_revoked dates the revocation and keeps the rest of the key', () => {
-    const { rows } = given(ACCOUNT, opened, issued, {
-      type: 'account.key_revoked.v1',
-      data: keyData('key_1'),
-    });
+    const { rows } = given(ACCOUNT, opened, issued, keyRevoked('key_1'));
     expect(rows.api_keys.get('key_1')).toMatchObject({
       issued_at: at(1),
       expires_at: at(90),
@@ -120,10 +120,7 @@ describe('agents', () => {
   });
 
   test('agent.updated replaces the whole configuration, a tool that is gone included', () => {
-    const { rows } = given(AGENT, created, {
-      type: 'agent.updated.v1',
-      data: agentData({ name: 'Poet', component: 'Form' }),
-    });
+    const { rows } = given(AGENT, created, agentUpdated({ name: 'Poet', component: 'Form' }));
     expect(rows.agents.get('agent_1')).toMatchObject({
       name: 'Poet',
       component: 'Form',
@@ -136,10 +133,7 @@ describe('agents', () => {
   });
 
   test('agent.deleted keeps the row and marks it', () => {
-    const { rows } = given(AGENT, created, {
-      type: 'agent.deleted.v1',
-      data: agentData({ tool: 'clock' }),
-    });
+    const { rows } = given(AGENT, created, agentDeleted({ tool: 'clock' }));
     expect(rows.agents.get('agent_1')).toMatchObject({
       deleted: true,
       updated_at: at(1),
@@ -148,22 +142,15 @@ describe('agents', () => {
   });
 
   test('a change of an agent that was never created parks the stream', () => {
-    expect(given(AGENT, { type: 'agent.updated.v1', data: agentData() }).parked).toHaveLength(1);
+    expect(given(AGENT, agentUpdated()).parked).toHaveLength(1);
   });
 });
 
 describe('sessions and turns', () => {
   test('session.started makes an idle session without turns', () => {
-    expect(given(SESSION, sessionStarted('agent_1')).rows.sessions.get('session_1')).toEqual({
-      session_id: 'session_1',
-      agent_id: 'agent_1',
-      account_id: 'acct_1',
-      status: 'idle',
-      turns: 0,
-      created_at: at(0),
-      updated_at: at(0),
-      revision: 0,
-    });
+    expect(given(SESSION, sessionStarted('agent_1')).rows.sessions.get('session_1')).toEqual(
+      sessionRow(),
+    );
   });
 
   test('session.turn_started opens a turn and makes the session running', () => {
@@ -241,10 +228,12 @@ describe('sessions and turns', () => {
   });
 
   test('session.turn_failed records why', () => {
-    const { rows } = given(SESSION, sessionStarted('agent_1'), turnStarted(1), {
-      type: 'session.turn_failed.v1',
-      data: { turn: 1, code: 'model_timeout', message: 'Too slow.', calls: [] },
-    });
+    const { rows } = given(
+      SESSION,
+      sessionStarted('agent_1'),
+      turnStarted(1),
+      turnFailed(1, { code: 'model_timeout', message: 'Too slow.' }),
+    );
     expect(rows.turns.get('session_1/1')).toMatchObject({
       status: 'failed',
       output: null,
@@ -259,7 +248,7 @@ describe('sessions and turns', () => {
       SESSION,
       sessionStarted('agent_1'),
       turnStarted(1),
-      { type: 'session.turn_interrupted.v1', data: { turn: 1, reason: 'crash' } },
+      turnInterrupted(1),
       turnStarted(2),
     );
     expect(rows.turns.get('session_1/1')).toMatchObject({
@@ -276,7 +265,7 @@ describe('sessions and turns', () => {
       sessionStarted('agent_1'),
       turnStarted(1),
       turnCompleted(1),
-      { type: 'session.turn_interrupted.v1', data: { turn: 1, reason: 'crash' } },
+      turnInterrupted(1),
     );
     expect(parked).toMatchObject([{ revision: 3, error: 'turn 1 has ended already' }]);
     expect(rows.turns.get('session_1/1')?.status).toBe('completed');

@@ -3,7 +3,8 @@ import * as fc from 'fast-check';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { fold, rowMaps, type RowMaps } from '../../../shared/projections/fold.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
-import { deliveries, randomHistory } from '../../support/randomHistory.ts';
+import { deliveries, randomHistory } from '../../support/events/randomHistory.ts';
+import { size } from '../../support/jest/size.ts';
 
 function apply(batches: readonly StoredEvent[][]): RowMaps {
   const rows = rowMaps();
@@ -21,6 +22,6 @@ test('any valid history, in batches of any size and with any part delivered agai
       expect(once.sessions.size).toBe(3);
       expect(apply(batches)).toEqual(once);
     }),
-    { numRuns: 300 },
+    { numRuns: size({ small: 150, full: 300 }) },
   );
 });

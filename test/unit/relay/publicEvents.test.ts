@@ -5,74 +5,19 @@ import { publicEventSchemas, type PublicEvent } from '../../../shared/publicEven
 import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { eventSchemas } from '../../../shared/domain/events.ts';
-import {
-  agentData,
-  keyData,
-  recordHistory,
-  sessionStarted,
-  toolCalled,
-  turnCompleted,
-  turnStarted,
-} from '../../support/recordedHistory.ts';
+import { EVERY_EVENT, sessionStarted } from '../../support/events/events.ts';
+import { recordHistory } from '../../support/events/history.ts';
 
-const CALL = {
-  request_sha256: 'ab',
-  response_id: 'r',
-  model: 'm',
-  finish_reason: 'stop',
-  tokens: { prompt: 1, completion: 1, total: 2 },
-  duration_ms: 1,
-};
-
-const EVENTS: Record<DomainEvent['type'], [stream: string, event: DomainEvent]> = {
-  'account.opened.v1': [
-    'account-acct_1',
-    { type: 'account.opened.v1', data: { name: 'An account' } },
-  ],
-  'account.key_issued.v1': [
-    'account-acct_1',
-    { type: 'account.key_issued.v1', data: keyData('key_1') },
-  ],
-  'account.key_revoked.v1': [
-    'account-acct_1',
-    { type: 'account.key_revoked.v1', data: keyData('key_1') },
-  ],
-  'agent.created.v1': [
-    'agent-agent_1',
-    { type: 'agent.created.v1', data: agentData({ tool: 'calculator' }) },
-  ],
-  'agent.updated.v1': ['agent-agent_1', { type: 'agent.updated.v1', data: agentData() }],
-  'agent.deleted.v1': ['agent-agent_1', { type: 'agent.deleted.v1', data: agentData() }],
-  'session.started.v1': [
-    'session-session_1',
-    {
-      type: 'session.started.v1',
-      data: { agent_id: 'agent_1', forked_from: { session_id: 'session_0', turn: 2 } },
-    },
-  ],
-  'session.turn_started.v1': [
-    'session-session_1',
-    turnStarted(1, { idempotency_key: 'a-client-s-secret' }),
-  ],
-  'session.tool_called.v1': ['session-session_1', toolCalled(1)],
-  'session.turn_completed.v1': ['session-session_1', turnCompleted(1, { calls: [CALL] })],
-  'session.turn_failed.v1': [
-    'session-session_1',
-    {
-      type: 'session.turn_failed.v1',
-      data: { turn: 2, code: 'model_error', message: 'No.', calls: [CALL] },
-    },
-  ],
-  'session.turn_interrupted.v1': [
-    'session-session_1',
-    { type: 'session.turn_interrupted.v1', data: { turn: 3, reason: 'crash' } },
-  ],
+/** A stream that an event of this type may stand in. */
+const streamOf = (type: string): string => {
+  const [kind = ''] = type.split('.');
+  return `${kind}-${kind}_1`;
 };
 
 function publish(...types: DomainEvent['type'][]): PublicEvent[] {
   const { record } = recordHistory();
   return toPublicEvents(
-    types.map((type) => record({ stream: EVENTS[type][0], account: 'acct_7' }, EVENTS[type][1])),
+    types.map((type) => record({ stream: streamOf(type), account: 'acct_7' }, EVERY_EVENT[type])),
   );
 }
 

@@ -11,22 +11,17 @@ import type {
   StoredEvent,
 } from '../../../shared/ports/eventStore.ts';
 import type { Checkpoint, Publication, Publisher } from '../../../shared/ports/publisher.ts';
-import {
-  agentData,
-  at,
-  keyData,
-  positionOf,
-  recordHistory,
-} from '../../support/recordedHistory.ts';
-import { fixedLog as refusingLog } from '../../support/refusedCheckpoint.ts';
-import { relayTo } from '../../support/relay.ts';
+import { agentCreated, at, keyIssued } from '../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { fixedLog as refusingLog } from '../../support/projections/refusedCheckpoint.ts';
+import { relayTo } from '../../support/kafka/relay.ts';
 
 const { record } = recordHistory();
 const agent = (index: number): StoredEvent =>
-  record({ stream: `agent-agent_${index}` }, { type: 'agent.created.v1', data: agentData() });
+  record({ stream: `agent-agent_${index}` }, agentCreated());
 const EVENTS = [
   agent(0),
-  record({ stream: 'account-acct_1' }, { type: 'account.key_issued.v1', data: keyData('key_1') }),
+  record({ stream: 'account-acct_1' }, keyIssued('key_1')),
   agent(1),
   agent(2),
 ];

@@ -1,0 +1,180 @@
+/**
+ * The vocabulary of recorded events: every event that a test needs is built here, with defaults for what the test does
+ * not care about. A new event type, or a new field of one, changes this file and the tests that are about it.
+ */
+import type { AccountEvent, KeyData } from '../../../shared/domain/account/events.ts';
+import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type {
+  ModelCall,
+  SessionEvent,
+  ToolCalledData,
+  TurnCompletedData,
+  TurnFailedData,
+  TurnStartedData,
+} from '../../../shared/domain/session/events.ts';
+import type { SessionRow } from '../../../shared/readModels/tables.ts';
+
+export const AGENT_ID = 'agent_1';
+
+/** The instant `seconds` after an arbitrary beginning. */
+export const at = (seconds: number): string =>
+  new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
+
+export const keyData = (key_id: string, changes: Partial<KeyData> = {}): KeyData => ({
+  key_id,
+  name: `name of ${key_id}`,
+  hash: 'ab'.repeat(32),
+  scopes: ['agents:read', 'agents:run'],
+  expires_at: null,
+  ...changes,
+});
+
+export const accountOpened = (name = 'An account'): AccountEvent => ({
+  type: 'account.opened.v1',
+  data: { name },
+});
+export const keyIssued = (key_id: string, changes?: Partial<KeyData>): AccountEvent => ({
+  type: 'account.key_issued.v1',
+  data: keyData(key_id, changes),
+});
+export const keyRevoked = (key_id: string, changes?: Partial<KeyData>): AccountEvent => ({
+  type: 'account.key_revoked.v1',
+  data: keyData(key_id, changes),
+});
+
+export const agentData = (changes: Partial<AgentConfiguration> = {}): AgentConfiguration => ({
+  name: 'Researcher',
+  instruction: 'Answer briefly.',
+  model: 'gpt-4o',
+  component: 'Chat',
+  ...changes,
+});
+
+export const agentCreated = (changes?: Partial<AgentConfiguration>): AgentEvent => ({
+  type: 'agent.created.v1',
+  data: agentData(changes),
+});
+export const agentUpdated = (changes?: Partial<AgentConfiguration>): AgentEvent => ({
+  type: 'agent.updated.v1',
+  data: agentData(changes),
+});
+export const agentDeleted = (changes?: Partial<AgentConfiguration>): AgentEvent => ({
+  type: 'agent.deleted.v1',
+  data: agentData(changes),
+});
+
+export const modelCall: ModelCall = {
+  request_sha256: 'ab'.repeat(32),
+  response_id: 'r',
+  model: 'gpt-4o-2026',
+  finish_reason: 'stop',
+  tokens: { prompt: 1, completion: 1, total: 2 },
+  duration_ms: 1,
+};
+
+export const sessionStarted = (agent_id = AGENT_ID, more: object = {}): SessionEvent => ({
+  type: 'session.started.v1',
+  data: { agent_id, ...more },
+});
+
+/** What a command to start a turn carries: all but the number, which the decider gives. */
+export const turnStartData: Omit<TurnStartedData, 'turn'> = {
+  input: 'hello',
+  agent_revision: 0,
+  model: 'gpt-4o',
+  settings: { model: 'gpt-4o-2026' },
+  context_from_turn: 1,
+  owner: 'instance-1',
+  deadline: at(600),
+};
+export const turnStarted = (
+  turn: number,
+  changes: Partial<TurnStartedData> = {},
+): SessionEvent => ({
+  type: 'session.turn_started.v1',
+  data: { turn, ...turnStartData, input: `question ${turn}`, ...changes },
+});
+
+export const toolCallData = (
+  turn: number,
+  changes: Partial<ToolCalledData> = {},
+): ToolCalledData => ({
+  turn,
+  round: 1,
+  call_id: 'call_1',
+  tool: 'calculator',
+  arguments: '{"expression":"12*34"}',
+  result: '408',
+  is_error: false,
+  duration_ms: 3,
+  ...changes,
+});
+export const toolCalled = (turn: number, changes?: Partial<ToolCalledData>): SessionEvent => ({
+  type: 'session.tool_called.v1',
+  data: toolCallData(turn, changes),
+});
+
+export const turnCompletedData = (
+  turn: number,
+  changes: Partial<TurnCompletedData> = {},
+): TurnCompletedData => ({
+  turn,
+  output: `answer ${turn}`,
+  model: 'gpt-4o-2026',
+  tool_used: '',
+  tokens: { prompt: 9, completion: 3, total: 12 },
+  finish_reason: 'stop',
+  duration_ms: 40,
+  calls: [],
+  ...changes,
+});
+export const turnCompleted = (
+  turn: number,
+  changes?: Partial<TurnCompletedData>,
+): SessionEvent => ({ type: 'session.turn_completed.v1', data: turnCompletedData(turn, changes) });
+
+export const turnFailedData = (
+  turn: number,
+  changes: Partial<TurnFailedData> = {},
+): TurnFailedData => ({ turn, code: 'model_error', message: 'It broke.', calls: [], ...changes });
+export const turnFailed = (turn: number, changes?: Partial<TurnFailedData>): SessionEvent => ({
+  type: 'session.turn_failed.v1',
+  data: turnFailedData(turn, changes),
+});
+
+export const turnInterrupted = (turn: number): SessionEvent => ({
+  type: 'session.turn_interrupted.v1',
+  data: { turn, reason: 'crash' },
+});
+
+/** One of each type, with what it may hold beside its defaults. The compiler names a type that is left out. */
+export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
+  'account.opened.v1': accountOpened(),
+  'account.key_issued.v1': keyIssued('key_1'),
+  'account.key_revoked.v1': keyRevoked('key_1'),
+  'agent.created.v1': agentCreated({ tool: 'calculator' }),
+  'agent.updated.v1': agentUpdated(),
+  'agent.deleted.v1': agentDeleted(),
+  'session.started.v1': sessionStarted(AGENT_ID, {
+    forked_from: { session_id: 'session_0', turn: 2 },
+  }),
+  'session.turn_started.v1': turnStarted(1, { idempotency_key: 'a-client-s-secret' }),
+  'session.tool_called.v1': toolCalled(1),
+  'session.turn_completed.v1': turnCompleted(1, { calls: [modelCall] }),
+  'session.turn_failed.v1': turnFailed(2, { calls: [modelCall] }),
+  'session.turn_interrupted.v1': turnInterrupted(3),
+};
+
+/** The row of a session that has just begun; a new column of sessions is named here. */
+export const sessionRow = (changes: Partial<SessionRow> = {}): SessionRow => ({
+  session_id: 'session_1',
+  agent_id: AGENT_ID,
+  account_id: 'acct_1',
+  status: 'idle',
+  turns: 0,
+  created_at: at(0),
+  updated_at: at(0),
+  revision: 0,
+  ...changes,
+});

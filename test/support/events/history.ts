@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
+import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import { at } from './events.ts';
+
+interface Recording {
+  stream: string;
+  /** Of the metadata. */
+  account?: string;
+  at?: string;
+}
+
+/** Builds stored events as an event store would return them: chained, with dense positions after `first`. */
+export function recordHistory(first = 0) {
+  const heads = new Map<string, StreamHead>();
+  let last = first;
+  return {
+    record(recording: Recording, event: DomainEvent | { type: string; data: object }): StoredEvent {
+      const { stream, account = 'acct_1', at: recorded_at = at(last) } = recording;
+      const before = heads.get(stream) ?? NO_STREAM;
+      const { encoded, head } = chainEvents(stream, before, [{ id: randomUUID(), ...event }], {
+        account_id: account,
+        key_id: 'key_1',
+        request_id: 'request',
+        causation_id: 'request',
+        recorded_at,
+      });
+      heads.set(stream, head);
+      last += 1;
+      const [written] = encoded;
+      if (!written) throw new Error('nothing was encoded');
+      return { ...written, stream, revision: head.revision, position: positionOf(last) };
+    },
+    lastPosition: (): Position => positionOf(last),
+  };
+}
+
+export const positionOf = (place: number): Position => String(place).padStart(16, '0') as Position;

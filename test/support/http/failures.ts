@@ -1,0 +1,30 @@
+import { expect } from '@jest/globals';
+import { ERROR_ANSWERS } from '../../../services/api/errors.ts';
+import type { ErrorCode } from '../../../shared/errors.ts';
+import type { Reply } from './service.ts';
+
+const MEMBERS = ['code', 'details', 'error', 'request_id', 'status', 'success'];
+
+/** Expects the failure envelope, whole, with the status of its code, and returns its body. */
+export function expectFailure({ status, headers, body }: Reply, code: ErrorCode): Reply['body'] {
+  expect({ code: body.code, status }).toEqual({ code, status: ERROR_ANSWERS[code].status });
+  expect(body).toMatchObject({
+    success: false,
+    error: expect.stringMatching(/^[^\n]+$/),
+    status,
+    request_id: headers.get('x-request-id'),
+  });
+  expect(Object.keys(body).filter((member) => !MEMBERS.includes(member))).toEqual([]);
+  expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+  for (const detail of Object.values(body.details ?? {}))
+    expect(detail).toEqual({ message: expect.any(String), path: expect.any(String) });
+  return body;
+}
+
+/** A whole answer as text but for what differs between any two: its request id and its date. */
+export const comparable = ({ status, headers, body }: Reply): string =>
+  JSON.stringify([
+    status,
+    [...headers].filter(([name]) => name !== 'date' && name !== 'x-request-id'),
+    { ...body, request_id: '' },
+  ]);

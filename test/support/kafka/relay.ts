@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { openKafkaPublisher, type KafkaPublisherOptions } from '../../../infra/kafka/publisher.ts';
+import { startRelay, type RunningRelay } from '../../../services/relay/start.ts';
+import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { Publisher } from '../../../shared/ports/publisher.ts';
+import { recordingLogger } from '../projections/projector.ts';
+
+/** Topics and a transactional id that no other test has. */
+export const uniquePrefix = (): string => `t-${randomUUID().slice(0, 8)}`;
+
+export const topicsOf = (prefix: string) => ({
+  agents: `${prefix}.agents`,
+  sessions: `${prefix}.sessions`,
+});
+
+export const publisherOptions = (brokers: string, prefix: string): KafkaPublisherOptions => ({
+  brokers: brokers.split(','),
+  topics: topicsOf(prefix),
+  checkpointTopic: `${prefix}.checkpoints`,
+  transactionalId: `${prefix}.relay`,
+  partitions: 3,
+  source: '/turnlog',
+  logger: { debug: () => undefined },
+});
+
+export interface TestRelay extends RunningRelay {
+  lines: ReturnType<typeof recordingLogger>['lines'];
+}
+
+/** A relay of this process over a log. */
+export function relayTo(
+  publisher: Publisher,
+  log: Pick<EventStore, 'subscribe' | 'head'>,
+  changes: { startAfter?: Position; takeOverMs?: number } = {},
+): TestRelay {
+  const { lines, logger } = recordingLogger();
+  const relay = startRelay({
+    log,
+    publisher,
+    startAfter: changes.startAfter,
+    takeOverMs: changes.takeOverMs ?? 500,
+    clock: { now: () => Date.now() },
+    logger,
+  });
+  return { ...relay, lines };
+}
+
+/** A relay to Kafka over a log. */
+export const relayToKafka = (
+  brokers: string,
+  prefix: string,
+  log: Pick<EventStore, 'subscribe' | 'head'>,
+  changes: Parameters<typeof relayTo>[2] = {},
+): TestRelay => relayTo(openKafkaPublisher(publisherOptions(brokers, prefix)), log, changes);

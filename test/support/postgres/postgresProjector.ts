@@ -1,0 +1,64 @@
+import { openPostgresProjectionStore } from '../../../infra/postgres/readModels/projectionStore.ts';
+import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
+import { VERSION } from '../../../infra/postgres/readModels/version.ts';
+import {
+  projectWhenActive,
+  type ProjectorState,
+} from '../../../services/projector/projectWhenActive.ts';
+import type { ProjectorLogger } from '../../../services/projector/projection.ts';
+import type { EventLog } from '../../../shared/ports/eventStore.ts';
+import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
+
+const QUIET: ProjectorLogger = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+interface Options {
+  log: Pick<EventLog, 'subscribe' | 'head'>;
+  databaseUrl: string;
+  onState?: (state: ProjectorState) => void;
+  logger?: ProjectorLogger;
+}
+
+/** A projector that runs in the background; `stop` resolves when it has ended. */
+export function startPostgresProjector({
+  log,
+  databaseUrl,
+  onState = () => undefined,
+  logger = QUIET,
+}: Options) {
+  const stopping = new AbortController();
+  const running = projectWhenActive({
+    log,
+    logger,
+    signal: stopping.signal,
+    onState,
+    onProgress: () => undefined,
+    onHealing: () => undefined,
+    onHealingProgress: () => undefined,
+    openRebuild: () => openPostgresRebuildStore({ databaseUrl }),
+    becomeActive: (signal) => openPostgresProjectionStore({ databaseUrl, signal }),
+  });
+  return {
+    async stop(): Promise<void> {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** The store of the active projector. Errors: a plain Error where that is not to be had. */
+export async function openActive(
+  databaseUrl: string,
+  version = VERSION,
+): Promise<ActiveProjectionStore> {
+  const store = await openPostgresProjectionStore({
+    databaseUrl,
+    version,
+    signal: new AbortController().signal,
+  });
+  if (!store) throw new Error('the projection store was not opened');
+  return store;
+}

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { plainEnvironment } from './plainEnvironment.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** By default a write that the read models are late with is answered after 2 s, which a busy machine may take: tests read what was answered. */
+export const PATIENT = { VISIBILITY_WAIT_MS: '20000' };
+
+export interface ServerProcess {
+  pid: number;
+  /** Resolves with its address once it has printed it; rejects when it ended before. */
+  ready: Promise<string>;
+  /** Resolves with the exit code, null after a kill. */
+  exited: Promise<number | null>;
+  /** Everything that it wrote to standard error. */
+  errors: () => string;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** The server as a real process, on a free port, with the arguments of its command. */
+export function startServerProcess(
+  env: Record<string, string>,
+  args: readonly string[] = [],
+): ServerProcess {
+  const child = spawn(process.execPath, ['services/main.ts', ...args], {
+    cwd: root,
+    env: {
+      ...plainEnvironment(),
+      PORT: '0',
+      ...PATIENT,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const ready = new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const address = /listens on (http\S+)/.exec(line)?.[1];
+      if (address !== undefined) resolve(address);
+    });
+    void exited.then((code) => reject(new Error(`the server ended with code ${code}: ${errors}`)));
+  });
+  // A test that kills it while it starts waits for `exited` alone.
+  ready.catch(() => undefined);
+  return {
+    pid: child.pid!,
+    ready,
+    exited,
+    errors: () => errors,
+    kill: (signal) => void child.kill(signal),
+  };
+}

@@ -1,0 +1,128 @@
+/** What the projections make of one event of each type, to be compared with what they made when that was last recorded. */
+import { createHash } from 'node:crypto';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { InterruptionReason, TurnFailedData } from '../../../shared/domain/session/events.ts';
+import { fold, rowMaps } from '../../../shared/projections/fold.ts';
+import { planBatch } from '../../../shared/projections/plan.ts';
+import { TABLES, tableNames, type TableName } from '../../../shared/readModels/tables.ts';
+import { PROJECTION_LOGIC } from '../../../shared/readModels/version.ts';
+import {
+  agentData,
+  at,
+  keyData,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../events/events.ts';
+import { recordHistory } from '../events/history.ts';
+
+type EventType = DomainEvent['type'];
+
+const opened: DomainEvent = { type: 'account.opened.v1', data: { name: 'Acme' } };
+const key = keyData('key_1', { expires_at: at(90) });
+const issued: DomainEvent = { type: 'account.key_issued.v1', data: key };
+const created: DomainEvent = { type: 'agent.created.v1', data: agentData({ tool: 'clock' }) };
+const running = [sessionStarted('agent_1'), turnStarted(1)];
+const called = [...running, toolCalled(1)];
+
+const failed = (turn: number, changes: Partial<TurnFailedData> = {}): DomainEvent => ({
+  type: 'session.turn_failed.v1',
+  data: { turn, code: 'model_error', message: 'The model failed.', calls: [], ...changes },
+});
+
+const REASONS: InterruptionReason[] = ['crash', 'cancelled', 'deadline'];
+
+/** By its type, each event behind those that it needs before it. */
+const HISTORIES: Record<EventType, DomainEvent[]> = {
+  'account.opened.v1': [opened],
+  'account.key_issued.v1': [opened, issued],
+  'account.key_revoked.v1': [opened, issued, { type: 'account.key_revoked.v1', data: key }],
+  'agent.created.v1': [created],
+  'agent.updated.v1': [created, { type: 'agent.updated.v1', data: agentData({ name: 'Second' }) }],
+  'agent.deleted.v1': [created, { type: 'agent.deleted.v1', data: agentData() }],
+  'session.started.v1': running.slice(0, 1),
+  'session.turn_started.v1': running,
+  'session.tool_called.v1': called,
+  'session.turn_completed.v1': [...called, turnCompleted(1, { tool_used: 'calculator' })],
+  'session.turn_failed.v1': [
+    ...called,
+    failed(1, { tokens: { prompt: 9, completion: 3, total: 12 } }),
+    turnStarted(2),
+    failed(2),
+  ],
+  'session.turn_interrupted.v1': [
+    sessionStarted('agent_1'),
+    ...REASONS.flatMap((reason, index): DomainEvent[] => [
+      turnStarted(index + 1),
+      { type: 'session.turn_interrupted.v1', data: { turn: index + 1, reason } },
+    ]),
+  ],
+};
+
+export interface ProjectionRecord {
+  logic: number;
+  /** A hash of the history of each event type. */
+  events: Record<string, string>;
+  /** `<event type> <table>/<row> <column>` and its value as JSON. */
+  values: Record<string, string>;
+}
+
+const TYPES = Object.keys(HISTORIES) as EventType[];
+
+const hashOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
+
+function valuesAfter(type: EventType): [string, string][] {
+  const { record } = recordHistory();
+  const stream = `${type.split('.')[0]}-id_1`;
+  const rows = rowMaps();
+  fold(planBatch(HISTORIES[type].map((event) => record({ stream }, event))), rows, new Set());
+  return tableNames.flatMap((table) =>
+    [...rows[table]].flatMap(([id, row]) =>
+      Object.entries(row).map(([column, value]): [string, string] => [
+        `${type} ${table}/${id} ${column}`,
+        JSON.stringify(value),
+      ]),
+    ),
+  );
+}
+
+/** The record that would be made now. */
+export const currentRecord = (): ProjectionRecord => ({
+  logic: PROJECTION_LOGIC,
+  events: Object.fromEntries(TYPES.map((type) => [type, hashOf(HISTORIES[type])])),
+  values: Object.fromEntries(TYPES.flatMap(valuesAfter)),
+});
+
+const typeOf = (place: string): string => place.split(' ')[0]!;
+/** `<table> <column>` of a place. */
+const columnOf = (place: string): string => place.replace(/^\S+ ([^/]+)\/\S+ /, '$1 ');
+
+function isDescribed(place: string): boolean {
+  const [table, column] = columnOf(place).split(' ') as [TableName, string];
+  return Object.hasOwn(TABLES[table]?.columns ?? {}, column);
+}
+
+/**
+ * Where the record and now differ, and what is to be done about it. A column that is new, or gone, changes the tables'
+ * description and so the version by itself; other rows of the same events don't.
+ */
+export function differences(recorded: ProjectionRecord, now: ProjectionRecord) {
+  const columns = new Set(Object.keys(recorded.values).map(columnOf));
+  const places = [...new Set([...Object.keys(recorded.values), ...Object.keys(now.values)])].filter(
+    (place) => recorded.values[place] !== now.values[place],
+  );
+  const isLogic = (place: string): boolean =>
+    recorded.logic === now.logic &&
+    recorded.events[typeOf(place)] === now.events[typeOf(place)] &&
+    columns.has(columnOf(place)) &&
+    isDescribed(place);
+  return {
+    raiseProjectionLogicFor: places.filter(isLogic),
+    runNpmRunProjectionsFor: [
+      ...(recorded.logic === now.logic ? [] : ['PROJECTION_LOGIC']),
+      ...places.filter((place) => !isLogic(place)),
+    ],
+  };
+}

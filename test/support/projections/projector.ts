@@ -1,0 +1,103 @@
+import type { EmbeddedPlace } from '../../../services/compose/place.ts';
+import { randomUUID } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
+import { startProjectorThread, THREAD_LIMITS } from '../../../services/projector/startThread.ts';
+import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import { agentCreated, agentData, at } from '../events/events.ts';
+
+export interface LogLine {
+  level: string;
+  fields: Record<string, unknown>;
+  message: string;
+}
+
+export function recordingLogger() {
+  const lines: LogLine[] = [];
+  const logAt = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, fields: { ...fields }, message });
+  return { lines, logger: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') } };
+}
+
+/** The projector's thread over a data folder, with the workers that it started, and read models that follow it. */
+export async function startProjector(folder: string) {
+  const workers: Worker[] = [];
+  const { lines, logger } = recordingLogger();
+  const spawn = (): Worker => {
+    const worker = new Worker(
+      new URL('../../../services/compose/projectorThread.ts', import.meta.url),
+      {
+        workerData: {
+          kind: 'embedded',
+          dataFolder: folder,
+          log: { folder },
+        } satisfies EmbeddedPlace,
+        resourceLimits: THREAD_LIMITS,
+        execArgv: [],
+      },
+    );
+    workers.push(worker);
+    return worker;
+  };
+  const thread = await startProjectorThread({ spawn, logger });
+  const readModels = openSqliteReadModels({ folder, progress: thread.progress });
+  return {
+    thread,
+    readModels,
+    workers,
+    lines,
+    async close() {
+      await readModels.close();
+      await thread.close();
+    },
+  };
+}
+
+export const newEvent = (event: DomainEvent) => ({ id: randomUUID(), ...event });
+
+/** Appends events to a stream that does not exist yet. */
+export async function appendTo(
+  store: EventStore,
+  stream: string,
+  events: readonly DomainEvent[],
+): Promise<Position> {
+  const { position } = await appendEvents(
+    store,
+    { stream, head: NO_STREAM },
+    events.map(newEvent),
+    {
+      account_id: 'acct_1',
+      key_id: 'key_1',
+      request_id: 'request',
+      causation_id: 'request',
+      recorded_at: at(0),
+    },
+  );
+  return position;
+}
+
+export const agentId = (index: number): string => `agent_${String(index).padStart(6, '0')}`;
+
+/** Appends agents `from` … `to - 1`, created and updated `updates` times each. */
+export async function appendAgents(
+  store: EventStore,
+  from: number,
+  to: number,
+  updates = 0,
+): Promise<Position> {
+  const events = (): DomainEvent[] => [
+    agentCreated(),
+    ...Array.from({ length: updates }, (_, index): DomainEvent => ({
+      type: 'agent.updated.v1',
+      data: agentData({ name: `name ${index + 1}` }),
+    })),
+  ];
+  const positions = await Promise.all(
+    Array.from({ length: to - from }, (_, index) =>
+      appendTo(store, `agent-${agentId(from + index)}`, events()),
+    ),
+  );
+  return positions.toSorted().at(-1) as Position;
+}

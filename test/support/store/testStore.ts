@@ -1,0 +1,27 @@
+/** Set by a suite that runs other suites with other stores: their connection strings. */
+const VARIABLES = {
+  EVENTSTOREDB_URL: 'TURNLOG_TEST_EVENTSTOREDB',
+  DATABASE_URL: 'TURNLOG_TEST_DATABASE',
+} as const;
+
+/** Has every service and operator of this test file keep its log there. */
+export function useEventStoreDb(connectionString: string): void {
+  process.env[VARIABLES.EVENTSTOREDB_URL] = connectionString;
+}
+
+/** Whether this test file's services keep their log in EventStoreDB. */
+export const onEventStoreDb = (): boolean => process.env[VARIABLES.EVENTSTOREDB_URL] !== undefined;
+
+/** Has every service and operator of this test file keep its read models there. */
+export function usePostgres(databaseUrl: string): void {
+  process.env[VARIABLES.DATABASE_URL] = databaseUrl;
+}
+
+/** What the stores of this test file add to a service's environment. */
+export function testStoreEnv(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(VARIABLES).flatMap(([option, variable]) =>
+      process.env[variable] === undefined ? [] : [[option, process.env[variable]]],
+    ),
+  );
+}
