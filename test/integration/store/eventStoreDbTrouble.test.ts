@@ -257,15 +257,21 @@ describe('a service that waits for its event store', () => {
     expect(reply?.body.error).toBe(
       `The service is starting and waits. The event store at 127.0.0.1:${storePort} refuses connections.`,
     );
+    const lines = (text: RegExp) =>
+      server
+        .errors()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { level: string; msg: string })
+        .filter(({ msg }) => text.test(msg));
+    // Once by each of the two connections: the service's and its projector's, which begins later.
+    await eventually(
+      async () => lines(/refuses connections/),
+      (refusals) => refusals.length === 2,
+    );
     for (let probe = 0; probe < 20; probe += 1) await ready();
-    const lines = server
-      .errors()
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { level: string; msg: string });
-    expect(lines.filter(({ msg }) => /a request failed/.test(msg))).toEqual([]);
-    // Once by each of the two connections: the service's and its projector's.
-    expect(lines.filter(({ msg }) => /refuses connections/.test(msg))).toHaveLength(2);
+    expect(lines(/a request failed/)).toEqual([]);
+    expect(lines(/refuses connections/)).toHaveLength(2);
 
     const node = await startNode({ port: storePort });
     expect(node.port).toBe(storePort);
