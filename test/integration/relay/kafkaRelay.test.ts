@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { replay, type ReplayProgress } from '../../../services/relay/replay.ts';
+import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import { retry } from '../../../shared/backOff.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import {
   collectFrom,
@@ -17,12 +19,14 @@ import {
   accountOpened,
   agentCreated,
   agentData,
+  agentUpdated,
   keyIssued,
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
 } from '../../support/events/events.ts';
+import { recordHistory } from '../../support/events/history.ts';
 import {
   publisherOptions,
   relayToKafka,
@@ -312,6 +316,38 @@ onKafka('replaying into a topic', () => {
       code: 'configuration_invalid',
       message: expect.stringContaining('holds messages already'),
     });
+  });
+});
+
+onKafka('a batch', () => {
+  test('whose checkpoint the broker refuses is not published', async () => {
+    const { record } = recordHistory();
+    const stream = `agent-${agentId(0)}`;
+    const created = record({ stream }, agentCreated());
+    const updated = record({ stream }, agentUpdated());
+    const publisher = openKafkaPublisher(publisherOptions(brokers, prefix));
+    closing.push(publisher.close);
+    // A broker that has just begun, or still undoes a transaction, refuses a few times.
+    const takeOver = () =>
+      retry(publisher.takeOver, {
+        pauses: { firstMs: 100, longestMs: 500 },
+        again: (_error, failures) => failures < 30,
+      });
+    const refused = await takeOver();
+    const tooLarge = { position: created.position, log_id: 'x'.repeat(2 * 1_024 * 1_024) };
+    await expect(refused.publish(toPublicEvents([created]), tooLarge)).rejects.toMatchObject({
+      code: 'publisher_unavailable',
+      message: expect.stringContaining('message larger than'),
+    });
+    await refused.close();
+
+    const next = await takeOver();
+    expect(next.checkpoint).toBeUndefined();
+    const { position } = updated;
+    await next.publish(toPublicEvents([updated]), { position, log_id: created.id });
+    // One key has its order: what had been published before would come first.
+    const received = await (await consume()).until(count(1));
+    expect(received.map(({ headers }) => headers['ce_id'])).toEqual([updated.id]);
   });
 });
 

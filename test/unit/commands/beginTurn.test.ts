@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { LRUCache } from 'lru-cache';
+import { beginTurn } from '../../../shared/commands/run/beginTurn.ts';
+import type { OpenRun, RunContext } from '../../../shared/commands/run/context.ts';
+import type { RunRequest } from '../../../shared/commands/run/request.ts';
+import { appendEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
+import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import {
+  AGENT_ID,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+
+const NOW = Date.UTC(2026, 10, 20, 9);
+const WAIT_MS = 600;
+/** Far beyond the wait limit: a run that has not ended by then would wait for ever. */
+const NEVER_MS = 5_000;
+const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
+
+let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let head: StreamHead;
+
+async function append(...events: { type: string; data: object }[]): Promise<void> {
+  const facts = events.map((event) => ({ id: randomUUID(), ...event }));
+  const author = { ...actor, causation_id: 'r', recorded_at: new Date(NOW).toISOString() };
+  const target = { stream: sessionStream('session_1'), head };
+  ({ head } = await appendEvents(fixture.store(), target, facts, author));
+}
+
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+  head = NO_STREAM;
+  const deadline = new Date(NOW + 600_000).toISOString();
+  await append(sessionStarted(), turnStarted(1, { owner: 'other', deadline }));
+});
+afterEach(() => fixture.dispose());
+
+function begin(): Promise<OpenRun> {
+  const context = {
+    store: fixture.store(),
+    damaged: createDamagedStreams(() => undefined),
+    sessions: { memory: new LRUCache({ max: 10 }) },
+    budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
+    catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
+    limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },
+    instance: { id: 'self', isGone: (owner: string) => owner !== 'other' },
+    clock: { now: () => NOW },
+    ids: { uuid: randomUUID },
+  } as unknown as RunContext;
+  const request = {
+    actor,
+    agent: { agent_id: AGENT_ID, revision: 0, model: 'm', instruction: 'Be brief.', tool: null },
+    input: 'on',
+    session_id: 'session_1',
+    new_session: false,
+  } as unknown as RunRequest;
+  return beginTurn(context, request, AbortSignal.timeout(NEVER_MS));
+}
+
+describe('a run of a session whose turn another living instance runs', () => {
+  test('is answered session_busy within the wait limit, and adds nothing', async () => {
+    const began = performance.now();
+    await expect(begin()).rejects.toMatchObject({ code: 'session_busy', retriable: true });
+    expect(performance.now() - began).toBeLessThan(2 * WAIT_MS);
+    const events = await fixture
+      .store()
+      .readStream(sessionStream('session_1'), { direction: 'forwards', limit: 10 });
+    expect(events).toHaveLength(2);
+  });
+
+  test('begins its turn when that one has ended in time', async () => {
+    const running = begin();
+    await sleep(WAIT_MS / 4);
+    await append(turnCompleted(1));
+    expect((await running).state).toMatchObject({ status: 'running', turn: 2, owner: 'self' });
+  });
+});
