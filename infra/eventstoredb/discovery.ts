@@ -3,6 +3,7 @@ import type { Host, Target } from './connectionString.ts';
 import { createGossip } from './gossip.ts';
 import { createSearch } from './search.ts';
 import type { AskIfServing } from './serving.ts';
+import { NO_ANSWER } from './trouble.ts';
 import { createVisits, type Found } from './visit.ts';
 
 /** A look does not wait longer for the slow ones: what they say counts at the next look. */
@@ -75,6 +76,6 @@ export function createDiscovery({
     trouble: () =>
       cluster.trouble() ??
       ([...new Set([...visited.troubles(), ...asked.troubles()])].slice(0, 3).join(' ') ||
-        'The event store does not answer.'),
+        NO_ANSWER),
   };
 }

@@ -5,6 +5,9 @@ import { isAccessDenied, isRefused, isUnauthenticated, NotReady, saidBy } from '
 /** A call was not answered in its time. */
 export class Silence extends Error {}
 
+/** Said while nothing more is known: no host has answered yet, and none is known to be in trouble. */
+export const NO_ANSWER = 'The event store does not answer.';
+
 /** What Node.js and OpenSSL call the reasons for not trusting a certificate. */
 const CERTIFICATE = /certificate|self.signed|unable to verify|altnames|does not match/i;
 const TLS = /SSL|TLS|EPROTO|wrong version number/i;

@@ -123,6 +123,24 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     });
   });
 
+  describe(`${name}: work that is asked for at once`, () => {
+    test('is done one piece after the other, and to its end before it closes', async () => {
+      const [first, second] = [createAgent('agent_1'), createAgent('agent_2')];
+      const { store } = fixture;
+      const done = Promise.all([
+        store.apply([first], first.position),
+        store.apply([second], second.position),
+        store.checkpoint(),
+        store.close(),
+      ]);
+      expect(await done).toEqual([[], [], second.position, undefined]);
+      fixture = await fixture.reopen();
+      expect(await fixture.store.checkpoint()).toBe(second.position);
+      fixture.announce(second.position, true);
+      expect(await ids('acct_1')).toEqual(['agent_1', 'agent_2']);
+    });
+  });
+
   describe(`${name}: agents`, () => {
     test('lists the agents of one account, oldest first, all or by pages', async () => {
       await apply(

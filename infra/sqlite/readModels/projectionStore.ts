@@ -26,6 +26,15 @@ export function projectionStoreAt(
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');
 
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** Piece after piece: the file has one connection here, and the steps of two transactions would mix on it. */
+  function inTurn<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+    const done = last.then(() => guarded(work));
+    last = done.catch(() => undefined);
+    return done;
+  }
+
   /** Waits for nothing but the work's own steps, which never leave the thread to anybody else's timers or I/O. */
   async function transaction<Result>(work: (rows: RowAccess) => Promise<Result>): Promise<Result> {
     database.exec('BEGIN IMMEDIATE');
@@ -34,17 +43,18 @@ export function projectionStoreAt(
       database.exec('COMMIT');
       return result;
     } catch (error) {
-      if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
+      if (database.isTransaction) database.exec('ROLLBACK');
       throw error;
     }
   }
 
   return {
-    checkpoint: () => guarded(() => selectCheckpoint.get()?.['position'] as Position | undefined),
+    checkpoint: () => inTurn(() => selectCheckpoint.get()?.['position'] as Position | undefined),
     apply: (events, checkpoint) =>
-      guarded(() => applyBatch(events, checkpoint, { transaction, moveCheckpoint, isRowFailure })),
-    startOver: () => guarded(() => transaction(async () => database.exec(empty))),
+      inTurn(() => applyBatch(events, checkpoint, { transaction, moveCheckpoint, isRowFailure })),
+    startOver: () => inTurn(() => transaction(async () => database.exec(empty))),
     async close() {
+      await last;
       if (database.isOpen) database.close();
     },
   };

@@ -181,6 +181,14 @@ describe('a store that can not be used says why', () => {
   });
 });
 
+test('a store that is only slow to answer is waited for, and not complained of in the log', async () => {
+  const node = await startNode();
+  node.faults.delayMs = 500;
+  const { store, lines } = await open(node.connectionString);
+  await store.head();
+  expect(lines).toEqual([]);
+});
+
 describe('tries', () => {
   test('back off: a host that can not be used is connected to ever less often', async () => {
     const { port, connections } = await listen((server) =>
