@@ -10,7 +10,7 @@ import { canBeOurs, toStoredEvent } from './storedEvent.ts';
 /** One step of the log as a server tells it to a subscription. */
 export type Step =
   | { kind: 'event'; event: StoredEvent }
-  /** Everything up to here has been considered; undefined where the server names what can't be a place in a log. */
+  /** Everything up to here has been considered; undefined where the server names what can't be a position in a log. */
   | { kind: 'checkpoint'; position: Position | undefined }
   /** From now on events come as they are written. Nobody says when a consumer has fallen behind again. */
   | { kind: 'caught_up' };

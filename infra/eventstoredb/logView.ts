@@ -13,7 +13,7 @@ import { within } from './within.ts';
 export interface LogView {
   /** Errors: `position_invalid` when the position lies beyond the end of the log. */
   requireWithin(position: Position): Promise<void>;
-  /** False for a checkpoint that is no place in the log. The first one is logged. */
+  /** False for a checkpoint that is no position in the log. The first one is logged. */
   holds(checkpoint: Position | undefined): Promise<boolean>;
   /**
    * How far the log has no event of ours after the position: its end, where the last records are others'. Rejects when an

@@ -1,7 +1,7 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 
-/** A place in EventStoreDB's transaction log. */
+/** A position in EventStoreDB's transaction log. */
 interface LogPosition {
   commit: bigint;
   prepare: bigint;
@@ -12,7 +12,7 @@ const DIGITS = 20;
 const FORM = /^\d{20}\/\d{20}$/;
 
 /**
- * The largest number that a log's place can be. What is larger says something else: EventStoreDB 24.2.0 to 24.10.4 end a
+ * The largest number that a position can be. What is larger says something else: EventStoreDB 24.2.0 to 24.10.4 end a
  * catch-up that matched nothing with a checkpoint of 2^64-1 in both numbers (KDB-710), which as a start means "from now on".
  */
 const LARGEST = 2n ** 63n - 1n;

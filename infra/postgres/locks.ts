@@ -11,7 +11,7 @@ export const SCHEMA_LOCK = `${SPACE}, 0`;
 
 /**
  * Which generation of the read models: the one that queries are answered from once it is complete, or the one that a rebuild
- * fills. The table turnlog.projections calls it `slot`.
+ * fills. The column of turnlog.projections is called `slot`.
  */
 export type Stage = 'live' | 'building';
 

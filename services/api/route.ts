@@ -8,7 +8,7 @@ import type { ApiContext } from './context.ts';
 /** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
 export type Access = 'open' | 'key' | Scope;
 
-/** What a handler answers: the envelope's data, and the cursor of the next page where there is one. */
+/** What a route answers: the envelope's data, and the cursor of the next page where there is one. */
 export interface Answer<Data> {
   data: Data;
   next?: string | undefined;

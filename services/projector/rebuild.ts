@@ -6,7 +6,7 @@ import { describeRefusal } from './refusedCheckpoint.ts';
 import type { AppliedBatch, ProjectorLogger } from './projection.ts';
 import { runProjection } from './run.ts';
 
-/** The place of the log's last event, ours or not, is reached within about a second of having caught up. */
+/** The position of the log's last event, ours or not, is reached within about a second of having caught up. */
 const REACHED_WITHIN_MS = 3_000;
 
 export interface RebuildProgress {
@@ -21,7 +21,7 @@ export interface RebuildProgress {
 
 interface Rebuild {
   log: Pick<EventLog, 'subscribe' | 'head'>;
-  /** Where the next copy is built. */
+  /** Where the next generation is built. */
   store: RebuildStore;
   signal: AbortSignal;
   onProgress: (progress: RebuildProgress) => void;
@@ -78,7 +78,7 @@ function stepwise({
 }
 
 /**
- * Ends at the goal, which is the checkpoint of another copy and may be one that the log does not know: then the
+ * Ends at the goal, which is the checkpoint of another generation and may be one that the log does not know: then the
  * end of the log, looked at for long enough, has to do.
  */
 function reaching(
@@ -96,9 +96,9 @@ function reaching(
 }
 
 /**
- * Builds the read models anew from the log, beside a server or without one, and publishes them when they have caught up.
+ * Rebuilds the read models from the log, beside a server or without one, and publishes them when they have caught up.
  * Resolves true then, false when it was interrupted: the next rebuild goes on where this one was.
- * Errors: `store_unavailable` when the copy could not be published.
+ * Errors: `store_unavailable` when the generation could not be published.
  */
 export async function rebuildReadModels(rebuild: Rebuild): Promise<boolean> {
   const { store, signal } = rebuild;

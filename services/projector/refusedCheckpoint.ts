@@ -17,7 +17,7 @@ const LOOK_MS = 2_500;
  */
 const END_LIMIT_MS = 2_000;
 
-/** A stored checkpoint that is no place of the log, for good. What was projected up to it may be missing anything. */
+/** A stored checkpoint that is no position of the log, for good. What was projected up to it may be missing anything. */
 export interface RefusedCheckpoint {
   checkpoint: Position;
   /** Of the log when it refused; undefined where it was empty, or its store did not say. */
@@ -62,7 +62,7 @@ export function createRefusalJudge({
   const endOfLog = createEndOfLog(log, END_LIMIT_MS);
   /** In a row, without a failure of another kind between them. */
   let looks = 0;
-  /** The first refusal of the checkpoint; a projection that begins anew, in another process say, knows none. */
+  /** The first refusal of the checkpoint; a projection that starts over, in another process say, knows none. */
   let doubted: RefusedCheckpoint | undefined;
 
   return {

@@ -73,7 +73,7 @@ async function follow(
 /**
  * Applies every event of the log to the store, first what is there, then live, until the signal aborts. A failure
  * is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the last checkpoint. It
- * ends by itself in one case only, and resolves with the reason then: the checkpoint is no place of the log, or was
+ * ends by itself in one case only, and resolves with the reason then: the checkpoint is no position of the log, or was
  * none when it was looked at first, and what follows from it can't be known.
  */
 export async function runProjection(

@@ -12,7 +12,7 @@ import type { ProjectorLogger } from './projection.ts';
 export interface RunningProjector {
   /** Answers within 100 ms from what is known, whatever the store does. */
   health(): Promise<ProjectorHealth>;
-  /** Half a sentence on why it builds the read models anew; undefined while it doesn't. */
+  /** Half a sentence on why it rebuilds the read models; undefined while it doesn't. */
   healing(): string | undefined;
   /** Lets the batch at work finish, and lets another projector take over at once. */
   close(): Promise<void>;

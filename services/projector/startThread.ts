@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { createBackOff } from '../../shared/backOff.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
-import { createProgressSource, type ProgressFeed } from '../../shared/projections/progress.ts';
+import { createProgressChannel, type ProgressSource } from '../../shared/projections/progress.ts';
 import { CLOSE, type ProjectorMessage } from './messages.ts';
 import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './projection.ts';
@@ -17,11 +17,11 @@ export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSize
 
 export interface ProjectorThread {
   /** For the read models of this thread. */
-  progress: ProgressFeed;
+  progress: ProgressSource;
   /** True while the thread lives and has applied all that it has seen in the log. */
   caughtUp(): boolean;
   /**
-   * Half a sentence on why the read models are being built anew; undefined where those that there are can be
+   * Half a sentence on why the read models are being rebuilt; undefined where those that there are can be
    * trusted.
    */
   healing(): string | undefined;
@@ -56,7 +56,7 @@ export async function startProjectorThread({
   spawn,
   logger,
 }: ThreadOptions): Promise<ProjectorThread> {
-  const source = createProgressSource();
+  const source = createProgressChannel();
   const closing = new AbortController();
   const logProgress = progressLines(logger);
   let healing: string | undefined;

@@ -47,7 +47,7 @@ interface Resumed {
 }
 
 /**
- * The batches after a position that somebody has kept. Errors: `position_invalid` when it is no place of the log,
+ * The batches after a position that somebody has kept. Errors: `position_invalid` when it is no position of the log,
  * which says where the position is from and what to do; going on would leave out events without a word.
  */
 export async function* subscribeAfter(resumed: Resumed): AsyncGenerator<EventBatch> {

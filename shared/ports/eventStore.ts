@@ -3,7 +3,7 @@
  * test/contracts/eventStore.ts. Events cross this port encoded; shared/eventlog/codec.ts is what encodes and decodes them.
  */
 
-/** A place in the whole log. Opaque, but positions of one store compare as text: `a < b` means that a was written before b. */
+/** An event's place in the whole log. Opaque, but positions of one store compare as text: `a < b` means that a was written before b. */
 export type Position = string & { readonly __position: unique symbol };
 
 /** The revision that the stream's last event must have for an append to happen; `no_stream` for the first append. */
@@ -95,7 +95,7 @@ export interface EventStore {
 
   /**
    * The end of the log: no event lies beyond it; undefined in an empty log. Where others write to the log too it may be the
-   * place of an event of theirs, which a subscription that has caught up reaches within about a second all the same.
+   * position of an event of theirs, which a subscription that has caught up reaches within about a second all the same.
    * Errors: `store_unavailable`.
    */
   head(): Promise<Position | undefined>;

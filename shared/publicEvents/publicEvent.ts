@@ -30,7 +30,7 @@ export interface PublicEvent {
   account_id: string;
   /** 0-based place among the events of its key. */
   revision: number;
-  /** Place in the log. */
+  /** Position in the log. */
   position: Position;
   /** The request that led here. */
   correlation_id: string;

@@ -36,7 +36,7 @@ export interface ProjectionHealth {
   /** True once the read models have shown everything there was. */
   caught_up: boolean;
   /**
-   * Half a sentence on why they are being built anew, which those that answer meanwhile may be
+   * Half a sentence on why they are being rebuilt, which those that answer meanwhile may be
    * missing; undefined where they can be trusted.
    */
   healing: string | undefined;

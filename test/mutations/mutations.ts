@@ -23,7 +23,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a fact of a run that was written although its answer was lost is not found again',
-    file: 'shared/commands/run/record.ts',
+    file: 'shared/commands/run/afterConflict.ts',
     from: 'return own?.recorded.position;',
     to: 'return undefined;',
     likely: ['test/unit/commands/recordInRun.test.ts'],
@@ -45,8 +45,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'the checkpoint of the SQLite read models is moved in a transaction after that of the rows',
     file: 'infra/sqlite/readModels/projectionStore.ts',
-    from: 'moveCheckpoint.run(checkpoint);',
-    to: "database.exec('COMMIT; BEGIN IMMEDIATE'); moveCheckpoint.run(checkpoint);",
+    from: 'void => void setCheckpoint.run(checkpoint);',
+    to: "void => { database.exec('COMMIT; BEGIN IMMEDIATE'); setCheckpoint.run(checkpoint); };",
     likely: [
       'test/contracts/sqliteReadModels.test.ts',
       'test/integration/projections/projectorSqliteFile.test.ts',
@@ -93,8 +93,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a run waits for a turn of another instance without a limit',
     file: 'shared/commands/run/beginTurn.ts',
-    from: 'if (performance.now() + pause > bounds.until) throw sessionBusy();',
-    to: 'if (performance.now() + pause > bounds.until) signal.throwIfAborted();',
+    from: 'if (performance.now() + pauseMs > bounds.until) throw sessionBusy();',
+    to: 'if (performance.now() + pauseMs > bounds.until) signal.throwIfAborted();',
     likely: [
       'test/integration/runs/runs.test.ts',
       'test/integration/replicas/replicas.test.ts',
@@ -104,8 +104,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a server leaves the turns open that another name of its data folder began',
     file: 'services/compose/embedded.ts',
-    from: 'config.EVENTSTOREDB_URL === undefined || owner === instanceId;',
-    to: 'owner === instanceId;',
+    from: "'folder' in log || owner === id;",
+    to: 'owner === id;',
     likely: ['test/integration/process/shutdown.test.ts'],
   },
   {
@@ -133,13 +133,13 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a projector that another has replaced goes on writing to PostgreSQL',
-    file: 'infra/postgres/readModels/copyWriter.ts',
+    file: 'infra/postgres/readModels/generationWriter.ts',
     from: 'if (rows[0]?.epoch !== epoch)',
     to: 'if (rows[0] === undefined || epoch < 0)',
     likely: ['test/integration/projections/postgresProjector.test.ts'],
   },
   {
-    name: 'a rebuild in PostgreSQL is published behind the copy that it replaces',
+    name: 'a rebuild in PostgreSQL is published behind the generation that it replaces',
     file: 'infra/postgres/readModels/rebuildStore.ts',
     from: 'if (held !== undefined && (built === undefined || built < held)) await reach(held);',
     to: 'if (held !== undefined && built === undefined) await reach(held);',

@@ -58,7 +58,7 @@ interface Options {
 
 export interface PostgresReadModels extends ReadModels {
   /**
-   * The checkpoint for which the read models are being built anew; undefined where they can be trusted. Errors:
+   * The checkpoint for which the read models are being rebuilt; undefined where they can be trusted. Errors:
    * `store_unavailable`.
    */
   refusedCheckpoint(): Promise<Position | undefined>;

@@ -1,13 +1,13 @@
 import { storeUnavailable } from '../../../shared/errors.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
-import type { ProgressFeed, ProjectionProgress } from '../../../shared/projections/progress.ts';
+import type { ProgressSource, ProjectionProgress } from '../../../shared/projections/progress.ts';
 import { openGenerationReader, type GenerationReader } from './generationReader.ts';
 
 /**
  * Follows the projector from generation to generation, with a connection of the calling thread. Queries wait for no one:
  * they take microseconds, and a writer never blocks a reader of a WAL database.
  */
-export function createFollower(folder: string, progress: ProgressFeed) {
+export function createFollower(folder: string, progress: ProgressSource) {
   const waiters = createPositionWaiters();
   let reader: GenerationReader | undefined;
   let latest: ProjectionProgress | undefined;

@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
-import type { ProgressFeed } from '../../../shared/projections/progress.ts';
+import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { createFollower, type Follower } from './follower.ts';
 import type { Found } from './generationReader.ts';
@@ -53,7 +53,7 @@ export function openSqliteReadModels({
   progress,
 }: {
   folder: string;
-  progress: ProgressFeed;
+  progress: ProgressSource;
 }): ReadModels {
   const follower = createFollower(folder, progress);
   const { current } = follower;

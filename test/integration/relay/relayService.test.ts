@@ -43,7 +43,7 @@ onKafka('a service with KAFKA_BROKERS', () => {
     KAFKA_TAKEOVER_MS: '500',
   };
 
-  test('relays conversations, which the example consumer prints as they happen once the topics exist; says how far it is; and can replay them', async () => {
+  test('relays sessions, which the example consumer prints as they happen once the topics exist; says how far it is; and can replay them', async () => {
     const example = spawn(process.execPath, ['examples/consumer.ts'], {
       cwd: root,
       env: { ...plainEnvironment(), ...env },

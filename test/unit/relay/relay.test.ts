@@ -136,7 +136,7 @@ describe('the relay', () => {
     },
   );
 
-  test('stands by when it is fenced and does not fight for the feed while the other one is alive', async () => {
+  test('stands by when it is fenced and does not fight for the topics while the other one is alive', async () => {
     const { state, publisher } = memoryPublisher();
     const relay = relayTo(publisher, fixedLog(), { takeOverMs: 30 });
     await until(() => state.beats > 0);
