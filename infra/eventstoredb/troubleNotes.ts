@@ -1,6 +1,6 @@
 import type { StoreLogger } from './logger.ts';
 
-/** A trouble that changes its face again and again is logged no more often than this, in milliseconds. */
+/** A trouble whose sentence changes is logged no more often than this, in milliseconds. */
 const LINE_MS = 5_000;
 
 /** What is wrong with the store now: a line in the log when it begins, changes or ends. */

@@ -17,7 +17,10 @@ import { systemClock } from './system.ts';
 export interface UpToDate {
   /** Errors: `store_unavailable`, the signal's reason. */
   openUpToDate: () => Promise<ReadModels>;
-  /** The generation that a rebuild makes. Errors: `data_folder_in_use` while another rebuild runs, `store_unavailable`. */
+  /**
+   * The generation that a rebuild makes. Errors: `data_folder_in_use` while another rebuild runs,
+   * `store_unavailable`.
+   */
   openRebuild: () => Promise<RebuildStore>;
 }
 
@@ -56,7 +59,9 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
   return { openUpToDate, openRebuild: () => openSqliteRebuildStore({ folder }) };
 }
 
-/** Read models in PostgreSQL: this process stands by for the projector until they are up to date. */
+/**
+ * Read models in PostgreSQL: this process stands by for the projector until they are up to date.
+ */
 function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): UpToDate {
   async function openUpToDate(): Promise<ReadModels> {
     await using opened = new AsyncDisposableStack();

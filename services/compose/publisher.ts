@@ -42,8 +42,9 @@ export const openPublisher = (config: Config, logger: Logger): Promise<Publisher
   });
 
 /**
- * A publisher of everything to one topic, with a checkpoint of its own, so that it neither disturbs the live topics nor is
- * disturbed by what goes there. Errors: `configuration_invalid` without KAFKA_BROKERS.
+ * A publisher of everything to one topic, with a checkpoint of its own, so that it neither disturbs
+ * the live topics nor is disturbed by what goes there. Errors: `configuration_invalid` without
+ * KAFKA_BROKERS.
  */
 export const openReplayPublisher = (
   config: Config,

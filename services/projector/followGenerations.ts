@@ -4,12 +4,16 @@ import { describeRefusal, type RefusedCheckpoint } from './refusedCheckpoint.ts'
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
 
-/** How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`. */
+/**
+ * How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`.
+ */
 const LOOK_MS = 500;
 
 /** The generations of the read models that exist, numbered upwards. */
 export interface Generations {
-  /** Opens the current one; creates one, numbered `atLeast` or higher, when there is none that high. */
+  /**
+   * Opens the current one; creates one, numbered `atLeast` or higher, when there is none that high.
+   */
   open(atLeast: number): Promise<ProjectionStore & { generation: number }>;
   /** The highest finished one. */
   current(): number | undefined;
@@ -24,8 +28,8 @@ interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading
   generations: Generations;
   onProgress: (batch: GenerationBatch) => void;
   /**
-   * Told half a sentence on why a generation is rebuilt: the one before can't be trusted. It is healed once
-   * it has caught up.
+   * Told half a sentence on why a generation is rebuilt: the one before can't be trusted. It is
+   * healed once it has caught up.
    */
   onHealing: (reason: string) => void;
 }
@@ -46,7 +50,8 @@ function completion(
   let complete = false;
   return () => {
     if (complete) return;
-    // Only now: until this generation is complete, the one before it is what queries are answered from.
+    // Only now: until this generation is complete, the one before it is what queries are answered
+    // from.
     complete = true;
     generations.retireBefore(generation);
     if (heals)
@@ -57,7 +62,10 @@ function completion(
   };
 }
 
-/** Runs the projection on one generation until the signal aborts, or it is replaced or not to be trusted. */
+/**
+ * Runs the projection on one generation until the signal aborts, or it is replaced or not to be
+ * trusted.
+ */
 async function followOne(following: Following, course: Course): Promise<Course> {
   const { generations, onProgress, logger, log, signal } = following;
   await using opened = new AsyncDisposableStack();
@@ -89,10 +97,10 @@ async function followOne(following: Following, course: Course): Promise<Course> 
 }
 
 /**
- * Runs the projection on the current generation of the read models, and goes over to the next one when a rebuild
- * publishes it, and begins a new one when the files were deleted or the log refuses the checkpoint in them. The
- * next one is there from then on, so that a process that dies meanwhile leaves nothing that trusts the old one.
- * Ends when the signal aborts.
+ * Runs the projection on the current generation of the read models, and goes over to the next one
+ * when a rebuild publishes it, and begins a new one when the files were deleted or the log refuses
+ * the checkpoint in them. The next one is there from then on, so that a process that dies meanwhile
+ * leaves nothing that trusts the old one. Ends when the signal aborts.
  * Errors: those of `generations.open`.
  */
 export async function followGenerations(following: Following): Promise<void> {

@@ -13,13 +13,19 @@ interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild
   /** Waits until this process is the one that projects; undefined when the signal aborted first. */
   becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   onState: (state: ProjectorState) => void;
-  /** Told half a sentence on why the read models are rebuilt, which can't be trusted; undefined once they can. */
+  /**
+   * Told half a sentence on why the read models are rebuilt, which can't be trusted; undefined once
+   * they can.
+   */
   onHealing: (reason: string | undefined) => void;
   /** How far that is. */
   onHealingProgress: Healing['onProgress'];
 }
 
-/** Says, once, that the read models have caught up; tries again with the next batch where that failed. */
+/**
+ * Says, once, that the read models have caught up; tries again with the next batch where that
+ * failed.
+ */
 function completion(
   store: ActiveProjectionStore,
   logger: Projection['logger'],
@@ -35,7 +41,10 @@ function completion(
   };
 }
 
-/** Rebuilds the read models if their checkpoint was given up, by this projector or by one that has ended since. */
+/**
+ * Rebuilds the read models if their checkpoint was given up, by this projector or by one that has
+ * ended since.
+ */
 async function healIfNeeded(
   store: ActiveProjectionStore,
   standing: Standing,
@@ -49,7 +58,10 @@ async function healIfNeeded(
   if (!signal.aborted) onHealing(undefined);
 }
 
-/** Projects until another projector is the active one, or the checkpoint turns out to be none and is given up. */
+/**
+ * Projects until another projector is the active one, or the checkpoint turns out to be none and is
+ * given up.
+ */
 async function projectOn(
   store: ActiveProjectionStore,
   standing: Standing,
@@ -84,8 +96,9 @@ async function serveAsActive(store: ActiveProjectionStore, standing: Standing): 
 }
 
 /**
- * Projects whenever this process is the active projector, and stands by when it is not, until the signal aborts. A projector
- * that loses its place goes back to standing by; it never ends by itself.
+ * Projects whenever this process is the active projector, and stands by when it is not, until the
+ * signal aborts. A projector that loses its place goes back to standing by; it never ends by
+ * itself.
  */
 export async function projectWhenActive(standing: Standing): Promise<void> {
   const { becomeActive, onState, signal, logger } = standing;

@@ -25,7 +25,10 @@ interface Parts extends Pick<Healing, 'openRebuild'> {
   logger: ProjectorLogger;
 }
 
-/** Starts projecting, or standing by, in the background. It needs nobody's care: failures are logged and tried again for ever. */
+/**
+ * Starts projecting, or standing by, in the background. It needs nobody's care: failures are logged
+ * and tried again for ever.
+ */
 export function startProjector({
   log,
   becomeActive,

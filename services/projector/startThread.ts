@@ -10,8 +10,9 @@ const PAUSES = { firstMs: 100, longestMs: 5000 };
 const CLOSE_LIMIT_MS = 5000;
 
 /**
- * For the worker's `resourceLimits`. V8 collects the more eagerly the smaller its limits are: after catching up with a long
- * log the thread holds half of what it would otherwise. A batch of the largest events fits well.
+ * For the worker's `resourceLimits`. V8 collects the more eagerly the smaller its limits are: after
+ * catching up with a long log the thread holds half of what it would otherwise. A batch of the
+ * largest events fits well.
  */
 export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
 
@@ -20,10 +21,7 @@ export interface ProjectorThread {
   progress: ProgressSource;
   /** True while the thread lives and has applied all that it has seen in the log. */
   caughtUp(): boolean;
-  /**
-   * Half a sentence on why the read models are being rebuilt; undefined where those that there are can be
-   * trusted.
-   */
+  /** Half a sentence on why the read models are being rebuilt; undefined where they aren't. */
   healing(): string | undefined;
   /** Lets the batch at work finish, then ends the thread. */
   close(): Promise<void>;
@@ -48,9 +46,10 @@ const endOf = (worker: Worker): Promise<Error> =>
   });
 
 /**
- * Runs the projector in a thread of its own, so that applying events never holds up requests, and starts it again when it
- * dies. Resolves with its first message. Errors: the thread's own when it dies before that, because then
- * something is wrong with the data folder that a second start would not cure.
+ * Runs the projector in a thread of its own, so that applying events never holds up requests, and
+ * starts it again when it dies. Resolves with its first message. Errors: the thread's own when it
+ * dies before that, because then something is wrong with the data folder that a second start would
+ * not cure.
  */
 export async function startProjectorThread({
   spawn,

@@ -1,7 +1,10 @@
 import { addAbortListener } from 'node:events';
 import type { ProgressSource } from '../../shared/projections/progress.ts';
 
-/** Resolves once the projection has applied everything that there was when it was asked. Errors: the signal's reason. */
+/**
+ * Resolves once the projection has applied everything that there was when it was asked. Errors: the
+ * signal's reason.
+ */
 export async function untilCaughtUp(progress: ProgressSource, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();

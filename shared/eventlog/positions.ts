@@ -1,16 +1,10 @@
 import { TurnlogError } from '../errors.ts';
 import type { Position } from '../ports/eventStore.ts';
 
-/**
- * Positions are signed 64-bit numbers in every store; EventStoreDB's word for "the end" lies
- * beyond them.
- */
+/** Positions are signed 64-bit numbers; EventStoreDB's word for "the end" lies beyond. */
 const LAST_POSITION = 2n ** 63n - 1n;
 
-/**
- * False for what can be a position in no log, whatever its adapter: one of our positions
- * is a number, or two.
- */
+/** False for what no log has: a position is one number, or two. */
 export function canBePosition(text: string): boolean {
   return (
     /^\d{1,20}(?:\/\d{1,20})?$/.test(text) &&

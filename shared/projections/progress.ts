@@ -14,11 +14,14 @@ export interface Progress {
 export interface ProjectionProgress extends Progress {
   /** Which generation of the read models holds this; a rebuild makes the next one. */
   generation: number;
-  /** True when it takes the place of a generation that can't be trusted: what that one has shown does not bind it. */
+  /**
+   * True when it takes the place of a generation that can't be trusted: what that one has shown
+   * does not bind it.
+   */
   heals?: boolean;
 }
 
-/** Calls the listener with every progress, at once with the latest if there is one. Returns what ends it. */
+/** Calls the listener with every progress, first with the latest. Returns what ends it. */
 export interface ProgressSource {
   subscribe(listener: (progress: ProjectionProgress) => void): () => void;
 }
@@ -45,8 +48,9 @@ export function createProgressChannel(): ProgressChannel {
 }
 
 /**
- * Where a position lies between the beginning and the end of the log, in percent. Positions are opaque text that sorts;
- * those of every adapter are zero-padded numbers at their beginning, which is all that this estimate uses.
+ * Where a position lies between the beginning and the end of the log, in percent. Positions are
+ * opaque text that sorts; those of every adapter are zero-padded numbers at their beginning, which
+ * is all that this estimate uses.
  */
 export function percentOf(position: Position | undefined, end: Position | undefined): number {
   if (end === undefined || (position !== undefined && position >= end)) return 100;

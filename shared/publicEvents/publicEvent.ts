@@ -22,7 +22,9 @@ export interface PublicEvent {
   id: string;
   type: Schemas['type'];
   channel: Channel;
-  /** The agent id or session id: events of one key are published in the order of their revisions. */
+  /**
+   * The agent id or session id: events of one key are published in the order of their revisions.
+   */
   key: string;
   /** UTC, milliseconds, ISO 8601: when it was recorded. */
   time: string;

@@ -10,10 +10,7 @@ export interface RelayHealth {
   state: 'starting' | 'relaying' | 'standing_by' | 'retrying';
   /** Everything up to here is published. */
   position: Position | undefined;
-  /**
-   * The age of the oldest event that is not published; null while another relay publishes, which
-   * knows it.
-   */
+  /** The age of the oldest event not published; null while another relay publishes. */
   lag_ms: number | null;
   /** Why it can't publish, where no later attempt will cure that by itself. */
   reason?: string | undefined;
@@ -23,10 +20,7 @@ export interface RelayHealth {
 export interface ProjectorHealth {
   /** `standing_by` while another projector is the active one, or none can be. */
   state: 'standing_by' | 'active';
-  /**
-   * The events that it knows of and has still to apply, and the age of the oldest; null where it
-   * doesn't know.
-   */
+  /** The events still to apply, and the age of the oldest; null where it doesn't know. */
   lag_events: number | null;
   lag_ms: number | null;
 }

@@ -24,7 +24,10 @@ export function createTable(name: string, table: Table, { types, options }: Dial
   ].join('\n');
 }
 
-/** The statement that saves rows, whether they are there or not. `rows` is the VALUES or SELECT that gives them, in the order of the columns. */
+/**
+ * The statement that saves rows, whether they are there or not. `rows` is the VALUES or SELECT that
+ * gives them, in the order of the columns.
+ */
 export function upsert(target: string, table: Table, rows: string): string {
   const names = columnNames(table);
   const updates = names

@@ -1,4 +1,6 @@
-/** How a column's values are kept. Text compares byte by byte, and JSON comes back as it was given. */
+/**
+ * How a column's values are kept. Text compares byte by byte, and JSON comes back as it was given.
+ */
 export type Kind = 'text' | 'integer' | 'boolean' | 'json';
 
 export interface Column<Value = unknown> {

@@ -8,8 +8,8 @@ import type { Table, Tables } from '../../../shared/readModels/table.ts';
 import { PARKED_STREAMS } from '../../../shared/readModels/tables.ts';
 
 /**
- * Text compares byte by byte, so that pages have one order everywhere, whatever the database's collation; json, not jsonb,
- * gives back what it was given.
+ * Text compares byte by byte, so that pages have one order everywhere, whatever the database's
+ * collation; json, not jsonb, gives back what it was given.
  */
 const DIALECT: Dialect = {
   types: { text: 'text COLLATE "C"', integer: 'bigint', boolean: 'boolean', json: 'json' },
@@ -41,8 +41,9 @@ export interface RowStatements {
 }
 
 /**
- * The SQL that loads and saves many rows of one table in one statement. Their one parameter is a JSON array: of objects with
- * the key's columns, and of rows. JSON, because both sides write and parse it natively, whatever the columns' types.
+ * The SQL that loads and saves many rows of one table in one statement. Their one parameter is a
+ * JSON array: of objects with the key's columns, and of rows. JSON, because both sides write and
+ * parse it natively, whatever the columns' types.
  */
 export function rowStatements(schema: string, name: string, table: Table): RowStatements {
   const names = columnNames(table);

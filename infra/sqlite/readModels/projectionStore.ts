@@ -8,7 +8,9 @@ import { currentGeneration, generationFile } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
 import { VERSION } from './version.ts';
 
-/** The store over one open file. `close` leaves no -wal behind when nobody else has the file open. */
+/**
+ * The store over one open file. `close` leaves no -wal behind when nobody else has the file open.
+ */
 export function projectionStoreAt(
   options: GenerationFile,
 ): ProjectionStore & Pick<RebuildStore, 'startOver'> {
@@ -16,7 +18,8 @@ export function projectionStoreAt(
   const { tables } = options.version;
   const rows = createRowAccess(database, tables);
   const selectCheckpoint = database.prepare('SELECT position FROM checkpoint');
-  // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves back.
+  // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves
+  // back.
   const setCheckpoint = database.prepare(
     `INSERT INTO checkpoint (only_row, position) VALUES (1, ?)
      ON CONFLICT DO UPDATE SET position = max(position, excluded.position)`,
@@ -26,7 +29,10 @@ export function projectionStoreAt(
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');
 
-  /** Waits for nothing but the work's own steps, which never leave the thread to anybody else's timers or I/O. */
+  /**
+   * Waits for nothing but the work's own steps, which never leave the thread to anybody else's
+   * timers or I/O.
+   */
   async function transaction<Result>(work: (rows: RowAccess) => Promise<Result>): Promise<Result> {
     database.exec('BEGIN IMMEDIATE');
     try {
@@ -62,8 +68,9 @@ interface Options {
 }
 
 /**
- * Opens the current generation of the read models for writing; creates one, numbered `atLeast` or higher, when there is
- * none that high. Errors: what the file system or SQLite throws when the file can't be opened.
+ * Opens the current generation of the read models for writing; creates one, numbered `atLeast` or
+ * higher, when there is none that high. Errors: what the file system or SQLite throws when the file
+ * can't be opened.
  */
 export async function openSqliteProjectionStore({
   folder,

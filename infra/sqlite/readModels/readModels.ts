@@ -45,8 +45,9 @@ function sessionsClauses(
 }
 
 /**
- * The queries over the SQLite read models of `<folder>/read-models`, on a connection of the calling thread. `progress` comes
- * from whoever runs the projection; until it has once been caught up, every query rejects with `store_unavailable`.
+ * The queries over the SQLite read models of `<folder>/read-models`, on a connection of the calling
+ * thread. `progress` comes from whoever runs the projection; until it has once been caught up,
+ * every query rejects with `store_unavailable`.
  */
 export function openSqliteReadModels({
   folder,

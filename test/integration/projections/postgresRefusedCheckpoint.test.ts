@@ -78,7 +78,10 @@ function suite(serverUrl: string): void {
         ),
       Boolean,
     );
-  /** A database that lacks every other agent and has such a checkpoint: what an older version left behind. */
+  /**
+   * A database that lacks every other agent and has such a checkpoint: what an older version left
+   * behind.
+   */
   const breakIt = (checkpoint = BOGUS) =>
     execute(
       database.url,

@@ -200,7 +200,8 @@ describe('a projection in a data folder', () => {
 
   test('rebuilds where the log has grown past the checkpoint while that was looked at', async () => {
     const events = agents(7);
-    // The log ended at 2, and its checkpoint was 4: nothing of what is there at 3 and 4 now was ever projected.
+    // The log ended at 2, and its checkpoint was 4: nothing of what is there at 3 and 4 now was
+    // ever projected.
     await project(events.slice(0, 2), folder);
     storeCheckpoint(folder, positionOf(4));
     let looks = 0;

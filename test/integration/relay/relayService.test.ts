@@ -18,7 +18,10 @@ afterAll(async () => kafka?.close());
 
 const PRINTED_WITHIN_MS = 40_000;
 
-/** Reads lines until all of `wanted` have been among them; resolves with the numbers of those lines. Rejects with what there was. */
+/**
+ * Reads lines until all of `wanted` have been among them; resolves with the numbers of those lines.
+ * Rejects with what there was.
+ */
 async function untilLines(input: Readable, wanted: RegExp[]): Promise<number[]> {
   const lines: string[] = [];
   const found = (): number[] =>

@@ -140,8 +140,8 @@ const CHANGES: readonly [what: string, change: Parameters<typeof changeEvent>[2]
 ];
 
 /**
- * A session that is not the last in the log: SQLite gives the positions of the last events again when they are
- * deleted.
+ * A session that is not the last in the log: SQLite gives the positions of the last events again
+ * when they are deleted.
  */
 async function earlier(turns: number): Promise<TestSession> {
   const made = await converse(service, turns);

@@ -3,7 +3,10 @@ import { expectFailure } from './failures.ts';
 import { eventually } from '../processes/operator.ts';
 import type { Reply, TestService } from './service.ts';
 
-/** Nothing about a damaged stream takes longer to be answered; what is missing is looked for for five seconds. */
+/**
+ * Nothing about a damaged stream takes longer to be answered; what is missing is looked for for
+ * five seconds.
+ */
 const ANSWER_LIMIT_MS = 8_000;
 
 export interface TestSession {
@@ -55,7 +58,10 @@ const said = ({ first_revision, last_revision }: Found): string =>
     ? 'no event of it was found'
     : `revisions ${first_revision} to ${last_revision} were found`;
 
-/** Expects that run and events say that the session is damaged, readiness names it, and everything else goes on. */
+/**
+ * Expects that run and events say that the session is damaged, readiness names it, and everything
+ * else goes on.
+ */
 export async function expectDamaged(
   service: TestService,
   { agent, session, stream }: TestSession,

@@ -21,7 +21,10 @@ export function recordingLogger() {
   return { lines, logger: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') } };
 }
 
-/** The projector's thread over a data folder, with the workers that it started, and read models that follow it. */
+/**
+ * The projector's thread over a data folder, with the workers that it started, and read models that
+ * follow it.
+ */
 export async function startProjector(folder: string) {
   const workers: Worker[] = [];
   const { lines, logger } = recordingLogger();

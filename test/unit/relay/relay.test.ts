@@ -52,7 +52,9 @@ type Failure = 'publisher_fenced' | 'publisher_unavailable';
 const failed = (code: Failure): TurnlogError =>
   new TurnlogError(code, 'failed', { retriable: code === 'publisher_unavailable' });
 
-/** A publisher in memory: transactions, take-over, and failures before or after a commit on demand. */
+/**
+ * A publisher in memory: transactions, take-over, and failures before or after a commit on demand.
+ */
 function memoryPublisher() {
   const state = {
     published: [] as string[],
