@@ -54,7 +54,7 @@ export interface ErrorDetail {
   path: string;
 }
 
-export interface ErrorOptions {
+interface ErrorOptions {
   /** True when the same call may succeed later without a change. */
   retriable?: boolean;
   /** How long to wait before trying again, in seconds. */

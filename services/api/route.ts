@@ -16,7 +16,7 @@ export interface Answer<Data> {
   next?: string | undefined;
 }
 
-export interface RouteRequest<Query, Body> {
+interface RouteRequest<Query, Body> {
   actor: Actor;
   params: Readonly<Record<string, string>>;
   query: Query;

@@ -9,7 +9,7 @@ import { projectWhenActive, type ProjectorState } from './projectWhenActive.ts';
 import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './projection.ts';
 
-export interface RunningProjector {
+interface RunningProjector {
   /** Answers within 100 ms from what is known, whatever the store does. */
   health(): Promise<ProjectorHealth>;
   /** Half a sentence on why it rebuilds the read models; undefined while it doesn't. */

@@ -19,7 +19,7 @@ export interface RowAccess {
   execute: (sql: string) => Awaitable<unknown>;
 }
 
-export interface BatchDriver {
+interface BatchDriver {
   /** Runs the work in a transaction; nothing has happened when it throws. */
   transaction: <Result>(work: (rows: RowAccess) => Promise<Result>) => Promise<Result>;
   /** Inside that transaction. Never moves it back: somebody else may be ahead. */

@@ -62,7 +62,7 @@ export const put = (
   (maps[table] as Map<string, Rows[TableName]>).set(id, row);
 };
 
-export interface Folded {
+interface Folded {
   /** The rows to write, each once, whatever number of events changed it. */
   dirty: RowMaps;
   /** The streams that this batch parked. */

@@ -26,7 +26,7 @@ export interface ProgressSource {
   subscribe(listener: (progress: ProjectionProgress) => void): () => void;
 }
 
-export interface ProgressChannel extends ProgressSource {
+interface ProgressChannel extends ProgressSource {
   publish(progress: ProjectionProgress): void;
 }
 

@@ -18,7 +18,7 @@ function requireOwn(
     throw new TurnlogError('session_not_found', 'There is no such session.');
 }
 
-export interface SessionFilter {
+interface SessionFilter {
   limit: number;
   after?: string;
   agent_id?: string;

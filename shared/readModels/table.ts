@@ -3,7 +3,7 @@
  */
 export type Kind = 'text' | 'integer' | 'boolean' | 'json';
 
-export interface Column<Value = unknown> {
+interface Column<Value = unknown> {
   kind: Kind;
   nullable: boolean;
   /** Never set: it tells the compiler what a row holds here. */

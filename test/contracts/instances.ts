@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Instances } from '../../shared/ports/instances.ts';
 
-export interface InstancesFixture {
+interface InstancesFixture {
   /** Opens the list as another process would, with a beat every 50 ms. */
   open(): Promise<Instances>;
   dispose(): Promise<void>;

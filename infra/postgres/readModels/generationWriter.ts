@@ -23,7 +23,7 @@ async function nextWriterEpoch(client: Client, place: Place): Promise<number> {
   return rows[0].epoch;
 }
 
-export interface GenerationWriter extends ProjectionStore {
+interface GenerationWriter extends ProjectionStore {
   /** Gives up the generation's checkpoint, if it is this one. Errors: `store_unavailable`. */
   giveUp(checkpoint: Position): Promise<void>;
 }

@@ -1,11 +1,10 @@
 import {
   columnNames,
-  createTable,
+  createTables,
   upsert,
   type Dialect,
 } from '../../../shared/readModels/statements.ts';
 import type { Table, Tables } from '../../../shared/readModels/table.ts';
-import { PARKED_STREAMS } from '../../../shared/readModels/tables.ts';
 
 /**
  * Text compares byte by byte, so that pages have one order everywhere, whatever the database's
@@ -18,10 +17,7 @@ const DIALECT: Dialect = {
 };
 
 /** Makes what a generation holds, in the schema that the search path names. */
-export const ddlOf = (tables: Tables): string =>
-  Object.entries({ parked_streams: PARKED_STREAMS, ...tables })
-    .map(([name, table]) => createTable(name, table, DIALECT))
-    .join('\n');
+export const ddlOf = (tables: Tables): string => createTables(tables, DIALECT);
 
 /** Columns for SELECT. */
 export const columnsOf = (name: string, table: Table): string =>
@@ -35,7 +31,7 @@ const given = (table: Table, columns: readonly string[]): string => {
   return `json_to_recordset($1::json) AS given(${typed.join(', ')})`;
 };
 
-export interface RowStatements {
+interface RowStatements {
   load: string;
   save: string;
 }

@@ -56,7 +56,7 @@ export function projectionStoreAt(
   };
 }
 
-export interface GenerationStore extends ProjectionStore {
+interface GenerationStore extends ProjectionStore {
   generation: number;
 }
 

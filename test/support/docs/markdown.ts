@@ -2,7 +2,7 @@
  * A chapter of a page: its heading's text and what stands below it, up to the next heading of its
  * level or above.
  */
-export interface Chapter {
+interface Chapter {
   heading: string;
   text: string;
 }

@@ -4,7 +4,7 @@ import { isMetadataStream, type Acl, type Names } from './streamMetadata.ts';
 import { createUsers, type User, type Users } from './users.ts';
 
 /** Who makes a call: somebody whose password fits, or nobody that a name was given of. */
-export type Caller = User | 'anonymous';
+type Caller = User | 'anonymous';
 
 export type Right = 'read' | 'write' | 'delete';
 

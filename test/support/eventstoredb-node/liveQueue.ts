@@ -3,7 +3,7 @@ import type { LogRecord, TfPosition } from './types.ts';
 import { consumerTooSlow } from './wireErrors.ts';
 
 /** What happens in the log while a subscriber is live, numbered so that a gap shows. */
-export interface LiveItem {
+interface LiveItem {
   number: number;
   at: TfPosition;
   /** Absent in a checkpoint. */

@@ -25,7 +25,7 @@ export interface Member extends Endpoint {
 export type Outcome = AppendOutcome | { kind: 'timeout' };
 
 /** One write of a client: what it does, and the ways in which it may be answered. */
-export interface Write {
+interface Write {
   operation: Operation;
   answer: (outcome: AppendOutcome) => void;
   /** Ends the call that carries the write. */

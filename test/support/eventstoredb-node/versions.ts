@@ -60,9 +60,9 @@ const VERSIONS = {
   '26.1.0': V26,
 } satisfies Record<string, ServerVersion>;
 
-export type VersionName = keyof typeof VERSIONS;
+type VersionName = keyof typeof VERSIONS;
 
-export const VERSION_NAMES = Object.keys(VERSIONS) as VersionName[];
+const VERSION_NAMES = Object.keys(VERSIONS) as VersionName[];
 
 /**
  * The least kind of the five to its clients: a checkpoint `end` that hides all later ones, and a

@@ -8,7 +8,7 @@ import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
  * A chat completion. What is left out is made up, the usage too; `usage: null` leaves it out of the
  * answer.
  */
-export interface ScriptedAnswer {
+interface ScriptedAnswer {
   text?: string | null;
   refusal?: string;
   tool_calls?: { id?: string; name: string; arguments: string }[];
@@ -19,7 +19,7 @@ export interface ScriptedAnswer {
 }
 
 /** Any answer, byte for byte; a body that is not text is sent as JSON. */
-export interface ScriptedResponse {
+interface ScriptedResponse {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;

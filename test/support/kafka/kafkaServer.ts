@@ -4,7 +4,7 @@ import { containers } from '../processes/containers.ts';
 import { freePort } from '../processes/freePort.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 
-export interface KafkaServer {
+interface KafkaServer {
   /** For KAFKA_BROKERS. */
   brokers: string;
   /** What it is, for people. */

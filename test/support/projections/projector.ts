@@ -8,7 +8,7 @@ import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { agentCreated, agentData, at } from '../events/events.ts';
 
-export interface LogLine {
+interface LogLine {
   level: string;
   fields: Record<string, unknown>;
   message: string;
