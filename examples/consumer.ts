@@ -1,7 +1,7 @@
 /**
- * An example consumer: `KAFKA_BROKERS=127.0.0.1:9092 npm run example:consumer` prints sessions as they happen, from the
- * beginning of the topics. Begin your own from it (README.md): it reads committed messages only, lets the SDK parse
- * CloudEvents, and ignores what it does not know.
+ * An example consumer: `KAFKA_BROKERS=127.0.0.1:9092 npm run example:consumer` prints sessions as
+ * they happen, from the beginning of the topics. Begin your own from it (README.md): it reads
+ * committed messages only, lets the SDK parse CloudEvents, and ignores what it does not know.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CloudEvent, Kafka as KafkaBinding, type KafkaMessage } from 'cloudevents';
@@ -25,7 +25,8 @@ const security = {
     } as SASLOptions,
   }),
 };
-// A group of its own for every run shows everything each time. A service keeps one name, and goes on where it was.
+// A group of its own for every run shows everything each time. A service keeps one name, and goes
+// on where it was.
 const groupId = process.env['KAFKA_GROUP'] ?? `turnlog-example-${process.pid}-${Date.now()}`;
 
 const LINES: Readonly<Record<string, (data: Data) => string>> = {
@@ -57,7 +58,10 @@ const consumer = new Kafka({
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void consumer.disconnect().finally(() => process.exit()));
 
-/** Waits for the topics, which do not exist before a relay has started for the first time: kafkajs does not. */
+/**
+ * Waits for the topics, which do not exist before a relay has started for the first time: kafkajs
+ * does not.
+ */
 async function subscribe(): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     try {

@@ -8,13 +8,13 @@ export const mintApiKey = (keyId: string): string =>
   `tl_${keyId}_${randomBytes(32).toString('hex')}`;
 
 /**
- * The key id that a presented key claims. A key that an operator chose (BOOTSTRAP_API_KEY) carries none, so its id is
- * derived from it; the result has the shape of a TypeID.
+ * The key id that a presented key claims. A key that an operator chose (BOOTSTRAP_API_KEY) carries
+ * none, so its id is derived from it; the result has the shape of a TypeID.
  */
 export const claimedKeyId = (apiKey: string): string =>
   MINTED.exec(apiKey)?.[1] ?? `key_0${sha256(apiKey).slice(0, 25)}`;
 
-/** What is stored of a key. One round of SHA-256 is enough: the secret is 256 random bits, there is nothing to guess. */
+/** What is stored of a key. One round of SHA-256 will do: the secret is 256 random bits. */
 export const hashApiKey = (apiKey: string): string => sha256(apiKey);
 
 /** Compares two hashes in constant time. */

@@ -4,7 +4,7 @@ import { pauseFor } from './pause.ts';
 interface Schedule {
   firstMs: number;
   longestMs: number;
-  /** Each pause is multiplied by a random number between these two, so that clients don't come in step. */
+  /** Each pause is multiplied by a random number between these: clients don't come in step. */
   spread?: readonly [least: number, most: number];
 }
 
@@ -42,7 +42,7 @@ interface Retry {
   signal?: AbortSignal;
 }
 
-/** Does the work until it succeeds, with a pause after each failure. Errors: the work's, the signal's reason. */
+/** Does the work until it succeeds, with pauses. Errors: the work's, the signal's reason. */
 export async function retry<Result>(
   work: () => Promise<Result>,
   { pauses, again, signal }: Retry,

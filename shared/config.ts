@@ -29,8 +29,8 @@ const WORDS: Words = {
 };
 
 /**
- * Reads the options from the environment. Errors: `configuration_invalid` whose message lists every problem, a line each, without
- * any value, because a value may be a secret.
+ * Reads the options from the environment. Errors: `configuration_invalid` whose message lists every
+ * problem, a line each, without any value, because a value may be a secret.
  */
 export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.fromEntries(

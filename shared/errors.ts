@@ -42,10 +42,7 @@ type InternalCode =
   | 'publisher_unavailable'
   | 'internal_error';
 
-/**
- * The machine code of every failure but a decider's rejection. HTTP statuses are assigned in the
- * API only.
- */
+/** The code of every failure but a decider's rejection. Only the API knows HTTP statuses. */
 export type ErrorCode = RequestCode | UseCaseCode | OperatorCode | InternalCode;
 
 /**
@@ -57,7 +54,7 @@ export interface ErrorDetail {
   path: string;
 }
 
-export interface ErrorOptions {
+interface ErrorOptions {
   /** True when the same call may succeed later without a change. */
   retriable?: boolean;
   /** How long to wait before trying again, in seconds. */
@@ -90,9 +87,6 @@ export class TurnlogError extends Error {
 export const isTurnlogError = (error: unknown, code?: ErrorCode): error is TurnlogError =>
   error instanceof TurnlogError && (code === undefined || error.code === code);
 
-/**
- * The event store can't be reached or can't write now; the outcome of the call is a failure unless
- * the caller retries.
- */
+/** The event store can't be reached or can't write now; the caller may try again. */
 export const storeUnavailable = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });

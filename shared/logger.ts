@@ -5,8 +5,8 @@ export type { Logger };
 const SECRETS = ['api_key', 'apiKey', 'authorization', 'secret', 'password', '["x-api-key"]'];
 
 /**
- * The process's logger: JSON lines on standard error, so that standard output stays for people. Written synchronously:
- * lines are few, and the last one before a crash is the one that matters.
+ * The process's logger: JSON lines on standard error, so that standard output stays for people.
+ * Written synchronously: lines are few, and the last one before a crash is the one that matters.
  */
 export const createLogger = (level: string): Logger =>
   pino(

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * True when `work` fulfils within the time, in milliseconds; false when it takes longer, and goes on. Rejects when `work`
- * does in that time. With `ref: false` the wait alone does not keep the process alive.
+ * True when `work` fulfils within the time, in milliseconds; false when it takes longer, and goes
+ * on. Rejects when `work` does in that time. With `ref: false` the wait alone does not keep the
+ * process alive.
  */
 export async function settlesWithin(
   work: Promise<unknown>,

@@ -26,8 +26,8 @@ const KEYWORDS: FuncKeywordDefinition[] = [
 ];
 
 /**
- * How input is taken: as it is, or from text, as in a query or the environment. From text, strings become the numbers and
- * booleans that the schema asks for, and defaults are filled in.
+ * How input is taken: as it is, or from text, as in a query or the environment. From text, strings
+ * become the numbers and booleans that the schema asks for, and defaults are filled in.
  */
 type Reading = 'as_is' | 'from_text';
 
@@ -51,7 +51,7 @@ function compilerFor(reading: Reading): Ajv2020 {
   return ajv;
 }
 
-/** A validator that is compiled when it is first asked: start-up pays for no schema that is never used. */
+/** A validator that is compiled when first asked: start-up pays for no unused schema. */
 export function lazyValidator<Schema extends TSchema>(
   schema: Schema,
   reading: Reading = 'as_is',
@@ -74,7 +74,10 @@ export type Words = Readonly<Record<string, (params: ErrorObject['params']) => s
 /** No name of a field is repeated in full that may be as long as a body. */
 const LONGEST_NAME = 100;
 
-/** The field itself where it is missing or unknown. The validator blames the object, and names the field in its own words. */
+/**
+ * The field itself where it is missing or unknown. The validator blames the object, and names the
+ * field in its own words.
+ */
 function fieldIn({ instancePath, params }: ErrorObject): string {
   const field: unknown = params['missingProperty'] ?? params['additionalProperty'];
   return typeof field === 'string'

@@ -1,5 +1,5 @@
-// The container's health check: exit code 0 when the process lives. It does not ask for readiness, because what is not ready is
-// helped by waiting and not by a restart.
+// The container's health check: exit code 0 when the process lives. It does not ask for readiness,
+// because what is not ready is helped by waiting and not by a restart.
 import { get } from 'node:http';
 
 const TIMEOUT_MS = 4_000;

@@ -42,7 +42,7 @@ export function createAppend({
     return stream;
   }
 
-  /** What stands where the append would have gone: our own events, then this is the first outcome; or another's. */
+  /** What stands where the append would have gone: our own events, or another's. */
   async function afterConflict({ stream, events }: Append, first: number): Promise<AppendResult> {
     const from = Math.max(0, first - NEIGHBOURHOOD);
     const nearby = await readStream(stream, {

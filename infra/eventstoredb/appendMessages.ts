@@ -17,7 +17,7 @@ export type Answer =
   /** The server does not take the events as they are. */
   | { kind: 'refused'; reason: string };
 
-/** Kinds of errors, by the name of their message, after which the outcome is known. Any other one leaves it open. */
+/** Errors, by the name of their message, after which the outcome is known. */
 const KNOWN_OUTCOMES: Readonly<Record<string, Answer['kind']>> = {
   'event_store.client.WrongExpectedVersion': 'conflict',
   'event_store.client.StreamDeleted': 'conflict',

@@ -7,9 +7,10 @@ import type { Connection } from './connection.ts';
 export type AppendTo = (append: Append, signal: AbortSignal) => Promise<Answer>;
 
 /**
- * An append that a living server has not answered for so long is sent once more beside the first, which goes on waiting:
- * the answer may have been lost. Not earlier, because a server answers an append that is sent again while it is at work on it
- * with a Timeout, after 2 to 3 s or at once. In milliseconds; less where the deadline leaves no time for that.
+ * An append that a living server has not answered for so long is sent once more beside the first,
+ * which goes on waiting: the answer may have been lost. Not earlier, because a server answers an
+ * append that is sent again while it is at work on it with a Timeout, after 2 to 3 s or at once. In
+ * milliseconds; less where the deadline leaves no time for that.
  */
 const AGAIN_MS = 4_000;
 const AGAIN_PER_DEADLINE = 0.4;
@@ -20,9 +21,10 @@ interface Options {
 }
 
 /**
- * The appends of one connection: pipelined on one call, each answered on its own. Once an error ends the call the outcome of
- * all that were waiting is unknown: they reject, and the next append opens another call. So it does where a call has fallen
- * silent although its node lives, as one that was open while the node had no quorum; what waits on that call goes on waiting.
+ * The appends of one connection: pipelined on one call, each answered on its own. Once an error
+ * ends the call the outcome of all that were waiting is unknown: they reject, and the next append
+ * opens another call. So it does where a call has fallen silent although its node lives, as one
+ * that was open while the node had no quorum; what waits on that call goes on waiting.
  */
 export function createAppendStream(
   connection: Connection,

@@ -4,8 +4,8 @@ import type { KnownEvents } from './knownEvents.ts';
 import type { LogView } from './logView.ts';
 
 /**
- * While more is on its way, a batch that is not full waits so long for the next message, and so long in all: full batches
- * make a rebuild fast.
+ * While more is on its way, a batch that is not full waits so long for the next message, and so
+ * long in all: full batches make a rebuild fast.
  */
 const BEHIND = { pauseMs: 10, longestMs: 250 };
 const BURST = { pauseMs: 2, longestMs: 50 };
@@ -29,14 +29,18 @@ export async function* batches(
   /** False after a backlog: nobody says when it is over, so the log is asked. */
   let upToDate = true;
   let said = true;
-  // An event that was acknowledged here may still be on its way: until it has come, nothing has caught up with it.
+  // An event that was acknowledged here may still be on its way: until it has come, nothing has
+  // caught up with it.
   const caughtUp = (): boolean =>
     live && upToDate && feed.isEmpty() && (position ?? '') >= (known.lastWritten() ?? '');
 
-  /** Waits for more while more is on its way. Resolves false when the batch should go out as it is. */
+  /**
+   * Waits for more while more is on its way. Resolves false when the batch should go out as it is.
+   */
   async function gathers(begun: number, backlog: boolean): Promise<boolean> {
     if (live && !backlog) return false;
-    // A backlog that is just met may be a burst; one that was not over with the last batch is worth the wait.
+    // A backlog that is just met may be a burst; one that was not over with the last batch is worth
+    // the wait.
     const { pauseMs, longestMs } = live && upToDate ? BURST : BEHIND;
     const left = begun + longestMs - performance.now();
     return left > 0 && (await feed.arrival(Math.min(left, pauseMs)));
@@ -45,7 +49,8 @@ export async function* batches(
   for (;;) {
     const events: StoredEvent[] = [];
     const before = position;
-    // Nobody tells a live consumer that it has fallen behind; that as much waits as is kept for it does, until the end is reached.
+    // Nobody tells a live consumer that it has fallen behind; that as much waits as is kept for it
+    // does, until the end is reached.
     const backlog: boolean = feed.isFull() || !upToDate;
     let begun: number | undefined;
     let due = false;

@@ -13,14 +13,15 @@ import type {
 import { TurnlogError } from '../../shared/errors.ts';
 
 /**
- * The members of the client (6.2.1, protected) by which calls of our own run on its channel, with its credentials. Its own
- * calls, its discovery and its reconnection are not used:
- * - appendToStream keeps the pending appends of all BatchAppend calls of the process in one map, so that an error of one
- *   call, as at a change of the leader, fails those of every other, and an answer which then still arrives for one of them
- *   throws inside an event handler, which ends the process;
+ * The members of the client (6.2.1, protected) by which calls of our own run on its channel, with
+ * its credentials. Its own calls, its discovery and its reconnection are not used:
+ * - appendToStream keeps the pending appends of all BatchAppend calls of the process in one map. An
+ *   error of one call, as at a change of the leader, fails those of every other, and an answer that
+ *   still arrives for one of them throws inside an event handler, which ends the process;
  * - reads hand out parsed JSON, which loses the letters of the text;
- * - `handleError`, which its calls run after an error, is awaited by nobody: where it waits for a discovery that fails, as
- *   without a quorum, the process ends by an unhandled rejection; and it throws away the channel with its back-off;
+ * - `handleError`, which its calls run after an error, is awaited by nobody: where it waits for a
+ *   discovery that fails, as without a quorum, the process ends by an unhandled rejection. It also
+ *   throws away the channel with its back-off;
  * - the discovery asks only the first host of esdb+discover.
  */
 interface Internals {
@@ -81,7 +82,7 @@ export interface HostClient {
 const streams = streamsGrpc.StreamsClient as unknown as new () => StreamsService;
 const gossip = gossipGrpc.GossipClient as unknown as new () => GossipService;
 
-/** A call may be cancelled before anybody listens to it; an error without a listener would end the process. */
+/** A call may be cancelled before anybody listens; an unheard error would end the process. */
 function guarded<
   Call extends Pick<ResponseCall<unknown>, 'cancel'> & {
     on(event: 'error', listener: () => void): unknown;
@@ -91,7 +92,10 @@ function guarded<
   return call;
 }
 
-/** Connects at the first call. Errors: `configuration_invalid` when the client does not take the connection string, its files included. */
+/**
+ * Connects at the first call. Errors: `configuration_invalid` when the client does not take the
+ * connection string, its files included.
+ */
 export function openHostClient(connectionString: string): HostClient {
   let client: EventStoreDBClient;
   try {

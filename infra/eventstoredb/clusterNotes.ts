@@ -3,7 +3,7 @@ import { chooseMember, troubleOf, type Member } from './members.ts';
 
 /** What a node says of its cluster, while that node answers. */
 export interface ClusterNotes {
-  /** Notes what a host says, where that explains why none can be used. Returns the node to use, where there is one. */
+  /** Notes why a host can't be used. Returns the node to use, where there is one. */
   note(host: Host, members: readonly Member[]): Host | undefined;
   /** The host says nothing any more. */
   forget(host: Host): void;

@@ -17,7 +17,10 @@ export interface CollectOptions {
   heard: () => void;
 }
 
-/** Reads until the server has answered all of a request. Rejects with what ended the call before, or the signal's reason. */
+/**
+ * Reads until the server has answered all of a request. Rejects with what ended the call before, or
+ * the signal's reason.
+ */
 export async function collect(
   client: HostClient,
   request: ReadReq,

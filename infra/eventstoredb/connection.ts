@@ -13,9 +13,9 @@ export interface Connection {
 }
 
 export interface Connections {
-  /** The connection to use now, once there is one. Errors: `store_unavailable` once closed, the signal's reason. */
+  /** The connection to use, once there is one. Errors: `store_unavailable`, the signal's reason. */
   current(signal: AbortSignal): Promise<Connection>;
-  /** Reports a call that failed: where that makes the node doubtful it is looked at, and given up when it can't serve. */
+  /** Reports a call that failed. A doubtful node is looked at, and given up if it can't serve. */
   failed(connection: Connection, error: unknown): void;
   /** Notes that the user lacks a right, and puts it into words. */
   denied(right: Right, error: unknown): Error;
@@ -25,7 +25,7 @@ export interface Connections {
   trouble(): string | undefined;
   /** Aborted when the store is closed. */
   closed: AbortSignal;
-  /** Whether calls are to be answered by the leader: yes, unless the connection string prefers other nodes. */
+  /** Whether the leader must answer: yes, unless the connection string prefers other nodes. */
   requiresLeader: boolean;
   close(): void;
 }

@@ -7,7 +7,10 @@ export interface Host {
   port: number;
 }
 
-/** True for what can stand in a connection string: what a server says of where others are may be anything. */
+/**
+ * True for what can stand in a connection string: what a server says of where others are may be
+ * anything.
+ */
 export const isHost = ({ address, port }: Host): boolean =>
   /^[\w.-]{1,253}$/.test(address) && Number.isInteger(port) && port >= 1 && port <= 65_535;
 
@@ -63,7 +66,10 @@ function optionsOf(pairs: readonly string[]): Map<string, string> {
   }
 }
 
-/** What the client of one host is told. It prints the whole URL, password included, for any option that it does not know. */
+/**
+ * What the client of one host is told. It prints the whole URL, password included, for any option
+ * that it does not know.
+ */
 const PASSED_ON = new Set([
   'tls',
   'tlscafile',
@@ -74,7 +80,7 @@ const PASSED_ON = new Set([
   'keepalivetimeout',
   'throwonappendfailure',
 ]);
-/** What is ours: the client of one host neither discovers nor prefers, and each is to have a socket of its own. */
+/** Ours to decide: a client of one host discovers nothing, and has a socket of its own. */
 const OURS = new Set([
   'nodepreference',
   'dnsdiscover',
@@ -99,8 +105,8 @@ function preferenceOf(options: ReadonlyMap<string, string>): Target['preference'
 }
 
 /**
- * What a connection string says. `esdb+discover://` and several hosts mean a cluster: every host named is asked, and what the
- * nodes say of each other is followed.
+ * What a connection string says. `esdb+discover://` and several hosts mean a cluster: every host
+ * named is asked, and what the nodes say of each other is followed.
  * Errors: `configuration_invalid` that names the part which is wrong, never the password.
  */
 export function parseConnectionString(text: string): Target {

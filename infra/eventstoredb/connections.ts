@@ -20,7 +20,7 @@ interface Live extends Connection {
   pulse: Pulse;
 }
 
-/** What the connection string says. What its client does not take is told now, not at the first connection. */
+/** What the connection string says. A fault in it is told now, not at the first connection. */
 function targetOf(connectionString: string, logger: StoreLogger | undefined): Target {
   const target = parseConnectionString(connectionString);
   for (const seed of target.seeds) openHostClient(target.of(seed)).close();
@@ -33,9 +33,9 @@ function targetOf(connectionString: string, logger: StoreLogger | undefined): Ta
 }
 
 /**
- * Keeps one connection to the node that can be used: the leader, unless others are preferred. The node is asked all the time
- * whether it still is that one, because calls that are open tell nothing when it freezes or loses its quorum. Nothing here
- * ever rejects without being handled.
+ * Keeps one connection to the node that can be used: the leader, unless others are preferred. The
+ * node is asked all the time whether it still is that one, because calls that are open tell nothing
+ * when it freezes or loses its quorum. Nothing here ever rejects without being handled.
  * Errors: `configuration_invalid` when the text is not a connection string.
  */
 export function createConnections(

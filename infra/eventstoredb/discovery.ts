@@ -10,11 +10,15 @@ import { createVisits, type Found } from './visit.ts';
 const LOOK_MS = 300;
 
 export interface Discovery {
-  /** One look at every host whose time has come. Undefined while none of them is found to be of use. */
+  /**
+   * One look at every host whose time has come. Undefined while none of them is found to be of use.
+   */
   look(): Promise<Found | undefined>;
   /** Nothing is looked for any more: what slower hosts still say is not wanted. */
   rest(): void;
-  /** Something new is known of a host: it is the leader, or answers again. It may be tried at once. */
+  /**
+   * Something new is known of a host: it is the leader, or answers again. It may be tried at once.
+   */
   hint(host: Host): void;
   /** In how many milliseconds the next look makes sense. */
   pauseMs(): number;
@@ -50,7 +54,8 @@ export function createDiscovery({
   }
 
   const { visit, isBusy: visiting } = createVisits(search, { askIfServing, onFound: arrive });
-  // Not waited for: the leader may be frozen, and who named it is to be asked again whether it still is the leader.
+  // Not waited for: the leader may be frozen, and who named it is to be asked again whether it
+  // still is the leader.
   const onNamed = (node: Host): void => void visit(node);
   const { ask, isBusy: asking } = createGossip(search, { requiresLeader, onNamed });
 

@@ -11,8 +11,9 @@ interface Asked {
 }
 
 /**
- * The place of the last record, whosever it is; undefined in an empty log. It needs the node to be alive, to be the leader
- * where that is asked for, to have a quorum, and the user to have every right that a follower of the log needs.
+ * The position of the last record, whosever it is; undefined in an empty log. It needs the node to
+ * be alive, to be the leader where that is asked for, to have a quorum, and the user to have every
+ * right that a follower of the log needs.
  */
 export async function endOfLog(
   client: HostClient,

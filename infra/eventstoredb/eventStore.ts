@@ -11,12 +11,13 @@ interface EventStoreDbOptions {
   /** `esdb://` or `esdb+discover://`, with credentials, TLS and node preference. */
   connectionString: string;
   logger?: StoreLogger;
-  /** How long an append or a read is tried before it fails with `store_unavailable`, in milliseconds; default 10 s. */
+  /** How long an append or a read is tried, in milliseconds; default 10 s. */
   deadlineMs?: number;
 }
 
 /**
- * The event store in EventStoreDB (23.10 or later) or KurrentDB. Opens without waiting for the server, which may be away.
+ * The event store in EventStoreDB (23.10 or later) or KurrentDB. Opens without waiting for the
+ * server, which may be away.
  * Errors: `configuration_invalid` when the text is not a connection string.
  */
 export async function openEventStoreDb({

@@ -10,19 +10,25 @@ import { canBeOurs, toStoredEvent } from './storedEvent.ts';
 /** One step of the log as a server tells it to a subscription. */
 export type Step =
   | { kind: 'event'; event: StoredEvent }
-  /** Everything up to here has been considered; undefined where the server names what can't be a place in a log. */
+  /**
+   * Everything up to here has been considered; undefined where the server names what can't be a
+   * position in a log.
+   */
   | { kind: 'checkpoint'; position: Position | undefined }
-  /** From now on events come as they are written. Nobody says when a consumer has fallen behind again. */
+  /** From now on events come as they are written. Nobody tells of falling behind again. */
   | { kind: 'caught_up' };
 
-/** One subscription. It is pulled: while nothing is taken no more comes over the wire, and the server waits. */
+/** One subscription, pulled: while nothing is taken, nothing comes over the wire. */
 export interface Feed {
   /** What has arrived and was not taken yet, one at a time. */
   take(): Step | undefined;
   isEmpty(): boolean;
-  /** True when as much has arrived as is kept: more is on its way, because the consumer is slower than the log. */
+  /** True when as much has arrived as is kept: the consumer is slower than the log. */
   isFull(): boolean;
-  /** Resolves true when there is something to take, false after `timeoutMs`. Rejects once the subscription is over, with what ended it. */
+  /**
+   * Resolves true when there is something to take, false after `timeoutMs`. Rejects once the
+   * subscription is over, with what ended it.
+   */
   arrival(timeoutMs: number): Promise<boolean>;
   stop(): void;
 }
@@ -30,13 +36,13 @@ export interface Feed {
 interface FeedOptions {
   after: Position | undefined;
   requiresLeader: boolean;
-  /** How long the server may take to confirm the subscription, which it does at once when it is well. */
+  /** How long the server may take to confirm the subscription; a healthy one does at once. */
   confirmationMs: number;
   /** Ends the feed. */
   signal: AbortSignal;
 }
 
-/** Messages that gRPC holds for a reader before it stops taking more: the default of a stream of objects in Node.js. */
+/** Messages that gRPC holds for a reader: the default of an object stream in Node.js. */
 const BUFFERED = 16;
 
 function toStep(response: ReadResp): Step | undefined {

@@ -1,11 +1,11 @@
 import { backOffMs } from '../../shared/backOff.ts';
 import { hostName, type Host } from './connectionString.ts';
 
-/** A host that answers is asked again so soon, in milliseconds, while what it says does not help yet. */
+/** How soon a host is asked again whose answer does not help yet, in milliseconds. */
 const POLL_MS = 250;
-/** Spread, so that many clients of one host don't come in step; never more than one try in the pause's time. */
+/** Spread, so that many clients of one host don't come in step. */
 const PAUSES = { firstMs: 250, longestMs: 5_000, spread: [1, 1.25] } as const;
-/** Where nobody listens a try costs nobody anything, and that somebody does again is to be seen soon. */
+/** Where nobody listens a try costs nothing, and a listener is to be seen soon. */
 const REFUSED_PAUSES = { ...PAUSES, longestMs: 1_000 };
 /** Hosts that nodes have named, seeds included: more than a cluster ever has. */
 const MOST_HOSTS = 32;
@@ -17,7 +17,10 @@ interface Known {
   trouble: string | undefined;
 }
 
-/** The hosts that may be tried, each with a back-off of its own. Times are in milliseconds of `performance.now`. */
+/**
+ * The hosts that may be tried, each with a back-off of its own. Times are in milliseconds of
+ * `performance.now`.
+ */
 export interface Hosts {
   /** Those whose time has come. */
   due(): Host[];
@@ -26,7 +29,9 @@ export interface Hosts {
   /** In how many milliseconds the next one's time comes. */
   pauseMs(): number;
   learn(host: Host): void;
-  /** The host answers. Whether that helps is another question: `trouble` says what is wrong with it. */
+  /**
+   * The host answers. Whether that helps is another question: `trouble` says what is wrong with it.
+   */
   answered(host: Host, trouble?: string): void;
   failed(host: Host, trouble: string, refused: boolean): void;
   /** The host is being tried, and this is what is to be said of it meanwhile. */
@@ -47,7 +52,8 @@ export function createHosts(seeds: readonly Host[]): Hosts {
     const name = hostName(host);
     if (hosts.has(name)) return;
     hosts.set(name, { host, failures: 0, nextTryAt: 0, trouble: undefined });
-    // The one that was learnt first goes first: where addresses change, it is the least likely to be one still.
+    // The one that was learnt first goes first: where addresses change, it is the least likely to
+    // be one still.
     if (hosts.size > MOST_HOSTS)
       hosts.delete([...hosts.keys()].find((known) => !named.has(known)) ?? name);
   };

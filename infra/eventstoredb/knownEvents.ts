@@ -16,8 +16,8 @@ export interface KnownEvents {
 const place = (stream: string, revision: number): string => `${revision}@${stream}`;
 
 /**
- * Where the events stand that were lately written or read here. A server compares ids only at the place of the append, so
- * this is what tells that an id is used a second time somewhere else.
+ * Where the events stand that were lately written or read here. A server compares ids only at the
+ * place of the append, so this is what tells that an id is used a second time somewhere else.
  */
 export function createKnownEvents(): KnownEvents {
   const places = new Map<string, string>();

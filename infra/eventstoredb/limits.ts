@@ -7,15 +7,19 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** A server's own limit of an append, by default (`MaxAppendSize`). */
 const SERVER_LIMIT_BYTES = 1024 * 1024;
 
-/** A server counts an event's type as two bytes a character, beside data and metadata (`Event.SizeOnDisk` in EventStore.Core). */
+/**
+ * A server counts an event's type as two bytes a character, beside data and metadata
+ * (`Event.SizeOnDisk` in EventStore.Core).
+ */
 const BYTES_PER_TYPE_CHARACTER = 2;
 
 const invalid = (message: string): TurnlogError => new TurnlogError('event_invalid', message);
 
 /**
  * Refuses what a server would refuse, or would take and never give back as it was.
- * Errors: those of requireAppendable; `event_invalid` also for a type or id that a server refuses, for a size that is over the
- * limit only as a server counts it, and for revisions that JavaScript can't count.
+ * Errors: those of requireAppendable; `event_invalid` also for a type or id that a server refuses,
+ * for a size that is over the limit only as a server counts it, and for revisions that JavaScript
+ * can't count.
  */
 export function requireWritable(expected: ExpectedRevision, events: readonly EncodedEvent[]): void {
   const bytes = requireAppendable(events);

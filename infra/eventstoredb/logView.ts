@@ -13,16 +13,20 @@ import { within } from './within.ts';
 export interface LogView {
   /** Errors: `position_invalid` when the position lies beyond the end of the log. */
   requireWithin(position: Position): Promise<void>;
-  /** False for a checkpoint that is no place in the log. The first one is logged. */
+  /** False for a checkpoint that is no position in the log. The first one is logged. */
   holds(checkpoint: Position | undefined): Promise<boolean>;
   /**
-   * How far the log has no event of ours after the position: its end, where the last records are others'. Rejects when an
-   * event of ours is there that the subscription has had the time to deliver and did not.
+   * How far the log has no event of ours after the position: its end, where the last records are
+   * others'. Rejects when an event of ours is there that the subscription has had the time to
+   * deliver and did not.
    */
   considered(position: Position | undefined): Promise<Position | undefined>;
   /** True when no record lies beyond the position, whosever. */
   isEnd(position: Position | undefined): Promise<boolean>;
-  /** `position_invalid` where `error` means that no record begins at the position; else the error itself. */
+  /**
+   * `position_invalid` where `error` means that no record begins at the position; else the error
+   * itself.
+   */
   explain(position: Position, error: unknown): Promise<unknown>;
 }
 
@@ -91,7 +95,8 @@ export function createLogView({
         (event) => canBeOurs(event) && toStoredEvent(event).position > (position ?? ''),
       );
       if (!next) {
-        // What others wrote into our streams is left out; more may lie behind a page that is full of it.
+        // What others wrote into our streams is left out; more may lie behind a page that is full
+        // of it.
         const last = page.at(-1);
         return page.length < PAGE || !last ? until : toStoredEvent(last).position;
       }

@@ -33,7 +33,7 @@ const WANTED: Record<Target['preference'], (member: Member) => boolean> = {
   random: () => true,
 };
 
-/** The node to use: one of the wanted kind; where another than the leader is wanted and there is none, any that serves. */
+/** The node to use: of the wanted kind, or, where no leader is wanted, any that serves. */
 export function chooseMember(
   members: readonly Member[],
   preference: Target['preference'],

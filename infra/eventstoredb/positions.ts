@@ -1,19 +1,20 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 
-/** A place in EventStoreDB's transaction log. */
+/** A position in EventStoreDB's transaction log. */
 interface LogPosition {
   commit: bigint;
   prepare: bigint;
 }
 
-/** Decimal digits of the largest 64-bit number: with all of them written out, text sorts as the numbers do. */
+/** Digits of the largest 64-bit number: padded to these, text sorts as the numbers do. */
 const DIGITS = 20;
 const FORM = /^\d{20}\/\d{20}$/;
 
 /**
- * The largest number that a log's place can be. What is larger says something else: EventStoreDB 24.2.0 to 24.10.4 end a
- * catch-up that matched nothing with a checkpoint of 2^64-1 in both numbers (KDB-710), which as a start means "from now on".
+ * The largest number that a position can be. What is larger says something else: EventStoreDB
+ * 24.2.0 to 24.10.4 end a catch-up that matched nothing with a checkpoint of 2^64-1 in both numbers
+ * (KDB-710), which as a start means "from now on".
  */
 const LARGEST = 2n ** 63n - 1n;
 
@@ -24,9 +25,9 @@ export const toPosition = ({ commit, prepare }: LogPosition): Position =>
   `${String(commit).padStart(DIGITS, '0')}/${String(prepare).padStart(DIGITS, '0')}` as Position;
 
 /**
- * The position of an event. What a server reports as its prepare position depends on the call and on the server's version,
- * the commit position does not: for an event that was written through gRPC it is the event's own place, and `$all` has it
- * there with both numbers equal.
+ * The position of an event. What a server reports as its prepare position depends on the call and
+ * on the server's version, the commit position does not: for an event that was written through gRPC
+ * it is the event's own place, and `$all` has it there with both numbers equal.
  */
 export const eventPosition = (commit: bigint): Position => toPosition({ commit, prepare: commit });
 

@@ -5,9 +5,12 @@ import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
 import type { AskIfServing } from './serving.ts';
 import { Silence } from './trouble.ts';
 
-/** How often a node in use is asked whether it is still the one to use: ever less often while it refuses the user. */
+/** How often the node in use is asked whether it serves; less often while it refuses the user. */
 const PULSE = { firstMs: 500, longestMs: 5_000 };
-/** A node from which nothing comes for so long is silent; one that is known to be slow has twice the time that it took last. */
+/**
+ * A node from which nothing comes for so long is silent; one that is known to be slow has twice the
+ * time that it took last.
+ */
 const SILENCE_MS = 1_000;
 const LONGEST_SILENCE_MS = 8_000;
 const ANSWER_LIMIT_MS = 10_000;
@@ -18,7 +21,7 @@ interface Findings {
   well(): void;
   /** Nothing comes from it any more. It may be slow, frozen or out of reach. */
   silent(): void;
-  /** It answers again, but not what it was asked while it was silent: calls that are open will not be answered either. */
+  /** It answers again, but not what it was asked while silent: open calls stay unanswered. */
   revived(): void;
   /** It refuses the user. Another connection would be refused as well. */
   refused(error: unknown): void;
@@ -50,7 +53,9 @@ export function startPulse({ client, askIfServing, signal }: Watched, findings: 
   let refusals = 0;
   let silent = false;
   let asked = 0;
-  /** Questions without an answer, by number: at most as many as are asked within the limit of one. */
+  /**
+   * Questions without an answer, by number: at most as many as are asked within the limit of one.
+   */
   const open = new Set<number>();
 
   const heard = (): void => {

@@ -15,7 +15,10 @@ import { toStoredEvent } from './storedEvent.ts';
 import { streamEnded, streamHidden, truncationOf } from './streamLoss.ts';
 import { within } from './within.ts';
 
-/** The part of the deadline after which a read is begun anew, once: its call may have fallen silent, though the node lives. */
+/**
+ * The part of the deadline after which a read is begun anew, once: its call may have fallen silent,
+ * though the node lives.
+ */
 const FIRST_TRY = 0.4;
 
 interface Dependencies {
@@ -59,7 +62,10 @@ export function createReads({
       }
     });
 
-  /** Nothing was found. Throws where that can't be: others have deleted the stream, or hidden all of it. */
+  /**
+   * Nothing was found. Throws where that can't be: others have deleted the stream, or hidden all of
+   * it.
+   */
   async function requireAbsent(
     stream: string,
     options: ReadOptions,

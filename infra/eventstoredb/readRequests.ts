@@ -4,7 +4,7 @@ import type { Position, ReadOptions } from '../../shared/ports/eventStore.ts';
 import { STREAM_PREFIXES } from '../../shared/eventlog/streams.ts';
 import { fromPosition } from './positions.ts';
 
-/** A server looks through 32 records at a time; after so many times it tells a subscription how far it has come. */
+/** After so many times 32 records a server tells a subscription how far it has come. */
 const CHECKPOINT_INTERVAL = 8;
 
 const { Options } = streamsPb.ReadReq;

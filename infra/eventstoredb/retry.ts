@@ -21,9 +21,11 @@ export interface Attempt {
 export type Retrying = <T>(right: Right, attempt: (context: Attempt) => Promise<T>) => Promise<T>;
 
 /**
- * Repeats what may be repeated until it succeeds or the deadline has passed. How long one attempt may take is not limited:
- * a node that is slow is waited for, and one that is frozen or gone is given up by its connection, which ends the attempt.
- * Errors: TurnlogErrors of an attempt that are final, as they are; `store_unavailable` for all others.
+ * Repeats what may be repeated until it succeeds or the deadline has passed. How long one attempt
+ * may take is not limited: a node that is slow is waited for, and one that is frozen or gone is
+ * given up by its connection, which ends the attempt.
+ * Errors: TurnlogErrors of an attempt that are final, as they are; `store_unavailable` for all
+ * others.
  */
 export function createRetrying(connections: Connections, deadlineMs: number): Retrying {
   async function once<T>(

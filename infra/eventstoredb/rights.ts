@@ -1,8 +1,11 @@
 import type { StoreLogger } from './logger.ts';
 
-/** So many refusals of a kind without a call that was allowed in between are no matter of a single stream any more. */
+/** So many refusals in a row, without a call that was allowed, concern more than one stream. */
 const REFUSALS = 3;
-/** Nobody may call while the store is said to be of no use: what was refused longer ago says nothing of now, in milliseconds. */
+/**
+ * Nobody may call while the store is said to be of no use: what was refused longer ago says nothing
+ * of now, in milliseconds.
+ */
 const FRESH_MS = 10_000;
 
 /** What a call needs the right for, with the right: `append to session-1 ($w)`. */
@@ -18,8 +21,8 @@ interface Refused {
 }
 
 /**
- * Rights that the user of the connection string turned out to lack. One stream that others keep for themselves is logged; a
- * user who may do nothing is a trouble of the whole store.
+ * Rights that the user of the connection string turned out to lack. One stream that others keep for
+ * themselves is logged; a user who may do nothing is a trouble of the whole store.
  */
 export function createRights(logger: StoreLogger | undefined) {
   const refused = new Map<Right['kind'], Refused>();

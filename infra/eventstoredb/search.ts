@@ -38,7 +38,8 @@ export function createSearch(target: Target, closed: AbortSignal): Search {
     cluster: createClusterNotes(target.preference),
     closed,
     open(host) {
-      // Channels that are configured alike share a socket, which may be the silent one: each is configured otherwise.
+      // Channels that are configured alike share a socket, which may be the silent one: each is
+      // configured otherwise.
       opened = (opened + 1) % 1_000;
       return openHostClient(target.of(host, KEEP_ALIVE_MS + opened));
     },

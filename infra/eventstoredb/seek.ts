@@ -17,7 +17,7 @@ interface Seeking {
   onTrouble: (trouble: string) => void;
 }
 
-/** Looks for a node, again and again while one is wanted. What it returns looks at once, where it was about to wait. */
+/** Looks for a node while one is wanted. What it returns ends a pause and looks at once. */
 export function createSeek({
   discovery,
   closed,

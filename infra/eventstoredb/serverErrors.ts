@@ -1,6 +1,9 @@
 import { isHost, type Host } from './connectionString.ts';
 
-/** What a failed call carries: a gRPC status, and trailers of which `exception` names the kind of error. */
+/**
+ * What a failed call carries: a gRPC status, and trailers of which `exception` names the kind of
+ * error.
+ */
 interface FailedCall extends Error {
   code: number;
   details?: string;
@@ -63,15 +66,18 @@ export function leaderNamedBy(error: unknown): Host | undefined {
   return trailer(error, 'exception') === 'not-leader' && isHost(host) ? host : undefined;
 }
 
-/** True when the node may be gone, or no longer the one to ask: whether it is has to be looked at. */
+/**
+ * True when the node may be gone, or no longer the one to ask: whether it is has to be looked at.
+ */
 export const makesDoubtful = (error: unknown): boolean =>
   error instanceof NotReady ||
   (isFailedCall(error) && [UNAVAILABLE, CANCELLED, INTERNAL].includes(error.code)) ||
   trailer(error, 'exception') === 'not-leader';
 
 /**
- * True when a server refuses a position at which no record begins. 24 and later say so; 23.10 says only that something
- * went wrong, which a read from the same position tells apart (`Unexpected ReadAllResult`).
+ * True when a server refuses a position at which no record begins. 24 and later say so; 23.10 says
+ * only that something went wrong, which a read from the same position tells apart (`Unexpected
+ * ReadAllResult`).
  */
 export const isInvalidPosition = (error: unknown): boolean =>
   isFailedCall(error) &&

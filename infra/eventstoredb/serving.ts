@@ -14,8 +14,9 @@ interface Asked {
 export type AskIfServing = (client: HostClient, asked: Asked) => Promise<void>;
 
 /**
- * Asks for the end of the log. Where the leader has to answer, that takes a node that is alive, leads, has a quorum, and lets
- * the user read all. Another node answers also when it was cut off and knows of nothing new: it is asked for its cluster, too.
+ * Asks for the end of the log. Where the leader has to answer, that takes a node that is alive,
+ * leads, has a quorum, and lets the user read all. Another node answers also when it was cut off
+ * and knows of nothing new: it is asked for its cluster, too.
  */
 export const createAskIfServing =
   (requiresLeader: boolean): AskIfServing =>

@@ -12,7 +12,10 @@ export const streamEnded = (stream: string): TurnlogError =>
 export const streamHidden = (stream: string): TurnlogError =>
   damaged(stream, 'all of its events were deleted or are hidden in the event store');
 
-/** The revision before which a stream's metadata hides everything, `$tb`; undefined where it names none. */
+/**
+ * The revision before which a stream's metadata hides everything, `$tb`; undefined where it names
+ * none.
+ */
 export function truncationOf(metadata: Recorded): number | undefined {
   try {
     const { $tb } = JSON.parse(Buffer.from(metadata.getData_asU8()).toString('utf8')) as {

@@ -24,8 +24,9 @@ interface Dependencies {
 }
 
 /**
- * Subscriptions that outlive their connection: they go on after the last position that was handed out, until aborted. Where
- * they begin is checked each time, because a server takes a position beyond the end of its log for "from now on", or waits.
+ * Subscriptions that outlive their connection: they go on after the last position that was handed
+ * out, until aborted. Where they begin is checked each time, because a server takes a position
+ * beyond the end of its log for "from now on", or waits.
  */
 export function createSubscribe({
   connections,

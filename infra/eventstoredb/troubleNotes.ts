@@ -1,7 +1,7 @@
 import type { StoreLogger } from './logger.ts';
 import { NO_ANSWER } from './trouble.ts';
 
-/** A trouble that changes its face again and again is logged no more often than this, in milliseconds. */
+/** A trouble whose sentence changes is logged no more often than this, in milliseconds. */
 const LINE_MS = 5_000;
 /** While nothing is known but that no answer has come, the node may only be slow: it is logged after this time, in milliseconds. */
 const PATIENCE_MS = 1_000;

@@ -1,8 +1,13 @@
 import { addAbortListener } from 'node:events';
 
-/** Those who wait for a connection. Each leaves when it gives up, or an outage would collect them. */
+/**
+ * Those who wait for a connection. Each leaves when it gives up, or an outage would collect them.
+ */
 export interface Waiting {
-  /** Resolves at the next `proceed`. Errors: the reason of the signal, or of the store's being closed. */
+  /**
+   * Resolves at the next `proceed`. Errors: the reason of the signal, or of the store's being
+   * closed.
+   */
   wait(signal: AbortSignal): Promise<void>;
   /** Lets all of them go on. */
   proceed(): void;

@@ -5,7 +5,10 @@ export interface KafkaLogger {
   debug: (fields: object, message: string) => void;
 }
 
-/** How the brokers are spoken to: over TLS, which trusts what Node.js trusts, and as whom (SASL). In the clear and as nobody by default. */
+/**
+ * How the brokers are spoken to: over TLS, which trusts what Node.js trusts, and as whom (SASL). In
+ * the clear and as nobody by default.
+ */
 export interface KafkaSecurity {
   tls: boolean;
   user?: {
@@ -23,13 +26,15 @@ interface KafkaClientOptions {
 }
 
 /**
- * Longer than a broker's restart is not worth waiting inside the library: whoever calls has a back-off of its own and
- * begins with a clean state, which the library can't.
+ * Longer than a broker's restart is not worth waiting inside the library: whoever calls has a
+ * back-off of its own and begins with a clean state, which the library can't.
  */
 const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5 };
 const REQUEST_TIMEOUT_MS = 15_000;
 
-/** A client of the cluster. It connects only when a producer, consumer or admin made from it does. */
+/**
+ * A client of the cluster. It connects only when a producer, consumer or admin made from it does.
+ */
 export const createKafka = ({ brokers, security, clientId, logger }: KafkaClientOptions): Kafka =>
   new Kafka({
     brokers: [...brokers],
@@ -39,7 +44,8 @@ export const createKafka = ({ brokers, security, clientId, logger }: KafkaClient
     retry: RETRY,
     requestTimeout: REQUEST_TIMEOUT_MS,
     logLevel: logLevel.WARN,
-    // At `error` the library reports what its callers handle, such as a transaction that has to wait a few milliseconds.
+    // At `error` the library reports what its callers handle, such as a transaction that has to
+    // wait a few milliseconds.
     logCreator:
       () =>
       ({ namespace, log }) =>

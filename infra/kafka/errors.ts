@@ -1,6 +1,9 @@
 import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
 
-/** Protocol errors that say: a newer producer has this transactional id. Newer brokers send the second, which kafkajs 2.2 knows by number only. */
+/**
+ * Protocol errors that say: a newer producer has this transactional id. Newer brokers send the
+ * second, which kafkajs 2.2 knows by number only.
+ */
 const FENCED = /^INVALID_PRODUCER_EPOCH$|^Unknown error code 90$/;
 
 function causesOf(error: unknown): Array<Error & { type?: string }> {
@@ -10,11 +13,16 @@ function causesOf(error: unknown): Array<Error & { type?: string }> {
   return causes;
 }
 
-/** True when a call failed with this error of the Kafka protocol, however kafkajs has wrapped it. */
+/**
+ * True when a call failed with this error of the Kafka protocol, however kafkajs has wrapped it.
+ */
 export const isProtocolError = (error: unknown, type: string): boolean =>
   causesOf(error).some((cause) => cause.type === type);
 
-/** `publisher_fenced` or `publisher_unavailable` for whatever kafkajs threw; an error of ours as it is. */
+/**
+ * `publisher_fenced` or `publisher_unavailable` for whatever kafkajs threw; an error of ours as it
+ * is.
+ */
 export function asPublisherError(error: unknown): TurnlogError {
   if (isTurnlogError(error)) return error;
   const causes = causesOf(error);

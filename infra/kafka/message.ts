@@ -2,7 +2,10 @@ import { CloudEvent, Kafka } from 'cloudevents';
 import type { Message } from 'kafkajs';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 
-/** The binding also writes what an event does not have, and the content type a second time under a name that the specification has not. */
+/**
+ * The binding also writes what an event does not have, and the content type a second time under a
+ * name that the specification has not.
+ */
 const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers as Record<string, string | number | undefined>).flatMap(
@@ -11,7 +14,10 @@ const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
     ),
   );
 
-/** The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts describes the headers. */
+/**
+ * The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts
+ * describes the headers.
+ */
 export function toMessage(event: PublicEvent, source: string): Message & { value: string } {
   const cloudEvent = new CloudEvent({
     id: event.id,

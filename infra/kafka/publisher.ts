@@ -39,7 +39,8 @@ async function takeOver(
     message: { key, value },
   });
   const alive = note(aliveKey(transactionalId), '');
-  // Whatever was committed before this message was committed for good: the predecessor is fenced from here on.
+  // Whatever was committed before this message was committed for good: the predecessor is fenced
+  // from here on.
   const token = { key: takenOverKey(transactionalId), value: randomUUID() };
   await producer.commit(note(token.key, token.value), []);
   const checkpoint = await kafkaCall(() =>
@@ -53,7 +54,8 @@ async function takeOver(
         message: toMessage(event, source),
       }));
       const { topic, message } = note(transactionalId, JSON.stringify(reached));
-      // The checkpoint last: should a broker ever break its promise and show half of a transaction, events come twice, but none is left out.
+      // The checkpoint last: should a broker ever break its promise and show half of a transaction,
+      // events come twice, but none is left out.
       return producer.commit(alive, [...intoSends(messages), [{ topic, messages: [message] }]]);
     },
     beat: () => producer.commit(alive, []),
@@ -62,8 +64,9 @@ async function takeOver(
 }
 
 /**
- * Publishes to Kafka: messages and checkpoint in one transaction, so a consumer of committed messages sees every event once.
- * Needs brokers from Kafka 2.4 on; see infra/kafka/README.md for what was run.
+ * Publishes to Kafka: messages and checkpoint in one transaction, so a consumer of committed
+ * messages sees every event once. Needs brokers from Kafka 2.4 on; see infra/kafka/README.md for
+ * what was run.
  */
 export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
   const { brokers, security, transactionalId, topics, checkpointTopic, partitions, logger } =

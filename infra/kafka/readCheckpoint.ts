@@ -31,8 +31,9 @@ interface CheckpointRead {
 }
 
 /**
- * The checkpoint that was committed last before a message that the caller has just committed. kafkajs can read only as a
- * member of a group, so a group of this name prefix is made for it and deleted: `<key>.reader.`.
+ * The checkpoint that was committed last before a message that the caller has just committed.
+ * kafkajs can read only as a member of a group, so a group of this name prefix is made for it and
+ * deleted: `<key>.reader.`.
  */
 export async function readCheckpoint(
   kafka: Kafka,

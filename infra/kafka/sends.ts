@@ -1,6 +1,9 @@
 import type { Message, TopicMessages } from 'kafkajs';
 
-/** Below the 1 MiB that a broker takes in one batch of a partition by default; kafkajs makes one batch of all that a send has for a partition. */
+/**
+ * Below the 1 MiB that a broker takes in one batch of a partition by default; kafkajs makes one
+ * batch of all that a send has for a partition.
+ */
 const MAX_SEND_BYTES = 768 * 1024;
 /** What a message needs beside its value: headers, key, framing. */
 const OVERHEAD_BYTES = 1024;
@@ -21,7 +24,10 @@ function byTopic(messages: readonly Addressed[]): TopicMessages[] {
   return [...topics].map(([topic, list]) => ({ topic, messages: list }));
 }
 
-/** Cuts messages into sends that a broker takes, in order; a message that is larger than that goes alone. */
+/**
+ * Cuts messages into sends that a broker takes, in order; a message that is larger than that goes
+ * alone.
+ */
 export function intoSends(messages: readonly Addressed[]): TopicMessages[][] {
   const sends: TopicMessages[][] = [];
   let current: Addressed[] = [];

@@ -2,7 +2,10 @@ import type { Admin, ITopicConfig } from 'kafkajs';
 
 /** The largest event is just under 1 MiB; its message has headers as well. */
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** Small segments, because only closed ones are compacted and every take-over reads all that is left. */
+/**
+ * Small segments, because only closed ones are compacted and every take-over reads all that is
+ * left.
+ */
 const CHECKPOINT_SEGMENT_BYTES = 1024 * 1024;
 /** The cluster's own default. */
 const REPLICATION = -1;
@@ -28,7 +31,7 @@ const checkpointTopic = (topic: string): ITopicConfig => ({
   }),
 });
 
-/** Creates the topics that do not exist. Those that do are left as they are, so an operator may have made them. */
+/** Creates the topics that do not exist. Others are left as an operator made them. */
 export async function ensureTopics(
   admin: Admin,
   topics: { published: readonly string[]; checkpoints: string; partitions: number },
@@ -42,7 +45,7 @@ export async function ensureTopics(
   if (missing.length > 0) await admin.createTopics({ topics: missing, waitForLeaders: true });
 }
 
-/** The sum of the end offsets of a topic: it grows with everything that is written. 0 for a topic that does not exist. */
+/** The sum of a topic's end offsets, which grows with every write; 0 where there is no topic. */
 export async function endOf(admin: Admin, topic: string): Promise<bigint> {
   if (!(await admin.listTopics()).includes(topic)) return 0n;
   const offsets = await admin.fetchTopicOffsets(topic);

@@ -8,7 +8,10 @@ import {
 import { retry } from '../../shared/backOff.ts';
 import { isProtocolError, kafkaCall } from './errors.ts';
 
-/** After this time without a sign of life the broker aborts a transaction, which until then holds up readers of committed messages. */
+/**
+ * After this time without a sign of life the broker aborts a transaction, which until then holds up
+ * readers of committed messages.
+ */
 const TRANSACTION_TIMEOUT_MS = 30_000;
 const BUSY_LIMIT_MS = 20_000;
 const BUSY_PAUSES = { firstMs: 2, longestMs: 10 };
@@ -19,14 +22,18 @@ interface Single {
 }
 
 export interface TransactionalProducer {
-  /** Sends one message and then the rest, in order, in one transaction. Errors: those of asPublisherError; nothing but `close` may follow one. */
+  /**
+   * Sends one message and then the rest, in order, in one transaction. Errors: those of
+   * asPublisherError; nothing but `close` may follow one.
+   */
   commit(first: Single, sends: readonly TopicMessages[][]): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * The first send of a transaction waits until the coordinator has finished the previous one. Only this message is ever sent
- * twice: it goes to one partition and so is refused as a whole, where the parts of a larger send may fare differently.
+ * The first send of a transaction waits until the coordinator has finished the previous one. Only
+ * this message is ever sent twice: it goes to one partition and so is refused as a whole, where the
+ * parts of a larger send may fare differently.
  */
 async function sendFirst(transaction: Transaction, { topic, message }: Single): Promise<void> {
   const deadline = performance.now() + BUSY_LIMIT_MS;
@@ -38,12 +45,13 @@ async function sendFirst(transaction: Transaction, { topic, message }: Single): 
 }
 
 /**
- * A producer of transactions. Opening it finishes whatever another producer with this transactional id has begun and fences
- * it, at the first commit.
+ * A producer of transactions. Opening it finishes whatever another producer with this transactional
+ * id has begun and fences it, at the first commit.
  *
- * kafkajs must not retry here: its retry of a send over several brokers may send twice what one of them has already taken,
- * under new sequence numbers, and a producer whose commit has failed can't be used again. After any error a new producer
- * asks the checkpoint what has happened. `idempotent` is left out because it only concerns sends outside transactions.
+ * kafkajs must not retry here: its retry of a send over several brokers may send twice what one of
+ * them has already taken, under new sequence numbers, and a producer whose commit has failed can't
+ * be used again. After any error a new producer asks the checkpoint what has happened. `idempotent`
+ * is left out because it only concerns sends outside transactions.
  */
 export async function openTransactionalProducer(
   kafka: Kafka,

@@ -1,6 +1,6 @@
-// Runs before every npm script, under whatever Node the machine has: installs what the lockfile asks for when it is
-// missing or stale, and says so when the Node on the scripts' path can't run TypeScript. Plain JavaScript, no imports
-// from node_modules, because nothing may be installed yet.
+// Runs before every npm script, under whatever Node the machine has: installs what the lockfile
+// asks for when it is missing or stale, and says so when the Node on the scripts' path can't run
+// TypeScript. Plain JavaScript, no imports from node_modules, because nothing may be installed yet.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -10,7 +10,10 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const mutex = `${root}node_modules.installing`;
 
-/** npm writes its own copy of the lockfile into node_modules when an install has succeeded; an optional package may be another platform's. */
+/**
+ * npm writes its own copy of the lockfile into node_modules when an install has succeeded; an
+ * optional package may be another platform's.
+ */
 function isInstalled() {
   let present;
   try {
@@ -28,8 +31,9 @@ function isInstalled() {
 }
 
 /**
- * Two scripts started at once on a fresh clone must not run `npm ci` over each other: mkdir is the atomic test-and-set. Resolves
- * with the exit code of `install`, 0 where there was nothing left to do.
+ * Two scripts started at once on a fresh clone must not run `npm ci` over each other: mkdir is the
+ * atomic test-and-set. Resolves with the exit code of `install`, 0 where there was nothing left to
+ * do.
  */
 async function withInstallMutex(install) {
   for (let waited = 0; ; waited += 500) {
@@ -58,7 +62,8 @@ async function npmCi() {
   console.error('Installing dependencies (npm ci)…');
   const npm = process.env.npm_execpath;
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
-  // Nothing here needs an install script; npm's remarks about engines concern the Node that runs npm, not the one that runs Turnlog.
+  // Nothing here needs an install script; npm's remarks about engines concern the Node that runs
+  // npm, not the one that runs Turnlog.
   const child = spawn(
     command,
     [
@@ -72,7 +77,8 @@ async function npmCi() {
     ],
     { cwd: root, stdio: ['ignore', 2, 2] },
   );
-  // This process must outlive the signal that ends npm: the mutex would stay, and every later start would wait for it.
+  // This process must outlive the signal that ends npm: the mutex would stay, and every later start
+  // would wait for it.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => child.kill(name));
   const [code] = await once(child, 'exit');
   return code ?? 1;

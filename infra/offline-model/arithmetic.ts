@@ -16,7 +16,11 @@ function balanced(text: string): boolean {
   return open === 0;
 }
 
-/** The first arithmetic expression with an operator in a text, such as `12*34` in "What is 12*34?"; undefined when there is none. Meant for short texts: its time grows with the square of the length. */
+/**
+ * The first arithmetic expression with an operator in a text, such as `12*34` in "What is 12*34?";
+ * undefined when there is none. Meant for short texts: its time grows with the square of the
+ * length.
+ */
 export function findExpression(text: string): string | undefined {
   const candidates = [...text.matchAll(SUM)].map(([match]) => match.trim());
   return candidates.find(

@@ -42,7 +42,7 @@ const toolCall = (id: string, call: { name: string; arguments: string }) => ({
   function: call,
 });
 
-/** As the chat completions API writes it. `created` is the epoch: the same request has the same answer, to the byte. */
+/** As the chat completions API writes it. `created` is 0: the same request, the same bytes. */
 export function completionBody({ id, model, thought, finish_reason, usage }: Completion): string {
   const message =
     'call' in thought
@@ -65,7 +65,7 @@ export function completionBody({ id, model, thought, finish_reason, usage }: Com
   });
 }
 
-/** The same as server-sent events: a word a chunk, then the reason, then the usage if it was asked for, then `[DONE]`. */
+/** As server-sent events: a word a chunk, the reason, the usage if wanted, `[DONE]`. */
 export function* completionEvents(
   { id, model, thought, finish_reason, usage }: Completion,
   includeUsage: boolean,

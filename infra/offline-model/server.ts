@@ -32,7 +32,10 @@ const MODELS = JSON.stringify({
   data: [{ id: OFFLINE_MODEL, object: 'model', created: 0, owned_by: 'turnlog' }],
 });
 
-/** The body as text; undefined when it is too long. It is read to its end all the same: a client that still sends sees no answer. */
+/**
+ * The body as text; undefined when it is too long. It is read to its end all the same: a client
+ * that still sends sees no answer.
+ */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -83,7 +86,10 @@ async function stop(server: Server): Promise<void> {
   await closed;
 }
 
-/** Starts a small chat completions server on a free port of loopback that answers without any model. Its process may end while it runs. */
+/**
+ * Starts a small chat completions server on a free port of loopback that answers without any model.
+ * Its process may end while it runs.
+ */
 export async function startOfflineModel(): Promise<OfflineModel> {
   const server = createServer((request, response) => {
     // Only a client that went away ends here: there is nobody left to tell.

@@ -8,7 +8,10 @@ const TIME_OR_DATE =
   /\b(what|which|tell|give|know|current|today|now)\b.*\b(time|date|day|hour|year|clock)\b|\b(time|date) (is it|now)\b|\bo'?clock\b/is;
 const TIME_ZONE =
   /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)\/[A-Za-z_]+(?:\/[A-Za-z_]+)?\b/;
-/** The longest input that is quoted whole, and the part of it in which a wish for a function is looked for: the patterns take the square of its length. */
+/**
+ * The longest input that is quoted whole, and the part of it in which a wish for a function is
+ * looked for: the patterns take the square of its length.
+ */
 const LONGEST_QUOTE = 4_000;
 const SEARCHED = 2_000;
 
@@ -25,7 +28,10 @@ function jsonObjectIn(text: string): string {
   }
 }
 
-/** The arguments to call a function with when the input plainly asks for it; undefined when it doesn't. */
+/**
+ * The arguments to call a function with when the input plainly asks for it; undefined when it
+ * doesn't.
+ */
 function argumentsFor(name: string, input: string): string | undefined {
   if (name === 'calculator') {
     const expression = findExpression(input);
@@ -50,8 +56,9 @@ function functionNames({ tools = [] }: CompletionRequest): string[] {
 }
 
 /**
- * Answers the same to the same request, for ever: with the last input, how many turns of the user it was shown, and the
- * results of the functions that it called for that input. It calls the first offered function that the input asks for, once.
+ * Answers the same to the same request, for ever: with the last input, how many turns of the user
+ * it was shown, and the results of the functions that it called for that input. It calls the first
+ * offered function that the input asks for, once.
  */
 export function think(request: CompletionRequest): Thought {
   const { messages } = request;

@@ -8,7 +8,7 @@ import { lazyValidator } from '../../shared/validation.ts';
 const optional = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 
-/** What is read of a chat completion; servers that are only nearly compatible leave some of it out or send null. */
+/** What is read of a chat completion; some servers leave parts out or send null. */
 const Completion = Type.Object({
   id: optional(Type.String()),
   model: optional(Type.String()),
@@ -51,7 +51,7 @@ const reportsUsage = lazyValidator(Usage);
 /** Text that can be stored and answered: NUL and halves of surrogate pairs become U+FFFD. */
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
-/** A tool call needs an id to be answered to; a server that sent none gets one that is unique in its message. */
+/** A tool call is answered by its id; where the server sent none it gets one. */
 const toolCalls = (message: Message): ToolCallRequest[] =>
   (message.tool_calls ?? []).map((call, index) => ({
     id: storable(call.id || `call_${index + 1}`),
@@ -69,8 +69,9 @@ function tokens(body: unknown): Tokens | undefined {
 }
 
 /**
- * The answer in a chat completion's body. A refusal is an answer: its text is the content. `model` is the one asked for when
- * the provider does not say which answered. Errors: `model_error` when it is not a chat completion, or its first choice is empty.
+ * The answer in a chat completion's body. A refusal is an answer: its text is the content. `model`
+ * is the one asked for when the provider does not say which answered. Errors: `model_error` when it
+ * is not a chat completion, or its first choice is empty.
  */
 export function readAnswer(body: unknown, modelAsked: string): ChatAnswer {
   if (!isCompletion()(body))

@@ -16,7 +16,7 @@ export interface Provider {
 export interface ChatModelLimits extends Partial<FetchLimits> {
   /** For one attempt, from sending to the last byte of the answer. */
   attemptTimeoutMs: number;
-  /** How often a call is repeated after 429, 5xx or a connection that failed before the answer began. */
+  /** How often a call is repeated after 429, 5xx or a failure before the answer began. */
   maxRetries: number;
   /** Connections to one provider. */
   maxConnections?: number;
@@ -35,7 +35,10 @@ const DEFAULTS = {
   connectTimeoutMs: 10_000,
 };
 
-/** The libraries take a quarter of a second and tens of megabytes to load: not before the first call. */
+/**
+ * The libraries take a quarter of a second and tens of megabytes to load: not before the first
+ * call.
+ */
 async function load({
   limits,
 }: ChatModelsOptions): Promise<{ openai: typeof OpenAi; agent: Agent }> {
@@ -43,7 +46,8 @@ async function load({
   const agent = new undici.Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
     connect: { timeout: DEFAULTS.connectTimeoutMs },
-    // The time limit per attempt is the library's; undici's own would cut a slow model off at five minutes.
+    // The time limit per attempt is the library's; undici's own would cut a slow model off at five
+    // minutes.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -72,7 +76,7 @@ function createClient(
   });
 }
 
-/** The chat models port over the `openai` package: one client per provider, made when it is first called. */
+/** The chat models port over the `openai` package: one client per provider, made on demand. */
 export function createChatModels(
   options: ChatModelsOptions,
 ): ChatModels & { close(): Promise<void> } {

@@ -52,8 +52,8 @@ function networkCode(error: unknown): string | undefined {
 }
 
 /**
- * What a failed call of the `openai` package means, as `model_error`, `model_overloaded` or `model_timeout`. `key` is the
- * provider's, so that it never shows.
+ * What a failed call of the `openai` package means, as `model_error`, `model_overloaded` or
+ * `model_timeout`. `key` is the provider's, so that it never shows.
  */
 export function modelError(
   error: unknown,

@@ -75,7 +75,10 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
-/** Reads MODELS_FILE and checks its form. Errors: `configuration_invalid` that lists every problem with its place in the file. */
+/**
+ * Reads MODELS_FILE and checks its form. Errors: `configuration_invalid` that lists every problem
+ * with its place in the file.
+ */
 export async function readModelsFile(file: string): Promise<ModelsFile> {
   const content = await readJson(file);
   const validate = validator();

@@ -1,6 +1,9 @@
 import type { ModelInfo } from '../../shared/ports/chatModel.ts';
 
-/** Context window and longest answer in tokens, as OpenAI documents them (platform.openai.com/docs/models). */
+/**
+ * Context window and longest answer in tokens, as OpenAI documents them
+ * (platform.openai.com/docs/models).
+ */
 const LIMITS: Record<string, [contextWindow: number, maxOutput: number]> = {
   'gpt-5': [400_000, 128_000],
   'gpt-5-mini': [400_000, 128_000],

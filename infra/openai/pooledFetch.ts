@@ -46,7 +46,10 @@ function readHeaders(raw: Record<string, string | string[] | undefined>): Header
   return headers;
 }
 
-/** How long the server asks to wait, in milliseconds, from `retry-after-ms` or `retry-after` (seconds or a date, RFC 9110); undefined when it does not say. */
+/**
+ * How long the server asks to wait, in milliseconds, from `retry-after-ms` or `retry-after`
+ * (seconds or a date, RFC 9110); undefined when it does not say.
+ */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
   const milliseconds = Number.parseFloat(headers.get('retry-after-ms') ?? '');
   if (milliseconds >= 0) return milliseconds;
@@ -73,12 +76,14 @@ const brokenOff = (cause: Error): TurnlogError =>
   });
 
 /**
- * A `fetch` for the `openai` package straight over undici's dispatcher: about twice as fast as the built-in one, and the whole
- * body is read before it resolves, so that the library's time limit per attempt covers a body that stalls.
+ * A `fetch` for the `openai` package straight over undici's dispatcher: about twice as fast as the
+ * built-in one, and the whole body is read before it resolves, so that the library's time limit per
+ * attempt covers a body that stalls.
  *
- * The library repeats a call whose fetch rejects, and does not repeat one whose body fails. So a failure before the first byte
- * of an answer rejects; an attempt that ran out of time or broke off in its answer, which the model may have worked on and
- * which is paid for, resolves with a response whose body fails. Bodies are strings; answers are never streams.
+ * The library repeats a call whose fetch rejects, and does not repeat one whose body fails. So a
+ * failure before the first byte of an answer rejects; an attempt that ran out of time or broke off
+ * in its answer, which the model may have worked on and which is paid for, resolves with a response
+ * whose body fails. Bodies are strings; answers are never streams.
  */
 export function pooledFetch(agent: Agent, limits: FetchLimits): Fetch {
   return (input, init = {}) =>
@@ -98,7 +103,8 @@ export function pooledFetch(agent: Agent, limits: FetchLimits): Fetch {
         controller?.abort(error);
       };
       const { signal } = init;
-      // A listener hears of an abort that has been only in a moment; the library repeats what fails until then.
+      // A listener hears of an abort that has been only in a moment; the library repeats what fails
+      // until then.
       if (signal?.aborted) stop(tooLate());
       const limit = signal && addAbortListener(signal, () => stop(tooLate()));
       agent.dispatch(
@@ -117,7 +123,8 @@ export function pooledFetch(agent: Agent, limits: FetchLimits): Fetch {
           onResponseStart(_controller, statusCode, rawHeaders) {
             status = statusCode;
             headers = readHeaders(rawHeaders);
-            // The library sleeps through any retry-after up to a minute, and takes a longer one for none at all.
+            // The library sleeps through any retry-after up to a minute, and takes a longer one for
+            // none at all.
             if ((retryAfterMs(headers, Date.now()) ?? 0) > limits.maxRetryAfterMs)
               headers.set('x-should-retry', 'false');
           },

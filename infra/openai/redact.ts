@@ -1,8 +1,9 @@
 const LONGEST = 300;
 
 /**
- * Bearer credentials, credentials in URLs, keys by their usual prefix (also when the provider starred a part), and any long
- * run of letters and digits. Names of models and of parameters pass: they are what the message is about.
+ * Bearer credentials, credentials in URLs, keys by their usual prefix (also when the provider
+ * starred a part), and any long run of letters and digits. Names of models and of parameters pass:
+ * they are what the message is about.
  */
 const SECRETS = [
   /\bbearer\s+\S+/gi,
@@ -11,7 +12,10 @@ const SECRETS = [
   /(?=[\w*+/=]*\d)(?=[\w*+/=]*[a-z])[\w*+/=]{20,}/gi,
 ];
 
-/** A provider's own words as they may be shown to a client: on one line, at most 300 characters, with whatever looks like a key taken out. */
+/**
+ * A provider's own words as they may be shown to a client: on one line, at most 300 characters,
+ * with whatever looks like a key taken out.
+ */
 export function redact(text: string, key: string | undefined): string {
   const withoutKey = key ? text.replaceAll(key, '[redacted]') : text;
   const clean = SECRETS.reduce(

@@ -20,7 +20,7 @@ interface Registry {
   models: ModelInfo[];
 }
 
-/** Its context holds the longest instruction and input that the API takes, so that nothing has to be counted. */
+/** Its context holds the longest instruction and input of the API: nothing is counted. */
 const offlineModel: ModelInfo = {
   id: 'offline-echo',
   provider: 'offline',
@@ -72,8 +72,9 @@ function problemsOf(
 }
 
 /**
- * The providers and models to offer. A file names the models, and providers beside `openai` (there when OPENAI_API_KEY or
- * OPENAI_BASE_URL is set) and `offline`. Without a file: OpenAI's models if `openai` is there, else only `offline-echo`.
+ * The providers and models to offer. A file names the models, and providers beside `openai` (there
+ * when OPENAI_API_KEY or OPENAI_BASE_URL is set) and `offline`. Without a file: OpenAI's models if
+ * `openai` is there, else only `offline-echo`.
  * Errors: `configuration_invalid` that lists every problem of the file.
  */
 export async function loadRegistry(options: RegistryOptions): Promise<Registry> {

@@ -7,7 +7,10 @@ const BIGINT = 20;
 const CONNECT_TIMEOUT_MS = 2000;
 const END_TIMEOUT_MS = 500;
 
-/** Every number here came from JSON, so it is a JavaScript number again: pg would give a bigint as text. */
+/**
+ * Every number here came from JSON, so it is a JavaScript number again: pg would give a bigint as
+ * text.
+ */
 const typeParsers = {
   getTypeParser: ((oid: number, format: 'text') =>
     oid === BIGINT
@@ -23,7 +26,10 @@ interface Purpose {
     | 'turnlog listener'
     | 'turnlog queries'
     | 'turnlog instances';
-  /** The server ends a statement that takes longer, in milliseconds. The client gives up a second later, in case the server is gone. */
+  /**
+   * The server ends a statement that takes longer, in milliseconds. The client gives up a second
+   * later, in case the server is gone.
+   */
   statementMs: number;
 }
 
@@ -73,7 +79,10 @@ export async function connect(databaseUrl: string, purpose: Purpose): Promise<Co
   return { client, ended: ended.signal, close };
 }
 
-/** Runs the work in a transaction. Errors: what pg or the work throws; nothing has happened then, unless COMMIT's answer was lost. */
+/**
+ * Runs the work in a transaction. Errors: what pg or the work throws; nothing has happened then,
+ * unless COMMIT's answer was lost.
+ */
 export async function transaction<Result>(
   client: Client,
   work: () => Promise<Result>,

@@ -13,7 +13,10 @@ const BEAT = `INSERT INTO turnlog.instances (instance_id, started_at, last_beat_
 /** Text with microseconds, so that a beat is told from the one before. */
 const LAST_BEAT = `to_char(last_beat_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
-/** The instances of all replicas, in a table; times are the database's. Errors: `store_unavailable` when the server can't be reached. */
+/**
+ * The instances of all replicas, in a table; times are the database's. Errors: `store_unavailable`
+ * when the server can't be reached.
+ */
 export async function openPostgresInstances({
   databaseUrl,
   beatMs = BEAT_MS,

@@ -1,6 +1,6 @@
 /**
- * The advisory locks of Turnlog, as the two integers that PostgreSQL takes. They belong to one database: two Turnlogs in two
- * databases of a server don't meet.
+ * The advisory locks of Turnlog, as the two integers that PostgreSQL takes. They belong to one
+ * database: two Turnlogs in two databases of a server don't meet.
  */
 
 /** "turn" in ASCII, to stay clear of other users of advisory locks. */
@@ -10,14 +10,19 @@ const SPACE = 0x7475726e;
 export const SCHEMA_LOCK = `${SPACE}, 0`;
 
 /**
- * Which generation of the read models: the one that queries are answered from once it is complete, or the one that a rebuild
- * fills. The table turnlog.projections calls it `slot`.
+ * Which generation of the read models: the one that queries are answered from once it is complete,
+ * or the one that a rebuild fills. The column of turnlog.projections is called `slot`.
  */
 export type Stage = 'live' | 'building';
 
-/** One session writes a generation of a version: the active projector the live one, a rebuild the one that it builds. */
+/**
+ * One session writes a generation of a version: the active projector the live one, a rebuild the
+ * one that it builds.
+ */
 export const writerLock = (version: number, stage: Stage): string =>
   `${SPACE}, ${version * 4 + (stage === 'live' ? 1 : 2)}`;
 
-/** Shared by all processes that answer queries from a version, so that no other release drops it. */
+/**
+ * Shared by all processes that answer queries from a version, so that no other release drops it.
+ */
 export const readersLock = (version: number): string => `${SPACE}, ${version * 4 + 3}`;

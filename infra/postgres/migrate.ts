@@ -24,8 +24,9 @@ async function highestApplied(client: Client): Promise<number> {
 }
 
 /**
- * Brings the schema `turnlog` up to date. Any number of processes may do so at once: they take turns, and the later ones find
- * nothing to do. A database that a newer release has migrated is left as it is. Errors: what pg throws.
+ * Brings the schema `turnlog` up to date. Any number of processes may do so at once: they take
+ * turns, and the later ones find nothing to do. A database that a newer release has migrated is
+ * left as it is. Errors: what pg throws.
  */
 export async function migrate(client: Client): Promise<void> {
   const known = migrations();

@@ -8,8 +8,9 @@ import { databaseUnavailable, guarded, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 
 /**
- * The server ends the session of a writer that it hears nothing from for this long: of a stopped process or a vanished host,
- * whose connection stays open as far as TCP can tell. Its locks are free then.
+ * The server ends the session of a writer that it hears nothing from for this long: of a stopped
+ * process or a vanished host, whose connection stays open as far as TCP can tell. Its locks are
+ * free then.
  */
 const SILENCE_LIMIT_MS = 2500;
 const HEARTBEAT_MS = 700;
@@ -18,11 +19,14 @@ const STATEMENT_MS = 30_000;
 const ASK_MS = 250;
 const PAUSES = { firstMs: 100, longestMs: 2000 };
 
-/** A session that holds an advisory lock for as long as it lives, and does all of the work that the lock is for. */
+/** A session that holds an advisory lock while it lives, and does the work under it. */
 export interface WriterSession {
   /** Aborted when the session, and so the lock, is lost or was closed. */
   lost: AbortSignal;
-  /** Runs work after work, one at a time. Errors: `store_unavailable` once the session is lost; else what the work throws. */
+  /**
+   * Runs work after work, one at a time. Errors: `store_unavailable` once the session is lost; else
+   * what the work throws.
+   */
   run<Result>(work: (client: Client) => Promise<Result>): Promise<Result>;
   /** Lets the work in hand finish. */
   close(): Promise<void>;
@@ -38,7 +42,8 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
       try {
         return await work(client);
       } catch (error) {
-        // Whether the server still works on what was asked last can't be known, so nothing more is asked on this connection.
+        // Whether the server still works on what was asked last can't be known, so nothing more is
+        // asked on this connection.
         if (sqlState(error) === undefined && !isTurnlogError(error)) void close();
         throw error;
       }
@@ -47,7 +52,8 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
     return result;
   }
 
-  // Not heard either within that time, the server has ended the session, whether or not the network says so.
+  // Not heard either within that time, the server has ended the session, whether or not the network
+  // says so.
   const beat: QueryConfig & { query_timeout: number } = {
     text: 'SELECT',
     query_timeout: SILENCE_LIMIT_MS,
@@ -90,7 +96,8 @@ async function attempt(
   const connection = await connect(databaseUrl, { name, statementMs: STATEMENT_MS });
   const { client } = connection;
   try {
-    // The third limit is for a session that is being answered, which is not idle for as long as nobody takes the answer.
+    // The third limit is for a session that is being answered, which is not idle for as long as
+    // nobody takes the answer.
     await client.query(
       ['idle_session_timeout', 'idle_in_transaction_session_timeout', 'tcp_user_timeout']
         .map((limit) => `SET ${limit} = ${SILENCE_LIMIT_MS}`)
@@ -117,7 +124,7 @@ interface StandBy extends Wanted {
   onFailure: (error: unknown, retryInMs: number) => void;
 }
 
-/** Waits until the lock is free and the server there, however long that takes. Undefined when the signal aborted first. */
+/** Waits until lock and server are there, without a limit. Undefined when the signal aborted. */
 export async function awaitWriterSession({
   signal,
   onFailure,

@@ -6,8 +6,9 @@ import { toPosition } from './eventStoreReader.ts';
 import { startWriterThread } from './eventStoreWriterThread.ts';
 
 /**
- * The event store in `<folder>/events.db`, created with owner-only permissions when it is not there. Several processes may
- * have it open. Errors: `store_unavailable`, not retriable, when the file is damaged or from a newer version of Turnlog.
+ * The event store in `<folder>/events.db`, created with owner-only permissions when it is not
+ * there. Several processes may have it open. Errors: `store_unavailable`, not retriable, when the
+ * file is damaged or from a newer version of Turnlog.
  */
 export async function openSqliteEventStore({ folder }: { folder: string }): Promise<EventStore> {
   const file = eventLogFile(folder);
@@ -19,7 +20,8 @@ export async function openSqliteEventStore({ folder }: { folder: string }): Prom
   let closed: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    // The writer goes last: the last connection tidies the write-ahead log into events.db, and a reading one can't.
+    // The writer goes last: the last connection tidies the write-ahead log into events.db, and a
+    // reading one can't.
     await Promise.all([log.close(), writer.close()]);
   }
 

@@ -6,7 +6,9 @@ import { cannotOpen, cannotOpenBecause, isBusy } from './eventStoreErrors.ts';
 /** How long a connection waits for another process's transaction, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5000;
 
-/** Step n brings a database from user_version n to n + 1. A step that was released is never changed. */
+/**
+ * Step n brings a database from user_version n to n + 1. A step that was released is never changed.
+ */
 const MIGRATIONS = [
   `CREATE TABLE events (
      position INTEGER PRIMARY KEY,
@@ -25,11 +27,15 @@ export const eventLogFile = (folder: string): string => join(folder, 'events.db'
 const schemaVersion = (database: DatabaseSync): number =>
   Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
 
-/** Creates the folder and an empty file that only the owner may read; what exists already is left alone. */
+/**
+ * Creates the folder and an empty file that only the owner may read; what exists already is left
+ * alone.
+ */
 export function createPrivateFile(folder: string, file: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
-    // 'wx' never opens a file that exists: closing any descriptor of it would drop SQLite's POSIX locks on it.
+    // 'wx' never opens a file that exists: closing any descriptor of it would drop SQLite's POSIX
+    // locks on it.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -82,19 +88,21 @@ function opened(
 
 /**
  * A connection that writes; brings the schema up to date.
- * Errors: `store_unavailable`, not retriable, when the file is damaged or from a newer version of Turnlog.
+ * Errors: `store_unavailable`, not retriable, when the file is damaged or from a newer version of
+ * Turnlog.
  */
 export const openForWriting = (file: string): DatabaseSync =>
   opened(file, false, (database) => {
     useWriteAheadLog(database);
-    // FULL makes every commit durable before it returns; the limit gives disk space back after a large transaction.
+    // FULL makes every commit durable before it returns; the limit gives disk space back after a
+    // large transaction.
     database.exec(
       'PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16000',
     );
     migrate(database, file);
   });
 
-/** A connection that only reads. Errors: `store_unavailable`, not retriable, when there is no event log of this version. */
+/** A connection that only reads. Errors: `store_unavailable`, not retriable, without a log. */
 export const openForReading = (file: string): DatabaseSync =>
   opened(file, true, (database) => {
     const version = schemaVersion(database);

@@ -1,6 +1,9 @@
 import { isTurnlogError, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
 
-/** Primary result codes of SQLite (https://sqlite.org/rescode.html) that an operator can do something about. */
+/**
+ * Primary result codes of SQLite (https://sqlite.org/rescode.html) that an operator can do
+ * something about.
+ */
 const REASONS: Readonly<Record<number, string>> = {
   5: 'another process has kept it locked for too long',
   8: 'it may not be written',
@@ -11,7 +14,9 @@ const REASONS: Readonly<Record<number, string>> = {
   26: 'its file is not a SQLite database',
 };
 
-/** SQLite's primary result code of an error thrown by node:sqlite; undefined for any other error. */
+/**
+ * SQLite's primary result code of an error thrown by node:sqlite; undefined for any other error.
+ */
 export function sqliteCode(error: unknown): number | undefined {
   const code = (error as { errcode?: unknown } | undefined)?.errcode;
   return typeof code === 'number' ? code & 0xff : undefined;
@@ -31,7 +36,7 @@ function describe(error: unknown): string {
 export const asTurnlogError = (error: unknown): TurnlogError =>
   isTurnlogError(error) ? error : storeUnavailable(describe(error), error);
 
-/** The event log can't be opened as it is; trying again without a change won't help. For operators: names the file. */
+/** The event log can't be opened as it is, until somebody changes it. Names the file. */
 export const cannotOpen = (file: string, why: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', `The event log ${file} cannot be opened: ${why}.`, {
     cause,

@@ -10,7 +10,9 @@ import { eventLogFile } from './eventStoreDatabase.ts';
 import { hearOfAppends, type News } from './eventStoreNews.ts';
 import { isPosition, openReader, type Reader } from './eventStoreReader.ts';
 
-/** Errors: `position_invalid` for what is not a position, or lies where nothing was ever written. */
+/**
+ * Errors: `position_invalid` for what is not a position, or lies where nothing was ever written.
+ */
 function requireWithin(reader: Reader, after: Position): void {
   const end = reader.head();
   if (!isPosition(after)) throw notAPosition(after, end);
@@ -18,8 +20,9 @@ function requireWithin(reader: Reader, after: Position): void {
 }
 
 /**
- * The reading half of the event log in `<folder>/events.db`, for any thread or process; needs no writer beside it, only
- * that one has created the log. Errors: `store_unavailable`, not retriable, when there is no readable log of this version.
+ * The reading half of the event log in `<folder>/events.db`, for any thread or process; needs no
+ * writer beside it, only that one has created the log. Errors: `store_unavailable`, not retriable,
+ * when there is no readable log of this version.
  */
 export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
   const file = eventLogFile(folder);
@@ -45,7 +48,8 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
       position = events.at(-1)?.position ?? position;
       caughtUp = (reader.head() ?? '') <= (position ?? '');
       yield { events, position, caughtUp };
-      // Reads are synchronous: without a turn of the event loop a long catch-up would hold up everything, its abort too.
+      // Reads are synchronous: without a turn of the event loop a long catch-up would hold up
+      // everything, its abort too.
       await setImmediate();
     }
   }

@@ -5,12 +5,18 @@ import { BroadcastChannel } from 'node:worker_threads';
 /** How often a waiting subscription looks for what other processes appended, in milliseconds. */
 const POLL_MS = 200;
 
-/** The threads of a process that work on one event log share a channel, whatever path they opened it by. */
+/**
+ * The threads of a process that work on one event log share a channel, whatever path they opened it
+ * by.
+ */
 const openChannel = (file: string): BroadcastChannel =>
   new BroadcastChannel(`turnlog-events:${realpathSync(file)}`);
 
 export interface News {
-  /** Resolves when this process has appended, when another process may have, when `signal` aborts and on close. */
+  /**
+   * Resolves when this process has appended, when another process may have, when `signal` aborts
+   * and on close.
+   */
   wait(signal: AbortSignal): Promise<void>;
   close(): void;
 }

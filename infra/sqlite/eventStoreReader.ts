@@ -3,7 +3,7 @@ import type { Position, ReadOptions, StoredEvent } from '../../shared/ports/even
 import { openForReading } from './eventStoreDatabase.ts';
 import { asTurnlogError, storeClosed } from './eventStoreErrors.ts';
 
-/** A batch ends early when it has grown to this many characters, so that a batch of large events stays within memory. */
+/** A batch ends early at this many characters, so that large events stay within memory. */
 const MAX_BATCH_CHARS = 16 * 1024 * 1024;
 
 type Row = [number, string, number, string, string, string, string];
@@ -48,14 +48,18 @@ function prepareReads(database: DatabaseSync) {
 
 export interface Reader {
   readStream(stream: string, options: ReadOptions): StoredEvent[];
-  /** The events after a position: at most `limit`, fewer when they are large, at least one if there is any. */
+  /**
+   * The events after a position: at most `limit`, fewer when they are large, at least one if there
+   * is any.
+   */
   readAfter(position: Position | undefined, limit: number): StoredEvent[];
   head(): Position | undefined;
   close(): void;
 }
 
 /**
- * Reads of the event log on a connection of this thread: they take microseconds, less than handing them to another one.
+ * Reads of the event log on a connection of this thread: they take microseconds, less than handing
+ * them to another one.
  * Errors: `store_unavailable`.
  */
 export function openReader(file: string): Reader {

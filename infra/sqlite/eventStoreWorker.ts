@@ -1,4 +1,7 @@
-/** The writing thread: the only place that waits for the disk. Started by eventStoreWriterThread.ts with `{ file }`. */
+/**
+ * The writing thread: the only place that waits for the disk. Started by eventStoreWriterThread.ts
+ * with `{ file }`.
+ */
 import {
   parentPort,
   receiveMessageOnPort,

@@ -17,7 +17,7 @@ export interface Written {
 
 export type Outcome = Written | TurnlogError;
 
-/** Decides and inserts one append within the open transaction. Every refusal is thrown before anything is inserted. */
+/** Inserts one append within the open transaction. A refusal is thrown before any insert. */
 function prepareAppend(database: DatabaseSync): (append: Append) => Written {
   const findHead = database.prepare(
     'SELECT max(revision) AS revision FROM events WHERE stream = ?',
@@ -58,8 +58,9 @@ function prepareAppend(database: DatabaseSync): (append: Append) => Written {
 }
 
 /**
- * Group commit: writes many appends in one transaction and returns the outcome of each, in order, once they are durable.
- * Should the transaction fail, each append gets one of its own, so that none fails for what its neighbour did.
+ * Group commit: writes many appends in one transaction and returns the outcome of each, in order,
+ * once they are durable. Should the transaction fail, each append gets one of its own, so that none
+ * fails for what its neighbour did.
  */
 export function createWriter(database: DatabaseSync): (appends: readonly Append[]) => Outcome[] {
   const write = prepareAppend(database);

@@ -15,7 +15,9 @@ interface Pending {
 }
 
 interface WriterThread {
-  /** Resolves once the append is durable. `bytes` is its size. Errors: those of EventStore.append. */
+  /**
+   * Resolves once the append is durable. `bytes` is its size. Errors: those of EventStore.append.
+   */
   append(append: Append, bytes: number): Promise<Written>;
   /** Resolves after everything accepted has been answered and the thread has ended. */
   close(): Promise<void>;
@@ -56,7 +58,7 @@ function startWorker(file: string, onEnd: () => void) {
   return { send, close: () => post('close'), ended };
 }
 
-/** Runs the writer of the event log on a thread of its own. A thread that dies is replaced at the next append. */
+/** Runs the writer on a thread of its own. One that dies is replaced at the next append. */
 export function startWriterThread(file: string): WriterThread {
   let worker: ReturnType<typeof startWorker> | undefined;
   let outbox: Pending[] = [];
@@ -77,7 +79,8 @@ export function startWriterThread(file: string): WriterThread {
     pendingBytes += bytes;
     try {
       return await new Promise<Written>((resolve, reject) => {
-        // One message for all appends of one turn of the event loop: they arrive together and share a commit.
+        // One message for all appends of one turn of the event loop: they arrive together and share
+        // a commit.
         if (outbox.length === 0) setImmediate(flush);
         outbox.push({ append: request, bytes, resolve, reject });
       });

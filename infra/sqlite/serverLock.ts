@@ -5,8 +5,9 @@ import { createPrivateFile } from './eventStoreDatabase.ts';
 import { isBusy } from './eventStoreErrors.ts';
 
 /**
- * Makes this process the only server on a data folder until it releases the lock or ends, however it ends: the lock is an
- * open transaction, which the operating system lets go of with the process. Operator commands take no lock.
+ * Makes this process the only server on a data folder until it releases the lock or ends, however
+ * it ends: the lock is an open transaction, which the operating system lets go of with the process.
+ * Operator commands take no lock.
  * Errors: `data_folder_in_use`.
  */
 export function acquireServerLock(folder: string): { release(): void } {

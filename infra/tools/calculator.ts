@@ -17,7 +17,10 @@ const Arguments = Type.Object(
   { additionalProperties: false },
 );
 
-/** The expression's value. Errors: ToolFailure when it is not an arithmetic expression, or has no finite value. */
+/**
+ * The expression's value. Errors: ToolFailure when it is not an arithmetic expression, or has no
+ * finite value.
+ */
 async function calculate(expression: string): Promise<number> {
   const { parse } = await import('mathjs/number');
   let value: unknown;
@@ -39,7 +42,9 @@ async function calculate(expression: string): Promise<number> {
   return value;
 }
 
-/** Arithmetic through the mathjs parser, on doubles. Nothing of the expression is ever run as code. */
+/**
+ * Arithmetic through the mathjs parser, on doubles. Nothing of the expression is ever run as code.
+ */
 export const calculator: Tool<typeof Arguments> = {
   name: 'calculator',
   description: 'Calculates the value of an arithmetic expression.',

@@ -51,7 +51,10 @@ const OPERATIONS = new Set([
 ]);
 const functions = new Set<string>(FUNCTIONS);
 const constants = new Set<string>(CONSTANTS);
-/** Far above what a person writes, far below what the recursion of the parser and the evaluator bears. */
+/**
+ * Far above what a person writes, far below what the recursion of the parser and the evaluator
+ * bears.
+ */
 const DEEPEST = 100;
 
 const refuse = (what: string): never => {
@@ -84,8 +87,8 @@ function childrenOf(node: MathNode): MathNode[] {
 }
 
 /**
- * Lets pass only plain arithmetic: no names but the listed ones, no assignment, no definition, no matrix, nothing nested
- * deeper than 100. Errors: ToolFailure, which says what is allowed.
+ * Lets pass only plain arithmetic: no names but the listed ones, no assignment, no definition, no
+ * matrix, nothing nested deeper than 100. Errors: ToolFailure, which says what is allowed.
  */
 export function requireArithmetic(root: MathNode): void {
   for (

@@ -5,7 +5,10 @@ export interface Tool<Parameters extends TObject = TObject> {
   name: string;
   description: string;
   parameters: Parameters;
-  /** Resolves with text for the model. A ToolFailure is told to the model; any other error is too, without its words. */
+  /**
+   * Resolves with text for the model. A ToolFailure is told to the model; any other error is too,
+   * without its words.
+   */
   run(args: Static<Parameters>, signal: AbortSignal): Promise<string>;
 }
 

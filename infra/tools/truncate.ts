@@ -1,6 +1,9 @@
 const MARK = '… (cut off)';
 
-/** The text itself, or its beginning and a mark when it is longer than `bytes` in UTF-8. Halves of surrogate pairs and NUL, which can't be stored, become U+FFFD. */
+/**
+ * The text itself, or its beginning and a mark when it is longer than `bytes` in UTF-8. Halves of
+ * surrogate pairs and NUL, which can't be stored, become U+FFFD.
+ */
 export function truncate(text: string, bytes: number): string {
   const encoded = Buffer.from(text.replaceAll('\0', '\uFFFD'));
   if (encoded.length <= bytes) return encoded.toString();

@@ -33,7 +33,10 @@ export function createApp(api: ApiContext): Koa {
   return app;
 }
 
-/** What a process answers that does not serve the API: whether it lives, and whether it can do its work. */
+/**
+ * What a process answers that does not serve the API: whether it lives, and whether it can do its
+ * work.
+ */
 export function createHealthApp(context: ProcessContext): Koa {
   const app = createBareApp(context);
   app.use(async (ctx) => {

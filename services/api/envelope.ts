@@ -12,7 +12,9 @@ export const jsonText = (value: unknown, pretty: boolean): string =>
 
 export const successEnvelope = (data: unknown) => ({ success: true, data, status: 200 });
 
-/** `message` and `details` of a TurnlogError are made for clients; its cause and stack stay here. */
+/**
+ * `message` and `details` of a TurnlogError are made for clients; its cause and stack stay here.
+ */
 export const failureEnvelope = (error: TurnlogError, requestId: string) => ({
   success: false,
   error: error.message,

@@ -25,8 +25,9 @@ function refuse(
 }
 
 /**
- * Answers what Node keeps from the application with the envelope that every failure has: what the HTTP parser refuses, and
- * CONNECT. An expectation that Node does not know (RFC 9110 §10.1.1) is ignored.
+ * Answers what Node keeps from the application with the envelope that every failure has: what the
+ * HTTP parser refuses, and CONNECT. An expectation that Node does not know (RFC 9110 §10.1.1) is
+ * ignored.
  */
 export function answerRefusals(server: Server, ids: Ids): void {
   const latest = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
@@ -51,7 +52,8 @@ export function answerRefusals(server: Server, ids: Ids): void {
           STATUS_OF[error.code ?? ''] ?? 400,
         );
     };
-    // A request before the faulty one has its answer first, or the client would take this one for it.
+    // A request before the faulty one has its answer first, or the client would take this one for
+    // it.
     const before = latest.get(socket);
     if (before?.request.complete && !before.response.closed) before.response.once('close', answer);
     else answer();

@@ -11,7 +11,8 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   session_missing: sessionNotFound,
   // That there is such a session is not for everybody to know.
   session_of_another_agent: sessionNotFound,
-  // A run waits for its turn; whatever else has to wait for the end of a turn is asked to come again.
+  // A run waits for its turn; whatever else has to wait for the end of a turn is asked to come
+  // again.
   turn_open: sessionBusy,
   turn_not_open: DEFECT,
   turn_of_another_run: DEFECT,

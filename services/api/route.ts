@@ -8,20 +8,25 @@ import type { ApiContext } from './context.ts';
 /** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
 export type Access = 'open' | 'key' | Scope;
 
-/** What a handler answers: the envelope's data, and the cursor of the next page where there is one. */
+/**
+ * What a route answers: the envelope's data, and the cursor of the next page where there is one.
+ */
 export interface Answer<Data> {
   data: Data;
   next?: string | undefined;
 }
 
-export interface RouteRequest<Query, Body> {
+interface RouteRequest<Query, Body> {
   actor: Actor;
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
 }
 
-/** One operation of the API, described once: the router and the OpenAPI document are both made from it. */
+/**
+ * One operation of the API, described once: the router and the OpenAPI document are both made from
+ * it.
+ */
 export interface Route<
   Query extends TObject = TObject,
   Body extends TSchema = TSchema,

@@ -10,7 +10,10 @@ import type { Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
 import { validator } from './validation.ts';
 
-/** Errors: `store_unavailable` while the service starts or stops, except for what tells about the service itself. */
+/**
+ * Errors: `store_unavailable` while the service starts or stops, except for what tells about the
+ * service itself.
+ */
 function requireAvailable(api: ApiContext, route: Route): void {
   const availability = api.availability();
   if (availability === 'up' || route.access === 'open') return;
@@ -19,7 +22,10 @@ function requireAvailable(api: ApiContext, route: Route): void {
     : storeUnavailable('The service is starting; its read models are being brought up to date.');
 }
 
-/** What every operation does, in this order: who asks, is the query right, is the body right, then the operation itself. */
+/**
+ * What every operation does, in this order: who asks, is the query right, is the body right, then
+ * the operation itself.
+ */
 function handlerOf(api: ApiContext, route: Route): Middleware {
   const checkQuery = validator('query', route.query ?? CommonQuery);
   const checkBody = route.body && validator('body', route.body);

@@ -6,13 +6,19 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { answerRefusals } from './refusals.ts';
 
-/** Longer than the idle time of common load balancers (60 s), so that they never reuse a connection that is being closed here. */
+/**
+ * Longer than the idle time of common load balancers (60 s), so that they never reuse a connection
+ * that is being closed here.
+ */
 const KEEP_ALIVE_MS = 65_000;
 
 export interface ApiServer {
   /** Where it listens, for people: `http://127.0.0.1:3000`. */
   url: string;
-  /** Stops accepting; resolves when the last connection is gone. Idle connections are closed at once. */
+  /**
+   * Stops accepting; resolves when the last connection is gone. Idle connections are closed at
+   * once.
+   */
   close(): Promise<void>;
   /** Cuts the connections that are left. */
   cut(): void;
@@ -43,7 +49,8 @@ export async function serve(
   );
   answerRefusals(server, ids);
   const address = await listen(server, port, host);
-  // Once it listens, an error is a connection that could not be accepted (no file descriptor is left); the next one may be.
+  // Once it listens, an error is a connection that could not be accepted (no file descriptor is
+  // left); the next one may be.
   server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'));
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,

@@ -2,14 +2,17 @@ import type { TSchema } from 'typebox';
 import { TurnlogError, type ErrorDetail } from '../../shared/errors.ts';
 import { lazyValidator, problemsOf, type Problem, type Words } from '../../shared/validation.ts';
 
-/** More problems than this are not listed: nobody reads them, and a hostile body can have a million. */
+/**
+ * More problems than this are not listed: nobody reads them, and a hostile body can have a million.
+ */
 const MAX_DETAILS = 20;
 
 type Place = 'body' | 'query';
 
 /**
- * A check that lets valid input through (query parameters converted to their types, defaults filled in) and throws
- * `invalid_request` with every problem named by its field. Compiled at the first use.
+ * A check that lets valid input through (query parameters converted to their types, defaults filled
+ * in) and throws `invalid_request` with every problem named by its field. Compiled at the first
+ * use.
  */
 export function validator(place: Place, schema: TSchema): (input: unknown) => unknown {
   const compiled = lazyValidator(schema, place === 'body' ? 'as_is' : 'from_text');

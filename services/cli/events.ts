@@ -23,7 +23,10 @@ async function tail(
   }
 }
 
-/** Verifies every hash chain. The exit code is 1 when an event does not fit, 130 when it was interrupted. */
+/**
+ * Verifies every hash chain. The exit code is 1 when an event does not fit, 130 when it was
+ * interrupted.
+ */
 async function verify(
   { operator, print, progress, signal }: CliContext,
   after: Position | undefined,

@@ -1,6 +1,9 @@
 const INTERVAL_MS = 500;
 
-/** Writes lines of progress to standard error, the first at once and then at most two a second; on a terminal each one replaces the last. */
+/**
+ * Writes lines of progress to standard error, the first at once and then at most two a second; on a
+ * terminal each one replaces the last.
+ */
 export function progressLine(
   write: (text: string) => void,
   isTerminal: boolean,

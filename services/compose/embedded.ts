@@ -20,7 +20,10 @@ import { makeDataFolder, readModelsFolder, type EmbeddedPlace } from './place.ts
 import { openRelay } from './relay.ts';
 import { systemIds } from './system.ts';
 
-/** The name of the folder's server, made at the first start. The server lock sees to it that only one process has it. */
+/**
+ * The name of the folder's server, made at the first start. The server lock sees to it that only
+ * one process has it.
+ */
 function instanceIdOf(folder: string): string {
   const file = join(folder, 'instance-id');
   const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
@@ -67,8 +70,10 @@ const readModelsPart = (
 });
 
 /**
- * The service in one process, with its read models in the data folder, and its log there or in a cluster.
- * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid` (the models file, the data folder).
+ * The service in one process, with its read models in the data folder, and its log there or in a
+ * cluster.
+ * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid` (the models file, the
+ * data folder).
  */
 export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Promise<Parts> {
   const { logger, opened } = opening;
@@ -78,7 +83,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const store = await openStore(opening, log);
   const { projector, readModels } = await openReadModels(opening, place);
   const id = instanceIdOf(dataFolder);
-  // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A cluster may have other servers.
+  // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
+  // cluster may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const damaged = reportDamage(logger);
   const storage = { store, damaged, readModels, known: readModels, instance: { id, isGone } };

@@ -23,7 +23,10 @@ export const openEventStore = (log: LogPlace, logger: Logger): Promise<EventStor
 export const openEventLog = async (log: LogPlace, logger: ProjectorLogger): Promise<EventLog> =>
   'folder' in log ? openSqliteEventLog(log) : openCluster(log.cluster, logger);
 
-/** A store by its name: a connection string, or the data folder of an embedded one. Errors: those of its adapter. */
+/**
+ * A store by its name: a connection string, or the data folder of an embedded one. Errors: those of
+ * its adapter.
+ */
 export async function openNamedStore(name: string, logger: Logger): Promise<EventStore> {
   if (/^esdb(\+discover)?:/.test(name)) return openEventStore({ cluster: name }, logger);
   const folder = resolve(name);

@@ -4,7 +4,10 @@ import { loadRegistry } from '../../infra/openai/registry.ts';
 import type { ChatModels } from '../../shared/ports/chatModel.ts';
 import type { Opening } from './opening.ts';
 
-/** The models on offer, and the built-in one that needs no provider. Errors: `configuration_invalid` (the models file). */
+/**
+ * The models on offer, and the built-in one that needs no provider. Errors: `configuration_invalid`
+ * (the models file).
+ */
 export async function openModels({ config, opened }: Opening): Promise<ChatModels> {
   const offline = opened.adopt(await startOfflineModel(), ({ close }) => close());
   const registry = await loadRegistry({

@@ -7,7 +7,10 @@ import type { Part, Turnlog } from '../server/turnlog.ts';
 import { openEventStore } from './eventStore.ts';
 import type { LogPlace } from './place.ts';
 
-/** What the parts of a process are opened with, and where each of them is kept, to be closed in reverse order. */
+/**
+ * What the parts of a process are opened with, and where each of them is kept, to be closed in
+ * reverse order.
+ */
 export interface Opening {
   config: Config;
   logger: Logger;

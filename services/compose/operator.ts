@@ -23,7 +23,10 @@ export interface Operator extends HandleContext {
     signal: AbortSignal,
     onProgress: (progress: RebuildProgress) => void,
   ) => Promise<boolean>;
-  /** Publishes the log once more, to a topic of its own; goes on like a rebuild. Errors: those of `replay`. */
+  /**
+   * Publishes the log once more, to a topic of its own; goes on like a rebuild. Errors: those of
+   * `replay`.
+   */
   replay: (topic: string, what: Omit<Replay, 'log' | 'publisher'>) => Promise<boolean>;
   close: () => Promise<void>;
 }

@@ -5,7 +5,7 @@ import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildSto
 import type { Logger } from '../../shared/logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
-import { createProgressSource } from '../../shared/projections/progress.ts';
+import { createProgressChannel } from '../../shared/projections/progress.ts';
 import { followGenerations } from '../projector/followGenerations.ts';
 import { startProjector } from '../projector/start.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
@@ -17,7 +17,10 @@ import { systemClock } from './system.ts';
 export interface UpToDate {
   /** Errors: `store_unavailable`, the signal's reason. */
   openUpToDate: () => Promise<ReadModels>;
-  /** The copy that a rebuild makes. Errors: `data_folder_in_use` while another rebuild runs, `store_unavailable`. */
+  /**
+   * The generation that a rebuild makes. Errors: `data_folder_in_use` while another rebuild runs,
+   * `store_unavailable`.
+   */
   openRebuild: () => Promise<RebuildStore>;
 }
 
@@ -31,7 +34,7 @@ interface Updating {
 /** Read models in the data folder. */
 function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate {
   async function openUpToDate(): Promise<ReadModels> {
-    const progress = createProgressSource();
+    const progress = createProgressChannel();
     const caughtUp = new AbortController();
     await followGenerations({
       log: store,
@@ -56,7 +59,9 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
   return { openUpToDate, openRebuild: () => openSqliteRebuildStore({ folder }) };
 }
 
-/** Read models in PostgreSQL: this process stands by for the projector until they are up to date. */
+/**
+ * Read models in PostgreSQL: this process stands by for the projector until they are up to date.
+ */
 function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): UpToDate {
   async function openUpToDate(): Promise<ReadModels> {
     await using opened = new AsyncDisposableStack();

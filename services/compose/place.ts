@@ -7,7 +7,10 @@ import { sha256 } from '../../shared/eventlog/hashChain.ts';
 /** Where a log is: in a data folder, or in the EventStoreDB cluster of a connection string. */
 export type LogPlace = { folder: string } | { cluster: string };
 
-/** Read models in the data folder of one process, whose log may be elsewhere. Plain data, so that it can be handed to a thread. */
+/**
+ * Read models in the data folder of one process, whose log may be elsewhere. Plain data, so that it
+ * can be handed to a thread.
+ */
 export interface EmbeddedPlace {
   kind: 'embedded';
   /** Absolute. */
@@ -35,7 +38,10 @@ export function placeOf({ DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL }: Config): P
     : { kind: 'replica', databaseUrl: DATABASE_URL, log };
 }
 
-/** Makes a folder that only its owner can read. Errors: `configuration_invalid` when that is not possible. */
+/**
+ * Makes a folder that only its owner can read. Errors: `configuration_invalid` when that is not
+ * possible.
+ */
 export function makeDataFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -49,8 +55,8 @@ export function makeDataFolder(folder: string): void {
 }
 
 /**
- * The folder of the read models of this log. A checkpoint means nothing in another log, so those of a cluster have a folder
- * named by its hosts.
+ * The folder of the read models of this log. A checkpoint means nothing in another log, so those of
+ * a cluster have a folder named by its hosts.
  */
 export function readModelsFolder({ dataFolder, log }: Omit<EmbeddedPlace, 'kind'>): string {
   if ('folder' in log) return dataFolder;

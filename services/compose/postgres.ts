@@ -5,13 +5,18 @@ import type { ProjectorLogger } from '../projector/projection.ts';
 
 export type { PostgresReadModels };
 
-/** The client of PostgreSQL is loaded only where a database is configured. Opens without waiting for the server. */
+/**
+ * The client of PostgreSQL is loaded only where a database is configured. Opens without waiting for
+ * the server.
+ */
 export async function openReadModels(databaseUrl: string): Promise<PostgresReadModels> {
   const { openPostgresReadModels } = await import('../../infra/postgres/readModels/readModels.ts');
   return openPostgresReadModels({ databaseUrl });
 }
 
-/** The list of instances, opened with its first use: its server may be away while a process starts. */
+/**
+ * The list of instances, opened with its first use: its server may be away while a process starts.
+ */
 export function openInstances(databaseUrl: string): Instances {
   let opening: Promise<Instances> | undefined;
 
@@ -34,7 +39,10 @@ export function openInstances(databaseUrl: string): Instances {
   };
 }
 
-/** Waits until this process is the active projector; undefined when the signal aborted first. Errors: `store_unavailable`. */
+/**
+ * Waits until this process is the active projector; undefined when the signal aborted first.
+ * Errors: `store_unavailable`.
+ */
 const becomeActive =
   (databaseUrl: string, logger: ProjectorLogger) =>
   async (signal: AbortSignal): Promise<ActiveProjectionStore | undefined> => {

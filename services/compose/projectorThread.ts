@@ -1,4 +1,7 @@
-/** The projector's thread, started as a worker with an EmbeddedPlace: a thread can't be handed open databases. */
+/**
+ * The projector's thread, started as a worker with an EmbeddedPlace: a thread can't be handed open
+ * databases.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   currentGeneration,

@@ -4,7 +4,7 @@ import { TurnlogError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 
-type Feed = Pick<KafkaPublisherOptions, 'topics' | 'checkpointTopic' | 'transactionalId'>;
+type Target = Pick<KafkaPublisherOptions, 'topics' | 'checkpointTopic' | 'transactionalId'>;
 
 function securityOf({
   KAFKA_TLS: tls,
@@ -18,13 +18,13 @@ function securityOf({
 }
 
 /** The client of Kafka is loaded only where brokers are configured. */
-async function open(config: Config, logger: Logger, feed: Feed): Promise<Publisher> {
+async function open(config: Config, logger: Logger, target: Target): Promise<Publisher> {
   if (config.KAFKA_BROKERS === undefined)
     throw new TurnlogError('configuration_invalid', 'KAFKA_BROKERS is not set.');
   const { openKafkaPublisher } = await import('../../infra/kafka/publisher.ts');
   const brokers = config.KAFKA_BROKERS.split(',');
   return openKafkaPublisher({
-    ...feed,
+    ...target,
     brokers,
     security: securityOf(config),
     partitions: config.KAFKA_PARTITIONS,
@@ -33,7 +33,7 @@ async function open(config: Config, logger: Logger, feed: Feed): Promise<Publish
   });
 }
 
-/** The publisher of the live feed. Errors: `configuration_invalid` without KAFKA_BROKERS. */
+/** The publisher of the live topics. Errors: `configuration_invalid` without KAFKA_BROKERS. */
 export const openPublisher = (config: Config, logger: Logger): Promise<Publisher> =>
   open(config, logger, {
     topics: { agents: config.KAFKA_AGENTS_TOPIC, sessions: config.KAFKA_SESSIONS_TOPIC },
@@ -42,8 +42,9 @@ export const openPublisher = (config: Config, logger: Logger): Promise<Publisher
   });
 
 /**
- * A publisher of everything to one topic, with a checkpoint of its own, so that it neither disturbs the live feed nor is
- * disturbed by it. Errors: `configuration_invalid` without KAFKA_BROKERS.
+ * A publisher of everything to one topic, with a checkpoint of its own, so that it neither disturbs
+ * the live topics nor is disturbed by what goes there. Errors: `configuration_invalid` without
+ * KAFKA_BROKERS.
  */
 export const openReplayPublisher = (
   config: Config,

@@ -6,7 +6,10 @@ import type { LogPlace } from './place.ts';
 import { openPublisher } from './publisher.ts';
 import { systemClock } from './system.ts';
 
-/** The relay to Kafka; no part where it is not among the services. Errors: `configuration_invalid` without KAFKA_BROKERS. */
+/**
+ * The relay to Kafka; no part where it is not among the services. Errors: `configuration_invalid`
+ * without KAFKA_BROKERS.
+ */
 export async function openRelay(opening: Opening, store: EventStore): Promise<Part[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('relay')) return [];
@@ -22,7 +25,10 @@ export async function openRelay(opening: Opening, store: EventStore): Promise<Pa
   return [{ health: async () => ({ relay: await relay.health() }) }];
 }
 
-/** A relay on its own: it needs the log and Kafka, and no read models. Errors: `store_unavailable`, `configuration_invalid`. */
+/**
+ * A relay on its own: it needs the log and Kafka, and no read models. Errors: `store_unavailable`,
+ * `configuration_invalid`.
+ */
 export async function openRelayAlone(opening: Opening, log: LogPlace): Promise<Parts> {
   const store = await openStore(opening, log);
   const relay = await openRelay(opening, store);

@@ -28,7 +28,10 @@ import { systemClock, systemIds } from './system.ts';
 /** What every replica works with, whichever services it was started with. */
 type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
 
-/** The API of one replica. It enters the list of instances, and leaves it in order unless it has left turns open. */
+/**
+ * The API of one replica. It enters the list of instances, and leaves it in order unless it has
+ * left turns open.
+ */
 async function openApi(opening: Opening, common: Common): Promise<{ api: RunContext; part: Part }> {
   const { store, damaged, readModels, instances, watch, clock, logger } = common;
   const id = systemIds.uuid();
@@ -51,7 +54,10 @@ async function openApi(opening: Opening, common: Common): Promise<{ api: RunCont
   return { api, part: { ...runsPart(api), prepare } };
 }
 
-/** The projector, which takes turns with those of other processes; no part where it is not among the services. */
+/**
+ * The projector, which takes turns with those of other processes; no part where it is not among the
+ * services.
+ */
 function openProjector(opening: Opening, { store, logger }: Common, databaseUrl: string): Part[] {
   if (!opening.services.includes('projector')) return [];
   const options = { log: store, clock: systemClock, logger };
@@ -88,8 +94,9 @@ function readModelsPart(common: Common): Part {
 }
 
 /**
- * One process of several over the same PostgreSQL and EventStoreDB. It keeps nothing of its own: its name is new with every
- * start. Errors: `store_unavailable`, `configuration_invalid` (the models file).
+ * One process of several over the same PostgreSQL and EventStoreDB. It keeps nothing of its own:
+ * its name is new with every start. Errors: `store_unavailable`, `configuration_invalid` (the
+ * models file).
  */
 export async function openReplica(opening: Opening, place: ReplicaPlace): Promise<Parts> {
   const { logger, services, opened } = opening;

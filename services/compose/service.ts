@@ -17,7 +17,8 @@ function openParts(opening: Opening): Promise<Parts> {
 }
 
 /**
- * Opens what one process runs, as the configuration says; what is open already is closed again when the next part fails.
+ * Opens what one process runs, as the configuration says; what is open already is closed again when
+ * the next part fails.
  * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid`.
  */
 export async function openTurnlog(
@@ -31,7 +32,10 @@ export async function openTurnlog(
   return { ...parts, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** Starts the services of one process; the signal gives the start up. Errors: those of openTurnlog and startServing. */
+/**
+ * Starts the services of one process; the signal gives the start up. Errors: those of openTurnlog
+ * and startServing.
+ */
 export async function startService(
   config: Config,
   logger: Logger,

@@ -4,12 +4,16 @@ import { describeRefusal, type RefusedCheckpoint } from './refusedCheckpoint.ts'
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
 
-/** How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`. */
+/**
+ * How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`.
+ */
 const LOOK_MS = 500;
 
-/** The copies of the read models that exist, numbered upwards. */
+/** The generations of the read models that exist, numbered upwards. */
 export interface Generations {
-  /** Opens the current one; creates one, numbered `atLeast` or higher, when there is none that high. */
+  /**
+   * Opens the current one; creates one, numbered `atLeast` or higher, when there is none that high.
+   */
   open(atLeast: number): Promise<ProjectionStore & { generation: number }>;
   /** The highest finished one. */
   current(): number | undefined;
@@ -17,27 +21,27 @@ export interface Generations {
   retireBefore(generation: number): void;
 }
 
-/** A batch that was applied to one of the copies. */
+/** A batch that was applied to one of the generations. */
 export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
 
 interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading'> {
   generations: Generations;
   onProgress: (batch: GenerationBatch) => void;
   /**
-   * Told half a sentence on why a copy is built anew, because the one before can't be trusted. It is healed once
-   * it has caught up.
+   * Told half a sentence on why a generation is rebuilt: the one before can't be trusted. It is
+   * healed once it has caught up.
    */
   onHealing: (reason: string) => void;
 }
 
-/** What is known of a copy when it is opened. */
+/** What is known of a generation when it is opened. */
 interface Course {
   atLeast: number;
-  /** Why it takes the place of the copy before. */
+  /** Why it replaces the generation before. */
   heals: RefusedCheckpoint | undefined;
 }
 
-/** What is to be done once, when the copy has caught up. */
+/** What is to be done once, when the generation has caught up. */
 function completion(
   { generations, logger }: Following,
   { heals }: Course,
@@ -46,7 +50,8 @@ function completion(
   let complete = false;
   return () => {
     if (complete) return;
-    // Only now: until this copy is complete, the one before it is what queries are answered from.
+    // Only now: until this generation is complete, the one before it is what queries are answered
+    // from.
     complete = true;
     generations.retireBefore(generation);
     if (heals)
@@ -57,11 +62,14 @@ function completion(
   };
 }
 
-/** Runs the projection on one copy until the signal aborts, or the copy is not the current one or not to be trusted. */
+/**
+ * Runs the projection on one generation until the signal aborts, or it is replaced or not to be
+ * trusted.
+ */
 async function followOne(following: Following, course: Course): Promise<Course> {
   const { generations, onProgress, logger, log, signal } = following;
   await using opened = new AsyncDisposableStack();
-  const store = opened.adopt(await generations.open(course.atLeast), (copy) => copy.close());
+  const store = opened.adopt(await generations.open(course.atLeast), (live) => live.close());
   const { generation } = store;
   const replaced = new AbortController();
   const look = setInterval(() => {
@@ -89,10 +97,10 @@ async function followOne(following: Following, course: Course): Promise<Course> 
 }
 
 /**
- * Runs the projection on the current copy of the read models, and goes over to the next one when a rebuild
- * publishes it, and begins a new one when the files were deleted or the log refuses the checkpoint in them. The
- * next one is there from then on, so that a process that dies meanwhile leaves nothing that trusts the old one.
- * Ends when the signal aborts.
+ * Runs the projection on the current generation of the read models, and goes over to the next one
+ * when a rebuild publishes it, and begins a new one when the files were deleted or the log refuses
+ * the checkpoint in them. The next one is there from then on, so that a process that dies meanwhile
+ * leaves nothing that trusts the old one. Ends when the signal aborts.
  * Errors: those of `generations.open`.
  */
 export async function followGenerations(following: Following): Promise<void> {

@@ -9,7 +9,10 @@ const PAUSES = { firstMs: 500, longestMs: 10_000 };
 
 export interface Healing {
   log: Pick<EventLog, 'subscribe' | 'head'>;
-  /** Opens the copy that is to take the place of the live one. Errors: `rebuild_running`, `store_unavailable`. */
+  /**
+   * Opens the generation that is to replace the live one. Errors: `rebuild_running`,
+   * `store_unavailable`.
+   */
   openRebuild: () => Promise<RebuildStore>;
   onProgress: (progress: RebuildProgress) => void;
   logger: ProjectorLogger;
@@ -17,11 +20,11 @@ export interface Healing {
 }
 
 /**
- * Rebuilds the read models whose checkpoint was given up, until they can be trusted, by this rebuild or by an
- * operator's, or the signal aborts. An interrupted one goes on where it was. What keeps it from going on is
- * logged once, and tried again.
+ * Rebuilds the read models whose checkpoint was given up, until they can be trusted, by this
+ * rebuild or by an operator's, or the signal aborts. An interrupted one goes on where it was. What
+ * keeps it from going on is logged once, and tried again.
  */
-export async function healLiveCopy(
+export async function healReadModels(
   store: ActiveProjectionStore,
   { openRebuild, ...parts }: Healing,
 ): Promise<void> {

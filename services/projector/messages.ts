@@ -6,7 +6,7 @@ export type ProjectorMessage =
   /** The read models are open; the event store may still be away. */
   | { type: 'opened' }
   | { type: 'progress'; batch: GenerationBatch }
-  /** Why the read models are being built anew: those before can't be trusted. */
+  /** Why the read models are being rebuilt: those before can't be trusted. */
   | { type: 'healing'; reason: string }
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 

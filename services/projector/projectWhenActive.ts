@@ -1,6 +1,6 @@
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
-import { healLiveCopy, type Healing } from './heal.ts';
+import { healReadModels, type Healing } from './heal.ts';
 import { describeRefusal, healingOf } from './refusedCheckpoint.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
@@ -13,13 +13,19 @@ interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild
   /** Waits until this process is the one that projects; undefined when the signal aborted first. */
   becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   onState: (state: ProjectorState) => void;
-  /** Told half a sentence on why the read models are built anew, which can't be trusted; undefined once they can. */
+  /**
+   * Told half a sentence on why the read models are rebuilt, which can't be trusted; undefined once
+   * they can.
+   */
   onHealing: (reason: string | undefined) => void;
   /** How far that is. */
   onHealingProgress: Healing['onProgress'];
 }
 
-/** Says, once, that the read models have caught up; tries again with the next batch where that failed. */
+/**
+ * Says, once, that the read models have caught up; tries again with the next batch where that
+ * failed.
+ */
 function completion(
   store: ActiveProjectionStore,
   logger: Projection['logger'],
@@ -35,7 +41,10 @@ function completion(
   };
 }
 
-/** Builds the read models anew if their checkpoint was given up, by this projector or by one that has ended since. */
+/**
+ * Rebuilds the read models if their checkpoint was given up, by this projector or by one that has
+ * ended since.
+ */
 async function healIfNeeded(
   store: ActiveProjectionStore,
   standing: Standing,
@@ -45,11 +54,14 @@ async function healIfNeeded(
   const refused = await store.refused();
   if (refused === undefined) return;
   onHealing(healingOf(refused));
-  await healLiveCopy(store, { log, logger, openRebuild, onProgress: onHealingProgress, signal });
+  await healReadModels(store, { log, logger, openRebuild, onProgress: onHealingProgress, signal });
   if (!signal.aborted) onHealing(undefined);
 }
 
-/** Projects until the place of the active projector is lost, or the checkpoint turns out to be none and is given up. */
+/**
+ * Projects until another projector is the active one, or the checkpoint turns out to be none and is
+ * given up.
+ */
 async function projectOn(
   store: ActiveProjectionStore,
   standing: Standing,
@@ -75,7 +87,7 @@ async function projectOn(
 
 async function serveAsActive(store: ActiveProjectionStore, standing: Standing): Promise<void> {
   await using opened = new AsyncDisposableStack();
-  opened.adopt(store, (copy) => copy.close());
+  opened.adopt(store, (active) => active.close());
   const signal = AbortSignal.any([standing.signal, store.lost]);
   while (!signal.aborted) {
     await healIfNeeded(store, standing, signal);
@@ -84,8 +96,9 @@ async function serveAsActive(store: ActiveProjectionStore, standing: Standing): 
 }
 
 /**
- * Projects whenever this process is the active projector, and stands by when it is not, until the signal aborts. A projector
- * that loses its place goes back to standing by; it never ends by itself.
+ * Projects whenever this process is the active projector, and stands by when it is not, until the
+ * signal aborts. A projector that loses its place goes back to standing by; it never ends by
+ * itself.
  */
 export async function projectWhenActive(standing: Standing): Promise<void> {
   const { becomeActive, onState, signal, logger } = standing;

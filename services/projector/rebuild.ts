@@ -6,7 +6,10 @@ import { describeRefusal } from './refusedCheckpoint.ts';
 import type { AppliedBatch, ProjectorLogger } from './projection.ts';
 import { runProjection } from './run.ts';
 
-/** The place of the log's last event, ours or not, is reached within about a second of having caught up. */
+/**
+ * The position of the log's last event, ours or not, is reached within about a second of having
+ * caught up.
+ */
 const REACHED_WITHIN_MS = 3_000;
 
 export interface RebuildProgress {
@@ -21,7 +24,7 @@ export interface RebuildProgress {
 
 interface Rebuild {
   log: Pick<EventLog, 'subscribe' | 'head'>;
-  /** Where the next copy is built. */
+  /** Where the next generation is built. */
   store: RebuildStore;
   signal: AbortSignal;
   onProgress: (progress: RebuildProgress) => void;
@@ -29,8 +32,8 @@ interface Rebuild {
 }
 
 /**
- * Runs the projection until told of the last batch that is wanted, any number of times. Resolves false when it was
- * stopped before.
+ * Runs the projection until told of the last batch that is wanted, any number of times. Resolves
+ * false when it was stopped before.
  */
 function stepwise({
   log,
@@ -78,8 +81,8 @@ function stepwise({
 }
 
 /**
- * Ends at the goal, which is the checkpoint of another copy and may be one that the log does not know: then the
- * end of the log, looked at for long enough, has to do.
+ * Ends at the goal, which is the checkpoint of another generation and may be one that the log does
+ * not know: then the end of the log, looked at for long enough, has to do.
  */
 function reaching(
   goal: Position,
@@ -96,9 +99,10 @@ function reaching(
 }
 
 /**
- * Builds the read models anew from the log, beside a server or without one, and publishes them when they have caught up.
- * Resolves true then, false when it was interrupted: the next rebuild goes on where this one was.
- * Errors: `store_unavailable` when the copy could not be published.
+ * Rebuilds the read models from the log, beside a server or without one, and publishes them when
+ * they have caught up. Resolves true then, false when it was interrupted: the next rebuild goes on
+ * where this one was.
+ * Errors: `store_unavailable` when the generation could not be published.
  */
 export async function rebuildReadModels(rebuild: Rebuild): Promise<boolean> {
   const { store, signal } = rebuild;

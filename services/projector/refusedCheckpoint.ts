@@ -6,18 +6,21 @@ import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import type { Projection } from './projection.ts';
 
 /**
- * A cluster whose leader has just changed may know less of the log for a moment: it is looked at so often, so far
- * apart, and without a failure of another kind in between.
+ * A cluster whose leader has just changed may know less of the log for a moment: it is looked at so
+ * often, so far apart, and without a failure of another kind in between.
  */
 const LOOKS = 3;
 const LOOK_MS = 2_500;
 /**
- * The end of the log is half of what an operator wants to know, is asked for once, and nothing can be built before
- * its store answers.
+ * The end of the log is half of what an operator wants to know, is asked for once, and nothing can
+ * be built before its store answers.
  */
 const END_LIMIT_MS = 2_000;
 
-/** A stored checkpoint that is no place of the log, for good. What was projected up to it may be missing anything. */
+/**
+ * A stored checkpoint that is no position of the log, for good. What was projected up to it may be
+ * missing anything.
+ */
 export interface RefusedCheckpoint {
   checkpoint: Position;
   /** Of the log when it refused; undefined where it was empty, or its store did not say. */
@@ -62,26 +65,35 @@ export function createRefusalJudge({
   const endOfLog = createEndOfLog(log, END_LIMIT_MS);
   /** In a row, without a failure of another kind between them. */
   let looks = 0;
-  /** The first refusal of the checkpoint; a projection that begins anew, in another process say, knows none. */
+  /**
+   * The first refusal of the checkpoint; a projection that starts over, in another process say,
+   * knows none.
+   */
   let doubted: RefusedCheckpoint | undefined;
 
   return {
     /**
-     * The log begins at the checkpoint. Returns it all the same where it was refused before: others may have
-     * written past it in the meantime, and what they wrote up to it would be in no row. A node that lagged, or a
-     * leader that knew less for a moment, can't be told from that and costs a rebuild as well: the safe side.
+     * The log begins at the checkpoint. Returns it all the same where it was refused before: others
+     * may have written past it in the meantime, and what they wrote up to it would be in no row. A
+     * node that lagged, or a leader that knew less for a moment, can't be told from that and costs
+     * a rebuild as well: the safe side.
      */
     accepted(checkpoint: Position | undefined): RefusedCheckpoint | undefined {
       looks = 0;
       return doubted?.checkpoint === checkpoint ? doubted : undefined;
     },
 
-    /** Something else went wrong: a store that was away may know less for a moment once it is back. */
+    /**
+     * Something else went wrong: a store that was away may know less for a moment once it is back.
+     */
     interrupted(): void {
       looks = 0;
     },
 
-    /** Resolves with what is certain; undefined, after a pause, where the checkpoint is to be looked at again. */
+    /**
+     * Resolves with what is certain; undefined, after a pause, where the checkpoint is to be looked
+     * at again.
+     */
     async judge({ checkpoint, cause }: CheckpointRefusal): Promise<RefusedCheckpoint | undefined> {
       const end = await endOfLog.latest();
       if (doubted?.checkpoint !== checkpoint) doubted = { checkpoint, end, outgrown: true };

@@ -12,11 +12,14 @@ import {
   type RefusedCheckpoint,
 } from './refusedCheckpoint.ts';
 
-/** Large, because a batch costs one statement for each row that it changes and one commit: catching up is bound by that. */
+/**
+ * Large, because a batch costs one statement for each row that it changes and one commit: catching
+ * up is bound by that.
+ */
 const BATCH_SIZE = 1000;
 const PAUSES = { firstMs: 100, longestMs: 5000 };
 
-/** The batches after the checkpoint. Errors: a CheckpointRefusal when the log does not know it, or no longer does. */
+/** The batches after the checkpoint. Errors: a CheckpointRefusal where the log has it not. */
 async function* resume(
   { log, signal }: Projection,
   checkpoint: Position | undefined,
@@ -36,11 +39,17 @@ async function* resume(
 interface Course {
   /** Events applied since the projection started. */
   events: number;
-  /** Called when the log has accepted the checkpoint. Returns why it is not to be gone on from all the same. */
+  /**
+   * Called when the log has accepted the checkpoint. Returns why it is not to be gone on from all
+   * the same.
+   */
   accepted: (checkpoint: Position | undefined) => RefusedCheckpoint | undefined;
 }
 
-/** One subscription, from the checkpoint on, until it fails, the checkpoint is given up, or the signal aborts. */
+/**
+ * One subscription, from the checkpoint on, until it fails, the checkpoint is given up, or the
+ * signal aborts.
+ */
 async function follow(
   projection: Projection,
   course: Course,
@@ -71,10 +80,11 @@ async function follow(
 }
 
 /**
- * Applies every event of the log to the store, first what is there, then live, until the signal aborts. A failure
- * is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the last checkpoint. It
- * ends by itself in one case only, and resolves with the reason then: the checkpoint is no place of the log, or was
- * none when it was looked at first, and what follows from it can't be known.
+ * Applies every event of the log to the store, first what is there, then live, until the signal
+ * aborts. A failure is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on
+ * from the last checkpoint. It ends by itself in one case only, and resolves with the reason then:
+ * the checkpoint is no position of the log, or was none when it was looked at first, and what
+ * follows from it can't be known.
  */
 export async function runProjection(
   projection: Projection,

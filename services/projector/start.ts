@@ -9,10 +9,10 @@ import { projectWhenActive, type ProjectorState } from './projectWhenActive.ts';
 import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './projection.ts';
 
-export interface RunningProjector {
+interface RunningProjector {
   /** Answers within 100 ms from what is known, whatever the store does. */
   health(): Promise<ProjectorHealth>;
-  /** Half a sentence on why it builds the read models anew; undefined while it doesn't. */
+  /** Half a sentence on why it rebuilds the read models; undefined while it doesn't. */
   healing(): string | undefined;
   /** Lets the batch at work finish, and lets another projector take over at once. */
   close(): Promise<void>;
@@ -25,7 +25,10 @@ interface Parts extends Pick<Healing, 'openRebuild'> {
   logger: ProjectorLogger;
 }
 
-/** Starts projecting, or standing by, in the background. It needs nobody's care: failures are logged and tried again for ever. */
+/**
+ * Starts projecting, or standing by, in the background. It needs nobody's care: failures are logged
+ * and tried again for ever.
+ */
 export function startProjector({
   log,
   becomeActive,

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { createBackOff } from '../../shared/backOff.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
-import { createProgressSource, type ProgressFeed } from '../../shared/projections/progress.ts';
+import { createProgressChannel, type ProgressSource } from '../../shared/projections/progress.ts';
 import { CLOSE, type ProjectorMessage } from './messages.ts';
 import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './projection.ts';
@@ -10,20 +10,18 @@ const PAUSES = { firstMs: 100, longestMs: 5000 };
 const CLOSE_LIMIT_MS = 5000;
 
 /**
- * For the worker's `resourceLimits`. V8 collects the more eagerly the smaller its limits are: after catching up with a long
- * log the thread holds half of what it would otherwise. A batch of the largest events fits well.
+ * For the worker's `resourceLimits`. V8 collects the more eagerly the smaller its limits are: after
+ * catching up with a long log the thread holds half of what it would otherwise. A batch of the
+ * largest events fits well.
  */
 export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
 
 export interface ProjectorThread {
   /** For the read models of this thread. */
-  progress: ProgressFeed;
+  progress: ProgressSource;
   /** True while the thread lives and has applied all that it has seen in the log. */
   caughtUp(): boolean;
-  /**
-   * Half a sentence on why the read models are being built anew; undefined where those that there are can be
-   * trusted.
-   */
+  /** Half a sentence on why the read models are being rebuilt; undefined where they aren't. */
   healing(): string | undefined;
   /** Lets the batch at work finish, then ends the thread. */
   close(): Promise<void>;
@@ -48,15 +46,16 @@ const endOf = (worker: Worker): Promise<Error> =>
   });
 
 /**
- * Runs the projector in a thread of its own, so that applying events never holds up requests, and starts it again when it
- * dies. Resolves with its first message. Errors: the thread's own when it dies before that, because then
- * something is wrong with the data folder that a second start would not cure.
+ * Runs the projector in a thread of its own, so that applying events never holds up requests, and
+ * starts it again when it dies. Resolves with its first message. Errors: the thread's own when it
+ * dies before that, because then something is wrong with the data folder that a second start would
+ * not cure.
  */
 export async function startProjectorThread({
   spawn,
   logger,
 }: ThreadOptions): Promise<ProjectorThread> {
-  const source = createProgressSource();
+  const source = createProgressChannel();
   const closing = new AbortController();
   const logProgress = progressLines(logger);
   let healing: string | undefined;

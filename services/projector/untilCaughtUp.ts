@@ -1,8 +1,11 @@
 import { addAbortListener } from 'node:events';
-import type { ProgressFeed } from '../../shared/projections/progress.ts';
+import type { ProgressSource } from '../../shared/projections/progress.ts';
 
-/** Resolves once the projection has applied everything that there was when it was asked. Errors: the signal's reason. */
-export async function untilCaughtUp(progress: ProgressFeed, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves once the projection has applied everything that there was when it was asked. Errors: the
+ * signal's reason.
+ */
+export async function untilCaughtUp(progress: ProgressSource, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   using listening = new DisposableStack();

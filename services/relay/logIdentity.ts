@@ -3,7 +3,10 @@ import { requirePosition } from '../../shared/eventlog/positions.ts';
 import type { EventBatch, EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Checkpoint } from '../../shared/ports/publisher.ts';
 
-/** The id of the first event of a log, which tells it from every other log; undefined while it is empty. */
+/**
+ * The id of the first event of a log, which tells it from every other log; undefined while it is
+ * empty.
+ */
 export async function logIdOf(log: Pick<EventLog, 'subscribe'>): Promise<string | undefined> {
   const read = new AbortController();
   try {
@@ -21,8 +24,9 @@ const OTHER_NAMES =
   'Set KAFKA_TRANSACTIONAL_ID, KAFKA_CHECKPOINT_TOPIC and the names of the topics to new ones for this log.';
 
 /**
- * Where to go on: after the checkpoint, or after `start` when there is none. Errors: `configuration_invalid` when the checkpoint
- * is of another log, whose positions mean nothing here: going on would leave out events without a word.
+ * Where to go on: after the checkpoint, or after `start` when there is none.
+ * Errors: `configuration_invalid` when the checkpoint is of another log, whose positions mean
+ * nothing here: going on would leave out events without a word.
  */
 export function resumeAfter(
   checkpoint: Checkpoint | undefined,
@@ -47,8 +51,9 @@ interface Resumed {
 }
 
 /**
- * The batches after a position that somebody has kept. Errors: `position_invalid` when it is no place of the log,
- * which says where the position is from and what to do; going on would leave out events without a word.
+ * The batches after a position that somebody has kept. Errors: `position_invalid` when it is no
+ * position of the log, which says where the position is from and what to do; going on would leave
+ * out events without a word.
  */
 export async function* subscribeAfter(resumed: Resumed): AsyncGenerator<EventBatch> {
   const { log, checkpoint, after, batchSize, signal } = resumed;
@@ -68,8 +73,9 @@ const STAYS =
   'This relay publishes nothing until it is restarted, also when the log has grown past that position.';
 
 /**
- * The same for a relay, which stays with a refusal: what others write after it up to the position would be left out
- * if the relay went on once the log has grown past it. A log that only lagged can't be told from that.
+ * The same for a relay, which stays with a refusal: what others write after it up to the position
+ * would be left out if the relay went on once the log has grown past it. A log that only lagged
+ * can't be told from that.
  */
 export function createSubscribeAfter(): typeof subscribeAfter {
   let refused: { after: Position | undefined; error: TurnlogError } | undefined;

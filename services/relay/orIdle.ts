@@ -1,6 +1,9 @@
 import { settlesWithin } from '../../shared/settlesWithin.ts';
 
-/** The items of a source, and `idle` whenever none has come for so long. Ends with the source, and ends the source with itself. */
+/**
+ * The items of a source, and `idle` whenever none has come for so long. Ends with the source, and
+ * ends the source with itself.
+ */
 export async function* orIdle<Item>(
   source: AsyncIterable<Item>,
   idleMs: number,
@@ -19,7 +22,8 @@ export async function* orIdle<Item>(
       next = iterator.next();
     }
   } finally {
-    // An item may still be on its way when the consumer has had enough; nobody waits for it or for its failure any more.
+    // An item may still be on its way when the consumer has had enough; nobody waits for it or for
+    // its failure any more.
     next.catch(() => undefined);
     void iterator.return?.()?.catch(() => undefined);
   }

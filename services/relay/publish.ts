@@ -57,7 +57,10 @@ async function follow(relay: Following, publication: Publication): Promise<void>
   if (!signal.aborted) throw new Error('the subscription ended');
 }
 
-/** Takes over from any other relay, and publishes until another one takes over, a failure, or the signal. Errors: those of the log and the publisher. */
+/**
+ * Takes over from any other relay, and publishes until another one takes over, a failure, or the
+ * signal. Errors: those of the log and the publisher.
+ */
 export async function publishUntilFenced(relay: Following): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const publication = opened.adopt(await relay.publisher.takeOver(), (open) => open.close());

@@ -5,7 +5,7 @@ import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
 
 /** What the relay needs of a logger; pino's fits. */
-export type RelayLogger = Record<'info' | 'warn', (fields: object, message: string) => void>;
+type RelayLogger = Record<'info' | 'warn', (fields: object, message: string) => void>;
 
 export interface Relay {
   log: Pick<EventLog, 'subscribe' | 'head'>;

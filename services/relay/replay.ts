@@ -24,7 +24,10 @@ export interface Replay {
   log: Pick<EventLog, 'subscribe' | 'head'>;
   /** Publishes to topics that nothing else publishes to. */
   publisher: Publisher;
-  /** Begins after this position, else at the first event; a replay that was interrupted goes on where it was. */
+  /**
+   * Begins after this position, else at the first event; a replay that was interrupted goes on
+   * where it was.
+   */
   after: Position | undefined;
   /** Both when absent. */
   only: Channel | undefined;
@@ -80,11 +83,12 @@ async function publishOn(
 }
 
 /**
- * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has come to the
- * end, false when the signal aborted first; the next call with the same publisher goes on from there. What can
- * pass is tried again a few times.
- * Errors: `configuration_invalid` (the topic holds something else already), `position_invalid` (where it would begin),
- * `publisher_fenced` (another replay does the same), `publisher_unavailable`, `store_unavailable`.
+ * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has
+ * come to the end, false when the signal aborted first; the next call with the same publisher goes
+ * on from there. What can pass is tried again a few times.
+ * Errors: `configuration_invalid` (the topic holds something else already), `position_invalid`
+ * (where it would begin), `publisher_fenced` (another replay does the same),
+ * `publisher_unavailable`, `store_unavailable`.
  */
 export async function replay(parts: Replay): Promise<boolean> {
   const course: Course = { fresh: await parts.publisher.isEmpty(), published: 0, failures: 0 };

@@ -4,8 +4,8 @@ import type { Relay } from './relay.ts';
 
 const PAUSES = { firstMs: 100, longestMs: 5000 };
 /**
- * Where only an operator can help. Each attempt takes over from another relay, which would do no better: they are
- * to be few.
+ * Where only an operator can help. Each attempt takes over from another relay, which would do no
+ * better: they are to be few.
  */
 const HELPLESS_PAUSES = { firstMs: 5000, longestMs: 60_000 };
 

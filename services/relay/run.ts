@@ -12,10 +12,10 @@ const helplessness = (error: unknown): string | undefined =>
     : undefined;
 
 /**
- * Publishes every event of the log in order, first what is there, then live, until the signal aborts. A failure
- * is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on from the checkpoint; nothing is
- * left out. Where it can't begin there the pauses are from 5 s to a minute. Fenced by another relay, it stands by
- * until that one falls silent.
+ * Publishes every event of the log in order, first what is there, then live, until the signal
+ * aborts. A failure is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on
+ * from the checkpoint; nothing is left out. Where it can't begin there the pauses are from 5 s to a
+ * minute. Fenced by another relay, it stands by until that one falls silent.
  */
 export async function runRelay(relay: Relay): Promise<void> {
   const { signal, logger, lag, onState } = relay;

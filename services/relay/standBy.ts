@@ -1,7 +1,7 @@
 import { pauseFor } from '../../shared/pause.ts';
 import type { Relay } from './relay.ts';
 
-/** Resolves when whoever has taken over has been silent for some time. Two that stand by wait for different times. */
+/** Resolves when whoever took over has been silent; two that stand by wait differently long. */
 export async function standBy({
   publisher,
   takeOverMs,

@@ -16,7 +16,10 @@ export interface RunningRelay {
   close(): Promise<void>;
 }
 
-/** Starts relaying in the background. It needs nobody's care: failures are logged, shown by `health`, and tried again for ever. */
+/**
+ * Starts relaying in the background. It needs nobody's care: failures are logged, shown by
+ * `health`, and tried again for ever.
+ */
 export function startRelay({
   clock,
   ...parts

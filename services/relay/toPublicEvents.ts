@@ -6,7 +6,8 @@ import { toPublicEvent } from '../../shared/publicEvents/toPublicEvent.ts';
 
 /**
  * The public view of stored events, in order, without those that are not public or not known.
- * Errors: an Error that names the event when one can't be understood; nothing may be published past it.
+ * Errors: an Error that names the event when one can't be understood; nothing may be published past
+ * it.
  */
 export function toPublicEvents(stored: readonly StoredEvent[]): PublicEvent[] {
   return stored.flatMap((event) => {

@@ -5,12 +5,15 @@ import { isRejection, type RejectionCode } from '../../shared/domain/rejection.t
 import { untilAllShown } from './untilAllShown.ts';
 
 /**
- * The account of the first key. Every replica of a first start names the same one, so that they can't open one each: the
- * first to append opens it, and the others find it open.
+ * The account of the first key. Every replica of a first start names the same one, so that they
+ * can't open one each: the first to append opens it, and the others find it open.
  */
 const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
 
-/** Undefined where the work was rejected so, because another replica came first. Errors: any other of the work's own. */
+/**
+ * Undefined where the work was rejected so, because another replica came first. Errors: any other
+ * of the work's own.
+ */
 const unlessRejected = <Result>(
   code: RejectionCode,
   work: Promise<Result>,
@@ -21,8 +24,9 @@ const unlessRejected = <Result>(
   });
 
 /**
- * Where no key was ever issued: opens the account `default` and issues it a key with every scope, the operator's own or a
- * new one. Resolves with the key, undefined where there was one already; every later query finds it then.
+ * Where no key was ever issued: opens the account `default` and issues it a key with every scope,
+ * the operator's own or a new one. Resolves with the key, undefined where there was one already;
+ * every later query finds it then.
  * Errors: `store_unavailable`, the signal's reason.
  */
 export async function bootstrap(

@@ -1,6 +1,6 @@
 import type { Logger } from '../../shared/logger.ts';
 
-/** EX_SOFTWARE of sysexits.h: an internal error. Other than 1, which says that the service could not start. */
+/** EX_SOFTWARE of sysexits.h: an internal error; 1 says that the service could not start. */
 const DEFECT_EXIT_CODE = 70;
 /** For what closes after the runs: connections, files, threads. */
 const CLOSING_MS = 10_000;
@@ -13,8 +13,9 @@ interface Ending {
 }
 
 /**
- * An error that nobody handled is a defect, after which nothing can be trusted to be whole: it is logged with its cause, and
- * the process ends as at a signal (runs are recorded, files closed), within a limit, with exit code 70.
+ * An error that nobody handled is a defect, after which nothing can be trusted to be whole: it is
+ * logged with its cause, and the process ends as at a signal (runs are recorded, files closed),
+ * within a limit, with exit code 70.
  */
 export function endInOrderOnDefect({ stop, logger, graceMs }: Ending): void {
   const end = (error: unknown): void => {

@@ -4,7 +4,10 @@ import type { Logger } from '../../shared/logger.ts';
 
 const PAUSES = { firstMs: 1_000, longestMs: 1_000 };
 
-/** Does work of the start that needs a store, again and again while that is away. Errors: the work's own, the signal's reason. */
+/**
+ * Does work of the start that needs a store, again and again while that is away. Errors: the work's
+ * own, the signal's reason.
+ */
 export function onceStoreAnswers<Result>(
   work: () => Promise<Result>,
   logger: Logger,

@@ -1,11 +1,11 @@
 import { createDamagedStreams, type DamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import type { Logger } from '../../shared/logger.ts';
 
-/** A log that is cut or restored damages thousands of streams at once: no more of them are named in a minute. */
+/** A restored log damages thousands of streams at once: no more are named in a minute. */
 const MOST_A_MINUTE = 100;
 const MINUTE_MS = 60_000;
 
-/** The damaged streams of this process; the log names each once, when it is found, unless there are very many. */
+/** The damaged streams of this process; the log names each once, unless there are very many. */
 export function reportDamage(
   logger: Logger,
   now: () => number = () => performance.now(),

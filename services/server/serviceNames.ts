@@ -38,8 +38,9 @@ function requirePossible(services: readonly ServiceName[], config: Config): void
 }
 
 /**
- * The services to start, by the arguments of the command: `--services api,relay`. Errors: `configuration_invalid` for arguments and
- * names that there are not, and for a service that the configuration gives nothing to work on.
+ * The services to start, by the arguments of the command: `--services api,relay`.
+ * Errors: `configuration_invalid` for arguments and names that there are not, and for a service
+ * that the configuration gives nothing to work on.
  */
 export function chooseServices(args: readonly string[], config: Config): ServiceName[] {
   let list: string | undefined;

@@ -1,4 +1,4 @@
-/** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once, as a person at a keyboard expects. */
+/** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once. */
 export function stopAtSignal(stop: AbortController): void {
   for (const name of ['SIGTERM', 'SIGINT'] as const)
     process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));

@@ -33,7 +33,10 @@ interface Start {
   signal: AbortSignal;
 }
 
-/** Makes requests answerable. Resolves with the first key, where this start made or took it. Errors: the signal's reason. */
+/**
+ * Makes requests answerable. Resolves with the first key, where this start made or took it.
+ * Errors: the signal's reason.
+ */
 async function prepare({ parts, api }: Turnlog, start: Start): Promise<string | undefined> {
   const { config, logger, signal } = start;
   for (const part of parts) await part.prepare?.(signal);
@@ -43,8 +46,8 @@ async function prepare({ parts, api }: Turnlog, start: Start): Promise<string | 
 }
 
 /**
- * Serves what the process runs, and closes it at the end, or when the start fails. It listens at once, answers
- * `store_unavailable` until every part is prepared, and resolves then.
+ * Serves what the process runs, and closes it at the end, or when the start fails. It listens at
+ * once, answers `store_unavailable` until every part is prepared, and resolves then.
  * Errors: the signal's reason, and `configuration_invalid` when the address can't be had.
  */
 export async function startServing(turnlog: Turnlog, start: Start): Promise<RunningService> {

@@ -3,7 +3,9 @@ import type { Logger } from '../../shared/logger.ts';
 import type { ApiServer } from '../api/server.ts';
 import { settlesWithin } from '../../shared/settlesWithin.ts';
 
-/** How long the answers to interrupted runs may take to be written, and slow readers to take theirs. */
+/**
+ * How long the answers to interrupted runs may take to be written, and slow readers to take theirs.
+ */
 const LAST_WORDS_MS = 2_000;
 
 interface Stopping {
@@ -14,8 +16,9 @@ interface Stopping {
 }
 
 /**
- * Stops accepting, lets runs in flight finish within the grace time, interrupts and records the rest, and lets the last
- * answers go out. When it resolves no run is in flight, and none begins any more.
+ * Stops accepting, lets runs in flight finish within the grace time, interrupts and records the
+ * rest, and lets the last answers go out. When it resolves no run is in flight, and none begins any
+ * more.
  */
 export async function stopInOrder({ server, inFlight, logger, graceMs }: Stopping): Promise<void> {
   logger.info({ runs_in_flight: inFlight.count() }, 'shutting down: no new requests are accepted');

@@ -3,27 +3,32 @@ import type { Health } from '../../shared/queries/health.ts';
 import type { Repeated } from './sweep.ts';
 
 /**
- * A part of a running process. It leaves out what it has nothing to do or to say for: an event store, which tells only of
- * its trouble, is one as it is.
+ * A part of a running process. It leaves out what it has nothing to do or to say for: an event
+ * store, which tells only of its trouble, is one as it is.
  */
 export interface Part {
-  /** Waits until the part can do its work as if no process had ever ended. Errors: the signal's reason. */
+  /**
+   * Waits until the part can do its work as if no process had ever ended. Errors: the signal's
+   * reason.
+   */
   prepare?(signal: AbortSignal): Promise<void>;
   /** What the part tells an operator. Errors: `store_unavailable`. */
   health?(): Promise<Partial<Health>>;
   /** One sentence on why the part can't work now; undefined where it can. Known at once. */
   trouble?(): string | undefined;
-  /** Half a sentence on why the read models are being built anew; undefined where they can be trusted. Known at once. */
+  /** Half a sentence on why the read models are being rebuilt; undefined where they aren't. */
   healing?(): string | undefined;
   /** Starts what the part does again and again while the process serves. */
   upkeep?(): Repeated;
 }
 
-/** What one process runs, whichever services it was started with. Disposing of it closes every part. */
+/**
+ * What one process runs, whichever services it was started with. Disposing of it closes every part.
+ */
 export interface Turnlog extends AsyncDisposable {
   /** What the API works with; undefined where it is not among the services. */
   api: RunContext | undefined;
-  /** The folder that holds the log or the read models, absolute; undefined where the process keeps nothing of its own. */
+  /** The folder of log or read models, absolute; undefined where the process keeps nothing. */
   dataFolder: string | undefined;
   /** In the order in which they are prepared. */
   parts: readonly Part[];

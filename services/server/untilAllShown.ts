@@ -6,8 +6,8 @@ import { onceStoreAnswers } from './onceStoreAnswers.ts';
 const LOOK_MS = 1_000;
 
 /**
- * Resolves once the read models, which another process may keep up to date, show everything that there was when it was
- * asked. Errors: the signal's reason.
+ * Resolves once the read models, which another process may keep up to date, show everything that
+ * there was when it was asked. Errors: the signal's reason.
  */
 export async function untilAllShown(
   { store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>,
@@ -18,10 +18,12 @@ export async function untilAllShown(
   let end = await endNow();
   while (end !== undefined && !(await readModels.untilShown(end, LOOK_MS))) {
     signal.throwIfAborted();
-    // The end may have been that of a node which lost its place: what is no longer in the log is not waited for.
+    // The end may have been that of a node which had fallen behind: what is no longer in the log is
+    // not waited for.
     const now = await endNow();
     if (now === undefined || now < end) end = now;
   }
-  // Where the log is empty there is nothing to show, but the first copy of the read models may still have to be made.
+  // Where the log is empty there is nothing to show, but the first generation of the read models
+  // may still have to be made.
   await onceStoreAnswers(() => readModels.listParkedStreams(), logger, signal);
 }

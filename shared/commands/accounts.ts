@@ -24,7 +24,7 @@ export async function openAccount(
   return opened?.position;
 }
 
-export interface KeyGrant {
+interface KeyGrant {
   name: string;
   scopes: readonly Scope[];
   /** Milliseconds since the epoch; null for a key that does not expire. */

@@ -33,10 +33,7 @@ export function requireSupported(
   if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
 }
 
-/**
- * The component, or the default one. Errors: `component_not_supported` with a message that lists
- * what is.
- */
+/** The component, or the default one. Errors: `component_not_supported`, which lists what is. */
 export function supportedComponent(
   { components }: AgentCatalogue,
   component = components[0],

@@ -6,7 +6,7 @@ const BATCH_SIZE = 500;
 /** An append is at most 1 MiB; runs of a stream's events are cut well below it. */
 const MAX_RUN_BYTES = 512 * 1_024;
 
-export interface CopyProgress {
+interface CopyProgress {
   events: number;
   /** Of the source; a later copy goes on after it. */
   position: Position | undefined;

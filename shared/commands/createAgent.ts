@@ -6,7 +6,7 @@ import { untilShown, type Actor, type CommandContext } from './context.ts';
 import { handle } from './handle.ts';
 import { newStream } from './target.ts';
 
-export interface CreateAgentInput {
+interface CreateAgentInput {
   name: string;
   instruction: string;
   model: string;

@@ -85,10 +85,7 @@ export async function loadSession(
   }
 }
 
-/**
- * For commands that need no earlier turns: however long the session is, its beginning and its end
- * are read.
- */
+/** For commands that need no earlier turns: only the beginning and the end are read. */
 export const sessionTarget = (
   sessionId: string,
 ): Target<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({

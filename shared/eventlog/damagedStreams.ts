@@ -8,7 +8,7 @@ const MOST_SHOWN = 100;
 const LATELY_MS = 60_000;
 
 /** Revisions that were read without a fault; revision 0 is always among what was looked at. */
-export interface ReadRange {
+interface ReadRange {
   from: number;
   to: number;
 }

@@ -12,7 +12,7 @@ interface Shape {
  * Turns a stored shape that is no longer written into the one that followed it. Keyed by the older
  * type name.
  */
-export type Upcasters = Readonly<Record<string, (data: unknown) => Shape>>;
+type Upcasters = Readonly<Record<string, (data: unknown) => Shape>>;
 
 /** No type has a second version yet. docs/extend.md, "An event type", says when one is due. */
 const UPCASTERS: Upcasters = {};

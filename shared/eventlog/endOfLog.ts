@@ -4,11 +4,11 @@ import { settlesWithin } from '../settlesWithin.ts';
 /** What an estimate or a health check may cost. */
 const LIMIT_MS = 100;
 
-/** The end of the log for estimates: what a store that is slow or away said last is good enough for them. */
+/** The end of the log for estimates: what a slow store said last is good enough. */
 export interface EndOfLog {
   /**
-   * Asks, for 100 ms at the most unless told otherwise; undefined while the log is empty, and until the store has
-   * answered once.
+   * Asks, for 100 ms at the most unless told otherwise; undefined while the log is empty, and until
+   * the store has answered once.
    */
   latest(): Promise<Position | undefined>;
 }

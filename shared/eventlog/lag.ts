@@ -2,7 +2,10 @@ import { decodeEvent } from './codec.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBatch, Position, StoredEvent } from '../ports/eventStore.ts';
 
-/** An end of the log that is an event of others, or has just been written, is reached within about a second. */
+/**
+ * An end of the log that is an event of others, or has just been written, is reached within about a
+ * second.
+ */
 const REACHED_WITHIN_MS = 2_000;
 
 /** How far a follower of the log is behind it, by what it knows itself. */
@@ -15,9 +18,10 @@ export interface Lag {
   position(): Position | undefined;
   resumed(position: Position | undefined): void;
   /**
-   * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. Where that event has not
-   * been read, the time for which this end of the log, or an earlier one, has been out of reach. `events`: how
-   * many are read and not dealt with; null where there are some that were not read.
+   * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. Where that
+   * event has not been read, the time for which this end of the log, or an earlier one, has been
+   * out of reach. `events`: how many are read and not dealt with; null where there are some that
+   * were not read.
    */
   behind(end: Position | undefined): { events: number | null; ms: number };
 }
@@ -31,7 +35,7 @@ function recordedAt(event: StoredEvent): number | undefined {
   }
 }
 
-/** `elapsed` is a monotonic time in milliseconds: a wall clock that is set would add or take away hours. */
+/** `elapsed` is a monotonic time in milliseconds: a wall clock may be set. */
 export function createLag(
   clock: Clock,
   elapsed = (): number => Math.round(performance.now()),

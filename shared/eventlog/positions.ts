@@ -1,20 +1,14 @@
 import { TurnlogError } from '../errors.ts';
 import type { Position } from '../ports/eventStore.ts';
 
-/**
- * Places in a log are signed 64-bit numbers in every store; EventStoreDB's word for "the end" lies
- * beyond them.
- */
-const LAST_PLACE = 2n ** 63n - 1n;
+/** Positions are signed 64-bit numbers; EventStoreDB's word for "the end" lies beyond. */
+const LAST_POSITION = 2n ** 63n - 1n;
 
-/**
- * False for what can be the place of nothing in any log, whatever its adapter: one of our positions
- * is a number, or two.
- */
+/** False for what no log has: a position is one number, or two. */
 export function canBePosition(text: string): boolean {
   return (
     /^\d{1,20}(?:\/\d{1,20})?$/.test(text) &&
-    text.split('/').every((part) => BigInt(part) <= LAST_PLACE)
+    text.split('/').every((part) => BigInt(part) <= LAST_POSITION)
   );
 }
 
@@ -30,7 +24,7 @@ export const notAPosition = (position: string, end: Position | undefined): Turnl
     `${position} is no position of this log, which ${ending(end)}: ${ADVICE}.`,
   );
 
-/** `position_invalid` for a place that the log does not have (yet). */
+/** `position_invalid` for a position that the log does not have (yet). */
 export const beyondTheEnd = (position: Position, end: Position | undefined): TurnlogError =>
   new TurnlogError(
     'position_invalid',

@@ -11,8 +11,8 @@ export interface StreamSource {
 }
 
 /**
- * The revision at one end of what the store still shows; null when it shows nothing. Errors:
- * `store_unavailable`.
+ * The revision at one end of what the store still shows; null when it shows nothing.
+ * Errors: `store_unavailable`.
  */
 async function edgeOf(
   store: StreamSource['store'],
@@ -42,8 +42,8 @@ async function noteDamage(
 }
 
 /**
- * Notes that a stream is damaged. Resolves with the error that says so. Errors:
- * `store_unavailable`.
+ * Notes that a stream is damaged. Resolves with the error that says so.
+ * Errors: `store_unavailable`.
  */
 export const foundDamaged = async (
   source: StreamSource,

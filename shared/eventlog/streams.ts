@@ -20,10 +20,7 @@ export const STREAM_PREFIXES: readonly string[] = STREAM_KINDS.map((kind) => `${
 /** The id that a stream's name carries: everything after the first dash. */
 export const streamId = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
-/**
- * The kind of a stream: everything before the first dash. The types of its events begin with it,
- * and a dot.
- */
+/** The kind of a stream: all before the first dash. The types of its events begin with it. */
 export const streamKind = (stream: string): string =>
   stream.slice(0, Math.max(0, stream.indexOf('-')));
 

@@ -18,7 +18,7 @@ export interface KnownEvent {
 }
 
 /** What was asked of a store, and what came. */
-export type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
+type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 
 /** By kind: the type of the event that every stream begins with, and no later event has. */
 const OPENINGS: Readonly<Record<StreamKind, DomainEvent['type']>> = {

@@ -29,7 +29,8 @@ export interface ChatModels {
   find(id: string): ModelInfo | undefined;
   /**
    * One call, with the provider's retries inside and a time limit per attempt.
-   * Errors: `model_error`, `model_overloaded` (retriable, with `retryAfterSeconds`), `model_timeout`; when `signal` aborts, its reason is thrown.
+   * Errors: `model_error`, `model_overloaded` (retriable, with `retryAfterSeconds`),
+   * `model_timeout`; when `signal` aborts, its reason is thrown.
    */
   complete(modelId: string, request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
 }

@@ -1,12 +1,19 @@
 /**
- * The event store port: streams of immutable events with optimistic concurrency. Every adapter passes
- * test/contracts/eventStore.ts. Events cross this port encoded; shared/eventlog/codec.ts is what encodes and decodes them.
+ * The event store port: streams of immutable events with optimistic concurrency. Every adapter
+ * passes test/contracts/eventStore.ts. Events cross this port encoded; shared/eventlog/codec.ts is
+ * what encodes and decodes them.
  */
 
-/** A place in the whole log. Opaque, but positions of one store compare as text: `a < b` means that a was written before b. */
+/**
+ * An event's place in the whole log. Opaque, but positions of one store compare as text: `a < b`
+ * means that a was written before b.
+ */
 export type Position = string & { readonly __position: unique symbol };
 
-/** The revision that the stream's last event must have for an append to happen; `no_stream` for the first append. */
+/**
+ * The revision that the stream's last event must have for an append to happen; `no_stream` for the
+ * first append.
+ */
 export type ExpectedRevision = number | 'no_stream';
 
 export interface EncodedEvent {
@@ -34,8 +41,8 @@ export interface AppendResult {
 }
 
 /**
- * The most that one append may carry: UTF-8 bytes of its events' data and metadata. EventStoreDB takes 1 MiB by default, in
- * which it counts the events' types as well.
+ * The most that one append may carry: UTF-8 bytes of its events' data and metadata. EventStoreDB
+ * takes 1 MiB by default, in which it counts the events' types as well.
  */
 export const MAX_APPEND_BYTES = 1024 * 1024 - 16 * 1024;
 
@@ -47,10 +54,13 @@ export interface ReadOptions {
   limit: number;
 }
 
-/** Consecutive events of the log, in order. An empty batch reports progress only: that the subscription has caught up, or a position passed. */
+/**
+ * Consecutive events of the log, in order. An empty batch reports progress only: that the
+ * subscription has caught up, or a position passed.
+ */
 export interface EventBatch {
   events: StoredEvent[];
-  /** Where to resume after this batch has been processed; undefined while nothing has been seen in an empty log. */
+  /** Where to resume after this batch; undefined while an empty log has shown nothing. */
   position: Position | undefined;
   /** True when, at the moment of reading, no later event existed. */
   caughtUp: boolean;
@@ -67,11 +77,12 @@ export interface SubscribeOptions {
 
 export interface EventStore {
   /**
-   * Writes the events to the end of the stream, all or none, durable when it resolves.
-   * Sending the same ids again at the same place resolves with the first outcome.
-   * Errors: `stream_conflict` (the stream is at another revision), `event_id_reused` (an id exists elsewhere; a server that
-   * keeps no index of ids has its adapter notice it among the events of late and near the place),
-   * `event_invalid` (an empty append, or an event or append over the store's size limit), `store_unavailable` (retriable with the same ids).
+   * Writes the events to the end of the stream, all or none, durable when it resolves. Sending the
+   * same ids again at the same place resolves with the first outcome.
+   * Errors: `stream_conflict` (the stream is at another revision), `event_id_reused` (an id exists
+   * elsewhere; a server that keeps no index of ids has its adapter notice it among the events of
+   * late and near the place), `event_invalid` (an empty append, or an event or append over the
+   * store's size limit), `store_unavailable` (retriable with the same ids).
    */
   append(
     stream: string,
@@ -81,26 +92,32 @@ export interface EventStore {
 
   /**
    * Events of one stream in the asked direction; empty when there is none in that range.
-   * Errors: `stream_damaged` when the store can tell that events of the stream were deleted or are hidden, `store_unavailable`.
+   * Errors: `stream_damaged` when the store can tell that events of the stream were deleted or are
+   * hidden, `store_unavailable`.
    */
   readStream(stream: string, options: ReadOptions): Promise<StoredEvent[]>;
 
   /**
-   * All events of all streams after a position: first what is there, then live, for ever. The next batch is read only when
-   * the consumer asks for it. Yields an empty batch when it has nothing (more) to deliver and has just caught up.
-   * Errors: `position_invalid` when `after` is no position of this log, or lies beyond its end; `store_unavailable` (the caller
-   * resumes from its last position).
+   * All events of all streams after a position: first what is there, then live, for ever. The next
+   * batch is read only when the consumer asks for it. Yields an empty batch when it has nothing
+   * (more) to deliver and has just caught up.
+   * Errors: `position_invalid` when `after` is no position of this log, or lies beyond its end;
+   * `store_unavailable` (the caller resumes from its last position).
    */
   subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
 
   /**
-   * The end of the log: no event lies beyond it; undefined in an empty log. Where others write to the log too it may be the
-   * place of an event of theirs, which a subscription that has caught up reaches within about a second all the same.
+   * The end of the log: no event lies beyond it; undefined in an empty log. Where others write to
+   * the log too it may be the position of an event of theirs, which a subscription that has caught
+   * up reaches within about a second all the same.
    * Errors: `store_unavailable`.
    */
   head(): Promise<Position | undefined>;
 
-  /** One sentence on why the store can't be used now, with the cause; undefined while it can. Known at once, without a call. */
+  /**
+   * One sentence on why the store can't be used now, with the cause; undefined while it can. Known
+   * at once, without a call.
+   */
   trouble(): string | undefined;
 
   /** Finishes the appends that were accepted, then lets go of every resource. */

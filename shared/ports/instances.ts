@@ -1,4 +1,7 @@
-/** The instances port: which processes are alive, by one clock that they all share. Every adapter passes test/contracts/instances.ts. */
+/**
+ * The instances port: which processes are alive, by one clock that they all share. Every adapter
+ * passes test/contracts/instances.ts.
+ */
 
 /** How often an instance says that it is alive, in milliseconds. */
 export const BEAT_MS = 5_000;
@@ -12,19 +15,25 @@ export interface DeadInstance {
 }
 
 export interface Registration {
-  /** Stops beating and takes the instance out of the list: it ends in order, and has left nothing open. */
+  /** Takes the instance out of the list: it ends in order, and has left nothing open. */
   end(): Promise<void>;
 }
 
 export interface Instances {
   /**
-   * Enters the instance in the list and beats from then on. A beat that fails is followed by the next; an instance that was
-   * forgotten while it could not beat enters itself again. Errors: `store_unavailable` when it can't be entered now.
+   * Enters the instance in the list and beats from then on. A beat that fails is followed by the
+   * next; an instance that was forgotten while it could not beat enters itself again.
+   * Errors: `store_unavailable` when it can't be entered now.
    */
   register(instanceId: string): Promise<Registration>;
-  /** The instances whose last beat is older than that, oldest first. Errors: `store_unavailable`. */
+  /**
+   * The instances whose last beat is older than that, oldest first. Errors: `store_unavailable`.
+   */
   listDeadInstances(olderThanMs: number): Promise<DeadInstance[]>;
-  /** Takes dead instances, whose open turns are closed, out of the list; one that has beaten since stays. Errors: `store_unavailable`. */
+  /**
+   * Takes dead instances, whose open turns are closed, out of the list; one that has beaten since
+   * stays. Errors: `store_unavailable`.
+   */
   forget(dead: DeadInstance): Promise<void>;
   /** Stops all beating, as a death would, and lets go of every resource. */
   close(): Promise<void>;

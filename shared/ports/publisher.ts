@@ -9,16 +9,21 @@ export interface Checkpoint {
   log_id: string;
 }
 
-/** The right to publish, until somebody else takes it or any call fails; then only `close` may be called. */
+/** The right to publish, until it is taken or a call fails; then only `close` may be called. */
 export interface Publication {
   /** Where the last publication ended; undefined when nothing was ever published. */
   checkpoint: Checkpoint | undefined;
   /**
-   * Publishes the events in order and moves the checkpoint, both or neither. Consumers of committed events see each once.
-   * Errors: `publisher_fenced` (somebody else has taken over), `publisher_unavailable` (the outcome may be unknown).
+   * Publishes the events in order and moves the checkpoint, both or neither. Consumers of committed
+   * events see each once.
+   * Errors: `publisher_fenced` (somebody else has taken over), `publisher_unavailable` (the outcome
+   * may be unknown).
    */
   publish(events: readonly PublicEvent[], checkpoint: Checkpoint): Promise<void>;
-  /** Shows others that this publisher is alive while it has nothing to publish. Errors: those of publish. */
+  /**
+   * Shows others that this publisher is alive while it has nothing to publish. Errors: those of
+   * publish.
+   */
   beat(): Promise<void>;
   close(): Promise<void>;
 }
@@ -26,13 +31,17 @@ export interface Publication {
 /** The publisher port: where public events leave the service. */
 export interface Publisher {
   /**
-   * Takes over from whoever published before, whose unfinished work is undone and who can publish no more.
+   * Takes over from whoever published before, whose unfinished work is undone and who can publish
+   * no more.
    * Errors: `publisher_fenced` (somebody else was quicker), `publisher_unavailable`.
    */
   takeOver(): Promise<Publication>;
   /** A text that changes whenever anyone publishes or beats. Errors: `publisher_unavailable`. */
   activity(): Promise<string>;
-  /** True while nothing was ever published where this publisher publishes to. Errors: `publisher_unavailable`. */
+  /**
+   * True while nothing was ever published where this publisher publishes to.
+   * Errors: `publisher_unavailable`.
+   */
   isEmpty(): Promise<boolean>;
   close(): Promise<void>;
 }

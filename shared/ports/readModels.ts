@@ -1,6 +1,6 @@
 /**
- * The read models port, in two halves: what queries ask and what the projector writes. Every adapter passes
- * test/contracts/readModels.ts.
+ * The read models port, in two halves: what queries ask and what the projector writes. Every
+ * adapter passes test/contracts/readModels.ts.
  */
 import type { RowOf } from '../readModels/table.ts';
 import type {
@@ -20,7 +20,10 @@ export interface Page {
   after?: string;
 }
 
-/** A stream that a projection could not follow: an event of it could not be applied, and later ones are skipped until a rebuild. */
+/**
+ * A stream that a projection could not follow: an event of it could not be applied, and later ones
+ * are skipped until a rebuild.
+ */
 export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
 
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
@@ -31,7 +34,10 @@ export interface TranscriptRows {
   turns: TurnRow[];
 }
 
-/** All queries reject with `store_unavailable` when the read models can't be reached, or are not caught up for the first time yet. */
+/**
+ * All queries reject with `store_unavailable` when the read models can't be reached, or are not
+ * caught up for the first time yet.
+ */
 export interface ReadModels {
   listAccounts(): Promise<AccountRow[]>;
   findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
@@ -43,7 +49,7 @@ export interface ReadModels {
   findAgent(agentId: string): Promise<AgentRow | undefined>;
   /** Oldest first, without deleted ones. */
   listAgents(accountId: string, page: Page): Promise<AgentRow[]>;
-  /** Changes whenever the account's agents do; cheap, so that an answer made from `listAgents` can be kept. */
+  /** Changes whenever the account's agents do; cheap, so that an answer can be kept. */
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first. */
@@ -59,7 +65,10 @@ export interface ReadModels {
   /** Turns whose end is not recorded. */
   listOpenTurns(): Promise<OpenTurn[]>;
   listParkedStreams(): Promise<ParkedStream[]>;
-  /** Resolves true once the read models show everything up to the position, false when that takes longer than `timeoutMs`. */
+  /**
+   * Resolves true once the read models show everything up to the position, false when that takes
+   * longer than `timeoutMs`.
+   */
   untilShown(position: Position, timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -69,9 +78,10 @@ export interface ProjectionStore {
   /** Where to resume; undefined from the beginning. */
   checkpoint(): Promise<Position | undefined>;
   /**
-   * Applies the events and moves the checkpoint in one transaction, one batch at a time. Events that were applied before change nothing; a
-   * stream with an event that can't be applied is parked, which never keeps the others back. Resolves with the streams
-   * that this batch parked. Errors: `store_unavailable` (nothing was changed; the same batch may be applied again),
+   * Applies the events and moves the checkpoint in one transaction, one batch at a time. Events
+   * that were applied before change nothing; a stream with an event that can't be applied is
+   * parked, which never keeps the others back. Resolves with the streams that this batch parked.
+   * Errors: `store_unavailable` (nothing was changed; the same batch may be applied again),
    * `position_invalid` when the checkpoint can be no position of any log (nothing was changed).
    */
   apply(events: readonly StoredEvent[], checkpoint: Position): Promise<ParkedStream[]>;
@@ -80,28 +90,44 @@ export interface ProjectionStore {
 
 /** The projector's half where several processes may project and one of them is active at a time. */
 export interface ActiveProjectionStore extends ProjectionStore {
-  /** Aborted when this process is no longer the active projector: `apply` changes nothing from then on. */
+  /**
+   * Aborted when this process is no longer the active projector: `apply` changes nothing from then
+   * on.
+   */
   lost: AbortSignal;
-  /** Says that the read models have caught up, and lets go of what they replaced. May be said again. Errors: `store_unavailable`. */
+  /**
+   * Says that the read models have caught up, and lets go of what they replaced. May be said again.
+   * Errors: `store_unavailable`.
+   */
   complete(): Promise<void>;
-  /** The checkpoint that was given up; undefined where the read models can be trusted. Errors: `store_unavailable`. */
+  /**
+   * The checkpoint that was given up; undefined where the read models can be trusted.
+   * Errors: `store_unavailable`.
+   */
   refused(): Promise<Position | undefined>;
   /**
-   * Gives the checkpoint up, because the log does not know it, and notes so for whoever projects next: the read
-   * models answer on, and are to be rebuilt before anything is applied again. Errors: `store_unavailable`.
+   * Gives the checkpoint up, because the log does not know it, and notes so for whoever projects
+   * next: the read models answer on, and are to be rebuilt before anything is applied again.
+   * Errors: `store_unavailable`.
    */
   giveUp(checkpoint: Position): Promise<void>;
 }
 
 /** A generation of the read models that is built beside the one that answers queries. */
 export interface RebuildStore extends ProjectionStore {
-  /** Empties the generation, whose checkpoint the log does not know. Errors: `store_unavailable`. */
+  /**
+   * Empties the generation, whose checkpoint the log does not know. Errors: `store_unavailable`.
+   */
   startOver(): Promise<void>;
-  /** Aborted when this process can no longer write the generation; the next rebuild goes on. Absent where that can't happen. */
+  /**
+   * Aborted when this process can no longer write the generation; the next rebuild goes on. Absent
+   * where that can't happen.
+   */
   lost?: AbortSignal;
   /**
-   * Makes the generation the one that answers queries, and closes it. Where the other one has meanwhile come further it is
-   * held there, and `reach` is called with its position: it applies the events up to there, as far as the log has them.
+   * Makes the generation the one that answers queries, and closes it. Where the other one has
+   * meanwhile come further it is held there, and `reach` is called with its position: it applies
+   * the events up to there, as far as the log has them.
    */
   publish(reach: (position: Position) => Promise<void>): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** Counts the tokens of a text as the model's tokenizer does, or close to it for a model whose tokenizer is not published. */
+/**
+ * Counts the tokens of a text as the model's tokenizer does, or close to it for a model whose
+ * tokenizer is not published.
+ */
 export interface TokenCounter {
   count(text: string): Promise<number>;
 }

@@ -20,8 +20,9 @@ export interface Toolbox {
   /** What a model is offered for an agent's tool. Errors: `tool_not_supported`. */
   definitions(name: string): Promise<ToolDefinition[]>;
   /**
-   * Calls a function of the agent's tool. `args` is the model's own JSON text. A failing tool, bad arguments and an unknown
-   * function are results with `is_error`; it rejects only with the signal's reason when that aborts.
+   * Calls a function of the agent's tool. `args` is the model's own JSON text. A failing tool, bad
+   * arguments and an unknown function are results with `is_error`; it rejects only with the
+   * signal's reason when that aborts.
    */
   call(tool: string, functionName: string, args: string, signal: AbortSignal): Promise<ToolResult>;
 }

@@ -1,4 +1,4 @@
-/** How a batch of events is applied, whatever the database: together, or, where it refuses a row, one by one. */
+/** Applies a batch, whatever the database: together, or, where it refuses a row, one by one. */
 import { requirePosition } from '../eventlog/positions.ts';
 import type { Position, StoredEvent } from '../ports/eventStore.ts';
 import type { ParkedStream } from '../ports/readModels.ts';
@@ -19,7 +19,7 @@ export interface RowAccess {
   execute: (sql: string) => Awaitable<unknown>;
 }
 
-export interface BatchDriver {
+interface BatchDriver {
   /** Runs the work in a transaction; nothing has happened when it throws. */
   transaction: <Result>(work: (rows: RowAccess) => Promise<Result>) => Promise<Result>;
   /** Inside that transaction. Never moves it back: somebody else may be ahead. */
@@ -28,7 +28,7 @@ export interface BatchDriver {
   isRowFailure: (error: unknown) => boolean;
 }
 
-/** Loads, folds and saves every touched row once, whatever the number of events. Returns the streams that this parked. */
+/** Loads, folds and saves every touched row once. Returns the streams that this parked. */
 async function applyTogether(
   plan: readonly PlannedEvent[],
   rows: RowAccess,
@@ -64,16 +64,19 @@ async function applyOrPark(
 }
 
 /**
- * Applies the events and moves the checkpoint in one transaction. Where the database refuses a row, each event is applied by
- * itself in a second one, so that only the guilty stream is parked. Resolves with the streams that this batch parked.
- * Errors: `position_invalid` for a checkpoint that no log can have; what the driver throws. Nothing has happened then.
+ * Applies the events and moves the checkpoint in one transaction. Where the database refuses a row,
+ * each event is applied by itself in a second one, so that only the guilty stream is parked.
+ * Resolves with the streams that this batch parked.
+ * Errors: `position_invalid` for a checkpoint that no log can have; what the driver throws. Nothing
+ * has happened then.
  */
 export async function applyBatch(
   events: readonly StoredEvent[],
   checkpoint: Position,
   { transaction, moveCheckpoint, isRowFailure }: BatchDriver,
 ): Promise<ParkedStream[]> {
-  // The maximum of the checkpoints is kept: one that lies beyond every log would never go away again.
+  // The maximum of the checkpoints is kept: one that lies beyond every log would never go away
+  // again.
   requirePosition(checkpoint);
   const plan = planBatch(events);
   try {

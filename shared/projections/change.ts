@@ -4,8 +4,8 @@ import type { Rows, TableName } from '../readModels/tables.ts';
 export type RowKey = readonly [string] | readonly [string, number];
 
 /**
- * What one event does to one row. `change` is pure; it throws when the event can't follow the row as it is, and gives
- * undefined where there is nothing to write.
+ * What one event does to one row. `change` is pure; it throws when the event can't follow the row
+ * as it is, and gives undefined where there is nothing to write.
  */
 export type RowChange = {
   [Table in TableName]: {

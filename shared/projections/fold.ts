@@ -20,7 +20,10 @@ export interface RowPlace {
   id: string;
 }
 
-/** Second step: the rows that the batch touches, each once, for the adapter to load where they exist. */
+/**
+ * Second step: the rows that the batch touches, each once, for the adapter to load where they
+ * exist.
+ */
 export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
   const seen = byTable(() => new Set<string>());
   const places: RowPlace[] = [];
@@ -59,7 +62,7 @@ export const put = (
   (maps[table] as Map<string, Rows[TableName]>).set(id, row);
 };
 
-export interface Folded {
+interface Folded {
   /** The rows to write, each once, whatever number of events changed it. */
   dirty: RowMaps;
   /** The streams that this batch parked. */
@@ -67,8 +70,9 @@ export interface Folded {
 }
 
 /**
- * Third step: applies the planned events in order to the loaded `rows` (which it updates). An event happens wholly or not
- * at all; one that can't be applied parks its stream, and every later event of a parked stream is skipped.
+ * Third step: applies the planned events in order to the loaded `rows` (which it updates). An event
+ * happens wholly or not at all; one that can't be applied parks its stream, and every later event
+ * of a parked stream is skipped.
  */
 export function fold(
   plan: readonly PlannedEvent[],

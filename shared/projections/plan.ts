@@ -25,7 +25,7 @@ function changesOf(stored: StoredEvent): RowChange[] {
   return project(recorded, event);
 }
 
-/** First step of applying a batch: decodes and projects every event, without a look at any row. Never throws. */
+/** First step of a batch: decodes and projects every event, without any row. Never throws. */
 export const planBatch = (events: readonly StoredEvent[]): PlannedEvent[] =>
   events.map((stored) => {
     try {

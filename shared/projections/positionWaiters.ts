@@ -17,7 +17,7 @@ function upperBound(waiters: readonly Waiter[], position: Position): number {
   return low;
 }
 
-/** Callers that wait for a position, in its order: each progress wakes a prefix, however many wait behind it. */
+/** Callers that wait for a position, in its order: each progress wakes those before it. */
 export function createPositionWaiters() {
   let waiters: Waiter[] = [];
   let shown: Position | undefined;
@@ -40,7 +40,10 @@ export function createPositionWaiters() {
       }
     },
 
-    /** Resolves true once `position` is shown, false when that takes longer than `timeoutMs` or nobody is to show it any more. */
+    /**
+     * Resolves true once `position` is shown, false when that takes longer than `timeoutMs` or
+     * nobody is to show it any more.
+     */
     untilShown(position: Position, timeoutMs: number): Promise<boolean> {
       if (shown !== undefined && position <= shown) return Promise.resolve(true);
       return new Promise((resolve) => {
@@ -55,7 +58,7 @@ export function createPositionWaiters() {
       });
     },
 
-    /** For read models that were found elsewhere than they were left: no wait is answered from what was shown before. */
+    /** For read models found elsewhere than they were left: what was shown before is forgotten. */
     reset(): void {
       shown = undefined;
     },

@@ -14,21 +14,24 @@ export interface Progress {
 export interface ProjectionProgress extends Progress {
   /** Which generation of the read models holds this; a rebuild makes the next one. */
   generation: number;
-  /** True when it takes the place of a generation that can't be trusted: what that one has shown does not bind it. */
+  /**
+   * True when it takes the place of a generation that can't be trusted: what that one has shown
+   * does not bind it.
+   */
   heals?: boolean;
 }
 
-/** Calls the listener with every progress, at once with the latest if there is one. Returns what ends it. */
-export interface ProgressFeed {
+/** Calls the listener with every progress, first with the latest. Returns what ends it. */
+export interface ProgressSource {
   subscribe(listener: (progress: ProjectionProgress) => void): () => void;
 }
 
-export interface ProgressSource extends ProgressFeed {
+interface ProgressChannel extends ProgressSource {
   publish(progress: ProjectionProgress): void;
 }
 
 /** Hands progress from whoever runs the projection to the read models of the same thread. */
-export function createProgressSource(): ProgressSource {
+export function createProgressChannel(): ProgressChannel {
   const listeners = new Set<(progress: ProjectionProgress) => void>();
   let latest: ProjectionProgress | undefined;
   return {
@@ -45,11 +48,12 @@ export function createProgressSource(): ProgressSource {
 }
 
 /**
- * Where a position lies between the beginning and the head of the log, in percent. Positions are opaque text that sorts;
- * those of every adapter are zero-padded numbers at their beginning, which is all that this estimate uses.
+ * Where a position lies between the beginning and the end of the log, in percent. Positions are
+ * opaque text that sorts; those of every adapter are zero-padded numbers at their beginning, which
+ * is all that this estimate uses.
  */
-export function percentOf(position: Position | undefined, head: Position | undefined): number {
-  if (head === undefined || (position !== undefined && position >= head)) return 100;
-  const [done, total] = [Number.parseInt(position ?? '0', 10), Number.parseInt(head, 10)];
+export function percentOf(position: Position | undefined, end: Position | undefined): number {
+  if (end === undefined || (position !== undefined && position >= end)) return 100;
+  const [done, total] = [Number.parseInt(position ?? '0', 10), Number.parseInt(end, 10)];
   return total > 0 && done >= 0 ? Math.min(100, (100 * done) / total) : 0;
 }

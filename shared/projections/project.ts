@@ -7,7 +7,7 @@ import { projectAgent } from './projectAgent.ts';
 import { projectSession } from './projectSession.ts';
 import type { Rows, TableName } from '../readModels/tables.ts';
 
-/** By the kind of a stream: the table with the row that follows every event of it, and therefore knows its revision. */
+/** By the kind of a stream: the table whose row follows every event, so knows its revision. */
 const STREAM_TABLES = {
   account: 'accounts',
   agent: 'agents',
@@ -18,7 +18,10 @@ type StreamTable = (typeof STREAM_TABLES)[keyof typeof STREAM_TABLES];
 const tableOf = (stream: string): StreamTable | undefined =>
   (STREAM_TABLES as Readonly<Record<string, StreamTable>>)[streamKind(stream)];
 
-/** Errors: a plain Error when events between the row and this revision were never seen, its first ones included. */
+/**
+ * Errors: a plain Error when events between the row and this revision were never seen, its first
+ * ones included.
+ */
 function requireNext(row: { revision: number } | undefined, revision: number): void {
   const due = (row?.revision ?? -1) + 1;
   if (revision > due)
@@ -29,7 +32,7 @@ function requireNext(row: { revision: number } | undefined, revision: number): v
     );
 }
 
-/** The changes that an event makes to the read models; pure. What a row can't follow is thrown by the change, not here. */
+/** What an event changes in the read models; pure. The change throws what a row can't follow. */
 export function project(recorded: RecordedEvent, event: DomainEvent): RowChange[] {
   return changesOf(recorded, event).map((change) => {
     if (change.table !== tableOf(recorded.stream)) return change;
@@ -44,7 +47,10 @@ export function project(recorded: RecordedEvent, event: DomainEvent): RowChange[
   });
 }
 
-/** An event of a type that this version does not know changes nothing, but its stream has come further. */
+/**
+ * An event of a type that this version does not know changes nothing, but its stream has come
+ * further.
+ */
 export function passOver({ stream, revision }: RecordedEvent): RowChange[] {
   const table = tableOf(stream);
   const change = <Row extends { revision: number }>(row: Row | undefined): Row | undefined =>

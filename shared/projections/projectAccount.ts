@@ -3,7 +3,10 @@ import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from './change.ts';
 
-/** The account's own row follows every event of its stream, so a key of an account that was never opened is refused. */
+/**
+ * The account's own row follows every event of its stream, so a key of an account that was never
+ * opened is refused.
+ */
 const follow = (account_id: string, revision: number): RowChange => ({
   table: 'accounts',
   key: [account_id],

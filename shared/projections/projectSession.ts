@@ -5,7 +5,7 @@ import { absent, present, type RowChange } from './change.ts';
 import { projectTurn } from './projectTurn.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
-/** What an event of a session's stream does to `sessions` and `turns`. The session's row follows every event. */
+/** What a session's event does to `sessions` and `turns`. The session's row follows them all. */
 export function projectSession(recorded: RecordedEvent, event: SessionEvent): RowChange[] {
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;

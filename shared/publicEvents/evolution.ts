@@ -30,9 +30,10 @@ const constraintsOf = (schema: JsonSchema): string =>
   );
 
 /**
- * What in `after` would surprise a consumer that was written against `before`; empty when the change is additive. Additive
- * is: a new field, a field that is now always there, other remarks. Everything else needs a new version name.
- * Each line begins with the JSON pointer of the value that changed.
+ * What in `after` would surprise a consumer that was written against `before`; empty when the
+ * change is additive. Additive is: a new field, a field that is now always there, other remarks.
+ * Everything else needs a new version name. Each line begins with the JSON pointer of the value
+ * that changed.
  */
 export function breakingChanges(before: JsonSchema, after: JsonSchema, pointer = ''): string[] {
   const changes =

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 
 /**
  * The headers of every message: CloudEvents 1.0 in the binary mode of its Kafka protocol binding
- * (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md). All are text in UTF-8.
+ * (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md).
+ * All are text in UTF-8.
  */
 export const MessageHeaders = Type.Object({
   'content-type': Type.Literal('application/json'),

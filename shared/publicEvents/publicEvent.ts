@@ -22,7 +22,9 @@ export interface PublicEvent {
   id: string;
   type: Schemas['type'];
   channel: Channel;
-  /** The agent id or session id: events of one key are published in the order of their revisions. */
+  /**
+   * The agent id or session id: events of one key are published in the order of their revisions.
+   */
   key: string;
   /** UTC, milliseconds, ISO 8601: when it was recorded. */
   time: string;
@@ -30,7 +32,7 @@ export interface PublicEvent {
   account_id: string;
   /** 0-based place among the events of its key. */
   revision: number;
-  /** Place in the log. */
+  /** Position in the log. */
   position: Position;
   /** The request that led here. */
   correlation_id: string;

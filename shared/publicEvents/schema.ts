@@ -4,8 +4,8 @@ import { Type, type Static, type TProperties } from 'typebox';
 export type Channel = 'agents' | 'sessions';
 
 /**
- * The public schema of one event type. `type` is the versioned public name: what a name stands for only ever grows
- * (services/relay/README.md, "How events evolve").
+ * The public schema of one event type. `type` is the versioned public name: what a name stands for
+ * only ever grows (services/relay/README.md, "How events evolve").
  */
 export const publicSchema = <const Name extends string, Data extends TProperties>(
   type: Name,

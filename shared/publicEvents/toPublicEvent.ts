@@ -7,8 +7,8 @@ import type { PublicContent, PublicEvent } from './publicEvent.ts';
 type Data<Type extends PublicContent['type']> = Extract<PublicContent, { type: Type }>['data'];
 
 /**
- * What of a domain event is public; undefined for what stays inside. Field by field, so that a field that is added to a
- * domain event is published only when somebody decides so.
+ * What of a domain event is public; undefined for what stays inside. Field by field, so that a
+ * field that is added to a domain event is published only when somebody decides so.
  */
 function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
   const agent = (
@@ -118,13 +118,17 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
 }
 
 /**
- * W3C trace context (https://www.w3.org/TR/trace-context/): everything that one request led to has one trace id, derived
- * from the request's id, and every event its own span. Not sampled, because no tracer recorded the span.
+ * W3C trace context (https://www.w3.org/TR/trace-context/): everything that one request led to has
+ * one trace id, derived from the request's id, and every event its own span. Not sampled, because
+ * no tracer recorded the span.
  */
 const traceparentOf = (requestId: string, eventId: string): string =>
   `00-${sha256(requestId).slice(0, 32)}-${sha256(eventId).slice(0, 16)}-00`;
 
-/** The public view of a recorded event, given what the domain makes of it; undefined for what is not relayed. */
+/**
+ * The public view of a recorded event, given what the domain makes of it; undefined for what is not
+ * relayed.
+ */
 export function toPublicEvent(
   event: DomainEvent,
   recorded: RecordedEvent,

@@ -3,7 +3,7 @@ import type { Scope } from '../domain/account/events.ts';
 import { TurnlogError } from '../errors.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
-export interface Principal {
+interface Principal {
   account_id: string;
   key_id: string;
   scopes: readonly Scope[];

@@ -10,10 +10,7 @@ export interface RelayHealth {
   state: 'starting' | 'relaying' | 'standing_by' | 'retrying';
   /** Everything up to here is published. */
   position: Position | undefined;
-  /**
-   * The age of the oldest event that is not published; null while another relay publishes, which
-   * knows it.
-   */
+  /** The age of the oldest event not published; null while another relay publishes. */
   lag_ms: number | null;
   /** Why it can't publish, where no later attempt will cure that by itself. */
   reason?: string | undefined;
@@ -23,10 +20,7 @@ export interface RelayHealth {
 export interface ProjectorHealth {
   /** `standing_by` while another projector is the active one, or none can be. */
   state: 'standing_by' | 'active';
-  /**
-   * The events that it knows of and has still to apply, and the age of the oldest; null where it
-   * doesn't know.
-   */
+  /** The events still to apply, and the age of the oldest; null where it doesn't know. */
   lag_events: number | null;
   lag_ms: number | null;
 }
@@ -36,7 +30,7 @@ export interface ProjectionHealth {
   /** True once the read models have shown everything there was. */
   caught_up: boolean;
   /**
-   * Half a sentence on why they are being built anew, which those that answer meanwhile may be
+   * Half a sentence on why they are being rebuilt, which those that answer meanwhile may be
    * missing; undefined where they can be trusted.
    */
   healing: string | undefined;

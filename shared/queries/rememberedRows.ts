@@ -9,15 +9,9 @@ import { settlesWithin } from '../settlesWithin.ts';
  * works here.
  */
 const KEY_FRESH_MS = 500;
-/**
- * How long rows that were read before serve runs while the read models are away. A key may have
- * been revoked meanwhile.
- */
+/** How long rows that were read before serve runs while the read models are away. */
 const AWAY_MS = 120_000;
-/**
- * Read models that take longer count as away where the row is known: a host that vanished refuses
- * nothing.
- */
+/** Read models that take longer count as away: a vanished host refuses nothing. */
 const ANSWER_LIMIT_MS = 1_000;
 const MAX_ROWS = 10_000;
 /** Agents may have long instructions: UTF-16 units of them, together. */

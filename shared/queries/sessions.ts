@@ -18,7 +18,7 @@ function requireOwn(
     throw new TurnlogError('session_not_found', 'There is no such session.');
 }
 
-export interface SessionFilter {
+interface SessionFilter {
   limit: number;
   after?: string;
   agent_id?: string;
@@ -42,8 +42,8 @@ interface NumberedPage {
 }
 
 /**
- * A session and a page of its turns, oldest first, after turn number `after`. Errors:
- * `session_not_found`.
+ * A session and a page of its turns, oldest first, after turn number `after`.
+ * Errors: `session_not_found`.
  */
 export async function readTranscript(
   readModels: ReadModels,

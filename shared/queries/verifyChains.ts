@@ -3,13 +3,13 @@ import type { EventStore, Position } from '../ports/eventStore.ts';
 
 const BATCH_SIZE = 1_000;
 
-export interface VerifyProgress {
+interface VerifyProgress {
   events: number;
   /** Where a later verification can go on. */
   position: Position | undefined;
 }
 
-export interface Misfit {
+interface Misfit {
   stream: string;
   revision: number;
   id: string;

@@ -1,4 +1,5 @@
-import type { Kind, Table } from './table.ts';
+import type { Kind, Table, Tables } from './table.ts';
+import { PARKED_STREAMS } from './tables.ts';
 
 /** What the databases write differently. */
 export interface Dialect {
@@ -9,8 +10,7 @@ export interface Dialect {
 
 export const columnNames = (table: Table): string[] => Object.keys(table.columns);
 
-/** The statements that make the table and its indexes, unless they are there. */
-export function createTable(name: string, table: Table, { types, options }: Dialect): string {
+function createTable(name: string, table: Table, { types, options }: Dialect): string {
   const columns = Object.entries(table.columns).map(
     ([column, { kind, nullable }]) => `${column} ${types[kind]}${nullable ? '' : ' NOT NULL'}`,
   );
@@ -24,7 +24,16 @@ export function createTable(name: string, table: Table, { types, options }: Dial
   ].join('\n');
 }
 
-/** The statement that saves rows, whether they are there or not. `rows` is the VALUES or SELECT that gives them, in the order of the columns. */
+/** The statements that make all tables and their indexes, unless they are there. */
+export const createTables = (tables: Tables, dialect: Dialect): string =>
+  Object.entries({ parked_streams: PARKED_STREAMS, ...tables })
+    .map(([name, table]) => createTable(name, table, dialect))
+    .join('\n');
+
+/**
+ * The statement that saves rows, whether they are there or not. `rows` is the VALUES or SELECT that
+ * gives them, in the order of the columns.
+ */
 export function upsert(target: string, table: Table, rows: string): string {
   const names = columnNames(table);
   const updates = names

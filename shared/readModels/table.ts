@@ -1,7 +1,9 @@
-/** How a column's values are kept. Text compares byte by byte, and JSON comes back as it was given. */
+/**
+ * How a column's values are kept. Text compares byte by byte, and JSON comes back as it was given.
+ */
 export type Kind = 'text' | 'integer' | 'boolean' | 'json';
 
-export interface Column<Value = unknown> {
+interface Column<Value = unknown> {
   kind: Kind;
   nullable: boolean;
   /** Never set: it tells the compiler what a row holds here. */

@@ -1,7 +1,8 @@
 /**
- * The tables of the read models, each described once. The rows' types, both adapters' statements and the version under which
- * the tables are kept come from here, so a new column stands here and in the projection that fills it. Every row carries the
- * revision of the last event of its stream that was applied, and skips what it has seen.
+ * The tables of the read models, each described once. The rows' types, both adapters' statements
+ * and the version under which the tables are kept come from here, so a new column stands here and
+ * in the projection that fills it. Every row carries the revision of the last event of its stream
+ * that was applied, and skips what it has seen.
  */
 import type { Scope } from '../domain/account/events.ts';
 import type { Tokens } from '../domain/schema.ts';
@@ -42,7 +43,7 @@ export const TABLES = {
       created_at: text,
       updated_at: text,
       deleted: boolean,
-      /** Position of the last event applied; its maximum over an account's agents names the state of the account's list. */
+      /** Position of the last event applied; the highest names the state of an account's list. */
       position: text,
       revision: integer,
     },

@@ -1,19 +1,31 @@
 import { createHash } from 'node:crypto';
 import type { Tables } from './table.ts';
 
-/** To be raised whenever a projection makes other rows of the same events: test/unit/projections/logic.test.ts says when. */
+/**
+ * To be raised whenever a projection makes other rows of the same events:
+ * test/unit/projections/logic.test.ts says when.
+ */
 export const PROJECTION_LOGIC = 1;
 
-/** The read models' shape and logic in one database. What has another number is kept apart and filled from the log. */
+/**
+ * The read models' shape and logic in one database. What has another number is kept apart and
+ * filled from the log.
+ */
 export interface Version {
   tables: Tables;
   /** The SQL that makes the tables, empty. */
   ddl: string;
-  /** Below 2^28, so that PostgreSQL's integers and advisory locks can carry it. Numbers have no order. */
+  /**
+   * Below 2^28, so that PostgreSQL's integers and advisory locks can carry it. Numbers have no
+   * order.
+   */
   number: number;
 }
 
-/** The version of these tables. Whatever changes the description, the SQL or the logic changes its number. */
+/**
+ * The version of these tables. Whatever changes the description, the SQL or the logic changes its
+ * number.
+ */
 export const versionOf = (tables: Tables, ddl: string, logic = PROJECTION_LOGIC): Version => ({
   tables,
   ddl,

@@ -73,7 +73,10 @@ export async function violationsOf(
   }
 }
 
-/** The files that workers are started with, which no import names. Errors: an Error for a worker whose file is not named in place. */
+/**
+ * The files that workers are started with, which no import names. Errors: an Error for a worker
+ * whose file is not named in place.
+ */
 export async function workersIn(root: string): Promise<Edge[]> {
   const found: Edge[] = [];
   for (const folder of FOLDERS)

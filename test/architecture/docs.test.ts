@@ -1,4 +1,7 @@
-/** The pages say what the code does: options, operations and errors are compared, links and file names are followed. */
+/**
+ * The pages say what the code does: options, operations and errors are compared, links and file
+ * names are followed.
+ */
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from '@jest/globals';

@@ -1,6 +1,6 @@
 /**
- * The recipes of docs/extend.md: each follows a sample that the code has. Its table, and the files that it says need no
- * change, are together the files that name the sample.
+ * The recipes of docs/extend.md: each follows a sample that the code has. Its table, and the files
+ * that it says need no change, are together the files that name the sample.
  */
 import { describe, expect, test } from '@jest/globals';
 import { chapters, codeSpans, tableRows } from '../support/docs/markdown.ts';

@@ -62,7 +62,8 @@ describe.each(deployments)(
         port: 'http',
       }));
       expect(container.livenessProbe.httpGet).toEqual(live);
-      // All pods of the API lose a shared server together: out of the service they could not even say so.
+      // All pods of the API lose a shared server together: out of the service they could not even
+      // say so.
       expect([container.startupProbe.httpGet, container.readinessProbe.httpGet]).toEqual(
         name === 'api' ? [ready, live] : [live, ready],
       );

@@ -1,4 +1,7 @@
-/** Where imports may point. Each rule says why, and names imports that it forbids, so that a test can show it at work. */
+/**
+ * Where imports may point. Each rule says why, and names imports that it forbids, so that a test
+ * can show it at work.
+ */
 /** From a file to a file, or to a library. */
 export type Edge = readonly [from: string, to: string];
 
@@ -17,11 +20,16 @@ export interface Rule {
 }
 
 const ours = '^(services|shared|infra|examples|test)/';
-/** Libraries, however they are resolved: `node:crypto` as `crypto`, a package by its folder or by its name. */
+/**
+ * Libraries, however they are resolved: `node:crypto` as `crypto`, a package by its folder or by
+ * its name.
+ */
 const libraries = (names: readonly string[]): string =>
   `^(node:|node_modules/)?(${names.join('|')})(/|$)`;
 
-/** Vocabulary rather than technology: schemas, validation, logging and memory are used everywhere. */
+/**
+ * Vocabulary rather than technology: schemas, validation, logging and memory are used everywhere.
+ */
 const COMMON = ['typebox', 'ajv', 'pino', 'lru-cache'];
 
 /** The one folder that uses a library, so that it can be exchanged there. */

@@ -1,7 +1,7 @@
 /**
- * This checkout against another one: `node test/bench/against.ts ../another-checkout [list runs latency …]`. Both services run
- * at once and take turns in every round, because the machine is shared: the ratio is the median of the rounds' ratios, and
- * above 1 where ours is the better one.
+ * This checkout against another one: `node test/bench/against.ts ../another-checkout [list runs
+ * latency …]`. Both services run at once and take turns in every round, because the machine is
+ * shared: the ratio is the median of the rounds' ratios, and above 1 where ours is the better one.
  */
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

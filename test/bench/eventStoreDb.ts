@@ -1,8 +1,9 @@
 /**
- * The EventStoreDB adapter's bars: `node test/bench/eventStoreDb.ts [--baseline <another checkout>] [--events 1000000]`.
- * For each version that the stand-in speaks: the batches that a subscriber far behind gets, those of one that falls behind
- * while it is live, the time from an append to its batch, and what `head()` costs behind others' events. With a baseline
- * its adapter and ours take turns in the same run, and the ratio is printed. EVENTSTOREDB_URL measures a real server instead.
+ * The EventStoreDB adapter's bars: `node test/bench/eventStoreDb.ts [--baseline <another checkout>]
+ * [--events 1000000]`. For each version that the stand-in speaks: the batches that a subscriber far
+ * behind gets, those of one that falls behind while it is live, the time from an append to its
+ * batch, and what `head()` costs behind others' events. With a baseline its adapter and ours take
+ * turns in the same run, and the ratio is printed. EVENTSTOREDB_URL measures a real server instead.
  */
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

@@ -30,7 +30,10 @@ function session(accountId: string, agentId: string) {
   return { stream, encoded: chainEvents(stream, NO_STREAM, events, authorship).encoded };
 }
 
-/** Fills the data folder's log with about `count` events of sessions, through the event store itself. */
+/**
+ * Fills the data folder's log with about `count` events of sessions, through the event store
+ * itself.
+ */
 export async function fillLog(folder: string, count: number): Promise<void> {
   const store = await openSqliteEventStore({ folder });
   const [accountId, agentId] = [typeIds.typeId('acct'), typeIds.typeId('agent')];

@@ -30,7 +30,10 @@ export interface LoadOptions {
 const percentile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
-/** Closed loop: every connection sends its next call when its last one was answered. Any status but 200 is an error. */
+/**
+ * Closed loop: every connection sends its next call when its last one was answered. Any status but
+ * 200 is an error.
+ */
 export async function applyLoad({
   url,
   connections,

@@ -1,6 +1,7 @@
 /**
- * The bars of DESIGN §7, measured: `npm run bench`, or `npm run bench -- runs list` for some of them. Ours and its baseline
- * take turns in the same run, because the machine is shared: the ratios mean something, the absolute numbers less.
+ * The bars of DESIGN §7, measured: `npm run bench`, or `npm run bench -- runs list` for some of
+ * them. Ours and its baseline take turns in the same run, because the machine is shared: the ratios
+ * mean something, the absolute numbers less.
  */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * How fast a log goes into PostgreSQL, and where the time goes: `node test/bench/postgresProjection.ts [events]`. The server is
- * one of its own with fsync on, or that of DATABASE_URL.
+ * How fast a log goes into PostgreSQL, and where the time goes: `node
+ * test/bench/postgresProjection.ts [events]`. The server is one of its own with fsync on, or that
+ * of DATABASE_URL.
  */
 import { performance } from 'node:perf_hooks';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
@@ -25,7 +26,10 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const percentile = (values: number[], part: number): string =>
   (values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? 0).toFixed(2);
 
-/** Agents, each with sessions of five turns, half of them with a tool call, texts of a few hundred characters. */
+/**
+ * Agents, each with sessions of five turns, half of them with a tool call, texts of a few hundred
+ * characters.
+ */
 function* history(): Generator<StoredEvent> {
   const { record } = recordHistory();
   const text = 'Some sentence of a conversation, as long as sentences are. '.repeat(6);

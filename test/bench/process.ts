@@ -15,7 +15,10 @@ export interface BenchProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts `node args…` in a checkout, this one by default, and resolves when it has printed a line that matches. */
+/**
+ * Starts `node args…` in a checkout, this one by default, and resolves when it has printed a line
+ * that matches.
+ */
 export async function startProcess(
   args: readonly string[],
   options: { env?: Record<string, string>; until?: RegExp; checkout?: string } = {},

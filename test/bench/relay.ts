@@ -1,7 +1,7 @@
 /**
- * The relay's bars: `node test/bench/relay.ts`. Throughput from the embedded store, and the time from an acknowledged run to
- * the consumer at low load. The broker is that of KAFKA_BROKERS, or a local one; consumer and service share this process, so
- * the figures are on the safe side.
+ * The relay's bars: `node test/bench/relay.ts`. Throughput from the embedded store, and the time
+ * from an acknowledged run to the consumer at low load. The broker is that of KAFKA_BROKERS, or a
+ * local one; consumer and service share this process, so the figures are on the safe side.
  */
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -11,7 +11,10 @@ export interface BenchService extends BenchProcess {
   url: string;
 }
 
-/** A folder of its own with a models file: `bench` with a wide context, `narrow` with one of some twenty short turns. */
+/**
+ * A folder of its own with a models file: `bench` with a wide context, `narrow` with one of some
+ * twenty short turns.
+ */
 export async function prepareFolder(modelUrl: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'turnlog-bench-'));
   const models = [

@@ -11,10 +11,10 @@ import {
 const MAX_RETRIES = 2;
 
 /** The adapter under test, with one model `m` whose provider is at `baseUrl`. */
-export interface ChatModelsUnderTest extends ChatModels {
+interface ChatModelsUnderTest extends ChatModels {
   close(): Promise<void>;
 }
-export interface ContractLimits {
+interface ContractLimits {
   attemptTimeoutMs: number;
   maxRetries: number;
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Instances } from '../../shared/ports/instances.ts';
 
-export interface InstancesFixture {
+interface InstancesFixture {
   /** Opens the list as another process would, with a beat every 50 ms. */
   open(): Promise<Instances>;
   dispose(): Promise<void>;
@@ -26,7 +26,9 @@ export function instancesContract(name: string, create: () => Promise<InstancesF
   const dead = async (olderThanMs: number) =>
     (await here.listDeadInstances(olderThanMs)).map(({ instance_id }) => instance_id);
 
-  /** Asks until the answer is as wanted: a change is due, and when it comes is not what is tested. */
+  /**
+   * Asks until the answer is as wanted: a change is due, and when it comes is not what is tested.
+   */
   async function until(wanted: string[], olderThanMs: number): Promise<void> {
     while (JSON.stringify(await dead(olderThanMs)) !== JSON.stringify(wanted));
   }

@@ -42,7 +42,10 @@ const byId = <Row>(rows: Map<string, Row>): Row[] =>
 const unavailable = (error: unknown): boolean =>
   isTurnlogError(error, 'store_unavailable') && error.retriable;
 
-/** The suite that every adapter of the read models port passes. `open` gives empty read models to which nothing was announced. */
+/**
+ * The suite that every adapter of the read models port passes. `open` gives empty read models to
+ * which nothing was announced.
+ */
 export function readModelsContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;

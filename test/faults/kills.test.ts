@@ -66,7 +66,9 @@ const load = {
   unexpected: [] as unknown[],
 };
 
-/** Converses until the load is over; a call that a kill cut off is lost, and the session goes on. */
+/**
+ * Converses until the load is over; a call that a kill cut off is lost, and the session goes on.
+ */
 async function converse(name: number): Promise<void> {
   let agent: string | undefined;
   let session: string | undefined;

@@ -14,7 +14,10 @@ import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 
 const AWAY_MS = 30_000;
 const CLIENTS = 4;
-/** Longer than it takes to judge the dead after the return, so that a turn of the living is open meanwhile. */
+/**
+ * Longer than it takes to judge the dead after the return, so that a turn of the living is open
+ * meanwhile.
+ */
 const SLOW_MS = 20_000;
 // A server of its own, because it is killed.
 const postgres = await startPostgresProcess();

@@ -17,7 +17,10 @@ const MAIN = fileURLToPath(
   new URL('../support/postgres/postgresProjectorProcess.ts', import.meta.url),
 );
 const ROUNDS = size({ small: 4, full: 8 });
-/** What issue and README promise. A machine that is busy with something else may hold one take-over up, but not most of them. */
+/**
+ * What issue and README promise. A machine that is busy with something else may hold one take-over
+ * up, but not most of them.
+ */
 const TAKE_OVER_MS = 5000;
 const SOON = 30_000;
 const server = await startPostgresServer();
@@ -48,7 +51,9 @@ if (server) {
     };
 
     const state = { over: false, sessions: 0 };
-    /** How long it took, in milliseconds, where the active one was killed and where it stood still. */
+    /**
+     * How long it took, in milliseconds, where the active one was killed and where it stood still.
+     */
     const takeOvers: [number[], number[]] = [[], []];
     // Waits a little after each write, so that the log stays short enough to be looked at whole.
     const write = async (): Promise<boolean> =>
@@ -81,7 +86,8 @@ if (server) {
         expect(await passes()).toBe(true);
         takeOvers[round % 2]!.push(performance.now() - begun);
         await one('active');
-        // It goes on in the middle of what it was doing, and must find that it is no longer its turn.
+        // It goes on in the middle of what it was doing, and must find that it is no longer its
+        // turn.
         before.kill('SIGCONT');
         if (round % 2 === 0) start();
         expect(await passes()).toBe(true);

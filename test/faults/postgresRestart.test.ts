@@ -34,7 +34,10 @@ async function underLoad(
     goOn: Promise.resolve(),
   };
 
-  /** Writes, and asks what is there: the answer is rows or that the store is unavailable, never anything else. */
+  /**
+   * Writes, and asks what is there: the answer is rows or that the store is unavailable, never
+   * anything else.
+   */
   async function write(): Promise<void> {
     while (!state.over) {
       await state.goOn;
@@ -52,7 +55,10 @@ async function underLoad(
     while (state.sessions < goal) await new Promise((resolve) => setImmediate(resolve));
   };
 
-  /** Nothing is written meanwhile: a log that grew while it is looked at whole would take longer each time. */
+  /**
+   * Nothing is written meanwhile: a log that grew while it is looked at whole would take longer
+   * each time.
+   */
   async function look(): Promise<void> {
     const looked = Promise.withResolvers<void>();
     state.goOn = looked.promise;

@@ -78,7 +78,10 @@ async function appendPairs(from: number): Promise<void> {
   );
 }
 
-/** Every published event of each key: `<revision> <id>`, in the order of arrival, a message that came twice (the same offset) once. */
+/**
+ * Every published event of each key: `<revision> <id>`, in the order of arrival, a message that
+ * came twice (the same offset) once.
+ */
 function byKey(received: readonly Received[]): Map<string, string[]> {
   const offsets = new Set<string>();
   const keys = new Map<string, string[]>();

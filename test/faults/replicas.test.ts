@@ -90,9 +90,11 @@ function suite(serverUrl: string): void {
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'error',
-      // A dead owner's turn is not closed before 30 s: a client that meets it begins another session.
+      // A dead owner's turn is not closed before 30 s: a client that meets it begins another
+      // session.
       RUN_WAIT_MS: '1000',
-      // Longer than a projector takes to take over, also when both are killed: what is acknowledged is readable then, always.
+      // Longer than a projector takes to take over, also when both are killed: what is acknowledged
+      // is readable then, always.
       VISIBILITY_WAIT_MS: '30000',
     };
     replicas = startReplicas(env, ['api', 'api', 'api', 'projector', 'projector']);
@@ -120,7 +122,9 @@ function suite(serverUrl: string): void {
     return agent_id;
   }
 
-  /** Resolves with the session to go on with: none when its place may be held by a turn of the dead. */
+  /**
+   * Resolves with the session to go on with: none when its place may be held by a turn of the dead.
+   */
   async function run(
     client: Client,
     input: string,

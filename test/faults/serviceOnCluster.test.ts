@@ -1,7 +1,7 @@
 /**
- * The service over a cluster of three EventStoreDB nodes that lose their quorum and their leader under load: nothing that
- * was answered 200 is lost or doubled, the process lives, and it serves again as soon as somebody leads.
- * At its full size it takes about half an hour.
+ * The service over a cluster of three EventStoreDB nodes that lose their quorum and their leader
+ * under load: nothing that was answered 200 is lost or doubled, the process lives, and it serves
+ * again as soon as somebody leads. At its full size it takes about half an hour.
  */
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -76,12 +76,17 @@ interface Load {
   answeredAt: number[];
   /** Answers other than 200, by code. */
   refusals: Map<string, number>;
-  /** How long a read took that came right after a write of its own, and whether it showed the write. */
+  /**
+   * How long a read took that came right after a write of its own, and whether it showed the write.
+   */
   reads: Array<{ ms: number; shown: boolean }>;
   stop(): Promise<void>;
 }
 
-/** Writers with a session each, that say one thing after the other, and look now and then whether it is there. */
+/**
+ * Writers with a session each, that say one thing after the other, and look now and then whether it
+ * is there.
+ */
 function startLoad({ post, get }: Client, agent: string): Load {
   const load = {
     acknowledged: [] as Turn[],
@@ -104,7 +109,8 @@ function startLoad({ post, get }: Client, agent: string): Load {
   async function converse(writer: number): Promise<void> {
     let session_id: string | undefined;
     for (let call = 0; !state.over; call += 1) {
-      // A page of the transcript holds 1,000 turns; long before that the writer goes on in another session.
+      // A page of the transcript holds 1,000 turns; long before that the writer goes on in another
+      // session.
       if (call % 400 === 0) session_id = undefined;
       const input = `${writer}-${call}`;
       const { status, body } = await post(`/v1/agents/${agent}/run`, {

@@ -11,7 +11,10 @@ import { size } from '../support/jest/size.ts';
 
 /** Longer than the store's deadline of 10 s. */
 const AWAY_MS = size({ small: 15_000, full: 30_000 });
-/** The store's deadline and the one for recording the end of a turn, and some air: nothing may hang beyond. */
+/**
+ * The store's deadline and the one for recording the end of a turn, and some air: nothing may hang
+ * beyond.
+ */
 const ANSWER_LIMIT_MS = 35_000;
 const RECOVERY_MS = 5_000;
 const CLIENTS = 6;

@@ -14,7 +14,10 @@ const RUNS = 16;
 const MANY_RUNS = 200;
 /** From the return of the store to the end of the last turn that it had left open. */
 const CLOSED_WITHIN_MS = 2_000;
-/** The adapter sends an append again that was lost in the silence of a node that lives, after four seconds. */
+/**
+ * The adapter sends an append again that was lost in the silence of a node that lives, after four
+ * seconds.
+ */
 const CLOSED_AFTER_SILENCE_MS = 6_000;
 const FROM_THE_BEGINNING = { from: 0n, direction: 'forwards', limit: 1_000 } as const;
 
@@ -63,8 +66,8 @@ const openTurns = (): string[] =>
   [...sessionsInLog()].filter(([, types]) => isOpen(types)).map(([stream]) => stream);
 
 /**
- * How long turns stay open once the service can use the store again: how soon it tries a node that has refused
- * it is the adapter's affair, and its tests'.
+ * How long turns stay open once the service can use the store again: how soon it tries a node that
+ * has refused it is the adapter's affair, and its tests'.
  */
 async function untilClosed(): Promise<number> {
   await eventually(
@@ -77,7 +80,10 @@ async function untilClosed(): Promise<number> {
   return performance.now() - backAt;
 }
 
-/** Begins that many runs, each in a session of its own, and resolves once the model works on all of them. */
+/**
+ * Begins that many runs, each in a session of its own, and resolves once the model works on all of
+ * them.
+ */
 async function begin(count: number): Promise<Promise<Reply>[]> {
   const agent = await service.createAgent();
   const running = Array.from({ length: count }, () =>

@@ -1,6 +1,7 @@
 /**
- * Production code broken on purpose, one place at a time: what the tests must notice. `run.ts` breaks and counts.
- * An entry stays when its code moves: give it the new file and text, and leave what is broken as it is.
+ * Production code broken on purpose, one place at a time: what the tests must notice. `run.ts`
+ * breaks and counts. An entry stays when its code moves: give it the new file and text, and leave
+ * what is broken as it is.
  */
 export interface Mutation {
   /** What is broken, as a sentence. */

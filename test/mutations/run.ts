@@ -1,13 +1,15 @@
 /**
- * Breaks production code in one place after the other (mutations.ts) and counts what the tests notice. Works on a copy of
- * the tree. A mutation is tried on its likely suites first, then on all of `npm test`. What failed is run once more without
- * the mutation: a suite that fails then, too, has noticed nothing.
+ * Breaks production code in one place after the other (mutations.ts) and counts what the tests
+ * notice. Works on a copy of the tree. A mutation is tried on its likely suites first, then on all
+ * of `npm test`. What failed is run once more without the mutation: a suite that fails then, too,
+ * has noticed nothing.
  *
  *   npm run test:mutations -- [--only 3,7] [--from 5] [--quick] [--faults] [--tree <folder>] [--list <file>]
  *
- * `--only` and `--from` name mutations by their numbers, to go on after an interruption. `--quick` tries the likely suites
- * only, `--faults` the fault suites, too, where nothing else has noticed. `--tree` and `--list` take another checkout, with
- * a list that fits it. The exit code is 0 where everything was noticed.
+ * `--only` and `--from` name mutations by their numbers, to go on after an interruption. `--quick`
+ * tries the likely suites only, `--faults` the fault suites, too, where nothing else has noticed.
+ * `--tree` and `--list` take another checkout, with a list that fits it. The exit code is 0 where
+ * everything was noticed.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -30,7 +32,10 @@ const { values: options } = parseArgs({
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** The mutations to try, with their numbers. Errors: a plain Error where one of the list does not fit the tree. */
+/**
+ * The mutations to try, with their numbers. Errors: a plain Error where one of the list does not
+ * fit the tree.
+ */
 async function chosen(): Promise<(Mutation & { number: number })[]> {
   const list = (await import(pathToFileURL(resolve(options.list)).href)) as {
     mutations: readonly Mutation[];

@@ -20,7 +20,10 @@ export const suitesAt = (path: string): Suites =>
     ? { ...FAULTS, path, limitMs: MANY_MS }
     : { ...ALL, path, limitMs: ONE_MS };
 
-/** The first test that failed, and its file; the file is unknown where the time was over before any test failed. */
+/**
+ * The first test that failed, and its file; the file is unknown where the time was over before any
+ * test failed.
+ */
 export interface Failure {
   test: string;
   file: string | undefined;
@@ -36,8 +39,9 @@ function endGroup(leader: number | undefined): void {
 }
 
 /**
- * Runs suites in a tree until one fails. Resolves with the first failure, undefined where all passed. Ends what takes
- * longer than its limit, which is a failure too. Errors: the signal's reason.
+ * Runs suites in a tree until one fails. Resolves with the first failure, undefined where all
+ * passed. Ends what takes longer than its limit, which is a failure too. Errors: the signal's
+ * reason.
  */
 export async function run(
   tree: string,

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Mutation } from './mutations.ts';
 
-/** Copies what Git knows or would take of a tree into a new folder, and links its node_modules there. */
+/**
+ * Copies what Git knows or would take of a tree into a new folder, and links its node_modules
+ * there.
+ */
 export function copyTree(tree: string): { folder: string; remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'turnlog-mutations-'));
   const listing = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
@@ -15,7 +18,10 @@ export function copyTree(tree: string): { folder: string; remove: () => void } {
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** The file's text with the mutation in it. Errors: a plain Error where `from` does not stand there exactly once. */
+/**
+ * The file's text with the mutation in it. Errors: a plain Error where `from` does not stand there
+ * exactly once.
+ */
 export function broken(tree: string, { name, file, from, to }: Mutation): string {
   const parts = existsSync(join(tree, file))
     ? readFileSync(join(tree, file), 'utf8').split(from)

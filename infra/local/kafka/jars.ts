@@ -12,11 +12,17 @@ const POM = fileURLToPath(new URL('pom.xml', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/turnlog/', import.meta.url));
 const OUTPUT_SHOWN = 2_000;
 const FETCHES = 3;
-/** Maven waits half an hour for a server that has fallen silent; what it has is kept for the next time. */
+/**
+ * Maven waits half an hour for a server that has fallen silent; what it has is kept for the next
+ * time.
+ */
 const FETCH_LIMIT_MS = 300_000;
 const PAUSES = { firstMs: 2_000, longestMs: 2_000 };
 
-/** Runs a program to its end, or for at most so many milliseconds. Resolves with what it wrote. Errors: `local_server_failed` when it can't be run or fails. */
+/**
+ * Runs a program to its end, or for at most so many milliseconds. Resolves with what it wrote.
+ * Errors: `local_server_failed` when it can't be run or fails.
+ */
 export function run(command: string, args: readonly string[], timeout?: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout });
@@ -58,8 +64,9 @@ async function fetchJars(version: string, folder: string): Promise<void> {
 }
 
 /**
- * The folder with the jars of a Kafka broker, fetched from Maven Central by `mvn` the first time, into node_modules/.cache. A
- * fetch that fails is repeated: the network may have, or another process that writes to Maven's own cache at the same time.
+ * The folder with the jars of a Kafka broker, fetched from Maven Central by `mvn` the first time,
+ * into node_modules/.cache. A fetch that fails is repeated: the network may have, or another
+ * process that writes to Maven's own cache at the same time.
  * Errors: `local_server_failed` where there is no Java, no Maven or no way to Maven Central.
  */
 export async function kafkaJars(version = KAFKA_VERSION): Promise<string> {

@@ -12,7 +12,10 @@ import { serverProperties } from './serverProperties.ts';
 
 const START_LIMIT_MS = 60_000;
 const LOOKS = { firstMs: 100, longestMs: 100 };
-/** A fixed one: a folder that is used again must be formatted under its first id, and a random one may look like an option (`-…`). */
+/**
+ * A fixed one: a folder that is used again must be formatted under its first id, and a random one
+ * may look like an option (`-…`).
+ */
 const CLUSTER_ID = 'TurnlogLocalBroker0001';
 const HEAP = [
   '-Xms128m',
@@ -35,7 +38,10 @@ export interface LocalBroker {
   stop(): Promise<void>;
 }
 
-/** Two brokers in one folder write to one metadata log before the second one notices. Errors: `local_server_failed` when one runs there. */
+/**
+ * Two brokers in one folder write to one metadata log before the second one notices.
+ * Errors: `local_server_failed` when one runs there.
+ */
 async function requireUnused(config: string): Promise<void> {
   const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(
     await readFile(config, 'utf8').catch(() => ''),
@@ -53,8 +59,8 @@ interface Options {
 
 /**
  * A Kafka broker of this machine with its data in `folder`, not started yet.
- * Errors: `local_server_failed` where Java, Maven or Maven Central can't be had, or the port is taken, or a
- * broker runs in the folder.
+ * Errors: `local_server_failed` where Java, Maven or Maven Central can't be had, or the port is
+ * taken, or a broker runs in the folder.
  */
 export async function createLocalBroker({
   folder,

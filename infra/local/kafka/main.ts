@@ -1,4 +1,7 @@
-/** `npm run kafka`: a local broker for trials, in `data/kafka`, on port 9092 or the one given, until Ctrl-C. */
+/**
+ * `npm run kafka`: a local broker for trials, in `data/kafka`, on port 9092 or the one given, until
+ * Ctrl-C.
+ */
 import { createLocalBroker } from './localBroker.ts';
 
 const broker = await createLocalBroker({

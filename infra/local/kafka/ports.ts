@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { TurnlogError } from '../../../shared/errors.ts';
 
-/** Below the ports that the system gives to whoever asks for any (from 32768 on Linux): nobody is given one before the broker is up. */
+/**
+ * Below the ports that the system gives to whoever asks for any (from 32768 on Linux): nobody is
+ * given one before the broker is up.
+ */
 const FREE_PORTS = [20_000, 32_768] as const;
 
 async function hold(port: number): Promise<Server> {
@@ -19,7 +22,10 @@ async function hold(port: number): Promise<Server> {
   }
 }
 
-/** Ports to listen on, 0 standing for one that is free. Errors: `local_server_failed` when one is taken. */
+/**
+ * Ports to listen on, 0 standing for one that is free. Errors: `local_server_failed` when one is
+ * taken.
+ */
 export async function freePorts(wanted: readonly number[]): Promise<number[]> {
   const held: Server[] = [];
   try {

@@ -8,7 +8,10 @@ interface Node {
   controllerPort: number;
 }
 
-/** One node that is broker and controller, for loopback only, with the internal topics in one small copy. */
+/**
+ * One node that is broker and controller, for loopback only, with the internal topics in one small
+ * copy.
+ */
 export const serverProperties = ({ folder, listeners, controllerPort }: Node): string[] => [
   'process.roles=broker,controller',
   'node.id=1',

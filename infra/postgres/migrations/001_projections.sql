@@ -1,5 +1,6 @@
--- How far each copy of the read models is. `slot` is `live` (the projector's, which queries are answered from once it is
--- complete) or `building` (a rebuild fills it). `epoch` counts the writers that the slot has had.
+-- How far each generation of the read models is. `slot` is `live` (the projector's, which queries are
+-- answered from once it is complete) or `building` (a rebuild fills it). `epoch` counts the writers
+-- that the generation has had.
 -- Positions compare as text, byte by byte, whatever the database's collation.
 CREATE TABLE turnlog.projections (
   version integer NOT NULL,

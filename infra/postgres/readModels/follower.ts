@@ -11,7 +11,10 @@ import { keyOf, ROW } from './generations.ts';
 import { channelOf, VERSION } from './version.ts';
 
 const STATEMENT_MS = 2000;
-/** How often the connection is tried: one that has died without a word would never tell anything again. */
+/**
+ * How often the connection is tried: one that has died without a word would never tell anything
+ * again.
+ */
 const HEARTBEAT_MS = 2000;
 const PAUSES = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
 
@@ -23,7 +26,8 @@ async function readPosition(client: Client): Promise<Position | undefined> {
       keyOf({ version: VERSION, stage: 'live' }),
     );
     const position = rows[0]?.position ?? undefined;
-    // One that an older release was told and that no log reaches says nothing about what the rows show.
+    // One that an older release was told and that no log reaches says nothing about what the rows
+    // show.
     return position !== undefined && canBePosition(position) ? position : undefined;
   } catch (error) {
     if (isMissing(error)) return undefined;
@@ -32,8 +36,9 @@ async function readPosition(client: Client): Promise<Position | undefined> {
 }
 
 /**
- * Follows the checkpoint of the live generation on one connection of its own: told by the server with each commit, and read once
- * after every (re)connection, because what was told meanwhile is lost. While it is not connected, waits run into their limit.
+ * Follows the checkpoint of the live generation on one connection of its own: told by the server
+ * with each commit, and read once after every (re)connection, because what was told meanwhile is
+ * lost. While it is not connected, waits run into their limit.
  */
 export function createFollower(databaseUrl: string) {
   const closing = new AbortController();

@@ -10,7 +10,10 @@ import { keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generatio
 import { createRowAccess } from './rowAccess.ts';
 import { channelOf } from './version.ts';
 
-/** Makes this writer the latest one of the place. Waits for the transaction of a writer before it, which the server ends if that one is silent. */
+/**
+ * Makes this writer the latest one of the place. Waits for the transaction of a writer before it,
+ * which the server ends if that one is silent.
+ */
 async function nextWriterEpoch(client: Client, place: Place): Promise<number> {
   const { rows } = await client.query<{ epoch: number }>(
     `UPDATE turnlog.projections SET epoch = epoch + 1 WHERE version = $1 AND slot = $2 RETURNING epoch`,
@@ -20,15 +23,15 @@ async function nextWriterEpoch(client: Client, place: Place): Promise<number> {
   return rows[0].epoch;
 }
 
-export interface GenerationWriter extends ProjectionStore {
+interface GenerationWriter extends ProjectionStore {
   /** Gives up the generation's checkpoint, if it is this one. Errors: `store_unavailable`. */
   giveUp(checkpoint: Position): Promise<void>;
 }
 
 /**
- * The projector's half of the port over one generation. Two things keep a second writer out, each by itself: all of the work
- * is done in the very session that holds the place's lock, and every transaction first locks the place's row, in which it must
- * find its own writer epoch.
+ * The projector's half of the port over one generation. Two things keep a second writer out, each
+ * by itself: all of the work is done in the very session that holds the place's lock, and every
+ * transaction first locks the place's row, in which it must find its own writer epoch.
  */
 export async function openGenerationWriter(
   session: WriterSession,
@@ -46,7 +49,10 @@ export async function openGenerationWriter(
     return rows;
   }
 
-  /** Resolves with the schema to write. The row's lock also keeps generations from changing places before the transaction has ended. */
+  /**
+   * Resolves with the schema to write. The row's lock also keeps generations from changing places
+   * before the transaction has ended.
+   */
   async function lockPlace(client: Client): Promise<string> {
     const { rows } = await client.query<{ epoch: number; complete: boolean }>(
       `SELECT epoch, complete FROM ${ROW} FOR UPDATE`,
@@ -59,7 +65,10 @@ export async function openGenerationWriter(
     return writtenSchema(place, rows[0].complete);
   }
 
-  /** The checkpoint never moves back: a rebuild may have put a generation here that is ahead of this projector. */
+  /**
+   * The checkpoint never moves back: a rebuild may have put a generation here that is ahead of this
+   * projector.
+   */
   async function moveCheckpoint(client: Client, checkpoint: Position): Promise<void> {
     await client.query(
       `UPDATE turnlog.projections SET position = greatest(position, $3) WHERE version = $1 AND slot = $2 ${notify}`,

@@ -1,7 +1,8 @@
 /**
- * The generations of the read models, each in a schema of its own (version.ts names them). Every query names the live one, so
- * that whichever replica asks, it is answered from the generation that is live when its statement begins, and refused where
- * none is. Errors: all functions here throw what pg throws.
+ * The generations of the read models, each in a schema of its own (version.ts names them). Every
+ * query names the live one, so that whichever replica asks, it is answered from the generation that
+ * is live when its statement begins, and refused where none is. Errors: all functions here throw
+ * what pg throws.
  */
 import type { Client } from 'pg';
 import type { Position } from '../../../shared/ports/eventStore.ts';
@@ -10,13 +11,19 @@ import { transaction } from '../connection.ts';
 import { SCHEMA_LOCK, type Stage } from '../locks.ts';
 import { channelOf, liveSchema, schemaOf } from './version.ts';
 
-/** Which generation of a version is meant: the projector's, whether it is complete or not, or a rebuild's. */
+/**
+ * Which generation of a version is meant: the projector's, whether it is complete or not, or a
+ * rebuild's.
+ */
 export interface Place {
   version: Version;
   stage: Stage;
 }
 
-/** The schema that is written. `complete` is of the place's row: only the projector's first generation is not live. */
+/**
+ * The schema that is written. `complete` is of the place's row: only the projector's first
+ * generation is not live.
+ */
 export function writtenSchema({ version, stage }: Place, complete: boolean): string {
   if (stage === 'building') return schemaOf(version, 'building');
   return complete ? liveSchema(version) : schemaOf(version, 'first');
@@ -65,7 +72,10 @@ async function underLock(client: Client, work: () => Promise<void>): Promise<voi
   });
 }
 
-/** Makes the place's generation, empty, unless it is there: nobody has yet, or it was deleted by hand. */
+/**
+ * Makes the place's generation, empty, unless it is there: nobody has yet, or it was deleted by
+ * hand.
+ */
 export async function ensureGeneration(client: Client, place: Place): Promise<void> {
   if (await isThere(client, place)) return;
   await underLock(client, async () => {
@@ -104,7 +114,10 @@ export async function completeFirst(client: Client, version: Version): Promise<v
   });
 }
 
-/** Makes the generation that was built the live one; inside a transaction that holds the lock on the row of the live one. */
+/**
+ * Makes the generation that was built the live one; inside a transaction that holds the lock on the
+ * row of the live one.
+ */
 export async function switchGenerations(client: Client, version: Version): Promise<void> {
   const [live, building] = [liveSchema(version), schemaOf(version, 'building')];
   const [first, retired] = [schemaOf(version, 'first'), schemaOf(version, 'retired')];

@@ -15,9 +15,10 @@ async function olderThan(client: Client, { number }: Version): Promise<number[]>
 }
 
 /**
- * Drops the older versions that no process writes or reads any more: while a release is rolled out, replicas of the one before
- * answer from theirs. A release that is rolled back finds the newer version younger than its own, and leaves it alone; where
- * its own was dropped, it makes it anew, and that is the younger one then. Errors: what pg throws.
+ * Drops the older versions that no process writes or reads any more: while a release is rolled out,
+ * replicas of the one before answer from theirs. A release that is rolled back finds the newer
+ * version younger than its own, and leaves it alone; where its own was dropped, it makes it anew,
+ * and that is the younger one then. Errors: what pg throws.
  */
 export async function dropOlderVersions(client: Client, version: Version): Promise<void> {
   for (const number of await olderThan(client, version)) {

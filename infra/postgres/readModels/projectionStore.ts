@@ -18,8 +18,9 @@ interface Options {
 }
 
 /**
- * Waits until this process is the active projector of the live read models, prepares the database and opens them for writing.
- * Resolves undefined when the signal aborted first. Errors: `store_unavailable` when the server went away just then.
+ * Waits until this process is the active projector of the live read models, prepares the database
+ * and opens them for writing. Resolves undefined when the signal aborted first.
+ * Errors: `store_unavailable` when the server went away just then.
  */
 export async function openPostgresProjectionStore({
   databaseUrl,

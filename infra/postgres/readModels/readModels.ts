@@ -58,15 +58,16 @@ interface Options {
 
 export interface PostgresReadModels extends ReadModels {
   /**
-   * The checkpoint for which the read models are being built anew; undefined where they can be trusted. Errors:
-   * `store_unavailable`.
+   * The checkpoint for which the read models are being rebuilt; undefined where they can be
+   * trusted. Errors: `store_unavailable`.
    */
   refusedCheckpoint(): Promise<Position | undefined>;
 }
 
 /**
- * The queries over the live read models in PostgreSQL. Opens without waiting for the server, which may be away: queries reject
- * with `store_unavailable` then, and until a projector has once caught up.
+ * The queries over the live read models in PostgreSQL. Opens without waiting for the server, which
+ * may be away: queries reject with `store_unavailable` then, and until a projector has once caught
+ * up.
  */
 export function openPostgresReadModels({
   databaseUrl,

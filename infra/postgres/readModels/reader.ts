@@ -16,7 +16,8 @@ export function createReader(databaseUrl: string, poolSize: number) {
     idleTimeoutMillis: IDLE_MS,
     allowExitOnIdle: true,
   });
-  // Without a listener an idle connection that breaks would end the process; the pool has already let go of it.
+  // Without a listener an idle connection that breaks would end the process; the pool has already
+  // let go of it.
   pool.on('error', () => undefined);
   const follower = createFollower(databaseUrl);
   let closing: Promise<void> | undefined;

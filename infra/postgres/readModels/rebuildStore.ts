@@ -23,12 +23,14 @@ import { VERSION } from './version.ts';
 const LIVE: Place = { version: VERSION, stage: 'live' };
 const BUILDING: Place = { version: VERSION, stage: 'building' };
 
-/** How long the switch may hold up the projector while the new generation applies the last events. */
+/**
+ * How long the switch may hold up the projector while the new generation applies the last events.
+ */
 const SWITCH_LIMIT_MS = 15_000;
 
 /**
- * Locks the live generation's row, so that it stands still, and returns where; undefined where it is nowhere that can be
- * reached.
+ * Locks the live generation's row, so that it stands still, and returns where; undefined where it
+ * is nowhere that can be reached.
  */
 async function holdLive(client: Client): Promise<Position | undefined> {
   await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
@@ -42,7 +44,8 @@ async function holdLive(client: Client): Promise<Position | undefined> {
 }
 
 /**
- * Opens the generation of the read models that a rebuild fills: a new one, or the one that an interrupted rebuild left.
+ * Opens the generation of the read models that a rebuild fills: a new one, or the one that an
+ * interrupted rebuild left.
  * Errors: `rebuild_running` when another rebuild is at work, `store_unavailable`.
  */
 export async function openPostgresRebuildStore({
@@ -61,7 +64,8 @@ export async function openPostgresRebuildStore({
       'Another rebuild of the read models in this database is running.',
     );
   try {
-    // Nobody reads the generation before the switch, whose commit flushes all that was written before: these commits need not.
+    // Nobody reads the generation before the switch, whose commit flushes all that was written
+    // before: these commits need not.
     await guarded(() =>
       session.run(async (client) => void (await client.query('SET synchronous_commit = off'))),
     );

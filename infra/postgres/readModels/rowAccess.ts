@@ -6,7 +6,7 @@ import type { Tables } from '../../../shared/readModels/table.ts';
 import { PARKED_STREAMS, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { rowStatements } from './statements.ts';
 
-/** UTF-16 units of JSON in one statement. Rows with long texts go in several: the server holds each parameter whole. */
+/** UTF-16 units of JSON in one statement: the server holds each parameter whole. */
 const STATEMENT_LENGTH = 16 * 1024 * 1024;
 
 /** JSON arrays of the rows, none much longer than STATEMENT_LENGTH. */
@@ -28,7 +28,10 @@ function* jsonArrays(rows: Iterable<object>): Generator<string> {
 
 type FoundRow = Rows[TableName] & Record<string, unknown>;
 
-/** The rows of one generation: a statement to load and one to save for each table, whatever the number of rows. */
+/**
+ * The rows of one generation: a statement to load and one to save for each table, whatever the
+ * number of rows.
+ */
 export function createRowAccess(client: Client, schema: string, tables: Tables): RowAccess {
   const names = Object.keys(tables) as TableName[];
   const statements = Object.fromEntries(

@@ -1,15 +1,14 @@
 import {
   columnNames,
-  createTable,
+  createTables,
   upsert,
   type Dialect,
 } from '../../../shared/readModels/statements.ts';
 import type { Table, Tables } from '../../../shared/readModels/table.ts';
-import { PARKED_STREAMS } from '../../../shared/readModels/tables.ts';
 
 /**
- * Text compares byte by byte, so that pages have one order everywhere, whatever the database's collation; json, not jsonb,
- * gives back what it was given.
+ * Text compares byte by byte, so that pages have one order everywhere, whatever the database's
+ * collation; json, not jsonb, gives back what it was given.
  */
 const DIALECT: Dialect = {
   types: { text: 'text COLLATE "C"', integer: 'bigint', boolean: 'boolean', json: 'json' },
@@ -18,10 +17,7 @@ const DIALECT: Dialect = {
 };
 
 /** Makes what a generation holds, in the schema that the search path names. */
-export const ddlOf = (tables: Tables): string =>
-  Object.entries({ parked_streams: PARKED_STREAMS, ...tables })
-    .map(([name, table]) => createTable(name, table, DIALECT))
-    .join('\n');
+export const ddlOf = (tables: Tables): string => createTables(tables, DIALECT);
 
 /** Columns for SELECT. */
 export const columnsOf = (name: string, table: Table): string =>
@@ -35,14 +31,15 @@ const given = (table: Table, columns: readonly string[]): string => {
   return `json_to_recordset($1::json) AS given(${typed.join(', ')})`;
 };
 
-export interface RowStatements {
+interface RowStatements {
   load: string;
   save: string;
 }
 
 /**
- * The SQL that loads and saves many rows of one table in one statement. Their one parameter is a JSON array: of objects with
- * the key's columns, and of rows. JSON, because both sides write and parse it natively, whatever the columns' types.
+ * The SQL that loads and saves many rows of one table in one statement. Their one parameter is a
+ * JSON array: of objects with the key's columns, and of rows. JSON, because both sides write and
+ * parse it natively, whatever the columns' types.
  */
 export function rowStatements(schema: string, name: string, table: Table): RowStatements {
   const names = columnNames(table);

@@ -1,7 +1,7 @@
 import { isTurnlogError, storeUnavailable, type TurnlogError } from '../../../shared/errors.ts';
 import { sqliteCode } from '../eventStoreErrors.ts';
 
-/** SQLite's primary result codes (sqlite.org/rescode.html) that say: this row can't be stored, whatever is tried. */
+/** SQLite's primary result codes (sqlite.org/rescode.html) of a row that can't be stored. */
 const ROW_CODES = new Set([
   18 /* TOOBIG */, 19 /* CONSTRAINT */, 20 /* MISMATCH */, 25 /* RANGE */,
 ]);

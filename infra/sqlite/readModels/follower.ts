@@ -1,24 +1,29 @@
 import { storeUnavailable } from '../../../shared/errors.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
-import type { ProgressFeed, ProjectionProgress } from '../../../shared/projections/progress.ts';
+import type { ProgressSource, ProjectionProgress } from '../../../shared/projections/progress.ts';
 import { openGenerationReader, type GenerationReader } from './generationReader.ts';
 
 /**
- * Follows the projector from generation to generation, with a connection of the calling thread. Queries wait for no one:
- * they take microseconds, and a writer never blocks a reader of a WAL database.
+ * Follows the projector from generation to generation, with a connection of the calling thread.
+ * Queries wait for no one: they take microseconds, and a writer never blocks a reader of a WAL
+ * database.
  */
-export function createFollower(folder: string, progress: ProgressFeed) {
+export function createFollower(folder: string, progress: ProgressSource) {
   const waiters = createPositionWaiters();
   let reader: GenerationReader | undefined;
   let latest: ProjectionProgress | undefined;
-  /** Sticky: after a fall-back the rows are old but whole, and `untilShown` tells who needs newer ones. */
+  /**
+   * Sticky: after a fall-back the rows are old but whole, and `untilShown` tells who needs newer
+   * ones.
+   */
   let complete = false;
 
   /**
-   * Goes over to the generation that the progress speaks of, unless that would show less than was shown. One that has
-   * caught up shows the log as it is: it is taken whoever made it and why, because nobody brings the one before up to date
-   * any more. What a generation that can't be trusted has shown does not count, but it still answers until the one that
-   * takes its place has caught up.
+   * Goes over to the generation that the progress speaks of, unless that would show less than was
+   * shown. One that has caught up shows the log as it is: it is taken whoever made it and why,
+   * because nobody brings the one before up to date any more. What a generation that can't be
+   * trusted has shown does not count, but it still answers until the one that takes its place has
+   * caught up.
    */
   function follow({ generation, position, caughtUp, heals }: ProjectionProgress): boolean {
     if (reader?.generation === generation) return true;
@@ -39,7 +44,8 @@ export function createFollower(folder: string, progress: ProgressFeed) {
     try {
       if (!follow(news)) return;
     } catch {
-      // The file is not there for us now; the connection before it still answers, and the next progress tries again.
+      // The file is not there for us now; the connection before it still answers, and the next
+      // progress tries again.
       return;
     }
     complete ||= news.caughtUp;
@@ -47,7 +53,10 @@ export function createFollower(folder: string, progress: ProgressFeed) {
   });
 
   return {
-    /** What queries are answered from. Errors: `store_unavailable` until the projector has once been caught up. */
+    /**
+     * What queries are answered from. Errors: `store_unavailable` until the projector has once been
+     * caught up.
+     */
     current(): GenerationReader {
       if (!complete || !reader)
         throw storeUnavailable(

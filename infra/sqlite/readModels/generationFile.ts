@@ -13,19 +13,21 @@ export interface GenerationFile {
 }
 
 /**
- * A file that may be lost needs no fsync per commit: synchronous=NORMAL keeps a WAL database consistent through a crash of
- * process or machine, and the checkpoint, which is in the same transaction as the rows, says what is to be applied again.
+ * A file that may be lost needs no fsync per commit: synchronous=NORMAL keeps a WAL database
+ * consistent through a crash of process or machine, and the checkpoint, which is in the same
+ * transaction as the rows, says what is to be applied again.
  */
 const PRAGMAS =
   'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;';
 
-/** How long a batch waits for another projector's, in milliseconds; what takes longer is tried again after a pause. */
+/** How long a batch waits for another projector's, in milliseconds, before a pause. */
 const BUSY_TIMEOUT_MS = 1000;
 
 function prepare({ file, exclusive, version }: GenerationFile): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: exclusive ? 0 : BUSY_TIMEOUT_MS });
   try {
-    // Set before the first access, so that the lock is held from the beginning to the end and dies with the process.
+    // Set before the first access, so that the lock is held from the beginning to the end and dies
+    // with the process.
     if (exclusive) database.exec('PRAGMA locking_mode = EXCLUSIVE');
     database.exec(PRAGMAS);
     database.exec(`BEGIN IMMEDIATE; ${version.ddl} COMMIT`);
@@ -37,7 +39,8 @@ function prepare({ file, exclusive, version }: GenerationFile): DatabaseSync {
 }
 
 /**
- * Opens or creates one file for writing, with its tables. A damaged one is deleted: the log has everything that was in it.
+ * Opens or creates one file for writing, with its tables. A damaged one is deleted: the log has
+ * everything that was in it.
  * Errors: what the file system or SQLite throws.
  */
 export function openGenerationFile(options: GenerationFile): DatabaseSync {

@@ -10,13 +10,14 @@ import { generationFile } from './generations.ts';
 
 export type Found = Record<string, SQLOutputValue>;
 
-/** How long a query waits for a lock, in milliseconds. A writer of a WAL database holds none that readers want. */
+/** How long a query waits for a lock, in milliseconds. A writer in WAL mode holds none. */
 const BUSY_TIMEOUT_MS = 1000;
 
 function open(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   try {
-    // SQLite opens the -wal with the first read. After that the connection outlives its files, which a rebuild may delete.
+    // SQLite opens the -wal with the first read. After that the connection outlives its files,
+    // which a rebuild may delete.
     database.prepare('SELECT position FROM checkpoint').get();
   } catch (error) {
     database.close();
@@ -26,7 +27,8 @@ function open(file: string): DatabaseSync {
 }
 
 /**
- * Queries over one generation, each prepared once. They reject with `store_unavailable` when it can't be read, or was closed.
+ * Queries over one generation, each prepared once. They reject with `store_unavailable` when it
+ * can't be read, or was closed.
  * Errors: what SQLite throws when the file can't be opened.
  */
 export function openGenerationReader(folder: string, generation: number) {

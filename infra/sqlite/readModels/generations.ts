@@ -1,6 +1,7 @@
 /**
- * The files of the read models: `<folder>/read-models/v<version>.<generation>.db`, and `….building.db` for one that a rebuild
- * has not finished. The highest finished generation of a version is its current one.
+ * The files of the read models: `<folder>/read-models/v<version>.<generation>.db`, and
+ * `….building.db` for one that a rebuild has not finished. The highest finished generation of a
+ * version is its current one.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,7 +57,10 @@ export const currentGeneration = (
   version: Numbered = VERSION,
 ): number | undefined => highest(folder, false, version);
 
-/** The generation that a rebuild is to build: the one that a rebuild at work or an interrupted one began, else the next. */
+/**
+ * The generation that a rebuild is to build: the one that a rebuild at work or an interrupted one
+ * began, else the next.
+ */
 export const buildingGeneration = (folder: string, version: Numbered = VERSION): number =>
   highest(folder, true, version) ?? (currentGeneration(folder, version) ?? 0) + 1;
 
@@ -92,9 +96,10 @@ function isBeingBuilt(file: string): boolean {
 }
 
 /**
- * Deletes what `generation` replaces: its predecessors, abandoned rebuilds, and the files of other versions, whether they came
- * before this one or after it. One server works in a folder, so no one answers from those any more; a release that comes back
- * fills its own again. A rebuild that is at work keeps its file and publishes the generation after the current one.
+ * Deletes what `generation` replaces: its predecessors, abandoned rebuilds, and the files of other
+ * versions, whether they came before this one or after it. One server works in a folder, so no one
+ * answers from those any more; a release that comes back fills its own again. A rebuild that is at
+ * work keeps its file and publishes the generation after the current one.
  */
 export function retireGenerationsBefore(
   folder: string,

@@ -8,7 +8,9 @@ import { currentGeneration, generationFile } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
 import { VERSION } from './version.ts';
 
-/** The store over one open file. `close` leaves no -wal behind when nobody else has the file open. */
+/**
+ * The store over one open file. `close` leaves no -wal behind when nobody else has the file open.
+ */
 export function projectionStoreAt(
   options: GenerationFile,
 ): ProjectionStore & Pick<RebuildStore, 'startOver'> {
@@ -16,7 +18,8 @@ export function projectionStoreAt(
   const { tables } = options.version;
   const rows = createRowAccess(database, tables);
   const selectCheckpoint = database.prepare('SELECT position FROM checkpoint');
-  // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves back.
+  // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves
+  // back.
   const setCheckpoint = database.prepare(
     `INSERT INTO checkpoint (only_row, position) VALUES (1, ?)
      ON CONFLICT DO UPDATE SET position = max(position, excluded.position)`,
@@ -28,14 +31,20 @@ export function projectionStoreAt(
 
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Piece after piece: the file has one connection here, and the steps of two transactions would mix on it. */
+  /**
+   * Piece after piece: the file has one connection here, and the steps of two transactions would
+   * mix on it.
+   */
   function inTurn<Result>(work: () => Result | Promise<Result>): Promise<Result> {
     const done = last.then(() => guarded(work));
     last = done.catch(() => undefined);
     return done;
   }
 
-  /** Waits for nothing but the work's own steps, which never leave the thread to anybody else's timers or I/O. */
+  /**
+   * Waits for nothing but the work's own steps, which never leave the thread to anybody else's
+   * timers or I/O.
+   */
   async function transaction<Result>(work: (rows: RowAccess) => Promise<Result>): Promise<Result> {
     database.exec('BEGIN IMMEDIATE');
     try {
@@ -60,7 +69,7 @@ export function projectionStoreAt(
   };
 }
 
-export interface GenerationStore extends ProjectionStore {
+interface GenerationStore extends ProjectionStore {
   generation: number;
 }
 
@@ -72,8 +81,9 @@ interface Options {
 }
 
 /**
- * Opens the current generation of the read models for writing; creates one, numbered `atLeast` or higher, when there is
- * none that high. Errors: what the file system or SQLite throws when the file can't be opened.
+ * Opens the current generation of the read models for writing; creates one, numbered `atLeast` or
+ * higher, when there is none that high. Errors: what the file system or SQLite throws when the file
+ * can't be opened.
  */
 export async function openSqliteProjectionStore({
   folder,

@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
-import type { ProgressFeed } from '../../../shared/projections/progress.ts';
+import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { createFollower, type Follower } from './follower.ts';
 import type { Found } from './generationReader.ts';
@@ -45,15 +45,16 @@ function sessionsClauses(
 }
 
 /**
- * The queries over the SQLite read models of `<folder>/read-models`, on a connection of the calling thread. `progress` comes
- * from whoever runs the projection; until it has once been caught up, every query rejects with `store_unavailable`.
+ * The queries over the SQLite read models of `<folder>/read-models`, on a connection of the calling
+ * thread. `progress` comes from whoever runs the projection; until it has once been caught up,
+ * every query rejects with `store_unavailable`.
  */
 export function openSqliteReadModels({
   folder,
   progress,
 }: {
   folder: string;
-  progress: ProgressFeed;
+  progress: ProgressSource;
 }): ReadModels {
   const follower = createFollower(folder, progress);
   const { current } = follower;

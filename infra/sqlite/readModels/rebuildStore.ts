@@ -25,7 +25,8 @@ function publishFile(folder: string, file: string): void {
 }
 
 /**
- * Opens the next generation of the read models for a rebuild: a new one, or the one that an interrupted rebuild left.
+ * Opens the next generation of the read models for a rebuild: a new one, or the one that an
+ * interrupted rebuild left.
  * Errors: `rebuild_running` when another rebuild is at work.
  */
 export async function openSqliteRebuildStore({
@@ -39,7 +40,8 @@ export async function openSqliteRebuildStore({
     return {
       ...store,
       async publish() {
-        // The last connection's close writes the -wal into the file, so the file alone is all there is to rename.
+        // The last connection's close writes the -wal into the file, so the file alone is all there
+        // is to rename.
         await store.close();
         publishFile(folder, file);
       },

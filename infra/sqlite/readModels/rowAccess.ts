@@ -15,7 +15,9 @@ function prepareTable(database: DatabaseSync, name: string, table: Table) {
   };
 }
 
-/** The rows of one file, whose statements are prepared once. Its methods throw what SQLite throws. */
+/**
+ * The rows of one file, whose statements are prepared once. Its methods throw what SQLite throws.
+ */
 export function createRowAccess(database: DatabaseSync, tables: Tables): RowAccess {
   const names = Object.keys(tables) as TableName[];
   const prepared = Object.fromEntries(

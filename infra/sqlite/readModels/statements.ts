@@ -1,12 +1,11 @@
 import type { SQLOutputValue } from 'node:sqlite';
 import {
   columnNames,
-  createTable,
+  createTables,
   upsert,
   type Dialect,
 } from '../../../shared/readModels/statements.ts';
 import type { Kind, Table, Tables } from '../../../shared/readModels/table.ts';
-import { PARKED_STREAMS } from '../../../shared/readModels/tables.ts';
 
 const DIALECT: Dialect = {
   types: { text: 'TEXT', integer: 'INTEGER', boolean: 'INTEGER', json: 'TEXT' },
@@ -18,13 +17,7 @@ const CHECKPOINT =
   'CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL) STRICT;';
 
 /** Makes what a generation's file holds. */
-export const ddlOf = (tables: Tables): string =>
-  [
-    CHECKPOINT,
-    ...Object.entries({ parked_streams: PARKED_STREAMS, ...tables }).map(([name, table]) =>
-      createTable(name, table, DIALECT),
-    ),
-  ].join('\n');
+export const ddlOf = (tables: Tables): string => `${CHECKPOINT}\n${createTables(tables, DIALECT)}`;
 
 type Parameter = string | number | null;
 type Found = Record<string, SQLOutputValue>;

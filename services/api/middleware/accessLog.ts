@@ -1,7 +1,10 @@
 import type { Middleware } from 'koa';
 import type { Logger } from '../../../shared/logger.ts';
 
-/** One line a request at the level debug: the path without its query, since that is where clients put what they shouldn't. */
+/**
+ * One line a request at the level debug: the path without its query, since that is where clients
+ * put what they shouldn't.
+ */
 export const accessLog =
   (logger: Logger): Middleware =>
   async (ctx, next) => {

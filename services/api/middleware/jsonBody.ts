@@ -7,7 +7,9 @@ const MAX_BODY_BYTES = 1_048_576;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads the request's JSON. Errors: `unsupported_media_type`, `payload_too_large`, `invalid_json`. */
+/**
+ * Reads the request's JSON. Errors: `unsupported_media_type`, `payload_too_large`, `invalid_json`.
+ */
 export async function readJsonBody(ctx: Context): Promise<unknown> {
   requireJson(ctx);
   const length = ctx.request.length;

@@ -3,7 +3,10 @@ import type { Ids } from '../../../shared/ports/clock.ts';
 
 const SANE = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Names every request: by the client's own X-Request-Id if that is sane, else by a new one; the answer carries it too. */
+/**
+ * Names every request: by the client's own X-Request-Id if that is sane, else by a new one; the
+ * answer carries it too.
+ */
 export const requestId =
   ({ uuid }: Ids): Middleware =>
   (ctx, next) => {

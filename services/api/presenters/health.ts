@@ -32,7 +32,9 @@ const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream
   last_revision,
 });
 
-/** What a process that is ready tells about itself. Errors: `store_unavailable` for one that is not. */
+/**
+ * What a process that is ready tells about itself. Errors: `store_unavailable` for one that is not.
+ */
 export function presentHealth({
   ready,
   reason,

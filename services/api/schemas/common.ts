@@ -22,7 +22,7 @@ const Cursor = text({
   maxLength: 256,
   description: 'Continues after this entry; take it from the `Link` header of the page before',
 });
-export const MAX_PAGE = 1_000;
+const MAX_PAGE = 1_000;
 /** No stream gets longer, and every store has an integer that holds it. */
 const MAX_NUMBER = 2_147_483_647;
 

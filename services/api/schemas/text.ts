@@ -13,8 +13,9 @@ interface TextLimits {
 }
 
 /**
- * Text that every store keeps unchanged: well-formed Unicode without NUL (PostgreSQL can't hold U+0000, and a lone
- * surrogate has no UTF-8). `x-text` and `x-max-bytes` are keywords of ours, in OpenAPI as extensions.
+ * Text that every store keeps unchanged: well-formed Unicode without NUL (PostgreSQL can't hold
+ * U+0000, and a lone surrogate has no UTF-8). `x-text` and `x-max-bytes` are keywords of ours, in
+ * OpenAPI as extensions.
  */
 export const text = ({ maxBytes, ...limits }: TextLimits): TString =>
   Type.String({

@@ -53,7 +53,7 @@ const message = ({ type, channel: name, description }: (typeof publicEventSchema
   },
 });
 
-/** The AsyncAPI 3.0 document of the feed, from the schemas that the relay publishes by. */
+/** The AsyncAPI 3.0 document of the topics, from the schemas that the relay publishes by. */
 export const asyncApiDocument = (): object => ({
   asyncapi: '3.0.0',
   info: {

@@ -30,7 +30,10 @@ export const committedSchemas = (): Record<string, JsonSchema> =>
     ]),
   );
 
-/** What consumers of the committed schemas would not get any more; empty when all that changed is additive. */
+/**
+ * What consumers of the committed schemas would not get any more; empty when all that changed is
+ * additive.
+ */
 export function contractViolations(
   committed: Record<string, JsonSchema>,
   current = jsonSchemas(),

@@ -1,4 +1,7 @@
-/** `npm run contract`: writes asyncapi.yaml and the JSON Schemas, unless that would take something from consumers. */
+/**
+ * `npm run contract`: writes asyncapi.yaml and the JSON Schemas, unless that would take something
+ * from consumers.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import {
   committedSchemas,

@@ -36,7 +36,9 @@ interface Look {
 
 const TOOK_TOO_LONG = new Error('it took too long');
 
-/** What the work gives, unless the signal aborts first. Errors: the work's own, the signal's reason. */
+/**
+ * What the work gives, unless the signal aborts first. Errors: the work's own, the signal's reason.
+ */
 async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   using _givingUp = addAbortListener(signal, () => reject(signal.reason));

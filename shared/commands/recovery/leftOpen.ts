@@ -10,10 +10,7 @@ const MOST_SESSIONS = 10_000;
 const LOOK_AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 /** After a look that came to nothing because the store was away, or the session busy. */
 const TRY_AGAIN_AFTER_MS = 250;
-/**
- * A call that was sent before the store fell silent may never be answered: it is not waited for
- * long.
- */
+/** A call sent before the store fell silent may never be answered: a short wait will do. */
 const FIRST_PATIENCE_MS = 1_000;
 const LONGEST_PATIENCE_MS = 16_000;
 

@@ -41,7 +41,8 @@ export async function beginTurn(
       return await startTurn(context, request, { settings, loaded });
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
-        // This run holds the session's place in the queue, so nothing in this process runs that turn.
+        // This run holds the session's place in the queue, so nothing in this process runs that
+        // turn.
         const known = { session_id, loaded };
         const { appended } = await interruptIfOrphaned(context, known, bounds);
         return appended ? 'moved' : 'held';

@@ -12,7 +12,7 @@ import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
 
-export interface RunLimits {
+interface RunLimits {
   /** Of a whole run: model calls, retries and tools. */
   timeoutMs: number;
   /** How long a run waits for another one of its session. */

@@ -6,7 +6,7 @@ import type { RunRequest } from './request.ts';
 import { historyBudget } from './contextWindow.ts';
 
 /** What is settled before the session is read. */
-export interface PromptPlan {
+interface PromptPlan {
   settings: ChatSettings;
   /** Tokens that are left for earlier turns. */
   tokens: number;

@@ -24,16 +24,10 @@ interface RememberedSession extends LoadedSession {
  */
 export type SessionMemory = LRUCache<string, RememberedSession>;
 
-/**
- * Room for the last known event and what a run or two add. Where more has come, the session is read
- * anew.
- */
+/** Room for the last known event and what a run or two add; with more, all is read again. */
 const NEWS_PAGE = 12;
 
-/**
- * A stream may lose its beginning at any time; that it still has it is asked for no more often than
- * this.
- */
+/** How often it is asked whether the stream still has its beginning, at the most. */
 const BEGINNING_TRUSTED_MS = 30_000;
 
 type Select = (turns: Turn[]) => Promise<Turn[]>;
@@ -58,10 +52,7 @@ export async function recallSession(
   return loaded;
 }
 
-/**
- * What came after what is known; at times it is asked at once whether the stream still has its
- * beginning.
- */
+/** What came after what is known; at times with a look at the stream's beginning. */
 async function newsOf(
   source: StreamSource,
   stream: string,

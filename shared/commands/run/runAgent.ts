@@ -35,7 +35,7 @@ async function requestOf(
 }
 
 /**
- * One turn of a conversation: begins it, lets the model answer, records the end, and only then
+ * One turn of a session: begins it, lets the model answer, records the end, and only then
  * resolves. What resolved is durable and shown by every later query.
  * Errors: `agent_not_found`, `session_not_found` and the session's rejections,
  * `model_not_supported`, `tool_not_supported`, `session_busy`, `stream_damaged`, `invalid_request`,

@@ -40,10 +40,7 @@ const waitIn = (line: Line, waitMs: number, signal: AbortSignal): Promise<void> 
     line.push(admit);
   });
 
-/**
- * Runs of one session happen one after the other; without a queue they would race for the stream
- * and starve each other.
- */
+/** Runs of one session happen one after the other, instead of racing for the stream. */
 export function createSessionQueue(): SessionQueue {
   /** A session is present while one of its runs is in. */
   const lines = new Map<string, Line>();

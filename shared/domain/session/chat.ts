@@ -1,5 +1,5 @@
 /**
- * The shapes of the chat completions API that a conversation is made of. They are the provider's,
+ * The shapes of the chat completions API that model requests are made of. They are the provider's,
  * to the letter: the recorded request hash is taken over exactly this body.
  */
 export interface ToolCallRequest {

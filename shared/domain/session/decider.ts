@@ -10,7 +10,7 @@ import type {
 } from './events.ts';
 
 /** The open turn that a run acts for, and the instance that runs it. */
-export interface TurnOfRun {
+interface TurnOfRun {
   turn: number;
   owner: string;
 }

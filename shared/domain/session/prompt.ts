@@ -13,10 +13,7 @@ export interface Turn {
   output: string | undefined;
 }
 
-/**
- * The turns in a run of session events, oldest first. Events of a turn whose start is not among
- * them are left out.
- */
+/** The turns in consecutive events, oldest first, without those whose start is missing. */
 export function turnsOf(events: readonly SessionEvent[]): Turn[] {
   const turns: Turn[] = [];
   for (const event of events) {
@@ -35,10 +32,7 @@ export function turnsOf(events: readonly SessionEvent[]): Turn[] {
   return turns;
 }
 
-/**
- * The messages of one turn's tool rounds: each assistant message is followed by a result for every
- * call that it made.
- */
+/** The messages of a turn's tool rounds: each call is followed by its result. */
 function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
   const rounds = Map.groupBy(calls, (call) => call.round);
   return [...rounds.values()].flatMap((round): ChatMessage[] => [

@@ -1,6 +1,7 @@
 /**
- * What Turnlog is measured against: a bare Koa application that calls the model with the stock `openai` client and stores
- * nothing (POST /run), and that sends a list from a buffer (GET /list). Arguments: the model's base URL, a file with the list.
+ * What Turnlog is measured against: a bare Koa application that calls the model with the stock
+ * `openai` client and stores nothing (POST /run), and that sends a list from a buffer (GET /list).
+ * Arguments: the model's base URL, a file with the list.
  */
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,7 @@
-/** The scripted model of every measurement: one chat completion, the same for every request, as fast as node:http can. */
+/**
+ * The scripted model of every measurement: one chat completion, the same for every request, as fast
+ * as node:http can.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

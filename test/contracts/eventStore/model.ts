@@ -14,7 +14,10 @@ interface Attempt {
   stream: number;
   /** How far from the stream's true revision the append is aimed. */
   aim: number;
-  /** An event for each number: a new one for 0, otherwise one that many places back among all events so far. */
+  /**
+   * An event for each number: a new one for 0, otherwise one that many places back among all events
+   * so far.
+   */
   events: number[];
   /** Sends the append before this one again instead. */
   repeat: boolean;

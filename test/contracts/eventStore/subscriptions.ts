@@ -256,7 +256,10 @@ const movedOn = (position: Position, by: bigint): Position =>
     String(BigInt(digits) + by).padStart(digits.length, '0'),
   ) as Position;
 
-/** Where a subscription may begin, on a log that only this suite writes to unless a server is shared with others. */
+/**
+ * Where a subscription may begin, on a log that only this suite writes to unless a server is shared
+ * with others.
+ */
 export function startContract(open: () => Promise<EventStoreFixture>): void {
   describe('the start of a subscription', () => {
     let fixture: EventStoreFixture;

@@ -12,7 +12,10 @@ import type {
   StoredEvent,
 } from '../../../shared/ports/eventStore.ts';
 
-/** What a suite needs of an adapter. The log may hold events of others; the suite's streams have names of their own. */
+/**
+ * What a suite needs of an adapter. The log may hold events of others; the suite's streams have
+ * names of their own.
+ */
 export interface EventStoreFixture {
   /** The store as it is open now. */
   store(): EventStore;
@@ -77,7 +80,10 @@ export async function appendEach(
   return results;
 }
 
-/** A subscription by hand: the test says when the next batch is asked for. Stop it at the end of the test. */
+/**
+ * A subscription by hand: the test says when the next batch is asked for. Stop it at the end of the
+ * test.
+ */
 export function follow(store: EventStore, after: Position | undefined, batchSize = 100) {
   const controller = new AbortController();
   const batches = store

@@ -99,7 +99,7 @@ describe('events tail', () => {
     ['18446744073709551615/18446744073709551615', ['audit', 'verify']],
     ['0000000000000999', ['events', 'copy', '--from', 'SOURCE', '--to', 'TARGET']],
   ])(
-    'refuses the position %s, which is no place of the log, in one sentence: %j',
+    'refuses the position %s, which is no position of the log, in one sentence: %j',
     async (after, command) => {
       const places = new Map([
         ['SOURCE', service.folder],
@@ -237,7 +237,7 @@ describe('audit verify', () => {
 });
 
 describe('projections rebuild', () => {
-  test('builds the read models anew while the server goes on answering reads and writes', async () => {
+  test('rebuilds the read models while the server goes on answering reads and writes', async () => {
     const before = (await service.get(`/v1/sessions/${session}`)).body;
     const rebuilding = runCli(service.folder, 'projections', 'rebuild');
     const isOver = (): Promise<boolean> =>

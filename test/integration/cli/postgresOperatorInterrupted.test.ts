@@ -1,4 +1,7 @@
-/** An operator command that waits for read models in PostgreSQL which another projector does not bring up to date. */
+/**
+ * An operator command that waits for read models in PostgreSQL which another projector does not
+ * bring up to date.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { openOperator } from '../../../services/compose/operator.ts';

@@ -6,7 +6,7 @@ import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
-test('the log names each request by its id, at the level debug, and holds no key, no query and no text of a conversation at any', async () => {
+test('the log names each request by its id, at the level debug, and holds no key, no query and no text of a session at any', async () => {
   const folder = await temporaryFolder();
   const model = await startScriptedModel([{ text: 'private answer' }, { fault: 'malformed_json' }]);
   const server = startServerProcess({

@@ -24,7 +24,8 @@ let session: string;
 beforeAll(async () => {
   folder = await temporaryFolder();
   model = await startScriptedModel((_request, index) => ({ text: `answer ${index}` }));
-  // A process of its own: there an unhandled rejection is the end of it, and every failure of the service itself is in its log.
+  // A process of its own: there an unhandled rejection is the end of it, and every failure of the
+  // service itself is in its log.
   server = startServerProcess({
     DATA_DIR: folder,
     MODELS_FILE: await writeModelsFile(folder, model.baseUrl),

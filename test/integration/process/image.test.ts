@@ -12,7 +12,10 @@ const START_TIMEOUT_MS = 30_000;
 const key = 'key-of-a-container-1';
 const headers = { 'x-api-key': key, 'content-type': 'application/json' };
 
-/** The address of the container on this machine, once it is ready; a container that starts again may have another one. */
+/**
+ * The address of the container on this machine, once it is ready; a container that starts again may
+ * have another one.
+ */
 async function ready(container: string): Promise<string> {
   const url = `http://${await docker('port', container, '3000/tcp')}`;
   for (const until = Date.now() + START_TIMEOUT_MS; Date.now() < until; await sleep(50)) {

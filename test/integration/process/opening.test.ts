@@ -12,7 +12,10 @@ const logger = createLogger('silent');
 let folder: string;
 let closed: number[];
 
-/** Notes in which order the things that are opened are closed, each by its place in the order of opening. */
+/**
+ * Notes in which order the things that are opened are closed, each by its place in the order of
+ * opening.
+ */
 function noteClosing(): void {
   closed = [];
   let opened = 0;
@@ -56,7 +59,8 @@ test('an opening that fails closes what was opened before, the last first', asyn
   await expect(openTurnlog(config, logger, SERVICES)).rejects.toMatchObject({
     code: 'configuration_invalid',
   });
-  // The lock, the store, the projector, the read models, and the offline model; the registry is what fails.
+  // The lock, the store, the projector, the read models, and the offline model; the registry is
+  // what fails.
   expect(closed).toEqual([4, 3, 2, 1, 0]);
   await expectFreed();
 });

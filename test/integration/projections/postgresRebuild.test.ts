@@ -40,7 +40,7 @@ function suite(serverUrl: string): void {
     replicas = [open(), open()];
     const last = await appendAgents(log, 0, AGENTS, 2);
     for (const replica of replicas) expect(await replica.untilShown(last, SOON)).toBe(true);
-    // The checkpoint has passed it a moment before the first copy is the live one.
+    // The checkpoint has passed it a moment before the first generation is the live one.
     await eventually(
       () =>
         replicas[0].listAccounts().then(
@@ -92,10 +92,10 @@ function suite(serverUrl: string): void {
       database.url,
       `SELECT agent_id, name, revision, position FROM ${LIVE}.agents ORDER BY agent_id`,
     );
-  /** Makes the live copy wrong, so that it can be told from one that was built anew. */
+  /** Makes the live generation wrong, so that it can be told from a rebuilt one. */
   const spoil = () => execute(database.url, `UPDATE ${LIVE}.agents SET name = 'spoilt'`);
 
-  test('the live copy answers until the new one is switched to, which then is all there is', async () => {
+  test('the live generation answers until the new one is switched to, which then is all there is', async () => {
     const complete = await rows();
     await spoil();
     const names = new Set<string | undefined>();
@@ -165,7 +165,7 @@ function suite(serverUrl: string): void {
     await first.close();
   });
 
-  test('what was seen once is seen ever after, on every replica, while copies are switched again and again under load', async () => {
+  test('what was seen once is seen ever after, on every replica, while generations are switched again and again under load', async () => {
     const state = { over: false };
     let written = AGENTS;
     const write = async (): Promise<void> => {
@@ -197,7 +197,7 @@ function suite(serverUrl: string): void {
     );
   }, 60_000);
 
-  test('a copy that is behind the live one is brought up to it before the switch', async () => {
+  test('a generation that is behind the live one is brought up to it before the switch', async () => {
     const store = await openPostgresRebuildStore({ databaseUrl: database.url });
     const [last] = await execute(database.url, 'SELECT position FROM turnlog.projections');
     const asked: string[] = [];
@@ -208,7 +208,7 @@ function suite(serverUrl: string): void {
     expect(asked).toEqual([last?.['position']]);
   });
 
-  test('a copy that cannot be brought up to the live one is not switched to', async () => {
+  test('a generation that cannot be brought up to the live one is not switched to', async () => {
     const store = await openPostgresRebuildStore({ databaseUrl: database.url });
     await expect(store.publish(() => Promise.reject(new Error('stopped')))).rejects.toMatchObject({
       code: 'store_unavailable',
@@ -217,7 +217,7 @@ function suite(serverUrl: string): void {
     expect(await schemas()).toEqual(['turnlog', LIVE, `${LIVE}_building`]);
   });
 
-  test('the copies of an older version stay while a process of that version reads them, and go with the next completion', async () => {
+  test('the generations of an older version stay while a process of that version reads them, and go with the next completion', async () => {
     await projector.stop();
     await execute(
       database.url,
@@ -237,7 +237,7 @@ function suite(serverUrl: string): void {
     await store.close();
   });
 
-  test('a rebuild may overtake the first copy of the projector, which then goes on with what was built', async () => {
+  test('a rebuild may overtake the first generation of the projector, which then goes on with what was built', async () => {
     await projector.stop();
     await execute(
       database.url,

@@ -1,4 +1,4 @@
-/** Read models in PostgreSQL whose checkpoint is no place of the log. */
+/** Read models in PostgreSQL whose checkpoint is no position of the log. */
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
@@ -78,7 +78,10 @@ function suite(serverUrl: string): void {
         ),
       Boolean,
     );
-  /** A database that lacks every other agent and has such a checkpoint: what an older version left behind. */
+  /**
+   * A database that lacks every other agent and has such a checkpoint: what an older version left
+   * behind.
+   */
   const breakIt = (checkpoint = BOGUS) =>
     execute(
       database.url,
@@ -111,7 +114,7 @@ function suite(serverUrl: string): void {
       (generation) => generation === 2,
     );
 
-  test('are built anew beside the live copy, which answers until then; the next start is quiet', async () => {
+  test('are rebuilt beside the live generation, which answers until then; the next start is quiet', async () => {
     await breakIt();
     // The listener is told by a new connection of what was changed past it.
     await cutConnections(database.url, 'listener');
@@ -169,7 +172,7 @@ function suite(serverUrl: string): void {
     expect([await listed(), await replica.refusedCheckpoint()]).toEqual([AGENTS, undefined]);
   });
 
-  test('are built anew where the projector is cut off again and again while it does so', async () => {
+  test('are rebuilt where the projector is cut off again and again while it does so', async () => {
     await breakIt();
     const slow: Pick<EventLog, 'head' | 'subscribe'> = {
       head: log.head,
@@ -190,7 +193,7 @@ function suite(serverUrl: string): void {
     expect(await listed()).toBe(AGENTS);
   });
 
-  test('beyond the end of the log are looked at three times before they are built anew', async () => {
+  test('beyond the end of the log are looked at three times before they are rebuilt', async () => {
     await breakIt(positionOf(10 ** 9));
     const began = performance.now();
     projector = start();
@@ -205,7 +208,7 @@ function suite(serverUrl: string): void {
     ]);
   });
 
-  test('that the log has grown past since it was refused are built anew', async () => {
+  test('that the log has grown past since it was refused are rebuilt', async () => {
     await breakIt(positionOf(AGENTS));
     let subscriptions = 0;
     projector = start({
@@ -223,7 +226,7 @@ function suite(serverUrl: string): void {
     );
   });
 
-  test('in a first copy that never was complete are built anew, and queries are refused until then', async () => {
+  test('in a first generation that never was complete are rebuilt, and queries are refused until then', async () => {
     await execute(
       database.url,
       `ALTER SCHEMA ${LIVE} RENAME TO ${LIVE}_first;
@@ -301,7 +304,7 @@ function suite(serverUrl: string): void {
       ['that no log can have', BOGUS],
       ['beyond the end of the log', positionOf(10 ** 9)],
     ])(
-      'replaces a live copy with a checkpoint %s without waiting for it',
+      'replaces a live generation with a checkpoint %s without waiting for it',
       async (_, checkpoint) => {
         await breakIt(checkpoint);
         const began = performance.now();
@@ -312,7 +315,7 @@ function suite(serverUrl: string): void {
       },
     );
 
-    test('that was interrupted with such a checkpoint begins anew', async () => {
+    test('that was interrupted with such a checkpoint starts over', async () => {
       const building = await openPostgresRebuildStore({ databaseUrl: database.url });
       await building.apply([], positionOf(1));
       await building.close();
@@ -333,9 +336,9 @@ function suite(serverUrl: string): void {
 }
 
 if (server) {
-  describe('PostgreSQL read models with a checkpoint that is no place of the log', () =>
+  describe('PostgreSQL read models with a checkpoint that is no position of the log', () =>
     suite(server.url));
   afterAll(server.close);
 } else {
-  withoutPostgres('PostgreSQL read models with a checkpoint that is no place of the log');
+  withoutPostgres('PostgreSQL read models with a checkpoint that is no position of the log');
 }

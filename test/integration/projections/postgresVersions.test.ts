@@ -120,7 +120,7 @@ function suite(serverUrl: string): void {
     expect(await liveSchemas()).toEqual([liveSchema(OLDER), LIVE].toSorted());
   });
 
-  test('a release that finds its own dropped makes them anew, and drops the other ones only when nobody uses those', async () => {
+  test('a release that finds its own dropped makes them again, and drops the other ones only when nobody uses those', async () => {
     await project(OLDER);
     await project(VERSION);
     expect(await liveSchemas()).toEqual([LIVE]);

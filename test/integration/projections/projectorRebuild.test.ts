@@ -153,7 +153,7 @@ test('a second rebuild at the same time is refused', async () => {
   await (await openSqliteRebuildStore({ folder })).close();
 });
 
-test('a rebuild at work keeps its file while a server builds anew beside it, and is published after that copy', async () => {
+test('a rebuild at work keeps its file while a server makes a generation beside it, and is published after that one', async () => {
   const building = await openSqliteRebuildStore({ folder });
   await (await openSqliteProjectionStore({ folder, atLeast: 2 })).close();
   retireGenerationsBefore(folder, 2);
@@ -173,7 +173,7 @@ test('a rebuild whose file was deleted says so in a sentence', async () => {
   });
 });
 
-test('an abandoned rebuild is deleted with what a newer copy replaces', async () => {
+test('an abandoned rebuild is deleted with what a newer generation replaces', async () => {
   await (await openSqliteRebuildStore({ folder })).close();
   await (await openSqliteProjectionStore({ folder, atLeast: 2 })).close();
   retireGenerationsBefore(folder, 2);
@@ -187,7 +187,7 @@ test('a rebuild parks what cannot be applied and says how many', async () => {
   expect(parked).toBe(1);
 });
 
-test('the next start takes the rebuilt copy and deletes what it replaces, files of an older schema included', async () => {
+test('the next start takes the rebuilt generation and deletes what it replaces, files of an older schema included', async () => {
   await rebuild(() => undefined);
   await rebuild(() => undefined);
   await writeFile(join(folder, 'read-models', 'v0.7.db'), '');

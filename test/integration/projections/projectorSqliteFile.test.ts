@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { isRowFailure } from '../../../infra/sqlite/readModels/failures.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
-import { createProgressSource } from '../../../shared/projections/progress.ts';
+import { createProgressChannel } from '../../../shared/projections/progress.ts';
 import { agentCreated } from '../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../support/events/history.ts';
 import { fileName } from '../../support/projections/generationNames.ts';
@@ -112,7 +112,7 @@ test('a file of another schema version is left alone and not read', async () => 
 
 test('queries say how far a first build is until it is complete', async () => {
   const store = await openSqliteProjectionStore({ folder });
-  const progress = createProgressSource();
+  const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
   progress.publish({ position: positionOf(1), caughtUp: false, percent: 42.7, generation: 1 });
   await expect(readModels.listAccounts()).rejects.toMatchObject({
@@ -123,10 +123,10 @@ test('queries say how far a first build is until it is complete', async () => {
   await store.close();
 });
 
-test('read models do not go over to a copy that is still being built and behind what they have shown', async () => {
+test('read models do not go over to a generation that is still being built and behind what they have shown', async () => {
   const older = await openSqliteProjectionStore({ folder });
   const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });
-  const progress = createProgressSource();
+  const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
   await older.apply([created('agent_1')], positionOf(5));
   progress.publish({ position: positionOf(5), caughtUp: true, percent: 100, generation: 1 });
@@ -139,10 +139,10 @@ test('read models do not go over to a copy that is still being built and behind 
   await Promise.all([older.close(), newer.close()]);
 });
 
-test('read models go over to a copy that has caught up, though the log has become shorter and nobody says why', async () => {
+test('read models go over to a generation that has caught up, though the log has become shorter and nobody says why', async () => {
   const older = await openSqliteProjectionStore({ folder });
   const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });
-  const progress = createProgressSource();
+  const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
   await older.apply([created('agent_phantom')], positionOf(5));
   progress.publish({ position: positionOf(5), caughtUp: true, percent: 100, generation: 1 });

@@ -132,7 +132,7 @@ test('a rebuild beside it replaces the read models; no query fails, goes back or
   await working;
   expect(created).toBeGreaterThan(2000);
   expect(await readModels.agentListVersion('acct_1')).toMatch(/^2\./);
-  // The older copy is deleted before the next event is applied.
+  // The older generation is deleted before the next event is applied.
   await readModels.untilShown(await appendAgents(store, created, created + 1), WAIT_MS);
   expect(filesOf()).toEqual([fileName(2)]);
 });
@@ -148,7 +148,7 @@ test('the read models are rebuilt from the log when their folder was deleted whi
   expect(await readModels.listAgents('acct_1', {})).toEqual(before);
 });
 
-test('read models that are deleted under a running projector are built anew, and queries are answered all the while', async () => {
+test('read models that are deleted under a running projector are rebuilt, and queries are answered all the while', async () => {
   const running = await start();
   const { readModels } = running;
   await readModels.untilShown(await appendAgents(store, 0, 100), WAIT_MS);

@@ -1,4 +1,4 @@
-/** Read models in a data folder whose checkpoint is no place of the log. */
+/** Read models in a data folder whose checkpoint is no position of the log. */
 import { copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -44,7 +44,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Follows the log as the projector's thread does, until the current copy has caught up. */
+/** Follows the log as the projector's thread does, until the current generation has caught up. */
 async function catchUp(log: Pick<EventLog, 'head' | 'subscribe'>, place = folder) {
   const end = new AbortController();
   const { lines, logger } = recordingLogger();
@@ -179,7 +179,7 @@ describe('a projection in a data folder', () => {
     );
   });
 
-  test('looks three times over five seconds at a checkpoint beyond the end before it builds anew', async () => {
+  test('looks three times over five seconds at a checkpoint beyond the end before it rebuilds', async () => {
     const events = agents(3);
     await project(events.slice(0, 1), folder);
     storeCheckpoint(folder, positionOf(9));
@@ -198,9 +198,10 @@ describe('a projection in a data folder', () => {
     expect(contentsOf(folder)['agents']).toHaveLength(3);
   });
 
-  test('builds anew where the log has grown past the checkpoint while that was looked at', async () => {
+  test('rebuilds where the log has grown past the checkpoint while that was looked at', async () => {
     const events = agents(7);
-    // The log ended at 2, and its checkpoint was 4: nothing of what is there at 3 and 4 now was ever projected.
+    // The log ended at 2, and its checkpoint was 4: nothing of what is there at 3 and 4 now was
+    // ever projected.
     await project(events.slice(0, 2), folder);
     storeCheckpoint(folder, positionOf(4));
     let looks = 0;
@@ -219,7 +220,7 @@ describe('a projection in a data folder', () => {
     });
   });
 
-  test('begins its looks anew after any other failure, and is certain after three in a row', async () => {
+  test('starts its looks over after any other failure, and is certain after three in a row', async () => {
     const events = agents(3);
     await project(events.slice(0, 1), folder);
     storeCheckpoint(folder, positionOf(9));
@@ -244,7 +245,7 @@ describe('a projection in a data folder', () => {
     ]);
   });
 
-  test('shows through the read models nothing of the broken copy at the start, and why while it lasts', async () => {
+  test('shows through the read models nothing of the distrusted generation at the start, and why while it lasts', async () => {
     const store = await openSqliteEventStore({ folder });
     await appendAgents(store, 0, 2_000, 1);
     await leaveCheckpoint(folder, BOGUS);
@@ -277,7 +278,7 @@ describe('a projection in a data folder', () => {
     }
   });
 
-  test('killed in the middle of building anew, ends with whole read models after the next start', async () => {
+  test('killed in the middle of a rebuild, ends with whole read models after the next start', async () => {
     const dataFolder = join(folder, 'data');
     const store = await openSqliteEventStore({ folder: dataFolder });
     for (let from = 0; from < 12_000; from += 2_000)
@@ -329,7 +330,7 @@ describe('a rebuild in a data folder', () => {
     return lines;
   };
 
-  test('that was interrupted with such a checkpoint begins anew', async () => {
+  test('that was interrupted with such a checkpoint starts over', async () => {
     const events = agents(4);
     await project(events.slice(0, 2), folder);
     storeCheckpoint(folder, BOGUS);
@@ -353,7 +354,7 @@ describe('a rebuild in a data folder', () => {
     expect((await catchUp(fixedLog(events))).lines).toEqual([]);
   });
 
-  test('takes the place of a copy with such a checkpoint at once', async () => {
+  test('replaces a generation with such a checkpoint at once', async () => {
     await project(agents(1), folder);
     storeCheckpoint(folder, BOGUS);
     expect(await rebuild(fixedLog(agents(2)))).toEqual([]);

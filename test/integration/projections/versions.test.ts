@@ -54,7 +54,7 @@ const columnsIn = (version: Version): unknown[] =>
 test.each([
   ['a column less', OLDER],
   ['another logic of its projections', sqliteVersion(TABLES, PROJECTION_LOGIC + 1)],
-])('read models of a release with %s are left, and filled anew from the log', async (_, other) => {
+])('read models of a release with %s are left, and filled again from the log', async (_, other) => {
   await leave(other);
   expect(columnsIn(other).includes('component')).toBe(other !== OLDER);
   const projector = await startProjector(folder);

@@ -162,7 +162,8 @@ onKafka('relaying to Kafka', () => {
   });
 
   test('a second relay fences the first, which stands by and takes over when the second falls silent', async () => {
-    // The second gives a sign of life several times within the first one's patience, and has it fenced until it is closed.
+    // The second gives a sign of life several times within the first one's patience, and has it
+    // fenced until it is closed.
     const first = start({ takeOverMs: 4_000 });
     await untilHealth(first, ({ state }) => state === 'relaying');
     const second = start({ takeOverMs: 1_000 });
@@ -212,7 +213,8 @@ onKafka('relaying to Kafka', () => {
     const other = await openSqliteEventStore({ folder: otherFolder });
     await appendAgents(other, 0, 1);
     const relay = relayToKafka(brokers, prefix, other);
-    // Taking over may fail a few times before, while the broker still finishes the last transaction.
+    // Taking over may fail a few times before, while the broker still finishes the last
+    // transaction.
     while (!relay.lines.some(({ fields }) => String(fields['err']).includes('another event log')))
       await sleep(20);
     expect(await relay.health()).toMatchObject({ state: 'retrying', position: undefined });

@@ -18,7 +18,10 @@ afterAll(async () => kafka?.close());
 
 const PRINTED_WITHIN_MS = 40_000;
 
-/** Reads lines until all of `wanted` have been among them; resolves with the numbers of those lines. Rejects with what there was. */
+/**
+ * Reads lines until all of `wanted` have been among them; resolves with the numbers of those lines.
+ * Rejects with what there was.
+ */
 async function untilLines(input: Readable, wanted: RegExp[]): Promise<number[]> {
   const lines: string[] = [];
   const found = (): number[] =>
@@ -43,7 +46,7 @@ onKafka('a service with KAFKA_BROKERS', () => {
     KAFKA_TAKEOVER_MS: '500',
   };
 
-  test('relays conversations, which the example consumer prints as they happen once the topics exist; says how far it is; and can replay them', async () => {
+  test('relays sessions, which the example consumer prints as they happen once the topics exist; says how far it is; and can replay them', async () => {
     const example = spawn(process.execPath, ['examples/consumer.ts'], {
       cwd: root,
       env: { ...plainEnvironment(), ...env },

@@ -1,4 +1,7 @@
-/** The API's suites once more, with the log in EventStoreDB and the read models in PostgreSQL: nothing that a client sees may depend on them. */
+/**
+ * The API's suites once more, with the log in EventStoreDB and the read models in PostgreSQL:
+ * nothing that a client sees may depend on them.
+ */
 import { afterAll } from '@jest/globals';
 import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
 import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';

@@ -12,7 +12,8 @@ beforeAll(async () => {
     { MODEL_MAX_RETRIES: '0', MODEL_ATTEMPT_TIMEOUT_MS: '2000' },
   );
   agent = await service.createAgent();
-  // The client library is loaded at the first call, which must not count against the time limit of the faults.
+  // The client library is loaded at the first call, which must not count against the time limit of
+  // the faults.
   await service.post(`/v1/agents/${agent}/run`, { input: 'warm up' });
 });
 afterAll(() => service.close());

@@ -64,7 +64,7 @@ describe('a run', () => {
     });
   });
 
-  test('continues the conversation that session_id names, oldest turn first', async () => {
+  test('continues the session that session_id names, oldest turn first', async () => {
     const agent = await service.createAgent();
     service.model.use([{ text: 'one' }, { text: 'two' }, { text: 'three' }]);
     const { session_id } = (await run(agent, 'a')).body.data;

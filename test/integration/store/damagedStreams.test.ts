@@ -12,7 +12,7 @@ import {
   expectDamaged,
   expectWhole,
   run,
-  type Conversation,
+  type TestSession,
   type Found,
 } from '../../support/http/damagedSession.ts';
 import { expectFailure } from '../../support/http/failures.ts';
@@ -140,13 +140,13 @@ const CHANGES: readonly [what: string, change: Parameters<typeof changeEvent>[2]
 ];
 
 /**
- * A session that is not the last in the log: SQLite gives the positions of the last events again when they are
- * deleted.
+ * A session that is not the last in the log: SQLite gives the positions of the last events again
+ * when they are deleted.
  */
-async function earlier(turns: number): Promise<Conversation> {
-  const conversation = await converse(service, turns);
-  await converse(service, 1, conversation.agent);
-  return conversation;
+async function earlier(turns: number): Promise<TestSession> {
+  const made = await converse(service, turns);
+  await converse(service, 1, made.agent);
+  return made;
 }
 
 describe.each(DAMAGES)('a session %s', (_what, damage, found) => {
@@ -156,12 +156,12 @@ describe.each(DAMAGES)('a session %s', (_what, damage, found) => {
   ] as const)(
     '%s is said to be damaged, everything else goes on, and it is well once it is whole again',
     async (_how, prepare) => {
-      const conversation = await earlier(3);
-      const mend = damage(conversation.stream);
+      const made = await earlier(3);
+      const mend = damage(made.stream);
       await prepare();
-      await expectDamaged(service, conversation, found);
+      await expectDamaged(service, made, found);
       mend();
-      await expectWhole(service, conversation);
+      await expectWhole(service, made);
     },
   );
 });
@@ -172,28 +172,28 @@ describe.each(CHANGES)('a session with %s', (_what, change) => {
     [
       'that the process remembers, once its events were read',
       8,
-      async ({ session, agent }: Conversation) => {
+      async ({ session, agent }: TestSession) => {
         expect((await run(service, agent, 'unnoticed', session)).status).toBe(200);
         expectFailure(await service.get(`/v1/sessions/${session}/events`), 'stream_damaged');
       },
     ],
   ] as const)('%s is said to be damaged', async (_how, last_revision, prepare) => {
-    const conversation = await earlier(3);
-    const mend = changeEvent(conversation.stream, 2, change);
-    await prepare(conversation);
-    await expectDamaged(service, conversation, { first_revision: 0, last_revision });
+    const made = await earlier(3);
+    const mend = changeEvent(made.stream, 2, change);
+    await prepare(made);
+    await expectDamaged(service, made, { first_revision: 0, last_revision });
     mend();
-    await expectWhole(service, conversation);
+    await expectWhole(service, made);
   });
 });
 
 test('a long session that has lost its beginning is noticed by who reads its events, and then by its runs', async () => {
-  const conversation = await earlier(20);
-  const mend = removeEvents(conversation.stream, 'revision < 10');
-  expectFailure(await service.get(`/v1/sessions/${conversation.session}/events`), 'stream_damaged');
-  await expectDamaged(service, conversation, { first_revision: 10, last_revision: 40 });
+  const made = await earlier(20);
+  const mend = removeEvents(made.stream, 'revision < 10');
+  expectFailure(await service.get(`/v1/sessions/${made.session}/events`), 'stream_damaged');
+  await expectDamaged(service, made, { first_revision: 10, last_revision: 40 });
   mend();
-  await expectWhole(service, conversation);
+  await expectWhole(service, made);
 });
 
 test('a later page of the events tells of a missing beginning, and of an end that was cut off', async () => {
@@ -298,12 +298,10 @@ test('a key can be neither issued nor revoked in an account whose stream is dama
 });
 
 test('a session is not taken for damaged while many runs of it go on at once', async () => {
-  const conversation = await converse(service, 1);
+  const made = await converse(service, 1);
   const replies = await Promise.all(
-    Array.from({ length: 12 }, () =>
-      run(service, conversation.agent, 'known', conversation.session),
-    ),
+    Array.from({ length: 12 }, () => run(service, made.agent, 'known', made.session)),
   );
   expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
-  await expectWhole(service, conversation);
+  await expectWhole(service, made);
 });

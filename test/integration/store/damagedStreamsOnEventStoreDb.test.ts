@@ -61,14 +61,14 @@ describe.each(HIDDEN)('a session whose stream has the metadata %j', (metadata, f
   ] as const)(
     '%s is said to be damaged, everything else goes on, and it is well once they are gone',
     async (_how, prepare) => {
-      const conversation = await converse(service, 3);
-      setMetadata(conversation.stream, metadata);
+      const made = await converse(service, 3);
+      setMetadata(made.stream, metadata);
       // An age is a matter of seconds.
       if ('$maxAge' in metadata) await sleep(2_100);
       await prepare();
-      await expectDamaged(service, conversation, found);
-      setMetadata(conversation.stream, {});
-      await expectWhole(service, conversation);
+      await expectDamaged(service, made, found);
+      setMetadata(made.stream, {});
+      await expectWhole(service, made);
     },
   );
 });
@@ -79,25 +79,25 @@ test.each([
 ])(
   'a session whose stream was %s is said to be damaged, and everything else goes on',
   async (_how, hard) => {
-    const conversation = await converse(service, 3);
-    expect(node.log.remove(conversation.stream, 'any', hard).kind).toBe('success');
-    await expectDamaged(service, conversation, { first_revision: null, last_revision: null });
+    const made = await converse(service, 3);
+    expect(node.log.remove(made.stream, 'any', hard).kind).toBe('success');
+    await expectDamaged(service, made, { first_revision: null, last_revision: null });
     await service.restart();
-    await expectDamaged(service, conversation, { first_revision: null, last_revision: null });
+    await expectDamaged(service, made, { first_revision: null, last_revision: null });
   },
 );
 
 test('a session that was deleted and written to by others is said to be damaged', async () => {
-  const conversation = await converse(service, 3);
-  node.log.remove(conversation.stream, 'any', false);
-  written(conversation.stream, 'order.paid', '{}');
-  await expectDamaged(service, conversation, { first_revision: 7, last_revision: 7 });
+  const made = await converse(service, 3);
+  node.log.remove(made.stream, 'any', false);
+  written(made.stream, 'order.paid', '{}');
+  await expectDamaged(service, made, { first_revision: 7, last_revision: 7 });
 });
 
 test('a session with an event of others is said to be damaged', async () => {
-  const conversation = await converse(service, 3);
-  written(conversation.stream, 'order.paid', '{}');
-  await expectDamaged(service, conversation, { first_revision: 0, last_revision: 7 });
+  const made = await converse(service, 3);
+  written(made.stream, 'order.paid', '{}');
+  await expectDamaged(service, made, { first_revision: 0, last_revision: 7 });
 });
 
 test('a session with something at its end that is not shown is given up within some seconds', async () => {

@@ -15,7 +15,10 @@ import {
 } from '../../contracts/eventStore/support.ts';
 import { openOnNode, type NodeAndStore } from '../../support/eventstoredb/eventStoreDbFixture.ts';
 
-/** Short, for tests in which the server does not answer; too short to rely on for an answer, on a machine that is busy. */
+/**
+ * Short, for tests in which the server does not answer; too short to rely on for an answer, on a
+ * machine that is busy.
+ */
 const DEADLINE_MS = 600;
 
 describe('the event store in EventStoreDB', () => {

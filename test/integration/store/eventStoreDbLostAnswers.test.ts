@@ -19,7 +19,10 @@ import { APPEND_FAULTS, type AppendFault } from '../../support/eventstoredb-node
 import { openOnNode, type NodeAndStore } from '../../support/eventstoredb/eventStoreDbFixture.ts';
 import { size } from '../../support/jest/size.ts';
 
-/** Short, so that a schedule in which the node falls silent stays short; what is then still unknown the writer sends again. */
+/**
+ * Short, so that a schedule in which the node falls silent stays short; what is then still unknown
+ * the writer sends again.
+ */
 const DEADLINE_MS = 1000;
 const LANES = 8;
 const SCHEDULES_PER_LANE = size({ small: 12, full: 64 });
@@ -71,7 +74,9 @@ async function untilKnown(
   }
 }
 
-/** The deadline is short for reads as well, and other writers' faults cut the connection under them. */
+/**
+ * The deadline is short for reads as well, and other writers' faults cut the connection under them.
+ */
 const stored = (store: EventStore, stream: string): Promise<StoredEvent[]> =>
   untilAnswered(() => readAll(store, stream));
 

@@ -1,4 +1,7 @@
-/** The stand-in for a server, seen with the client's own public calls: what it does is what a server is documented to do. */
+/**
+ * The stand-in for a server, seen with the client's own public calls: what it does is what a server
+ * is documented to do.
+ */
 import eventstore, {
   type AllStreamResolvedEvent,
   type EventStoreDBClient,
@@ -48,7 +51,10 @@ describe('the EventStoreDB node for tests', () => {
     return read;
   };
 
-  /** Through BatchAppend, and through Append, which the client takes when a call has credentials of its own. */
+  /**
+   * Through BatchAppend, and through Append, which the client takes when a call has credentials of
+   * its own.
+   */
   const WAYS = [
     ['BatchAppend', {}],
     ['Append', { credentials: { username: 'admin', password: 'changeit' } }],

@@ -1,6 +1,7 @@
 /**
- * What the EventStoreDB node says to fixed requests, against what real servers said (`eventstoredb-node/records/`).
- * With EVENTSTOREDB_URL a fresh real server is asked instead: the first part without TLS, the refusals with it.
+ * What the EventStoreDB node says to fixed requests, against what real servers said
+ * (`eventstoredb-node/records/`). With EVENTSTOREDB_URL a fresh real server is asked instead: the
+ * first part without TLS, the refusals with it.
  */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';

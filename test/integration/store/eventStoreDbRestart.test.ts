@@ -1,4 +1,7 @@
-/** A service that is started, stopped and started again on a log that was empty: the first days of every installation. */
+/**
+ * A service that is started, stopped and started again on a log that was empty: the first days of
+ * every installation.
+ */
 import { expect, test } from '@jest/globals';
 import { rm } from 'node:fs/promises';
 import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';

@@ -1,6 +1,7 @@
 /**
- * The rights that docs/deploy.md gives the user of a cluster with passwords, by the requests that it shows: they are
- * enough, others can't touch Turnlog's streams, and where one is missing it is named.
+ * The rights that docs/deploy.md gives the user of a cluster with passwords, by the requests that
+ * it shows: they are enough, others can't touch Turnlog's streams, and where one is missing it is
+ * named.
  */
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

@@ -1,4 +1,7 @@
-/** A filtered backward read of `$all`, as a server does it: its event comes at once, its end after a scan of the rest. */
+/**
+ * A filtered backward read of `$all`, as a server does it: its event comes at once, its end after a
+ * scan of the rest.
+ */
 import { createRequire } from 'node:module';
 import { rm } from 'node:fs/promises';
 import type grpc from '@grpc/grpc-js';

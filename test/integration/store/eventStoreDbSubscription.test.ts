@@ -120,7 +120,8 @@ describe(`a subscription over a log of ${EVENTS} events`, () => {
     expect([delivered, revisions.size, misplaced, drops.length]).toEqual([EVENTS, STREAMS, 0, 0]);
     // Two drops may meet one connection, but not many do.
     expect(breaks).toBeGreaterThan(DROPS / 2);
-    // The log itself is more than 50 MB. What is on its way at the moment of a look varies by some; what stays must not grow.
+    // The log itself is more than 50 MB. What is on its way at the moment of a look varies by some;
+    // what stays must not grow.
     const [early, late] = [memory.slice(0, 4), memory.slice(-4)].map((looks) =>
       Math.min(...looks),
     ) as [number, number];

@@ -1,4 +1,7 @@
-/** What the store says of itself while it can't be used: health repeats it, so it must name the cause. */
+/**
+ * What the store says of itself while it can't be used: health repeats it, so it must name the
+ * cause.
+ */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { copyFile, rm } from 'node:fs/promises';
 import { once } from 'node:events';

@@ -1,4 +1,7 @@
-/** The kills once more, with the log in EventStoreDB. A key must not have been issued on it yet, so it is never a used server. */
+/**
+ * The kills once more, with the log in EventStoreDB. A key must not have been issued on it yet, so
+ * it is never a used server.
+ */
 import { rm } from 'node:fs/promises';
 import { afterAll } from '@jest/globals';
 import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';

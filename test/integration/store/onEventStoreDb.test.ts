@@ -1,4 +1,7 @@
-/** The API's suites once more, with the log in EventStoreDB: nothing that a client sees may depend on the store. */
+/**
+ * The API's suites once more, with the log in EventStoreDB: nothing that a client sees may depend
+ * on the store.
+ */
 import { afterAll } from '@jest/globals';
 import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
 import { useEventStoreDb } from '../../support/store/testStore.ts';

@@ -14,7 +14,10 @@ import {
 } from '../../contracts/eventStore/support.ts';
 import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 
-/** How many transactions a write-ahead log holds: frames that name a database size end one (https://sqlite.org/fileformat.html#walformat). */
+/**
+ * How many transactions a write-ahead log holds: frames that name a database size end one
+ * (https://sqlite.org/fileformat.html#walformat).
+ */
 function commitsIn(wal: Buffer): number {
   const frameBytes = 24 + wal.readUInt32BE(8);
   const salt = wal.subarray(16, 24);

@@ -1,5 +1,8 @@
-/** A chapter of a page: its heading's text and what stands below it, up to the next heading of its level or above. */
-export interface Chapter {
+/**
+ * A chapter of a page: its heading's text and what stands below it, up to the next heading of its
+ * level or above.
+ */
+interface Chapter {
   heading: string;
   text: string;
 }

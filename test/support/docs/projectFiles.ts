@@ -4,7 +4,10 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** What is installed or made by running, and whatever a tool keeps in a folder that begins with a dot. */
+/**
+ * What is installed or made by running, and whatever a tool keeps in a folder that begins with a
+ * dot.
+ */
 const isForeign = (name: string): boolean =>
   ['node_modules', 'data', 'coverage'].includes(name) || name.startsWith('.');
 

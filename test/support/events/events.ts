@@ -1,6 +1,7 @@
 /**
- * The vocabulary of recorded events: every event that a test needs is built here, with defaults for what the test does
- * not care about. A new event type, or a new field of one, changes this file and the tests that are about it.
+ * The vocabulary of recorded events: every event that a test needs is built here, with defaults for
+ * what the test does not care about. A new event type, or a new field of one, changes this file and
+ * the tests that are about it.
  */
 import type { AccountEvent, KeyData } from '../../../shared/domain/account/events.ts';
 import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
@@ -148,7 +149,10 @@ export const turnInterrupted = (turn: number): SessionEvent => ({
   data: { turn, reason: 'crash' },
 });
 
-/** One of each type, with what it may hold beside its defaults. The compiler names a type that is left out. */
+/**
+ * One of each type, with what it may hold beside its defaults. The compiler names a type that is
+ * left out.
+ */
 export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'account.opened.v1': accountOpened(),
   'account.key_issued.v1': keyIssued('key_1'),

@@ -11,7 +11,10 @@ interface Recording {
   at?: string;
 }
 
-/** Builds stored events as an event store would return them: chained, with dense positions after `first`. */
+/**
+ * Builds stored events as an event store would return them: chained, with dense positions after
+ * `first`.
+ */
 export function recordHistory(first = 0) {
   const heads = new Map<string, StreamHead>();
   let last = first;

@@ -38,7 +38,10 @@ const turnEvents = (turn: number): fc.Arbitrary<Events> =>
       end,
     ]);
 
-/** What may follow anything in a session: it neither begins it nor belongs to a turn. A new type of that kind joins by itself. */
+/**
+ * What may follow anything in a session: it neither begins it nor belongs to a turn. A new type of
+ * that kind joins by itself.
+ */
 const ofNoTurn = Object.values(EVERY_EVENT).filter(
   ({ type, data }) => type.startsWith('session.') && !('turn' in data || 'agent_id' in data),
 );
@@ -74,7 +77,10 @@ const accountEvents = (prefix: string): fc.Arbitrary<Events> =>
     }),
   ]);
 
-/** What a valid log may hold: several streams, each in order, interleaved at random. Ids begin with `prefix`. */
+/**
+ * What a valid log may hold: several streams, each in order, interleaved at random. Ids begin with
+ * `prefix`.
+ */
 export function randomHistory(prefix: string, first = 0): fc.Arbitrary<StoredEvent[]> {
   const streams = fc.tuple(
     accountEvents(prefix),
@@ -113,7 +119,10 @@ export function randomHistory(prefix: string, first = 0): fc.Arbitrary<StoredEve
     });
 }
 
-/** How a log is delivered: in batches of any size, and now and then again from an earlier place. Covers all events in the end. */
+/**
+ * How a log is delivered: in batches of any size, and now and then again from an earlier place.
+ * Covers all events in the end.
+ */
 export const deliveries = (events: readonly StoredEvent[]): fc.Arbitrary<StoredEvent[][]> =>
   fc
     .array(fc.tuple(fc.nat(events.length), fc.nat(events.length)), { maxLength: 8 })

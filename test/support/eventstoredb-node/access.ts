@@ -4,7 +4,7 @@ import { isMetadataStream, type Acl, type Names } from './streamMetadata.ts';
 import { createUsers, type User, type Users } from './users.ts';
 
 /** Who makes a call: somebody whose password fits, or nobody that a name was given of. */
-export type Caller = User | 'anonymous';
+type Caller = User | 'anonymous';
 
 export type Right = 'read' | 'write' | 'delete';
 
@@ -25,7 +25,9 @@ export const openAccess: Access = { caller: () => 'anonymous', allows: () => tru
 const EVERYONE = '$all';
 const ADMINS = '$admins';
 
-/** Whose last event has the default access control lists: what it leaves out is as it was before. */
+/**
+ * Whose last event has the default access control lists: what it leaves out is as it was before.
+ */
 const SETTINGS = '$settings';
 
 const OF_RIGHT = { read: '$r', write: '$w', delete: '$d' } as const;
@@ -42,7 +44,10 @@ function settings(log: NodeLog): Settings {
   return record ? (JSON.parse(Buffer.from(record.data).toString()) as Settings) : {};
 }
 
-/** Where the metadata of a stream say nothing: all who have a password, or for the server's own streams none but admins. */
+/**
+ * Where the metadata of a stream say nothing: all who have a password, or for the server's own
+ * streams none but admins.
+ */
 function byDefault(log: NodeLog, key: keyof Acl, stream: string): Names {
   const { $userStreamAcl = {}, $systemStreamAcl = {} } = settings(log);
   return stream.startsWith('$')
@@ -58,7 +63,10 @@ function named(log: NodeLog, right: Right, stream: string): Names {
   return log.metadataOf(about).acl[key] ?? byDefault(log, key, about);
 }
 
-/** Users with passwords, and rights by access control lists in `$$<stream>`, of which `$all` has one too, and in `$settings`. */
+/**
+ * Users with passwords, and rights by access control lists in `$$<stream>`, of which `$all` has one
+ * too, and in `$settings`.
+ */
 export function guardedAccess(log: NodeLog, users: Users = createUsers(log)): Access {
   function caller(authorization: string | undefined): Caller | undefined {
     if (authorization === undefined) return 'anonymous';

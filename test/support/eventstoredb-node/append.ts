@@ -45,7 +45,10 @@ function answer(
 
 type AppendCall = grpc.ServerReadableStream<streamsPb.AppendReq, streamsPb.AppendResp>;
 
-/** Streams/Append: the options first, then one message per event; written when the client has finished. */
+/**
+ * Streams/Append: the options first, then one message per event; written when the client has
+ * finished.
+ */
 export const handleAppend =
   (node: NodeContext) =>
   (call: AppendCall, callback: grpc.sendUnaryData<streamsPb.AppendResp>): void => {

@@ -7,7 +7,10 @@ export type Excess =
 
 export type Meter = (event: Proposed) => Excess | undefined;
 
-/** Measures the events of one append as they come (`Event.SizeOnDisk` in EventStore.Core): answers once it is too large. */
+/**
+ * Measures the events of one append as they come (`Event.SizeOnDisk` in EventStore.Core): answers
+ * once it is too large.
+ */
 export function appendMeter({ countsTypes, maxAppendSize, maxEventSize }: ServerVersion): Meter {
   let total = 0;
   return ({ id, type, data, metadata }) => {

@@ -42,7 +42,10 @@ function success({
 
 type BatchAppendCall = grpc.ServerDuplexStream<streamsPb.BatchAppendReq, streamsPb.BatchAppendResp>;
 
-/** Streams/BatchAppend: one call carries many appends, told apart by correlation ids; each is answered when it is known. */
+/**
+ * Streams/BatchAppend: one call carries many appends, told apart by correlation ids; each is
+ * answered when it is known.
+ */
 export const handleBatchAppend =
   (node: NodeContext) =>
   (call: BatchAppendCall): void => {

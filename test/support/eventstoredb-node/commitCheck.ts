@@ -23,8 +23,9 @@ const alreadyWritten = ({ revision, position }: LogRecord): Decision => ({
 });
 
 /**
- * What a server decides about a write: the rules of `IndexWriter.CheckCommit` in EventStore.Core. Ids are compared only where
- * the events would stand (or, without an expected number, within the stream): a server never looks for an id elsewhere.
+ * What a server decides about a write: the rules of `IndexWriter.CheckCommit` in EventStore.Core.
+ * Ids are compared only where the events would stand (or, without an expected number, within the
+ * stream): a server never looks for an id elsewhere.
  */
 export function checkCommit(streams: StreamsView, { stream, expected, ids }: Attempt): Decision {
   const current = streams.head(stream);

@@ -12,15 +12,17 @@ import type { Followed, Start } from './sources.ts';
 import type { TfPosition } from './types.ts';
 import { thrownByHandler } from './wireErrors.ts';
 
-/** The place of what follows the record at a start, or the start itself when nothing stands there. */
+/**
+ * The place of what follows the record at a start, or the start itself when nothing stands there.
+ */
 function afterStart(source: Source, start: TfPosition): TfPosition {
   const [named] = source.records(start, 1);
   return named ? source.after(named) : start;
 }
 
 /**
- * Follows as a server of 23.10 does: a wrong start fails the call before it is confirmed, no checkpoint ends a catch-up,
- * and a live subscriber that leaves too much waiting is turned out.
+ * Follows as a server of 23.10 does: a wrong start fails the call before it is confirmed, no
+ * checkpoint ends a catch-up, and a live subscriber that leaves too much waiting is turned out.
  */
 export async function endedWhenSlow(
   log: NodeLog,

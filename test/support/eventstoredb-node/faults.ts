@@ -1,4 +1,7 @@
-/** What may happen to one append on its way: the name says whether the write happens, and what the client gets to see. */
+/**
+ * What may happen to one append on its way: the name says whether the write happens, and what the
+ * client gets to see.
+ */
 export type AppendFault =
   | 'none'
   | 'unavailable_before_write'

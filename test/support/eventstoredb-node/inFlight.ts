@@ -13,8 +13,8 @@ interface Answers {
 }
 
 /**
- * Appends that are written and not yet answered. A copy of one that comes meanwhile is never told of its commit and
- * times out, though the events are there.
+ * Appends that are written and not yet answered. A copy of one that comes meanwhile is never told
+ * of its commit and times out, though the events are there.
  */
 export function createInFlight() {
   let waiting: (() => void)[] = [];

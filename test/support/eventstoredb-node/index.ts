@@ -40,7 +40,10 @@ interface Options {
   folder: string;
   /** An ephemeral one when absent. */
   port?: number;
-  /** `user:password` of an administrator: calls must carry a user's credentials. Anyone may do anything when absent. */
+  /**
+   * `user:password` of an administrator: calls must carry a user's credentials. Anyone may do
+   * anything when absent.
+   */
   credentials?: string;
   tls?: boolean;
   /** The version to pass for: one of those in `versions.ts`. */
@@ -111,7 +114,10 @@ async function startMember(
   };
 }
 
-/** A node of its own that behaves like EventStoreDB on the wire, for what the Node.js client asks of it. */
+/**
+ * A node of its own that behaves like EventStoreDB on the wire, for what the Node.js client asks of
+ * it.
+ */
 export async function startEventStoreDbNode(options: Options): Promise<EventStoreDbNode> {
   const log = openLog(options.folder);
   const node = await startMember(log, [], options);
@@ -124,7 +130,10 @@ export async function startEventStoreDbNode(options: Options): Promise<EventStor
   };
 }
 
-/** Nodes that share one log, as replication would make it: the first is the leader. Writes that ask for the leader are refused by the others. */
+/**
+ * Nodes that share one log, as replication would make it: the first is the leader. Writes that ask
+ * for the leader are refused by the others.
+ */
 export async function startEventStoreDbCluster({
   folder,
   size,

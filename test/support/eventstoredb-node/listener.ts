@@ -26,8 +26,8 @@ interface Services {
 }
 
 /**
- * A gRPC server behind a listener of our own, so that single connections can be cut and the port can be left and taken
- * again. With TLS the port serves HTTP/1.1 as well.
+ * A gRPC server behind a listener of our own, so that single connections can be cut and the port
+ * can be left and taken again. With TLS the port serves HTTP/1.1 as well.
  */
 export function createListener({ register, onHttp }: Services, secure: boolean) {
   const sockets = new Set<net.Socket>();

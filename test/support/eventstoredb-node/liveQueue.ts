@@ -3,7 +3,7 @@ import type { LogRecord, TfPosition } from './types.ts';
 import { consumerTooSlow } from './wireErrors.ts';
 
 /** What happens in the log while a subscriber is live, numbered so that a gap shows. */
-export interface LiveItem {
+interface LiveItem {
   number: number;
   at: TfPosition;
   /** Absent in a checkpoint. */
@@ -11,7 +11,10 @@ export interface LiveItem {
 }
 
 export interface LiveQueue {
-  /** The next item; waits for it. Rejects when the source fails, the call is over, or an item found no room. */
+  /**
+   * The next item; waits for it. Rejects when the source fails, the call is over, or an item found
+   * no room.
+   */
   take: () => Promise<LiveItem>;
   close: () => void;
 }
@@ -23,11 +26,16 @@ interface Options {
   interval: number | undefined;
   /** Records considered before the first one here. */
   considered?: number;
-  /** What to do with an item when a page of them waits; the oldest makes room for it unless told otherwise. */
+  /**
+   * What to do with an item when a page of them waits; the oldest makes room for it unless told
+   * otherwise.
+   */
   makesRoom?: (waiting: number) => 'by losing the oldest' | 'without a loss' | 'not';
 }
 
-/** Takes up what is written after a place. Nothing is taken up any more once an item found no room. */
+/**
+ * Takes up what is written after a place. Nothing is taken up any more once an item found no room.
+ */
 export function openLiveQueue(source: Source, from: TfPosition, options: Options): LiveQueue {
   const items: LiveItem[] = [];
   let cursor = from;

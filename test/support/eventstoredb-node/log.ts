@@ -29,7 +29,10 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS empty_writes (position INTEGER PRIMARY KEY);
 `;
 
-/** What a record takes in the log beside its data and metadata: positions of a real server are bytes, so they are not dense. */
+/**
+ * What a record takes in the log beside its data and metadata: positions of a real server are
+ * bytes, so they are not dense.
+ */
 const RECORD_OVERHEAD = 96n;
 
 const toRecord = (row: Record<string, unknown>): LogRecord => ({
@@ -45,7 +48,10 @@ const toRecord = (row: Record<string, unknown>): LogRecord => ({
   created: row['created'] as bigint,
 });
 
-/** What the last record of a stream, and of its metadata, tells about it; `source` has the records that count. */
+/**
+ * What the last record of a stream, and of its metadata, tells about it; `source` has the records
+ * that count.
+ */
 function streamsOn(source: string, statement: (sql: string) => StatementSync) {
   const selectHead = statement(
     `SELECT revision FROM ${source} WHERE stream = ? ORDER BY revision DESC LIMIT 1`,
@@ -68,8 +74,9 @@ function streamsOn(source: string, statement: (sql: string) => StatementSync) {
 export type NodeLog = ReturnType<typeof openLog>;
 
 /**
- * The transaction log of a node or of a whole cluster, in `<folder>/log.db`: what a server does with an append, a delete and a
- * read. A log that is replicated shows its readers what is committed, and decides on all that is written.
+ * The transaction log of a node or of a whole cluster, in `<folder>/log.db`: what a server does
+ * with an append, a delete and a read. A log that is replicated shows its readers what is
+ * committed, and decides on all that is written.
  */
 export function openLog(folder: string, { replicated = false } = {}) {
   mkdirSync(folder, { recursive: true });
@@ -131,7 +138,10 @@ export function openLog(folder: string, { replicated = false } = {}) {
   const endOf = (last: Record<string, unknown> | undefined): bigint =>
     (last?.['next'] as bigint | undefined) ?? FIRST_EVENT_POSITION;
 
-  /** A write without events takes its place in the log, where no reader meets it; in a log that is replicated it takes none. */
+  /**
+   * A write without events takes its place in the log, where no reader meets it; in a log that is
+   * replicated it takes none.
+   */
   function writeNothing(): bigint {
     const last = selectEnd.get();
     if (!last || replicated)
@@ -200,7 +210,8 @@ export function openLog(folder: string, { replicated = false } = {}) {
         ids: events.map((event) => event.id),
       });
       if (decision.kind !== 'write') return decision;
-      // A stream that was deleted softly comes back with its revisions going on: what is older stays hidden.
+      // A stream that was deleted softly comes back with its revisions going on: what is older
+      // stays hidden.
       if (decision.softDeleted) writeMetadata(stream, `{"$tb":${decision.first}}`);
       const position = write(stream, decision.first, events);
       return { kind: 'success', revision: decision.first + BigInt(events.length) - 1n, position };
@@ -273,7 +284,9 @@ export function openLog(folder: string, { replicated = false } = {}) {
     isTombstoned: (stream: string) => readable.head(stream) === DELETED_STREAM,
     /** The position of the last event. */
     lastPosition: (): bigint => (selectVisibleEnd.get()?.['position'] as bigint | undefined) ?? -1n,
-    /** Whether a record begins here, as far as the log goes; what lies beyond is no wrong position. */
+    /**
+     * Whether a record begins here, as far as the log goes; what lies beyond is no wrong position.
+     */
     isPosition: (position: bigint): boolean =>
       position <= 0n ||
       position >= endOf(selectVisibleEnd.get()) ||
@@ -284,7 +297,9 @@ export function openLog(folder: string, { replicated = false } = {}) {
     /** Records before a position, newest first. */
     readAllBackwards: (before: TfPosition | 'end', limit: number): LogRecord[] =>
       allBackwards.all(boundOf(before), limit).map(toRecord),
-    /** What a filter looks at, of records in either direction: a scan leaves the rest where it is. */
+    /**
+     * What a filter looks at, of records in either direction: a scan leaves the rest where it is.
+     */
     scan: (
       direction: StreamRange['direction'],
       from: TfPosition | 'end',
@@ -295,7 +310,9 @@ export function openLog(folder: string, { replicated = false } = {}) {
         limit,
       ) as unknown as RecordHead[],
     recordAt: (position: bigint): LogRecord | undefined => optional(selectByPosition.get(position)),
-    /** Calls back after every write of this process, until the function that it returns is called. */
+    /**
+     * Calls back after every write of this process, until the function that it returns is called.
+     */
     onWrite(listener: () => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -308,7 +325,10 @@ export function openLog(folder: string, { replicated = false } = {}) {
   };
 }
 
-/** The least position that a record may have there: one at the commit position may lie before the prepare position. */
+/**
+ * The least position that a record may have there: one at the commit position may lie before the
+ * prepare position.
+ */
 const boundOf = (at: TfPosition | 'end'): bigint =>
   at === 'end' ? DELETED_STREAM : at.prepare > at.commit ? at.commit + 1n : at.commit;
 

@@ -9,7 +9,10 @@ interface ProposedMessage {
   getCustomMetadata_asU8(): Uint8Array;
 }
 
-/** An event as a client proposes it. Errors: a plain Error for what a server refuses as a bad request. */
+/**
+ * An event as a client proposes it. Errors: a plain Error for what a server refuses as a bad
+ * request.
+ */
 export function toProposed(message: ProposedMessage): Proposed {
   const id = parseUuid(message.getId());
   if (

@@ -13,7 +13,10 @@ export interface Endpoint {
 
 export interface Member extends Endpoint {
   instanceId: string;
-  /** One that is elected becomes the leader once its epoch is committed; without a leader all are unknown. */
+  /**
+   * One that is elected becomes the leader once its epoch is committed; without a leader all are
+   * unknown.
+   */
   state: 'leader' | 'pre_leader' | 'follower' | 'unknown';
   alive: boolean;
 }
@@ -22,7 +25,7 @@ export interface Member extends Endpoint {
 export type Outcome = AppendOutcome | { kind: 'timeout' };
 
 /** One write of a client: what it does, and the ways in which it may be answered. */
-export interface Write {
+interface Write {
   operation: Operation;
   answer: (outcome: AppendOutcome) => void;
   /** Ends the call that carries the write. */
@@ -37,7 +40,10 @@ export interface NodeOptions {
   log: NodeLog;
   /** The members of the cluster, itself included, at this moment. */
   members: () => Member[];
-  /** Does a write, here or at the leader. It is answered when it is done, and not at all when the leader is lost meanwhile. */
+  /**
+   * Does a write, here or at the leader. It is answered when it is done, and not at all when the
+   * leader is lost meanwhile.
+   */
   perform: (operation: Operation, done: (outcome: Outcome) => void) => void;
   /** What the node lets whom do. */
   access: Access;
@@ -48,20 +54,29 @@ export interface NodeOptions {
 /** What the services of a node share. */
 export interface NodeContext extends NodeOptions {
   faults: Faults;
-  /** Tells, when its time has come, why a call is refused at its start; undefined when it is let in. Never while the node is silent. */
+  /**
+   * Tells, when its time has come, why a call is refused at its start; undefined when it is let in.
+   * Never while the node is silent.
+   */
   admit: (
     metadata: grpc.Metadata,
     decided: (refusal: WireError | undefined) => void,
     where?: 'at the leader' | 'anywhere',
   ) => void;
-  /** Why a call that asks for the leader is refused here; undefined when it does not ask for it, or this is the leader. */
+  /**
+   * Why a call that asks for the leader is refused here; undefined when it does not ask for it, or
+   * this is the leader.
+   */
   leaderElsewhere: (metadata: grpc.Metadata) => WireError | undefined;
   write: (metadata: grpc.Metadata, write: Write) => void;
 }
 
 const LATE_WRITE_MS = 60;
 
-/** The behaviour of one node. `self` tells its own place in the cluster, `dropConnections` cuts every client off. */
+/**
+ * The behaviour of one node. `self` tells its own place in the cluster, `dropConnections` cuts
+ * every client off.
+ */
 export function createNode(
   options: NodeOptions,
   self: () => Member,
@@ -69,7 +84,10 @@ export function createNode(
 ): NodeContext {
   const faults = noFaults();
 
-  /** A client that asks for the leader is sent on to it; without that wish a follower serves, and passes writes on itself. */
+  /**
+   * A client that asks for the leader is sent on to it; without that wish a follower serves, and
+   * passes writes on itself.
+   */
   function leaderElsewhere(metadata: grpc.Metadata): WireError | undefined {
     if (metadata.get('requires-leader')[0] !== 'true' || self().state === 'leader')
       return undefined;

@@ -33,7 +33,10 @@ export const FIRST: TfPosition = { commit: 0n, prepare: 0n };
 export const isBefore = (a: TfPosition, b: TfPosition): boolean =>
   a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
 
-/** One page, read as a server's `AllReader` does: it ends with enough events, with its window, or with the log. */
+/**
+ * One page, read as a server's `AllReader` does: it ends with enough events, with its window, or
+ * with the log.
+ */
 export function readPage(source: Source, from: TfPosition): Page {
   const page: Page = { events: [], considered: 0, from, next: from, isEnd: false };
   while (page.events.length < PAGE && page.considered < source.window) {

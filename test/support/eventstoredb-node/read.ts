@@ -59,8 +59,9 @@ function invalidPosition({ version }: NodeContext, position: bigint, filtered: b
 const SCANNED_AT_ONCE = 512;
 
 /**
- * Sends what passes as it is found. The call ends when one more is found than was asked for, or the log ends: where
- * nothing more passes it scans all the rest of the log after its last event, about a second for a million records.
+ * Sends what passes as it is found. The call ends when one more is found than was asked for, or the
+ * log ends: where nothing more passes it scans all the rest of the log after its last event, about
+ * a second for a million records.
  */
 async function readAll(
   node: NodeContext,

@@ -19,7 +19,10 @@ interface Call {
   request: { getOptions(): Options | undefined };
 }
 
-/** Removes through the leader and answers with the position of the deletion, or the error that fails the call. */
+/**
+ * Removes through the leader and answers with the position of the deletion, or the error that fails
+ * the call.
+ */
 function remove(
   node: NodeContext,
   call: Call,
@@ -45,7 +48,9 @@ function remove(
   });
 }
 
-/** Streams/Delete: hides the stream's events; it can be written again, with its revisions going on. */
+/**
+ * Streams/Delete: hides the stream's events; it can be written again, with its revisions going on.
+ */
 export const handleDelete =
   (node: NodeContext) =>
   (

@@ -2,9 +2,14 @@ import type grpc from '@grpc/grpc-js';
 import type streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 
 export interface Responder {
-  /** Writes one message and waits while the client's window is full. Rejects once the call is over. */
+  /**
+   * Writes one message and waits while the client's window is full. Rejects once the call is over.
+   */
   send: (response: streamsPb.ReadResp) => Promise<void>;
-  /** Whether the client takes nothing: its window is full, and not just until the next bytes have left. */
+  /**
+   * Whether the client takes nothing: its window is full, and not just until the next bytes have
+   * left.
+   */
   isStuck: () => boolean;
   /** Aborted when the client has gone or cancelled. */
   signal: AbortSignal;

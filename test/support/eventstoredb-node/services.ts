@@ -70,7 +70,10 @@ function memberInfo(member: Member): gossipPb.MemberInfo {
     .setHttpEndPoint(new gossipPb.EndPoint().setAddress(member.host).setPort(member.port));
 }
 
-/** Registers what the node speaks: Streams, ServerFeatures and Gossip, on the definitions that the client package ships. */
+/**
+ * Registers what the node speaks: Streams, ServerFeatures and Gossip, on the definitions that the
+ * client package ships.
+ */
 export function addServices(server: grpc.Server, node: NodeContext): void {
   server.addService(streamsGrpc.StreamsService, {
     read: admitStream(node, handleRead(node)),

@@ -7,7 +7,10 @@ import { HEAD, PAGE, type Source } from './page.ts';
 import { DELETED_STREAM, type LogRecord, type TfPosition } from './types.ts';
 import { streamDeleted } from './wireErrors.ts';
 
-/** Where a subscription begins: after a place, at the start (HEAD), or with what is written from now on. */
+/**
+ * Where a subscription begins: after a place, at the start (HEAD), or with what is written from now
+ * on.
+ */
 export type Start = TfPosition | 'end';
 
 /** What a subscription follows. */

@@ -31,8 +31,9 @@ function checkpointSender({ send }: Responder, interval: number | undefined) {
 }
 
 /**
- * Follows as servers from 24 on do: reads pages until the end of the log, says that it has caught up, and sends what is
- * written from then on. When so much waits that something was lost, it goes back to the log, without a word about it.
+ * Follows as servers from 24 on do: reads pages until the end of the log, says that it has caught
+ * up, and sends what is written from then on. When so much waits that something was lost, it goes
+ * back to the log, without a word about it.
  */
 function caughtUpAgain(
   { source, interval }: Followed,
@@ -120,7 +121,10 @@ async function follow(
   }
 }
 
-/** How a server from 24 on turns a subscription away: when it looks for the first page, and the client takes it for open. */
+/**
+ * How a server from 24 on turns a subscription away: when it looks for the first page, and the
+ * client takes it for open.
+ */
 export async function confirmAndRefuse({ send }: Responder, refusal: WireError): Promise<never> {
   await send(confirmationResponse());
   throw refusal;

@@ -22,7 +22,10 @@ export const SCAVENGES_METADATA = '$$$scavenges';
 export const scavengesMetadata = (): Proposed =>
   event('$metadata', { $maxCount: 1, $maxAge: 30 * 24 * 3600 });
 
-/** What a server writes to a fresh log before the first append of a client: readers of `$all` meet these events. */
+/**
+ * What a server writes to a fresh log before the first append of a client: readers of `$all` meet
+ * these events.
+ */
 export const systemEvents = (): { stream: string; event: Proposed }[] => [
   { stream: EPOCHS, event: epochInformation(0, 0n) },
   { stream: SCAVENGES_METADATA, event: scavengesMetadata() },

@@ -1,4 +1,7 @@
-/** The number of the event that tombstones a stream; as `$tb` of its metadata it deletes the stream softly. */
+/**
+ * The number of the event that tombstones a stream; as `$tb` of its metadata it deletes the stream
+ * softly.
+ */
 export const DELETED_STREAM = 2n ** 63n - 1n;
 
 /** A position in the transaction log. */

@@ -60,14 +60,20 @@ const VERSIONS = {
   '26.1.0': V26,
 } satisfies Record<string, ServerVersion>;
 
-export type VersionName = keyof typeof VERSIONS;
+type VersionName = keyof typeof VERSIONS;
 
-export const VERSION_NAMES = Object.keys(VERSIONS) as VersionName[];
+const VERSION_NAMES = Object.keys(VERSIONS) as VersionName[];
 
-/** The least kind of the five to its clients: a checkpoint `end` that hides all later ones, and a limit of 1 MiB. */
+/**
+ * The least kind of the five to its clients: a checkpoint `end` that hides all later ones, and a
+ * limit of 1 MiB.
+ */
 export const DEFAULT_VERSION: VersionName = '24.10.0';
 
-/** Names another version for nodes that are not told which to be: the suites run once more as that one. */
+/**
+ * Names another version for nodes that are not told which to be: the suites run once more as that
+ * one.
+ */
 const VERSION_VARIABLE = 'TURNLOG_EVENTSTOREDB_VERSION';
 
 /** Throws for a version of which there is no record. */

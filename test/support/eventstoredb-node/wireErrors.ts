@@ -7,7 +7,10 @@ import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { Excess } from './appendSize.ts';
 import type { Expected, Refusal } from './types.ts';
 
-/** How a call fails: a gRPC status with the trailers that clients tell errors apart by (`RpcExceptions` in EventStore.Core). */
+/**
+ * How a call fails: a gRPC status with the trailers that clients tell errors apart by
+ * (`RpcExceptions` in EventStore.Core).
+ */
 export interface WireError {
   code: grpc.status;
   details: string;
@@ -92,7 +95,9 @@ export const appendTooLarge = (excess: Excess): WireError =>
         },
       );
 
-/** Numbers that stand for an expectation without a revision (`ExpectedVersion` in EventStore.Core). */
+/**
+ * Numbers that stand for an expectation without a revision (`ExpectedVersion` in EventStore.Core).
+ */
 const EXPECTATION_NUMBERS = { no_stream: -1n, any: -2n, stream_exists: -4n };
 
 export const wrongExpectedVersion = (
@@ -113,7 +118,10 @@ export const wrongExpectedVersion = (
     },
   );
 
-/** The same refusals as BatchAppend tells them: in band, as a `google.rpc.Status` whose details name the kind. */
+/**
+ * The same refusals as BatchAppend tells them: in band, as a `google.rpc.Status` whose details name
+ * the kind.
+ */
 function inBand(
   code: number,
   typeName: string,

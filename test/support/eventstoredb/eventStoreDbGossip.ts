@@ -3,7 +3,7 @@ import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import grpc from '@grpc/grpc-js';
 
-export interface GossipMember {
+interface GossipMember {
   port: number;
   /** As the protocol names it, in lower case: `leader`, `follower`, `unknown` … */
   state: string;

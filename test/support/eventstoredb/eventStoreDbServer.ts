@@ -12,7 +12,10 @@ export const EVENTSTOREDB_IMAGE = 'kurrentplatform/kurrentdb:26.1.0';
 const PORT = 2113;
 const START_TIMEOUT_MS = 120_000;
 
-/** A server in a container; undefined where there is no engine, or the engine does not have the image. */
+/**
+ * A server in a container; undefined where there is no engine, or the engine does not have the
+ * image.
+ */
 async function startContainer(): Promise<EventStoreDbServer | undefined> {
   // The helper that cleans up after a crash is an image as well, and would be fetched.
   process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
@@ -55,8 +58,9 @@ async function startNode(): Promise<EventStoreDbServer> {
 }
 
 /**
- * A server to run a suite against: the one that EVENTSTOREDB_URL names, else a real one in a container, else the node that
- * stands in for it. A server of EVENTSTOREDB_URL is left as it is, with the streams that the suite wrote.
+ * A server to run a suite against: the one that EVENTSTOREDB_URL names, else a real one in a
+ * container, else the node that stands in for it. A server of EVENTSTOREDB_URL is left as it is,
+ * with the streams that the suite wrote.
  */
 export async function startEventStoreDbServer(): Promise<EventStoreDbServer> {
   const connectionString = process.env['EVENTSTOREDB_URL'];

@@ -4,7 +4,7 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import grpc from '@grpc/grpc-js';
 
 /** What came of an append. `unknown`: it may have happened, or may happen yet. */
-export type RawAnswer =
+type RawAnswer =
   | { kind: 'success'; revision: number }
   | { kind: 'conflict' }
   | { kind: 'unknown'; reason: string };

@@ -1,6 +1,7 @@
 /**
- * What may differ between two runs of `eventstoredb-node/records/record.mjs` on one server, put in words that are the
- * same for both. Each rule names the place that it holds for; everything else is compared as it was said.
+ * What may differ between two runs of `eventstoredb-node/records/record.mjs` on one server, put in
+ * words that are the same for both. Each rule names the place that it holds for; everything else is
+ * compared as it was said.
  */
 
 const SUCCESS = /^ {4}success revision 2 =dup-\d@2$/;
@@ -25,7 +26,10 @@ function inBlocks(isNamed: (name: string) => boolean, rule: Rule): Rule {
   };
 }
 
-/** Which copies of an append in flight are told of its success and which time out is chance; one is told. */
+/**
+ * Which copies of an append in flight are told of its success and which time out is chance; one is
+ * told.
+ */
 const copies = inBlocks(
   (name) => /^\d copies:$/.test(name),
   (lines) => {
@@ -41,7 +45,10 @@ const timeouts: Rule = (lines) => {
   return [...lines, `copies that timed out: ${timedOut ? 'some' : 'none'}`];
 };
 
-/** An answer that took about a second came from a busy machine; servers take two where they wait for something. */
+/**
+ * An answer that took about a second came from a busy machine; servers take two where they wait for
+ * something.
+ */
 const busyMachine: Rule = (lines) =>
   lines.map((line) => line.replace(/ after about (1|1\.5) s$/, ''));
 
@@ -54,7 +61,10 @@ const BEFORE_GAP =
   /^ {4}(checkpoint =|\d+ × event slow-0@0 happened >behind-400@99 … event slow-0@\d+ happened >)behind-400@99$/;
 const BETWEEN = /^ {4}… (\d+) events, (\d+) checkpoints between them …$/;
 
-/** A slow consumer that is caught up again, from 24 on: when it is found slow, and how often it is told `caught_up`. */
+/**
+ * A slow consumer that is caught up again, from 24 on: when it is found slow, and how often it is
+ * told `caught_up`.
+ */
 function caughtUpAgain(lines: string[]): string[] {
   const [first = '', between = '', ...rest] = lines;
   const [, events = 0, checkpoints = 0] = (BETWEEN.exec(between) ?? []).map(Number);
@@ -68,7 +78,10 @@ function caughtUpAgain(lines: string[]): string[] {
   ];
 }
 
-/** A slow consumer that is ended, in 23.10: after how many events, with a checkpoint for each 32 of them. */
+/**
+ * A slow consumer that is ended, in 23.10: after how many events, with a checkpoint for each 32 of
+ * them.
+ */
 function ended(lines: string[]): string[] {
   const [, events = 0, checkpoints] = (BETWEEN.exec(lines[1] ?? '') ?? []).map(Number);
   const isUsual = events > 2 * PAGE && events < 1000 && checkpoints === Math.floor(events / PAGE);
@@ -82,7 +95,10 @@ const slowConsumer = inBlocks(
   (lines) => (lines.at(-1)?.startsWith('    status ABORTED') ? ended(lines) : caughtUpAgain(lines)),
 );
 
-/** Where the checkpoints of live traffic fall depends on what a server writes itself: three or four to an append of 100. */
+/**
+ * Where the checkpoints of live traffic fall depends on what a server writes itself: three or four
+ * to an append of 100.
+ */
 const LIVE_CHECKPOINTS = /^( {4}checkpoint >live\w+-\d+@\d+) \([34]\)$/;
 const liveCheckpoints: Rule = (lines) =>
   lines.map((line) => line.replace(LIVE_CHECKPOINTS, '$1 (3 or 4)'));

@@ -3,10 +3,13 @@ import { expectFailure } from './failures.ts';
 import { eventually } from '../processes/operator.ts';
 import type { Reply, TestService } from './service.ts';
 
-/** Nothing about a damaged stream takes longer to be answered; what is missing is looked for for five seconds. */
+/**
+ * Nothing about a damaged stream takes longer to be answered; what is missing is looked for for
+ * five seconds.
+ */
 const ANSWER_LIMIT_MS = 8_000;
 
-export interface Conversation {
+export interface TestSession {
   agent: string;
   session: string;
   stream: string;
@@ -28,7 +31,7 @@ export async function converse(
   service: TestService,
   turns: number,
   agent?: string,
-): Promise<Conversation> {
+): Promise<TestSession> {
   const agentId = agent ?? (await service.createAgent());
   let session: string | undefined;
   for (let turn = 1; turn <= turns; turn += 1)
@@ -55,10 +58,13 @@ const said = ({ first_revision, last_revision }: Found): string =>
     ? 'no event of it was found'
     : `revisions ${first_revision} to ${last_revision} were found`;
 
-/** Expects that run and events say that the session is damaged, readiness names it, and everything else goes on. */
+/**
+ * Expects that run and events say that the session is damaged, readiness names it, and everything
+ * else goes on.
+ */
 export async function expectDamaged(
   service: TestService,
-  { agent, session, stream }: Conversation,
+  { agent, session, stream }: TestSession,
   found: Found,
 ): Promise<void> {
   const answers = [
@@ -82,7 +88,7 @@ export async function expectDamaged(
 /** Expects that the session goes on, and that readiness has forgotten it. */
 export async function expectWhole(
   service: TestService,
-  { agent, session, stream }: Conversation,
+  { agent, session, stream }: TestSession,
 ): Promise<void> {
   const reply = await run(service, agent, 'whole again', session);
   expect([reply.status, reply.body.code]).toEqual([200, undefined]);

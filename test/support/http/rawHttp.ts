@@ -26,8 +26,8 @@ function takeReply(bytes: Buffer, bodiless: boolean): { reply: Reply; rest: Buff
 }
 
 /**
- * Sends bytes as they are over a connection of its own. Resolves with the responses once `count` have come or the server has
- * closed the connection. `bodiless` for answers to HEAD.
+ * Sends bytes as they are over a connection of its own. Resolves with the responses once `count`
+ * have come or the server has closed the connection. `bodiless` for answers to HEAD.
  */
 export function exchange(
   url: string,
@@ -60,13 +60,17 @@ export function exchange(
       }
       if (replies.length >= count) finish();
     });
-    // A server that refuses a request may reset the connection while the rest of the request is still being written.
+    // A server that refuses a request may reset the connection while the rest of the request is
+    // still being written.
     socket.on('error', () => undefined);
     socket.on('close', finish);
   });
 }
 
-/** The text of a request: `rawRequest('POST /v1/agents', { 'content-type': … }, body)`; the length is added when there is a body. */
+/**
+ * The text of a request: `rawRequest('POST /v1/agents', { 'content-type': … }, body)`; the length
+ * is added when there is a body.
+ */
 export function rawRequest(
   line: string,
   headers: readonly (readonly [string, string])[] = [],

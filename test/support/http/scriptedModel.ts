@@ -4,8 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
 
-/** A chat completion. What is left out is made up, the usage too; `usage: null` leaves it out of the answer. */
-export interface ScriptedAnswer {
+/**
+ * A chat completion. What is left out is made up, the usage too; `usage: null` leaves it out of the
+ * answer.
+ */
+interface ScriptedAnswer {
   text?: string | null;
   refusal?: string;
   tool_calls?: { id?: string; name: string; arguments: string }[];
@@ -16,7 +19,7 @@ export interface ScriptedAnswer {
 }
 
 /** Any answer, byte for byte; a body that is not text is sent as JSON. */
-export interface ScriptedResponse {
+interface ScriptedResponse {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
@@ -34,7 +37,10 @@ export type ScriptedFault =
 
 export type Step = ScriptedAnswer | ScriptedResponse | { fault: ScriptedFault };
 
-/** One step for every request, one step each (the last one for the rest), or a function of the request and its number from 0. */
+/**
+ * One step for every request, one step each (the last one for the rest), or a function of the
+ * request and its number from 0.
+ */
 export type Script =
   Step | readonly Step[] | ((request: ChatRequest, index: number) => Step | Promise<Step>);
 
@@ -108,7 +114,10 @@ function send(
   response.end(body);
 }
 
-/** Half an answer whose headers promise a whole one; `then` runs once that half has been handed to the network. */
+/**
+ * Half an answer whose headers promise a whole one; `then` runs once that half has been handed to
+ * the network.
+ */
 function sendHalf(
   response: ServerResponse,
   body: string,

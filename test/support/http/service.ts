@@ -72,7 +72,10 @@ export interface TestService extends Client {
 
 export const TEST_KEY = 'a-key-that-the-tests-chose';
 
-/** Models on one scripted server: `scripted`, and `narrow`, whose context holds only a few short turns. */
+/**
+ * Models on one scripted server: `scripted`, and `narrow`, whose context holds only a few short
+ * turns.
+ */
 export async function writeModelsFile(folder: string, baseUrl: string): Promise<string> {
   const file = join(folder, 'models.json');
   const models = [

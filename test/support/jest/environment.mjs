@@ -1,4 +1,5 @@
-// For every process that tests start. Jest gives test files a copy of the environment, which does not reach those.
+// For every process that tests start. Jest gives test files a copy of the environment, which does
+// not reach those.
 import { fileURLToPath } from 'node:url';
 
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/turnlog', import.meta.url));

@@ -1,5 +1,5 @@
-// Jest knows how long a test file takes where it has run it before. On a fresh clone it goes by size, and would begin the
-// files that wait longest, which are short, at the very end.
+// Jest knows how long a test file takes where it has run it before. On a fresh clone it goes by
+// size, and would begin the files that wait longest, which are short, at the very end.
 import Sequencer from '@jest/test-sequencer';
 
 const LONGEST = [

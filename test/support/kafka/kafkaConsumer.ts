@@ -19,7 +19,10 @@ export interface CollectingConsumer {
   close: () => Promise<void>;
 }
 
-/** Reads topics from their beginnings, committed messages only, and keeps everything. Survives restarts of the broker. */
+/**
+ * Reads topics from their beginnings, committed messages only, and keeps everything. Survives
+ * restarts of the broker.
+ */
 export async function collectFrom(brokers: string, topics: string[]): Promise<CollectingConsumer> {
   const kafka = new Kafka({
     brokers: brokers.split(','),

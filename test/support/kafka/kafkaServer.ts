@@ -4,7 +4,7 @@ import { containers } from '../processes/containers.ts';
 import { freePort } from '../processes/freePort.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 
-export interface KafkaServer {
+interface KafkaServer {
   /** For KAFKA_BROKERS. */
   brokers: string;
   /** What it is, for people. */
@@ -15,7 +15,10 @@ export interface KafkaServer {
 export const KAFKA_IMAGE = 'apache/kafka:4.1.2';
 const PORT = 9092;
 
-/** A broker in a container; throws where there is no engine, or no image and no registry to fetch it from. */
+/**
+ * A broker in a container; throws where there is no engine, or no image and no registry to fetch it
+ * from.
+ */
 async function startContainer(): Promise<KafkaServer> {
   const { GenericContainer, Wait } = await containers();
   const port = await freePort();
@@ -58,7 +61,10 @@ async function startLocal(): Promise<KafkaServer> {
   };
 }
 
-/** Runs a suite only where `get` succeeds. Where it does not, one line says why; with CI=true that is a failure. */
+/**
+ * Runs a suite only where `get` succeeds. Where it does not, one line says why; with CI=true that
+ * is a failure.
+ */
 export async function orSkip<Server>(get: () => Promise<Server>): Promise<Server | undefined> {
   try {
     return await get();

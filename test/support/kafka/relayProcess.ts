@@ -1,4 +1,7 @@
-/** A relay in a process of its own, to be killed: `<data folder> <brokers> <prefix of the topics>`. Writes a line for every state. */
+/**
+ * A relay in a process of its own, to be killed: `<data folder> <brokers> <prefix of the topics>`.
+ * Writes a line for every state.
+ */
 import { writeSync } from 'node:fs';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';

@@ -34,7 +34,10 @@ export async function createTestDatabase(serverUrl: string): Promise<TestDatabas
 
 const CUT_WITHIN_MS = 10_000;
 
-/** Cuts the connections of one kind to the database, as the server would; resolves, once they are gone, with how many there were. */
+/**
+ * Cuts the connections of one kind to the database, as the server would; resolves, once they are
+ * gone, with how many there were.
+ */
 export const cutConnections = async (
   databaseUrl: string,
   name: 'projector' | 'rebuild' | 'listener' | 'queries' | 'instances',

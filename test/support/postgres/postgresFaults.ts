@@ -11,7 +11,10 @@ import { execute } from './postgresDatabase.ts';
 import { appendTo } from '../projections/projector.ts';
 import { sessionStarted, toolCalled, turnCompleted, turnStarted } from '../events/events.ts';
 
-/** Appends the session of this number: one turn of three tool calls, of which none may be applied twice. */
+/**
+ * Appends the session of this number: one turn of three tool calls, of which none may be applied
+ * twice.
+ */
 export const appendSession = (store: EventStore, number: number): Promise<Position> =>
   appendTo(store, `session-session_${String(number).padStart(6, '0')}`, [
     sessionStarted('agent_1'),
@@ -41,7 +44,9 @@ interface Found {
   turns: { session_id: string; turn: number }[] | null;
 }
 
-/** Checkpoint and rows at one moment, and the rows that the log's events up to that checkpoint make. */
+/**
+ * Checkpoint and rows at one moment, and the rows that the log's events up to that checkpoint make.
+ */
 export async function foundAndDue(databaseUrl: string, log: Pick<EventLog, 'subscribe'>) {
   const [row] = await execute(
     databaseUrl,

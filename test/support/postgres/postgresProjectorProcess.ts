@@ -1,4 +1,7 @@
-/** A projector as a process of its own: `<data folder> <database URL>`. Writes a line with each state, and runs until it is killed. */
+/**
+ * A projector as a process of its own: `<data folder> <database URL>`. Writes a line with each
+ * state, and runs until it is killed.
+ */
 import { writeSync } from 'node:fs';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import { startPostgresProjector } from './postgresProjector.ts';

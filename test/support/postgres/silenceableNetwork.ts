@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /**
- * A way to a server whose connections can fall silent: nothing arrives any more in either direction, and none is closed, as
- * when a host or a cable is gone: what is sent is never taken. Connections that are made afterwards work.
+ * A way to a server whose connections can fall silent: nothing arrives any more in either
+ * direction, and none is closed, as when a host or a cable is gone: what is sent is never taken.
+ * Connections that are made afterwards work.
  */
 export async function silenceableNetwork(serverUrl: string) {
   const target = new URL(serverUrl);

@@ -14,7 +14,7 @@ export interface CliResult {
   err: string;
 }
 
-export interface CliProcess {
+interface CliProcess {
   kill(signal: NodeJS.Signals): void;
   /** Resolves with standard output once it satisfies. */
   printed(satisfies: (out: string) => boolean): Promise<string>;

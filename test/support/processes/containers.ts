@@ -10,7 +10,10 @@ const SOCKETS = [
   join(homedir(), '.testcontainers.properties'),
 ];
 
-/** The library that starts containers. Loading it takes a while, so it is loaded only where an engine may be; throws elsewhere. */
+/**
+ * The library that starts containers. Loading it takes a while, so it is loaded only where an
+ * engine may be; throws elsewhere.
+ */
 export async function containers(): Promise<typeof import('testcontainers')> {
   const possible =
     process.platform === 'win32' ||

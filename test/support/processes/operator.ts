@@ -45,7 +45,10 @@ export interface IssuedKey {
   api_key: string;
 }
 
-/** Issues a key to an account, a new one if none is named. `expiresAt` in milliseconds since the epoch. */
+/**
+ * Issues a key to an account, a new one if none is named. `expiresAt` in milliseconds since the
+ * epoch.
+ */
 export const newKey = (
   folder: string,
   {
@@ -80,7 +83,10 @@ export interface WatchedLog {
   close: () => Promise<void>;
 }
 
-/** Looks at the log of a running service for the whole of a suite: opening it each time takes longer than most requests. */
+/**
+ * Looks at the log of a running service for the whole of a suite: opening it each time takes longer
+ * than most requests.
+ */
 export async function watchLog(folder: string): Promise<WatchedLog> {
   const { store, close } = await openOperator(
     parseConfig({ DATA_DIR: folder, ...testStoreEnv() }),

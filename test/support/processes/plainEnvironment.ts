@@ -1,8 +1,8 @@
 import { ConfigSchema } from '../../../shared/config.ts';
 
 /**
- * The environment of a process under test: this one's, without Turnlog's own options, because some of them name the servers
- * that suites are to use, and without Node's.
+ * The environment of a process under test: this one's, without Turnlog's own options, because some
+ * of them name the servers that suites are to use, and without Node's.
  */
 export const plainEnvironment = (): Record<string, string | undefined> => ({
   ...Object.fromEntries(

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startServerProcess, type ServerProcess } from './serverProcess.ts';
 import { apiClient, TEST_KEY, type Client, type Reply } from '../http/service.ts';
 
-export type Role = 'api' | 'projector';
+type Role = 'api' | 'projector';
 
 interface Member {
   role: Role;

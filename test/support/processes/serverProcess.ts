@@ -6,7 +6,10 @@ import { plainEnvironment } from './plainEnvironment.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** By default a write that the read models are late with is answered after 2 s, which a busy machine may take: tests read what was answered. */
+/**
+ * By default a write that the read models are late with is answered after 2 s, which a busy machine
+ * may take: tests read what was answered.
+ */
 export const PATIENT = { VISIBILITY_WAIT_MS: '20000' };
 
 export interface ServerProcess {

@@ -1,4 +1,7 @@
-/** A thread that follows the event log in `workerData.folder` and posts the id of every event, batch by batch. */
+/**
+ * A thread that follows the event log in `workerData.folder` and posts the id of every event, batch
+ * by batch.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 

@@ -1,7 +1,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { currentGeneration, generationFile } from '../../../infra/sqlite/readModels/generations.ts';
 
-/** Lets no projection of this stopped service's folder get on, until the returned function is called. */
+/**
+ * Lets no projection of this stopped service's folder get on, until the returned function is
+ * called.
+ */
 export function holdProjection(folder: string): () => void {
   const file = generationFile(folder, currentGeneration(folder)!);
   const execute = (sql: string): void => {

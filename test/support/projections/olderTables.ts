@@ -3,5 +3,8 @@ import type { Tables } from '../../../shared/readModels/table.ts';
 
 const { component: _added, ...columns } = TABLES.agents.columns;
 
-/** The tables as a release would have described them that did not have the column agents.component yet. */
+/**
+ * The tables as a release would have described them that did not have the column agents.component
+ * yet.
+ */
 export const OLDER_TABLES: Tables = { ...TABLES, agents: { ...TABLES.agents, columns } };

@@ -1,4 +1,7 @@
-/** What the projections make of one event of each type, to be compared with what they made when that was last recorded. */
+/**
+ * What the projections make of one event of each type, to be compared with what they made when that
+ * was last recorded.
+ */
 import { createHash } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { InterruptionReason, TurnFailedData } from '../../../shared/domain/session/events.ts';
@@ -105,8 +108,9 @@ function isDescribed(place: string): boolean {
 }
 
 /**
- * Where the record and now differ, and what is to be done about it. A column that is new, or gone, changes the tables'
- * description and so the version by itself; other rows of the same events don't.
+ * Where the record and now differ, and what is to be done about it. A column that is new, or gone,
+ * changes the tables' description and so the version by itself; other rows of the same events
+ * don't.
  */
 export function differences(recorded: ProjectionRecord, now: ProjectionRecord) {
   const columns = new Set(Object.keys(recorded.values).map(columnOf));

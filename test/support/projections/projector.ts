@@ -8,7 +8,7 @@ import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { agentCreated, agentData, at } from '../events/events.ts';
 
-export interface LogLine {
+interface LogLine {
   level: string;
   fields: Record<string, unknown>;
   message: string;
@@ -21,7 +21,10 @@ export function recordingLogger() {
   return { lines, logger: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') } };
 }
 
-/** The projector's thread over a data folder, with the workers that it started, and read models that follow it. */
+/**
+ * The projector's thread over a data folder, with the workers that it started, and read models that
+ * follow it.
+ */
 export async function startProjector(folder: string) {
   const workers: Worker[] = [];
   const { lines, logger } = recordingLogger();

@@ -1,4 +1,7 @@
-/** A process that rebuilds the read models of the folder in its argument and writes a line for every batch, to be killed in between. */
+/**
+ * A process that rebuilds the read models of the folder in its argument and writes a line for every
+ * batch, to be killed in between.
+ */
 import { writeSync } from 'node:fs';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';

@@ -1,6 +1,7 @@
 /**
- * `npm run projections`: records what the projections make of one event of each type. Refuses where they make other rows of
- * the same events and PROJECTION_LOGIC was not raised: databases of the release before would keep the older rows.
+ * `npm run projections`: records what the projections make of one event of each type. Refuses where
+ * they make other rows of the same events and PROJECTION_LOGIC was not raised: databases of the
+ * release before would keep the older rows.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { currentRecord, differences, type ProjectionRecord } from './projectionRecord.ts';

@@ -15,7 +15,10 @@ const FIXTURE = fileURLToPath(new URL('../../fixtures/refused-checkpoint/', impo
 /** What a server of 24.2.0 to 24.10.4 says at the end of a catch-up that matched nothing. */
 export const BOGUS = '18446744073709551615/18446744073709551615';
 
-/** The fixture's log on a node of its own, and the fixture's data folder as the service looks for it there. */
+/**
+ * The fixture's log on a node of its own, and the fixture's data folder as the service looks for it
+ * there.
+ */
 export async function copyFixture(
   folder: string,
 ): Promise<{ node: EventStoreDbNode; dataFolder: string; readModels: string }> {
@@ -45,7 +48,10 @@ export function onFile<Result>(file: string, work: (database: DatabaseSync) => R
   }
 }
 
-/** Stores a checkpoint in the current generation of a folder's read models, past the code that would refuse it. */
+/**
+ * Stores a checkpoint in the current generation of a folder's read models, past the code that would
+ * refuse it.
+ */
 export const storeCheckpoint = (folder: string, position: string): void =>
   onFile(
     generationFile(folder, currentGeneration(folder)!),

@@ -1,6 +1,6 @@
 /**
  * A process beside the tests, working on the data folder it is given:
- *   append <folder> <stream> <count>   appends events to a stream that others append to as well, trying again on a conflict
+ *   append <folder> <stream> <count>   appends to a stream that others append to, too
  *   lock <folder>                      holds the server lock until it is killed
  */
 import { randomUUID } from 'node:crypto';

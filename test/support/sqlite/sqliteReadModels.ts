@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
-import { createProgressSource } from '../../../shared/projections/progress.ts';
+import { createProgressChannel } from '../../../shared/projections/progress.ts';
 import type { ReadModelsFixture } from '../../contracts/readModels.ts';
 
 async function openIn(folder: string): Promise<ReadModelsFixture> {
-  const progress = createProgressSource();
+  const progress = createProgressChannel();
   const store = await openSqliteProjectionStore({ folder });
   const readModels = openSqliteReadModels({ folder, progress });
   const closeBoth = async (): Promise<void> => {

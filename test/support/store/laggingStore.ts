@@ -1,6 +1,9 @@
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 
-/** A store whose reads are served by a node that shows a stream only up to a revision, for so many milliseconds. */
+/**
+ * A store whose reads are served by a node that shows a stream only up to a revision, for so many
+ * milliseconds.
+ */
 export function lagging(store: EventStore, lastShown: number, forMs: number): EventStore {
   const until = performance.now() + forMs;
   return {

@@ -23,7 +23,9 @@ function recordedBefore(): StoredEvent[] {
   return [opened, issued].map((event) => record({ stream: FIRST_STREAM }, event));
 }
 
-/** A replica that finds no key in its read models yet, and the account open when it opens it itself. */
+/**
+ * A replica that finds no key in its read models yet, and the account open when it opens it itself.
+ */
 function lateReplica(untilShown: (position: Position) => Promise<boolean>): CommandContext {
   const context = {
     store: {

@@ -122,7 +122,10 @@ test('a session that can not be read does not keep the others back', async () =>
   expect(await endsOf('session_2')).toHaveLength(1);
 });
 
-/** Another node has events at the end of that stream which this one does not show: nothing can be added to it. */
+/**
+ * Another node has events at the end of that stream which this one does not show: nothing can be
+ * added to it.
+ */
 const stuck = (session_id: string): EventStore => ({
   ...fixture.store(),
   append: (stream, ...rest) =>

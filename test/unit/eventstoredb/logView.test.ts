@@ -36,7 +36,10 @@ function callOf(records: readonly Recorded[] | undefined): ReadCall {
   return Object.assign(call, { cancel: () => undefined, read: () => null, readableLength: 0 });
 }
 
-/** The log's view where the last record is at `end`, and a page of our streams from a position holds `ours`. */
+/**
+ * The log's view where the last record is at `end`, and a page of our streams from a position holds
+ * `ours`.
+ */
 function viewOf({
   end,
   ours,

@@ -52,7 +52,9 @@ type Failure = 'publisher_fenced' | 'publisher_unavailable';
 const failed = (code: Failure): TurnlogError =>
   new TurnlogError(code, 'failed', { retriable: code === 'publisher_unavailable' });
 
-/** A publisher in memory: transactions, take-over, and failures before or after a commit on demand. */
+/**
+ * A publisher in memory: transactions, take-over, and failures before or after a commit on demand.
+ */
 function memoryPublisher() {
   const state = {
     published: [] as string[],
@@ -136,7 +138,7 @@ describe('the relay', () => {
     },
   );
 
-  test('stands by when it is fenced and does not fight for the feed while the other one is alive', async () => {
+  test('stands by when it is fenced and does not fight for the topics while the other one is alive', async () => {
     const { state, publisher } = memoryPublisher();
     const relay = relayTo(publisher, fixedLog(), { takeOverMs: 30 });
     await until(() => state.beats > 0);

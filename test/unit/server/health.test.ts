@@ -5,7 +5,7 @@ import type { Turnlog } from '../../../services/server/turnlog.ts';
 
 const REASON = 'their checkpoint 99 is no place of the log, which ends at 5';
 
-/** A process whose read models are being built anew. */
+/** A process whose read models are being rebuilt. */
 const healing: Pick<Turnlog, 'parts'> = {
   parts: [
     { trouble: () => undefined },
@@ -18,7 +18,7 @@ const healing: Pick<Turnlog, 'parts'> = {
   ],
 };
 
-test('a start that builds read models anew is not ready and says why', async () => {
+test('a start that rebuilds read models is not ready and says why', async () => {
   const health = await checkHealth(healing, 'starting');
   expect(health).toEqual({
     ready: false,
@@ -27,7 +27,7 @@ test('a start that builds read models anew is not ready and says why', async () 
   expect(() => presentHealth(health)).toThrow(REASON);
 });
 
-test('a service whose read models are being built anew is degraded and says why', async () => {
+test('a service whose read models are being rebuilt is degraded and says why', async () => {
   expect(presentHealth(await checkHealth(healing, 'up'))).toEqual({
     status: 'degraded',
     projection: {

@@ -8,7 +8,7 @@ import { addServices } from '../services.ts';
 import { serverVersion } from '../versions.ts';
 import { joinCluster } from './member.ts';
 
-export interface ClusterMemberOptions {
+interface ClusterMemberOptions {
   /** Where this member keeps its log. */
   folder: string;
   /** Its place among the members. */
@@ -21,7 +21,7 @@ export interface ClusterMemberOptions {
   version?: string;
 }
 
-export interface ClusterMember {
+interface ClusterMember {
   /** `esdb://…` of this node alone. */
   connectionString: string;
   dropConnections: () => void;

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 
 /** All times are milliseconds. */
-export const TICK_MS = 50;
+const TICK_MS = 50;
 /** How often a node gives a sign of life, and a leader tells what is committed. */
 export const HEARTBEAT_MS = 200;
 /** A member that is silent for so long is called dead. */

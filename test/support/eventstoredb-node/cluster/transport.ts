@@ -104,5 +104,3 @@ export async function openTransport(
     },
   };
 }
-
-export type Transport = Awaited<ReturnType<typeof openTransport>>;
