@@ -32,7 +32,7 @@ export interface Route<
   Body extends TSchema = TSchema,
   Data extends TSchema = TSchema,
 > {
-  method: 'get' | 'post';
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
   path: string;
   operationId: string;

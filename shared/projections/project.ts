@@ -1,11 +1,21 @@
 import type { DomainEvent } from '../domain/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { streamKind, streamId, type StreamKind } from '../eventlog/streams.ts';
+import { streamId, streamKind, type StreamKind } from '../eventlog/streams.ts';
 import type { RowChange } from './change.ts';
 import { projectAccount } from './projectAccount.ts';
 import { projectAgent } from './projectAgent.ts';
 import { projectSession } from './projectSession.ts';
 import type { Rows, TableName } from '../readModels/tables.ts';
+
+type EventOfKind<Kind extends StreamKind> = Extract<DomainEvent, { type: `${Kind}.${string}` }>;
+type Projection<Event> = (recorded: RecordedEvent, event: Event) => RowChange[];
+
+/** By the kind of a stream: what its events change. */
+const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
+  account: projectAccount,
+  agent: projectAgent,
+  session: projectSession,
+};
 
 /** By the kind of a stream: the table whose row follows every event, so knows its revision. */
 const STREAM_TABLES = {
@@ -32,8 +42,14 @@ function requireNext(row: { revision: number } | undefined, revision: number): v
     );
 }
 
-/** What an event changes in the read models; pure. The change throws what a row can't follow. */
-export function project(recorded: RecordedEvent, event: DomainEvent): RowChange[] {
+/**
+ * What an event changes in the read models, in a stream that it belongs in; pure. The change
+ * throws what a row can't follow.
+ */
+export function project(recorded: RecordedEvent, event: EventOfKind<StreamKind>): RowChange[] {
+  const changesOf = PROJECTIONS[
+    streamKind(recorded.stream) as StreamKind
+  ] as Projection<DomainEvent>;
   return changesOf(recorded, event).map((change) => {
     if (change.table !== tableOf(recorded.stream)) return change;
     const apply = change.change as (
@@ -56,26 +72,4 @@ export function passOver({ stream, revision }: RecordedEvent): RowChange[] {
   const change = <Row extends { revision: number }>(row: Row | undefined): Row | undefined =>
     row && row.revision + 1 === revision ? { ...row, revision } : undefined;
   return table ? [{ table, key: [streamId(stream)], change }] : [];
-}
-
-function changesOf(recorded: RecordedEvent, event: DomainEvent): RowChange[] {
-  switch (event.type) {
-    case 'account.opened.v1':
-    case 'account.key_issued.v1':
-    case 'account.key_revoked.v1':
-      return projectAccount(recorded, event);
-    case 'agent.created.v1':
-    case 'agent.updated.v1':
-    case 'agent.deleted.v1':
-      return projectAgent(recorded, event);
-    case 'session.started.v1':
-    case 'session.turn_started.v1':
-    case 'session.tool_called.v1':
-    case 'session.turn_completed.v1':
-    case 'session.turn_failed.v1':
-    case 'session.turn_interrupted.v1':
-      return projectSession(recorded, event);
-    default:
-      return event satisfies never;
-  }
 }

@@ -9,6 +9,7 @@ import { ERROR_ANSWERS } from '../../services/api/errors.ts';
 import type { Access } from '../../services/api/route.ts';
 import { routes } from '../../services/api/routes/index.ts';
 import { ConfigSchema } from '../../shared/config.ts';
+import { eventSchemas } from '../../shared/domain/events.ts';
 import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/docs/markdown.ts';
 import { projectFiles, root, textOf } from '../support/docs/projectFiles.ts';
 
@@ -57,6 +58,14 @@ test('docs/api.md lists every error code under its status', () => {
     .filter(([code, { status }]) => status !== 500 || code === 'internal_error')
     .map(([code, { status }]) => `${status} ${code}`);
   expect(listed.toSorted()).toEqual(answered.toSorted());
+});
+
+test('docs/architecture.md lists every type of event', () => {
+  const listed = rowsOf('docs/architecture.md', 'The events').flatMap(([types]) =>
+    codeSpans(types!),
+  );
+  const types = eventSchemas.map((schema) => schema.properties.type.const);
+  expect(listed.toSorted()).toEqual(types.toSorted());
 });
 
 test('every link within the project leads to a file, and to a heading of it where it names one', () => {

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { routes } from '../../../services/api/routes/index.ts';
+import type { ErrorCode } from '../../../shared/errors.ts';
 import { comparable } from '../../support/http/failures.ts';
 import { clientWith, newKey, type WatchedLog, watchLog } from '../../support/processes/operator.ts';
-import { startTestService, type Client, type TestService } from '../../support/http/service.ts';
+import {
+  startTestService,
+  type Client,
+  type Reply,
+  type TestService,
+} from '../../support/http/service.ts';
 
 const NO_AGENT = 'agent_01kahz0b2re5v8k2s4n6t8w0y2';
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
@@ -31,45 +38,63 @@ afterAll(async () => {
 
 const input = { input: 'hi' };
 
+/** What is tried, on theirs and on what never existed; the code of both answers; the operation. */
+type Attempt = readonly [string, () => Promise<Reply>, () => Promise<Reply>, ErrorCode, string];
+
 describe("another account's agent or session", () => {
-  test.each([
+  const ATTEMPTS: readonly Attempt[] = [
     [
       'GET an agent',
       () => stranger.get(`/v1/agents/${agent}`),
       () => stranger.get(`/v1/agents/${NO_AGENT}`),
       'agent_not_found',
+      'get /v1/agents/{agentId}',
     ],
     [
       'run an agent',
       () => stranger.post(`/v1/agents/${agent}/run`, input),
       () => stranger.post(`/v1/agents/${NO_AGENT}/run`, input),
       'agent_not_found',
+      'post /v1/agents/{agentId}/run',
     ],
     [
       'run an agent in its own session',
       () => stranger.post(`/v1/agents/${agent}/run`, { ...input, session_id: session }),
       () => stranger.post(`/v1/agents/${NO_AGENT}/run`, { ...input, session_id: session }),
       'agent_not_found',
+      'post /v1/agents/{agentId}/run',
     ],
     [
       'continue a session',
       () => stranger.post(`/v1/agents/${strangersAgent}/run`, { ...input, session_id: session }),
       () => stranger.post(`/v1/agents/${strangersAgent}/run`, { ...input, session_id: NO_SESSION }),
       'session_not_found',
+      'post /v1/agents/{agentId}/run',
     ],
     [
       'GET a transcript',
       () => stranger.get(`/v1/sessions/${session}`),
       () => stranger.get(`/v1/sessions/${NO_SESSION}`),
       'session_not_found',
+      'get /v1/sessions/{sessionId}',
     ],
     [
       'GET events',
       () => stranger.get(`/v1/sessions/${session}/events`),
       () => stranger.get(`/v1/sessions/${NO_SESSION}/events`),
       'session_not_found',
+      'get /v1/sessions/{sessionId}/events',
     ],
-  ])(
+  ];
+
+  test('is asked for by every operation that names one', () => {
+    const naming = routes.filter(({ path }) => path.includes('{'));
+    expect([...new Set(ATTEMPTS.map(([, , , , operation]) => operation))].toSorted()).toEqual(
+      naming.map(({ method, path }) => `${method} ${path}`).toSorted(),
+    );
+  });
+
+  test.each(ATTEMPTS)(
     'is a 404 like one that never existed to whoever tries to %s, and nothing is appended',
     async (_what, theirs, nobodys, code) => {
       const head = await log.head();

@@ -42,7 +42,7 @@ const turnEvents = (turn: number): fc.Arbitrary<Events> =>
  * What may follow anything in a session: it neither begins it nor belongs to a turn. A new type of
  * that kind joins by itself.
  */
-const ofNoTurn = Object.values(EVERY_EVENT).filter(
+export const ofNoTurn = Object.values(EVERY_EVENT).filter(
   ({ type, data }) => type.startsWith('session.') && !('turn' in data || 'agent_id' in data),
 );
 

@@ -31,6 +31,12 @@ export interface Reply {
 export interface Client {
   get(path: string, headers?: Record<string, string>): Promise<Reply>;
   /** A body that is not text is sent as JSON. */
+  send(
+    method: string,
+    path: string,
+    body: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Reply>;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>;
 }
 
@@ -45,14 +51,16 @@ export function apiClient(url: string, key: string | undefined): Client {
     };
   };
   const credentials: Record<string, string> = key === undefined ? {} : { 'x-api-key': key };
+  const send: Client['send'] = (method, path, body, headers = {}) =>
+    call(path, {
+      method,
+      headers: { 'content-type': 'application/json', ...credentials, ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
   return {
     get: (path, headers = {}) => call(path, { headers: { ...credentials, ...headers } }),
-    post: (path, body, headers = {}) =>
-      call(path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...credentials, ...headers },
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-      }),
+    send,
+    post: (...request) => send('POST', ...request),
   };
 }
 
@@ -145,6 +153,7 @@ export async function startTestService(
     folder: join(folder, 'data'),
     model,
     get: (...request) => client.get(...request),
+    send: (...request) => client.send(...request),
     post: (...request) => client.post(...request),
     async createAgent(changes = {}) {
       const { body } = await client.post('/v1/agents', {

@@ -46,12 +46,9 @@ test('another value under another logic number is to be recorded', () => {
 });
 
 test('a column or an event type that is new is to be recorded, and needs no other logic number', () => {
-  const added = [
-    'session.started.v1 sessions/id_1 title',
-    'session.renamed.v1 sessions/id_1 status',
-  ];
+  const added = ['session.started.v1 sessions/id_1 mood', 'session.dreamt.v1 sessions/id_1 status'];
   const values = { ...now.values, ...Object.fromEntries(added.map((place) => [place, 'new'])) };
-  const events = { ...now.events, 'session.renamed.v1': 'hash' };
+  const events = { ...now.events, 'session.dreamt.v1': 'hash' };
   expect(differences(now, { ...now, events, values })).toEqual({
     ...NOTHING,
     runNpmRunProjectionsFor: added,
