@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type Koa from 'koa';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -22,6 +22,16 @@ export interface ApiServer {
   close(): Promise<void>;
   /** Cuts the connections that are left. */
   cut(): void;
+}
+
+/** The open connections, those too that Node hands over and forgets, as at a CONNECT. */
+function connectionsOf(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return sockets;
 }
 
 function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
@@ -47,6 +57,7 @@ export async function serve(
     { keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false },
     (request, response) => void handle(request, response),
   );
+  const connections = connectionsOf(server);
   answerRefusals(server, ids);
   const address = await listen(server, port, host);
   // Once it listens, an error is a connection that could not be accepted (no file descriptor is
@@ -59,6 +70,8 @@ export async function serve(
         server.close(() => resolve());
         server.closeIdleConnections();
       }),
-    cut: () => server.closeAllConnections(),
+    cut() {
+      for (const socket of connections) socket.destroy();
+    },
   };
 }

@@ -2,6 +2,7 @@ import { issueKey, openAccount } from '../../shared/commands/accounts.ts';
 import { untilShown, type CommandContext } from '../../shared/commands/context.ts';
 import { SCOPES } from '../../shared/domain/account/events.ts';
 import { isRejection, type RejectionCode } from '../../shared/domain/rejection.ts';
+import { storeUnavailable } from '../../shared/errors.ts';
 import { untilAllShown } from './untilAllShown.ts';
 
 /**
@@ -22,6 +23,12 @@ const unlessRejected = <Result>(
     if (isRejection(error, code)) return undefined;
     throw error;
   });
+
+/** A node that only follows may not have the account yet that was opened a moment ago. */
+function asNotThereYet(error: unknown): never {
+  if (!isRejection(error, 'account_missing')) throw error;
+  throw storeUnavailable("The account that was opened just now can't be read yet.", error);
+}
 
 /**
  * Where no key was ever issued: opens the account `default` and issues it a key with every scope,
@@ -44,7 +51,7 @@ export async function bootstrap(
       scopes: SCOPES,
       expiresAt: null,
       apiKey: operatorsKey,
-    }),
+    }).catch(asNotThereYet),
   );
   // What another replica has written lies before the end.
   if (issued?.position !== undefined) await untilShown(context, issued.position);

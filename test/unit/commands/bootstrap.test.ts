@@ -76,3 +76,17 @@ test.each(['invalid_request', 'event_invalid', 'configuration_invalid'] as const
     await expect(bootstrap(context, KEY, new AbortController().signal)).rejects.toBe(refused);
   },
 );
+
+test('a first start that can not read the account yet which was just opened asks to be tried again', async () => {
+  const context = lateReplica(async () => true);
+  context.store = {
+    ...context.store,
+    readStream: async () => [],
+    append: async () => ({ revision: 0, position: END }),
+  };
+  const signal = new AbortController().signal;
+  await expect(bootstrap(context, KEY, signal)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+  });
+});
