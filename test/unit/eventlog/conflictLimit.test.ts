@@ -60,7 +60,7 @@ test('a stream that is known to be stuck is said to be so within a second', asyn
 test('a stream that moves all the time is given up after ten seconds, and is not damaged', async () => {
   const { conflicts, ms, error } = await meet({}, moves);
   expect(error).toMatchObject({ code: 'store_unavailable', retriable: true });
-  expect([ms > 9_000, ms < 10_500, conflicts < 60, source.damaged.list()]).toEqual([
+  expect([ms > 9_000, ms < 14_000, conflicts < 60, source.damaged.list()]).toEqual([
     true,
     true,
     true,
@@ -72,7 +72,7 @@ test('a loop is ended in its own time, with its own words', async () => {
   const busy = new TurnlogError('session_busy', 'Busy.');
   const bounds = { until: performance.now() + 300, tooMany: () => busy };
   const { ms, error } = await meet(bounds, moves);
-  expect([error, ms < 400]).toEqual([busy, true]);
+  expect([error, ms < 2_000]).toEqual([busy, true]);
 });
 
 test('a pause ends when it is told to', async () => {
