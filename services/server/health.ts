@@ -35,8 +35,9 @@ export async function checkHealth(
     const known = availability === 'starting' ? startReason(parts) : undefined;
     return { ready: false, reason: known ?? REASONS[availability] };
   }
-  const told = await Promise.all(parts.map(async (part) => part.health?.()));
+  // Known at once: nobody waits for parts that a store in trouble keeps waiting.
   const trouble = firstOf(parts, 'trouble');
   if (trouble !== undefined) return { ready: false, reason: trouble };
+  const told = await Promise.all(parts.map(async (part) => part.health?.()));
   return Object.assign({ ready: true }, ...told) as Health;
 }

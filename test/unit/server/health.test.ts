@@ -46,3 +46,9 @@ test('a process whose log is away is not ready and says why, whatever else its p
     reason: 'The service is starting and waits. The log is away.',
   });
 });
+
+test('a log that is away is told at once, though other parts do not answer', async () => {
+  const silent = { health: () => new Promise<never>(() => undefined) };
+  const parts = [{ trouble: () => 'The log is away.' }, silent];
+  expect(await checkHealth({ parts }, 'up')).toEqual({ ready: false, reason: 'The log is away.' });
+});
