@@ -43,16 +43,21 @@ async function readPosition(client: Client): Promise<Position | undefined> {
 export function createFollower(databaseUrl: string) {
   const closing = new AbortController();
   const waiters = createPositionWaiters();
+  /** How many positions the server has told. */
+  let told = 0;
 
   function hear(payload: string, client: Client): void {
-    if (canBePosition(payload)) waiters.show(payload as Position);
-    else void look(client).catch(() => undefined);
+    if (!canBePosition(payload)) return void look(client).catch(() => undefined);
+    told += 1;
+    waiters.show(payload as Position);
   }
 
   async function look(client: Client): Promise<void> {
+    const toldBefore = told;
     const position = await readPosition(client);
-    if (position === undefined) waiters.reset();
-    else waiters.show(position);
+    if (position !== undefined) waiters.show(position);
+    // A position that arrives with the answer is heard before the answer is: it is the newer one.
+    else if (told === toldBefore) waiters.reset();
   }
 
   /** One connection, until it breaks or the follower is closed. Errors: what pg throws. */
