@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import type { ActiveProjectionStore, ReadModels } from '../../../shared/ports/readModels.ts';
@@ -7,6 +8,8 @@ import {
   execute,
   type TestDatabase,
 } from '../../support/postgres/postgresDatabase.ts';
+import { heldAnswers } from '../../support/postgres/heldAnswers.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
 import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
@@ -134,6 +137,22 @@ function suite(serverUrl: string): void {
     expect(await cutConnections(database.url, 'listener')).toBe(1);
     await store.apply([created('agent_2')], positionOf(2));
     expect(await wait).toBe(true);
+  });
+
+  test('a wait ends although its position is told together with the answer that there is none yet', async () => {
+    const store = await openStore();
+    await store.complete();
+    const network = closeLater(await heldAnswers(database.url, 'SELECT position FROM'));
+    const replica = closeLater(openPostgresReadModels({ databaseUrl: network.url }));
+    const wait = replica.untilShown(positionOf(1), 3_000);
+    await eventually(network.held, (said) => said.includes('SELECT 1'));
+    await store.apply([created('agent_1')], positionOf(1));
+    await eventually(network.held, (said) => said.includes(positionOf(1)));
+    network.release();
+    expect(await wait).toBe(true);
+    // Whoever asks once the answer was looked at as well finds it shown, too.
+    await sleep(100);
+    expect(await replica.untilShown(positionOf(1), 1_000)).toBe(true);
   });
 
   test('a wait ends although the network of the connection that listens has fallen silent', async () => {
