@@ -23,6 +23,7 @@ type UseCaseCode =
   | 'model_overloaded'
   | 'model_timeout'
   | 'turn_interrupted'
+  | 'log_changed'
   | 'store_unavailable';
 
 /** What only an operator mends. Thrown by start, command line, relay; terminal and log show it. */
@@ -38,6 +39,7 @@ type InternalCode =
   | 'stream_conflict'
   | 'event_id_reused'
   | 'event_invalid'
+  | 'log_restored'
   | 'publisher_fenced'
   | 'publisher_unavailable'
   | 'internal_error';
@@ -90,3 +92,7 @@ export const isTurnlogError = (error: unknown, code?: ErrorCode): error is Turnl
 /** The event store can't be reached or can't write now; the caller may try again. */
 export const storeUnavailable = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });
+
+/** The log is not the one that was followed. Somebody may put the right one back, or decide. */
+export const logHasChanged = (message: string): TurnlogError =>
+  new TurnlogError('log_changed', message, { retriable: true, retryAfterSeconds: 5 });

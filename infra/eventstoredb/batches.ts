@@ -24,7 +24,7 @@ interface BatchOptions {
 export async function* batches(
   feed: Feed,
   { batchSize, position, known, view }: BatchOptions,
-): AsyncGenerator<EventBatch, never> {
+): AsyncGenerator<Omit<EventBatch, 'checkpoint'>, never> {
   let live = false;
   /** False after a backlog: nobody says when it is over, so the log is asked. */
   let upToDate = true;

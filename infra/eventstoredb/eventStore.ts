@@ -28,8 +28,14 @@ export async function openEventStoreDb({
   const connections = createConnections(connectionString, logger);
   const retrying = createRetrying(connections, deadlineMs);
   const known = createKnownEvents();
-  const { readStream, head } = createReads({ deadlineMs, connections, retrying, known });
-  const append = createAppend({ deadlineMs, connections, retrying, known, readStream });
+  const reads = createReads({ deadlineMs, connections, retrying, known });
+  const append = createAppend({
+    deadlineMs,
+    connections,
+    retrying,
+    known,
+    readStream: reads.readStream,
+  });
   const accepted = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
@@ -46,9 +52,8 @@ export async function openEventStoreDb({
       appending.then(forget, forget);
       return appending;
     },
-    readStream,
-    subscribe: createSubscribe({ connections, known, deadlineMs, logger }),
-    head,
+    ...reads,
+    subscribe: createSubscribe({ connections, known, deadlineMs, log: reads, logger }),
     trouble: connections.trouble,
     close: () => (closing ??= close()),
   };

@@ -38,6 +38,10 @@ export const positionInvalid = (position: Position, why: string, cause?: unknown
     { cause },
   );
 
+/** False for what can be no position of this adapter. */
+export const isPosition = (text: string): boolean =>
+  FORM.test(text) && text.split('/').every((part) => BigInt(part) <= LARGEST);
+
 /** Errors: `position_invalid` for a text that is no position of this adapter. */
 export function fromPosition(position: Position): LogPosition {
   if (!FORM.test(position))

@@ -1,3 +1,4 @@
+import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type {
   EventStore,
   Position,
@@ -8,10 +9,11 @@ import { collect, type Collected } from './collect.ts';
 import type { Connections } from './connection.ts';
 import { endOfLog } from './endOfLog.ts';
 import type { KnownEvents } from './knownEvents.ts';
-import { readStreamRequest } from './readRequests.ts';
+import { isPosition } from './positions.ts';
+import { readFromRequest, readStreamRequest, recordAtRequest } from './readRequests.ts';
 import type { Attempt, Retrying } from './retry.ts';
-import { isStreamDeleted } from './serverErrors.ts';
-import { toStoredEvent } from './storedEvent.ts';
+import { isInvalidPosition, isStreamDeleted } from './serverErrors.ts';
+import { canBeOurs, toStoredEvent } from './storedEvent.ts';
 import { streamEnded, streamHidden, truncationOf } from './streamLoss.ts';
 import { within } from './within.ts';
 
@@ -28,17 +30,20 @@ interface Dependencies {
   known: KnownEvents;
 }
 
+/** What others wrote into streams of ours may come before our first event; so much is looked at. */
+const FIRST_PAGE = 100;
+
 /** True when a read of a stream that is there must find something. */
 const beginsAtAnEnd = ({ direction, from }: ReadOptions): boolean =>
   direction === 'backwards' ? from === undefined : (from ?? 0) === 0;
 
-/** Reads of one stream, and the end of the log. */
+/** Reads of one stream, and of the log's events and end. */
 export function createReads({
   deadlineMs,
   connections,
   retrying,
   known,
-}: Dependencies): Pick<EventStore, 'readStream' | 'head'> {
+}: Dependencies): Pick<EventStore, 'readStream' | 'head' | 'firstEvent' | 'eventAt'> {
   const { requiresLeader } = connections;
 
   const inTime = <Result>(
@@ -92,5 +97,28 @@ export function createReads({
       return inTime(attempt, (signal) => endOfLog(client, { requiresLeader, signal, heard }));
     });
 
-  return { readStream, head };
+  /** Records of the whole log. */
+  const readLog = (request: ReadReq): Promise<StoredEvent[]> =>
+    retrying({ kind: 'read', name: 'read $all ($r)' }, async (attempt) => {
+      const { client, heard } = attempt.connection;
+      try {
+        const { events } = await inTime(attempt, (signal) =>
+          collect(client, request, { requiresLeader, signal, heard }),
+        );
+        return events.filter(canBeOurs).map(toStoredEvent);
+      } catch (error) {
+        if (isInvalidPosition(error)) return [];
+        throw error;
+      }
+    });
+
+  return {
+    readStream,
+    head,
+    firstEvent: async () => (await readLog(readFromRequest(undefined, FIRST_PAGE)))[0],
+    eventAt: async (position) =>
+      isPosition(position)
+        ? (await readLog(recordAtRequest(position))).find((event) => event.position === position)
+        : undefined,
+  };
 }

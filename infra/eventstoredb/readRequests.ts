@@ -72,6 +72,16 @@ export const readFromRequest = (position: Position | undefined, limit: number): 
       .setFilter(onlyOurs()),
   );
 
+/** The record at a position, whosever it is; the next one where none begins there. */
+export const recordAtRequest = (position: Position): streamsPb.ReadReq =>
+  request(
+    new Options()
+      .setAll(from(position))
+      .setReadDirection(Options.ReadDirection.FORWARDS)
+      .setCount('1')
+      .setNoFilter(empty()),
+  );
+
 /** A subscription to our streams, after a position or from the beginning. */
 export const subscribeRequest = (after: Position | undefined): streamsPb.ReadReq =>
   request(

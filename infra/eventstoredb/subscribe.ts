@@ -2,6 +2,7 @@ import { backOffMs } from '../../shared/backOff.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { StoreLogger } from './logger.ts';
+import { createTrail, type Identified } from '../../shared/eventlog/logIdentity.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { batches } from './batches.ts';
 import type { Connection, Connections } from './connection.ts';
@@ -11,34 +12,42 @@ import { createLogView, type LogView } from './logView.ts';
 import { fromPosition } from './positions.ts';
 import { PAUSES } from './retry.ts';
 import { isAccessDenied, isUnauthenticated, saidBy } from './serverErrors.ts';
+import { unlessAborted } from './within.ts';
 
 /** A user who is refused is refused again, until somebody grants the right. */
 const REFUSED_PAUSE_MS = 5_000;
+
+/** Going on from there would be silently wrong. */
+const FINAL = ['position_invalid', 'log_changed', 'log_restored'] as const;
 
 interface Dependencies {
   connections: Connections;
   known: KnownEvents;
   /** How long nothing may be heard when a subscription is opened, in milliseconds. */
   deadlineMs: number;
+  /** Where checkpoints are compared with the log. */
+  log: Identified;
   logger: StoreLogger | undefined;
 }
 
 /**
  * Subscriptions that outlive their connection: they go on after the last position that was handed
- * out, until aborted. Where they begin is checked each time, because a server takes a position
- * beyond the end of its log for "from now on", or waits.
+ * out, until aborted. Where they begin is checked each time: the log may be another one by then, and
+ * a server takes a position beyond the end of its log for "from now on", or waits.
  */
 export function createSubscribe({
   connections,
   known,
   deadlineMs,
+  log,
   logger,
 }: Dependencies): EventStore['subscribe'] {
   const { requiresLeader, closed } = connections;
 
   return async function* subscribe({ after, batchSize, signal }) {
-    let position = after;
-    if (position !== undefined) fromPosition(position);
+    if (typeof after === 'string') fromPosition(after);
+    const trail = createTrail(log, after);
+    let position = trail.resumesAfter();
     /** What was logged last, until a batch comes: a store that refuses for hours says it once. */
     let logged: string | undefined;
     const over = AbortSignal.any([signal, closed]);
@@ -56,6 +65,9 @@ export function createSubscribe({
           signal: AbortSignal.any([over, connection.lost]),
           logger,
         });
+        await unlessAborted(over, trail.verify);
+        // Others' records that were passed beyond the last event of ours may be gone as well.
+        position = trail.resumesAfter();
         if (position !== undefined) await view.requireWithin(position);
         feed = await openFeed(connection, {
           after: position,
@@ -67,7 +79,7 @@ export function createSubscribe({
           ({ position } = batch);
           failures = 0;
           logged = undefined;
-          yield batch;
+          yield { ...batch, checkpoint: await trail.passed(batch.events) };
           if (signal.aborted) return;
         }
       } catch (thrown) {
@@ -77,7 +89,7 @@ export function createSubscribe({
           view && position !== undefined
             ? await view.explain(position, thrown).catch(() => thrown)
             : thrown;
-        if (isTurnlogError(error, 'position_invalid')) throw error;
+        if (FINAL.some((code) => isTurnlogError(error, code))) throw error;
         if (connection) connections.failed(connection, error);
         const reason = saidBy(error);
         if (reason !== logged)

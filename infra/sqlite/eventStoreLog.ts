@@ -1,9 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
+import { createTrail } from '../../shared/eventlog/logIdentity.ts';
 import { beyondTheEnd, notAPosition } from '../../shared/eventlog/positions.ts';
 import type {
   EventBatch,
   EventLog,
   Position,
+  ReadOptions,
   SubscribeOptions,
 } from '../../shared/ports/eventStore.ts';
 import { eventLogFile } from './eventStoreDatabase.ts';
@@ -30,13 +32,24 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
   /** From the first subscription on: a thread that only asks is not woken by every append. */
   let news: News | undefined;
 
+  const reads = {
+    readStream: async (stream: string, options: ReadOptions) => reader.readStream(stream, options),
+    head: async () => reader.head(),
+    firstEvent: async () => reader.readAfter(undefined, 1)[0],
+    eventAt: async (position: Position) =>
+      isPosition(position) ? reader.eventAt(position) : undefined,
+  };
+
   async function* subscribe({
     after,
     batchSize,
     signal,
   }: SubscribeOptions): AsyncGenerator<EventBatch> {
-    if (after !== undefined && !signal.aborted) requireWithin(reader, after);
-    let position = after;
+    if (signal.aborted) return;
+    const trail = createTrail(reads, after);
+    if (typeof after === 'string') requireWithin(reader, after);
+    await trail.verify();
+    let position = trail.resumesAfter();
     let caughtUp = false;
     while (!signal.aborted) {
       const events = reader.readAfter(position, batchSize);
@@ -47,7 +60,7 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
       }
       position = events.at(-1)?.position ?? position;
       caughtUp = (reader.head() ?? '') <= (position ?? '');
-      yield { events, position, caughtUp };
+      yield { events, position, checkpoint: await trail.passed(events), caughtUp };
       // Reads are synchronous: without a turn of the event loop a long catch-up would hold up
       // everything, its abort too.
       await setImmediate();
@@ -55,9 +68,8 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
   }
 
   return {
-    readStream: async (stream, options) => reader.readStream(stream, options),
+    ...reads,
     subscribe,
-    head: async () => reader.head(),
     trouble() {
       try {
         reader.head();

@@ -42,6 +42,7 @@ function prepareReads(database: DatabaseSync) {
     forwards: prepare('WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?'),
     backwards: prepare('WHERE stream = ? AND revision <= ? ORDER BY revision DESC LIMIT ?'),
     after: prepare('WHERE position > ? ORDER BY position LIMIT ?'),
+    at: prepare('WHERE position = ?'),
     head: database.prepare('SELECT max(position) AS position FROM events'),
   };
 }
@@ -53,6 +54,8 @@ export interface Reader {
    * is any.
    */
   readAfter(position: Position | undefined, limit: number): StoredEvent[];
+  /** The event at exactly this position. */
+  eventAt(position: Position): StoredEvent | undefined;
   head(): Position | undefined;
   close(): void;
 }
@@ -84,6 +87,7 @@ export function openReader(file: string): Reader {
     readStream,
     readAfter: (position, limit) =>
       read(() => toEvents(statements.after.iterate(Number(position ?? 0), limit), MAX_BATCH_CHARS)),
+    eventAt: (position) => read(() => toEvents(statements.at.iterate(Number(position)))[0]),
     head() {
       const position = read(() => statements.head.get()?.['position']);
       return typeof position === 'number' ? toPosition(position) : undefined;

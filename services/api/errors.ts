@@ -78,6 +78,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description:
       'The model server is overloaded or limits the rate; `Retry-After` says when to try again',
   },
+  log_changed: {
+    status: 503,
+    description:
+      'The event log is not the one that this service has followed: it was restored or exchanged, and nothing is written to it before the operator has decided; `Retry-After` says when to try again',
+  },
   store_unavailable: {
     status: 503,
     description:
@@ -101,6 +106,7 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   stream_conflict: INTERNAL,
   event_id_reused: INTERNAL,
   event_invalid: INTERNAL,
+  log_restored: INTERNAL,
   publisher_fenced: INTERNAL,
   publisher_unavailable: INTERNAL,
 };

@@ -6,6 +6,7 @@ import { addAccountCommands } from './accounts.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { addCopyCommand } from './copy.ts';
 import { addEventCommands } from './events.ts';
+import { addLogCommands } from './log.ts';
 import { addKeyCommands } from './keys.ts';
 import { progressLine } from './progressLine.ts';
 import { addProjectionCommands } from './projections.ts';
@@ -45,6 +46,7 @@ const program = new Command('npm run cli --').description(
 );
 addAccountCommands(program, withOperator);
 addKeyCommands(program, withOperator);
+addLogCommands(program, withOperator);
 addProjectionCommands(program, withOperator);
 addRelayCommands(program, withOperator);
 addCopyCommand(addEventCommands(program, withOperator), openTerminal);

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
+import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import { doubtOf } from '../projector/doubt.ts';
 import {
   startProjectorThread,
   THREAD_LIMITS,
@@ -52,22 +54,25 @@ async function openReadModels({ logger, opened }: Opening, place: EmbeddedPlace)
 
 /** The read models show everything before what a crash left open is looked for in them. */
 const readModelsPart = (
-  { caughtUp, healing, progress }: ProjectorThread,
+  { caughtUp, healing, logChanged, progress }: ProjectorThread,
   api: RunContext,
-): Part => ({
-  health: async () => ({
-    projection: {
-      caught_up: caughtUp(),
-      healing: healing(),
-      parked_streams: await api.readModels.listParkedStreams(),
+): Part => {
+  const doubt = (): string | undefined => doubtOf({ healing: healing(), logChanged: logChanged() });
+  return {
+    health: async () => ({
+      projection: {
+        caught_up: caughtUp(),
+        reason: doubt(),
+        parked_streams: await api.readModels.listParkedStreams(),
+      },
+    }),
+    doubt,
+    async prepare(signal) {
+      await untilCaughtUp(progress, signal);
+      await onceStoreAnswers(() => recoverOpenTurns(api, signal), api.logger, signal);
     },
-  }),
-  healing,
-  async prepare(signal) {
-    await untilCaughtUp(progress, signal);
-    await onceStoreAnswers(() => recoverOpenTurns(api, signal), api.logger, signal);
-  },
-});
+  };
+};
 
 /**
  * The service in one process, with its read models in the data folder, and its log there or in a
@@ -87,7 +92,14 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // cluster may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const damaged = reportDamage(logger);
-  const storage = { store, damaged, readModels, known: readModels, instance: { id, isGone } };
+  const followed = appendsWhileFollowed(store, projector.logChanged);
+  const storage = {
+    store: followed,
+    damaged,
+    readModels,
+    known: readModels,
+    instance: { id, isGone },
+  };
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);
   const parts = [store, readModelsPart(projector, api), runsPart(api), damagePart(damaged)];

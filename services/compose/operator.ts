@@ -18,6 +18,8 @@ export interface Operator extends HandleContext {
    * Errors: the signal's reason.
    */
   readModels: () => Promise<ReadModels>;
+  /** The id of the log that the read models were built from; undefined where there are none. */
+  followedLog: () => Promise<string | undefined>;
   /** Resolves false when the signal aborted first; the next call goes on from there. */
   rebuild: (
     signal: AbortSignal,
@@ -62,6 +64,7 @@ export async function openOperator(
     clock: systemClock,
     ids: systemIds,
     readModels,
+    followedLog: storage.followedLog,
     rebuild: async (signal, onProgress) => {
       const rebuild = { log: store, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });

@@ -2,6 +2,7 @@ import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts'
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
+import { logHasChanged } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
@@ -17,6 +18,8 @@ import { systemClock } from './system.ts';
 export interface UpToDate {
   /** Errors: `store_unavailable`, the signal's reason. */
   openUpToDate: () => Promise<ReadModels>;
+  /** The id of the log that they were built from; undefined where there are none. */
+  followedLog: () => Promise<string | undefined>;
   /**
    * The generation that a rebuild makes. Errors: `data_folder_in_use` while another rebuild runs,
    * `store_unavailable`.
@@ -36,10 +39,11 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
   async function openUpToDate(): Promise<ReadModels> {
     const progress = createProgressChannel();
     const caughtUp = new AbortController();
+    const changed = new AbortController();
     await followGenerations({
       log: store,
       logger,
-      signal: AbortSignal.any([caughtUp.signal, signal]),
+      signal: AbortSignal.any([caughtUp.signal, changed.signal, signal]),
       generations: {
         open: (atLeast) => openSqliteProjectionStore({ folder, atLeast }),
         current: () => currentGeneration(folder),
@@ -51,12 +55,26 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
         if (batch.caughtUp) caughtUp.abort();
       },
       onHealing: () => undefined,
+      onLogChanged(reason) {
+        if (reason !== undefined) changed.abort(logHasChanged(reason));
+      },
     });
+    changed.signal.throwIfAborted();
     signal.throwIfAborted();
     return openSqliteReadModels({ folder, progress });
   }
 
-  return { openUpToDate, openRebuild: () => openSqliteRebuildStore({ folder }) };
+  async function followedLog(): Promise<string | undefined> {
+    if (currentGeneration(folder) === undefined) return undefined;
+    const store = await openSqliteProjectionStore({ folder });
+    try {
+      return (await store.checkpoint())?.log_id;
+    } finally {
+      await store.close();
+    }
+  }
+
+  return { openUpToDate, followedLog, openRebuild: () => openSqliteRebuildStore({ folder }) };
 }
 
 /**
@@ -74,12 +92,21 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
       startProjector({ log: store, ...stores, clock: systemClock, logger }),
       ({ close }) => close(),
     );
-    await untilAllShown({ store, readModels, logger }, signal);
+    await untilAllShown({ store, readModels, logger }, signal, readModels.logChanged);
     opened.move();
     return readModels;
   }
 
-  return { openUpToDate, openRebuild: () => openRebuildStore(databaseUrl) };
+  async function followedLog(): Promise<string | undefined> {
+    const readModels = await openReadModels(databaseUrl);
+    try {
+      return await readModels.followedLog();
+    } finally {
+      await readModels.close();
+    }
+  }
+
+  return { openUpToDate, followedLog, openRebuild: () => openRebuildStore(databaseUrl) };
 }
 
 /** The read models of a place. */

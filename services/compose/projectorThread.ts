@@ -43,6 +43,7 @@ await followGenerations({
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
   onProgress: (batch) => tell({ type: 'progress', batch }),
+  onLogChanged: (reason) => tell({ type: 'log_changed', reason }),
   onHealing: (reason) => tell({ type: 'healing', reason }),
 });
 await log.close();

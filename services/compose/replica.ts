@@ -3,10 +3,12 @@ import {
   type SweepContext,
 } from '../../shared/commands/recovery/closeTurnsOfTheDead.ts';
 import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
+import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
 import { rememberedRows } from '../../shared/queries/rememberedRows.ts';
-import { healingOf } from '../projector/refusedCheckpoint.ts';
+import { doubtOf } from '../projector/doubt.ts';
+import { healingOf } from '../projector/heal.ts';
 import { startProjector } from '../projector/start.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { reportDamage } from '../server/reportDamage.ts';
@@ -68,7 +70,7 @@ function openProjector(opening: Opening, { store, logger }: Common, databaseUrl:
   return [
     {
       health: async () => ({ projector: await projector.health() }),
-      healing: () => projector.healing(),
+      doubt: () => doubtOf({ healing: projector.healing(), logChanged: undefined }),
     },
   ];
 }
@@ -81,10 +83,14 @@ function readModelsPart(common: Common): Part {
     health: async () => ({
       projection: {
         caught_up: prepared,
-        healing: healingOf(await readModels.refusedCheckpoint()),
+        reason: doubtOf({
+          healing: healingOf(await readModels.refusedCheckpoint()),
+          logChanged: readModels.logChanged(),
+        }),
         parked_streams: await readModels.listParkedStreams(),
       },
     }),
+    doubt: () => doubtOf({ healing: undefined, logChanged: readModels.logChanged() }),
     async prepare(signal) {
       await untilAllShown(common, signal);
       prepared = true;
@@ -101,8 +107,8 @@ function readModelsPart(common: Common): Part {
 export async function openReplica(opening: Opening, place: ReplicaPlace): Promise<Parts> {
   const { logger, services, opened } = opening;
   const { databaseUrl, log } = place;
-  const store = await openStore(opening, log);
   const readModels = opened.adopt(await openReadModels(databaseUrl), (queries) => queries.close());
+  const store = appendsWhileFollowed(await openStore(opening, log), readModels.logChanged);
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
   const watch = createDeathWatch(instances, systemClock);

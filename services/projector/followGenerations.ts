@@ -1,6 +1,6 @@
 import type { ProjectionStore } from '../../shared/ports/readModels.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
-import { describeRefusal, type RefusedCheckpoint } from './refusedCheckpoint.ts';
+import type { RestoredLog } from './logChanges.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
 
@@ -28,7 +28,7 @@ interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading
   generations: Generations;
   onProgress: (batch: GenerationBatch) => void;
   /**
-   * Told half a sentence on why a generation is rebuilt: the one before can't be trusted. It is
+   * Told one sentence on why a generation is rebuilt: the one before can't be trusted. It is
    * healed once it has caught up.
    */
   onHealing: (reason: string) => void;
@@ -38,7 +38,7 @@ interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading
 interface Course {
   atLeast: number;
   /** Why it replaces the generation before. */
-  heals: RefusedCheckpoint | undefined;
+  heals: RestoredLog | undefined;
 }
 
 /** What is to be done once, when the generation has caught up. */
@@ -56,7 +56,7 @@ function completion(
     generations.retireBefore(generation);
     if (heals)
       logger.info(
-        { generation, refused: heals.checkpoint },
+        { generation, refused: heals.checkpoint.position },
         'The read models are healed: they were built anew from the log',
       );
   };
@@ -67,7 +67,7 @@ function completion(
  * trusted.
  */
 async function followOne(following: Following, course: Course): Promise<Course> {
-  const { generations, onProgress, logger, log, signal } = following;
+  const { generations, onProgress, onLogChanged, logger, log, signal } = following;
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await generations.open(course.atLeast), (live) => live.close());
   const { generation } = store;
@@ -83,23 +83,24 @@ async function followOne(following: Following, course: Course): Promise<Course> 
   opened.defer(() => clearInterval(look));
   const complete = completion(following, course, generation);
   const heals = course.heals !== undefined;
-  const refused = await runProjection({
+  const restored = await runProjection({
     log,
     store,
     logger,
     signal: AbortSignal.any([signal, replaced.signal]),
+    onLogChanged,
     onProgress(batch) {
       onProgress({ ...batch, generation, heals });
       if (batch.caughtUp) complete();
     },
   });
-  return { atLeast: generation + 1, heals: refused };
+  return { atLeast: generation + 1, heals: restored };
 }
 
 /**
  * Runs the projection on the current generation of the read models, and goes over to the next one
- * when a rebuild publishes it, and begins a new one when the files were deleted or the log refuses
- * the checkpoint in them. The next one is there from then on, so that a process that dies meanwhile
+ * when a rebuild publishes it, and begins a new one when the files were deleted or the log was
+ * restored. The next one is there from then on, so that a process that dies meanwhile
  * leaves nothing that trusts the old one. Ends when the signal aborts.
  * Errors: those of `generations.open`.
  */
@@ -109,11 +110,10 @@ export async function followGenerations(following: Following): Promise<void> {
   while (!signal.aborted) {
     course = await followOne(following, course);
     if (!course.heals) continue;
-    const { checkpoint, end } = course.heals;
-    const reason = describeRefusal(course.heals);
+    const { checkpoint, reason } = course.heals;
     logger.warn(
-      { checkpoint, end, generation: course.atLeast },
-      `The read models are built anew from the log: ${reason}`,
+      { checkpoint: checkpoint.position, generation: course.atLeast },
+      `The read models are built anew from the log. ${reason}`,
     );
     onHealing(reason);
   }

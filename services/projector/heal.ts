@@ -1,7 +1,7 @@
 import { createBackOff } from '../../shared/backOff.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../shared/ports/readModels.ts';
-import type { EventLog } from '../../shared/ports/eventStore.ts';
+import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import { rebuildReadModels, type RebuildProgress } from './rebuild.ts';
 import type { ProjectorLogger } from './projection.ts';
 
@@ -18,6 +18,10 @@ export interface Healing {
   logger: ProjectorLogger;
   signal: AbortSignal;
 }
+
+/** Why read models are rebuilt whose checkpoint at this position was given up. */
+export const healingOf = (refused: Position | undefined): string | undefined =>
+  refused && `The log was restored, and no longer holds the event at ${refused} that they showed.`;
 
 /**
  * Rebuilds the read models whose checkpoint was given up, until they can be trusted, by this

@@ -8,6 +8,8 @@ export type ProjectorMessage =
   | { type: 'progress'; batch: GenerationBatch }
   /** Why the read models are being rebuilt: those before can't be trusted. */
   | { type: 'healing'; reason: string }
+  /** Why the log is not followed; undefined once it is again. */
+  | { type: 'log_changed'; reason: string | undefined }
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
 /** The only thing that it is ever told: to close. */

@@ -1,7 +1,6 @@
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
-import { healReadModels, type Healing } from './heal.ts';
-import { describeRefusal, healingOf } from './refusedCheckpoint.ts';
+import { healingOf, healReadModels, type Healing } from './heal.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
 
@@ -14,7 +13,7 @@ interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild
   becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   onState: (state: ProjectorState) => void;
   /**
-   * Told half a sentence on why the read models are rebuilt, which can't be trusted; undefined once
+   * Told one sentence on why the read models are rebuilt, which can't be trusted; undefined once
    * they can.
    */
   onHealing: (reason: string | undefined) => void;
@@ -67,22 +66,29 @@ async function projectOn(
   standing: Standing,
   signal: AbortSignal,
 ): Promise<void> {
-  const { onProgress, onReading, logger, log } = standing;
+  const { onProgress, onReading, onLogChanged, logger, log } = standing;
   const complete = completion(store, logger);
-  const refused = await runProjection({
+  const restored = await runProjection({
     log,
     store,
     logger,
     signal,
     ...(onReading && { onReading }),
+    async onLogChanged(reason) {
+      await onLogChanged?.(reason);
+      await store.noteLogChanged(reason);
+    },
     onProgress(batch) {
       onProgress(batch);
       complete(batch);
     },
   });
-  if (!refused) return;
-  logger.warn(refused, `The read models are built anew from the log: ${describeRefusal(refused)}`);
-  await store.giveUp(refused.checkpoint);
+  if (!restored) return;
+  logger.warn(
+    restored.checkpoint,
+    `The read models are built anew from the log. ${restored.reason}`,
+  );
+  await store.giveUp(restored.checkpoint);
 }
 
 async function serveAsActive(store: ActiveProjectionStore, standing: Standing): Promise<void> {

@@ -23,5 +23,10 @@ export interface Projection {
   onProgress: (batch: AppliedBatch) => void;
   /** Told of every batch before it is applied. */
   onReading?: (batch: EventBatch) => void;
+  /**
+   * Told one sentence on why the log is not followed; undefined once it is. What it rejects with is a
+   * failure of the projection.
+   */
+  onLogChanged?: ((reason: string | undefined) => void | Promise<void>) | undefined;
   logger: ProjectorLogger;
 }

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { RebuildStore } from '../../shared/ports/readModels.ts';
-import { describeRefusal } from './refusedCheckpoint.ts';
 import type { AppliedBatch, ProjectorLogger } from './projection.ts';
 import { runProjection } from './run.ts';
 
@@ -50,7 +49,7 @@ function stepwise({
     const ended = new AbortController();
     while (!stopped.aborted && !ended.signal.aborted) {
       let applied = 0;
-      const refused = await runProjection({
+      const restored = await runProjection({
         log,
         store,
         logger,
@@ -69,10 +68,10 @@ function stepwise({
         },
       });
       before += applied;
-      if (!refused) continue;
+      if (!restored) continue;
       logger.warn(
-        refused,
-        `The interrupted rebuild of the read models begins anew: ${describeRefusal(refused)}`,
+        restored.checkpoint,
+        `The interrupted rebuild of the read models begins anew. ${restored.reason}`,
       );
       await store.startOver();
     }

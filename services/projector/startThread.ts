@@ -21,8 +21,10 @@ export interface ProjectorThread {
   progress: ProgressSource;
   /** True while the thread lives and has applied all that it has seen in the log. */
   caughtUp(): boolean;
-  /** Half a sentence on why the read models are being rebuilt; undefined where they aren't. */
+  /** Why the read models are being rebuilt; undefined where they aren't. */
   healing(): string | undefined;
+  /** Why the log is not followed; undefined while it is. */
+  logChanged(): string | undefined;
   /** Lets the batch at work finish, then ends the thread. */
   close(): Promise<void>;
 }
@@ -59,6 +61,7 @@ export async function startProjectorThread({
   const closing = new AbortController();
   const logProgress = progressLines(logger);
   let healing: string | undefined;
+  let logChanged: string | undefined;
   let caughtUp = false;
   const pauses = createBackOff(PAUSES);
   let worker: Worker;
@@ -71,6 +74,12 @@ export async function startProjectorThread({
     }
     if (message.type === 'healing') {
       healing = message.reason;
+      logChanged = undefined;
+      return;
+    }
+    if (message.type === 'log_changed') {
+      logChanged = message.reason;
+      caughtUp &&= logChanged === undefined;
       return;
     }
     pauses.reset();
@@ -114,6 +123,7 @@ export async function startProjectorThread({
     progress: source,
     caughtUp: () => caughtUp,
     healing: () => healing,
+    logChanged: () => logChanged,
     async close() {
       closing.abort();
       worker.postMessage(CLOSE);

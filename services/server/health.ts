@@ -10,7 +10,7 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
 };
 
 /** What the first part says that says anything. */
-function firstOf(parts: Parts, what: 'trouble' | 'healing'): string | undefined {
+function firstOf(parts: Parts, what: 'trouble' | 'doubt'): string | undefined {
   for (const part of parts) {
     const said = part[what]?.();
     if (said !== undefined) return said;
@@ -22,8 +22,8 @@ function firstOf(parts: Parts, what: 'trouble' | 'healing'): string | undefined 
 function startReason(parts: Parts): string | undefined {
   const trouble = firstOf(parts, 'trouble');
   if (trouble !== undefined) return `The service is starting and waits. ${trouble}`;
-  const broken = firstOf(parts, 'healing');
-  return broken && `The service is starting; its read models are being built anew: ${broken}.`;
+  const doubt = firstOf(parts, 'doubt');
+  return doubt && `The service is starting and waits. ${doubt}`;
 }
 
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */

@@ -1,4 +1,5 @@
 import type { CommandContext } from '../../shared/commands/context.ts';
+import { logHasChanged } from '../../shared/errors.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { onceStoreAnswers } from './onceStoreAnswers.ts';
 
@@ -12,12 +13,15 @@ const LOOK_MS = 1_000;
 export async function untilAllShown(
   { store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>,
   signal: AbortSignal,
+  logChanged: () => string | undefined = () => undefined,
 ): Promise<void> {
   const endNow = (): Promise<Position | undefined> =>
     onceStoreAnswers(() => store.head(), logger, signal);
   let end = await endNow();
   while (end !== undefined && !(await readModels.untilShown(end, LOOK_MS))) {
     signal.throwIfAborted();
+    const reason = logChanged();
+    if (reason !== undefined) throw logHasChanged(reason);
     // The end may have been that of a node which had fallen behind: what is no longer in the log is
     // not waited for.
     const now = await endNow();

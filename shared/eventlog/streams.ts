@@ -2,7 +2,7 @@
  * The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by
  * streams takes them from here.
  */
-export const STREAM_KINDS = ['account', 'agent', 'session'] as const;
+export const STREAM_KINDS = ['account', 'agent', 'log', 'session'] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
 const streamOf =
@@ -12,6 +12,7 @@ const streamOf =
 
 export const accountStream = streamOf('account');
 export const agentStream = streamOf('agent');
+export const logStream = streamOf('log');
 export const sessionStream = streamOf('session');
 
 /** What the names of our streams begin with, in a log that others may write to as well. */

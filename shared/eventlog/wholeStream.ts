@@ -20,15 +20,21 @@ export interface KnownEvent {
 /** What was asked of a store, and what came. */
 type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 
-/** By kind: the type of the event that every stream begins with, and no later event has. */
-const OPENINGS: Readonly<Record<StreamKind, DomainEvent['type']>> = {
+/**
+ * By kind: the type of the event that every stream begins with, and no later event has. The log's own
+ * stream has events of one type only.
+ */
+const OPENINGS: Readonly<Record<Exclude<StreamKind, 'log'>, DomainEvent['type']>> = {
   account: 'account.opened.v1',
   agent: 'agent.created.v1',
   session: 'session.started.v1',
 };
 
-const opens = ({ stream }: StoredEvent, type: string): boolean =>
-  (OPENINGS as Readonly<Record<string, string>>)[streamKind(stream)] === type;
+/** True for an event that begins its stream where none does, or does not where one has to. */
+function isOutOfTurn({ stream, revision }: StoredEvent, type: string): boolean {
+  const opening = (OPENINGS as Readonly<Record<string, string>>)[streamKind(stream)];
+  return opening !== undefined && (opening === type) !== (revision === 0);
+}
 
 /** Names of types are others' text; longer ones are cut. */
 const LONGEST_TYPE = 64;
@@ -47,8 +53,7 @@ function understand(stored: StoredEvent): KnownEvent | string {
       return `the metadata of ${named(stored)} does not fit its schema`;
     const event = toDomainEvent(recorded);
     if (!event || !belongsIn(stored.stream, event.type)) return stranger(stored);
-    if (opens(stored, event.type) !== (stored.revision === 0))
-      return `${named(stored)} is of the type ${stored.type}`;
+    if (isOutOfTurn(stored, event.type)) return `${named(stored)} is of the type ${stored.type}`;
     return { recorded, event };
   } catch {
     // What can't be decoded says so in words that may quote it.

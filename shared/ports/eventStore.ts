@@ -55,20 +55,42 @@ export interface ReadOptions {
 }
 
 /**
+ * How far a follower of the log has come: the last event that it has dealt with, and so which log
+ * it follows. A log that does not hold that event there is another one.
+ */
+export interface Checkpoint {
+  /** Of the log as it was then; shared/eventlog/logIdentity.ts says what it is. */
+  log_id: string;
+  position: Position;
+  event_id: string;
+  /** As its metadata has it; empty for one that has none. */
+  event_hash: string;
+}
+
+/**
  * Consecutive events of the log, in order. An empty batch reports progress only: that the
  * subscription has caught up, or a position passed.
  */
 export interface EventBatch {
   events: StoredEvent[];
-  /** Where to resume after this batch; undefined while an empty log has shown nothing. */
+  /**
+   * Everything up to here has been considered, which may lie beyond the last event where others
+   * write to the log too; undefined while an empty log has shown nothing.
+   */
   position: Position | undefined;
+  /** Where to resume after this batch; undefined while no event has come. */
+  checkpoint: Checkpoint | undefined;
   /** True when, at the moment of reading, no later event existed. */
   caughtUp: boolean;
 }
 
 export interface SubscribeOptions {
-  /** Exclusive start: the position last processed; from the first event when absent. */
-  after?: Position | undefined;
+  /**
+   * Exclusive start; the first event when absent. A checkpoint is compared with the log, now and
+   * whenever the subscription resumes; of a position that somebody names no more can be said than
+   * that it is one.
+   */
+  after?: Checkpoint | Position | undefined;
   /** The most events in a batch. */
   batchSize: number;
   /** Ends the iteration without an error. */
@@ -101,8 +123,10 @@ export interface EventStore {
    * All events of all streams after a position: first what is there, then live, for ever. The next
    * batch is read only when the consumer asks for it. Yields an empty batch when it has nothing
    * (more) to deliver and has just caught up.
-   * Errors: `position_invalid` when `after` is no position of this log, or lies beyond its end;
-   * `store_unavailable` (the caller resumes from its last position).
+   * Errors: `log_changed` when the log does not hold the event of a checkpoint, `log_restored` when
+   * that was declared (shared/eventlog/logIdentity.ts), `position_invalid` when `after` is a
+   * position that this log does not have; `store_unavailable` (the caller resumes from its last
+   * checkpoint).
    */
   subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
 
@@ -113,6 +137,15 @@ export interface EventStore {
    * Errors: `store_unavailable`.
    */
   head(): Promise<Position | undefined>;
+
+  /** The first event of the log; undefined while it is empty. Errors: `store_unavailable`. */
+  firstEvent(): Promise<StoredEvent | undefined>;
+
+  /**
+   * The event at exactly this position; undefined where none begins there.
+   * Errors: `store_unavailable`.
+   */
+  eventAt(position: Position): Promise<StoredEvent | undefined>;
 
   /**
    * One sentence on why the store can't be used now, with the cause; undefined while it can. Known

@@ -11,7 +11,7 @@ import type {
   SessionRow,
   TurnRow,
 } from '../readModels/tables.ts';
-import type { Position, StoredEvent } from './eventStore.ts';
+import type { Checkpoint, Position, StoredEvent } from './eventStore.ts';
 
 export interface Page {
   /** The most rows to return; all when absent. */
@@ -73,18 +73,26 @@ export interface ReadModels {
   close(): Promise<void>;
 }
 
+/** Where a batch leaves a projection: a batch itself is one, once it has a position. */
+export interface Reached {
+  /** Everything up to here is shown. */
+  position: Position;
+  /** Where to resume; undefined while no event was applied. */
+  checkpoint: Checkpoint | undefined;
+}
+
 /** The projector's half. */
 export interface ProjectionStore {
   /** Where to resume; undefined from the beginning. */
-  checkpoint(): Promise<Position | undefined>;
+  checkpoint(): Promise<Checkpoint | undefined>;
   /**
    * Applies the events and moves the checkpoint in one transaction, one batch at a time. Events
    * that were applied before change nothing; a stream with an event that can't be applied is
    * parked, which never keeps the others back. Resolves with the streams that this batch parked.
    * Errors: `store_unavailable` (nothing was changed; the same batch may be applied again),
-   * `position_invalid` when the checkpoint can be no position of any log (nothing was changed).
+   * `position_invalid` when what was reached can be no position of any log (nothing was changed).
    */
-  apply(events: readonly StoredEvent[], checkpoint: Position): Promise<ParkedStream[]>;
+  apply(events: readonly StoredEvent[], reached: Reached): Promise<ParkedStream[]>;
   close(): Promise<void>;
 }
 
@@ -101,16 +109,21 @@ export interface ActiveProjectionStore extends ProjectionStore {
    */
   complete(): Promise<void>;
   /**
-   * The checkpoint that was given up; undefined where the read models can be trusted.
-   * Errors: `store_unavailable`.
+   * The position of the checkpoint that was given up; undefined where the read models can be
+   * trusted. Errors: `store_unavailable`.
    */
   refused(): Promise<Position | undefined>;
   /**
-   * Gives the checkpoint up, because the log does not know it, and notes so for whoever projects
-   * next: the read models answer on, and are to be rebuilt before anything is applied again.
+   * Gives the checkpoint up, because the log was restored, and notes so for whoever projects next:
+   * the read models answer on, and are to be rebuilt before anything is applied again.
    * Errors: `store_unavailable`.
    */
-  giveUp(checkpoint: Position): Promise<void>;
+  giveUp(checkpoint: Checkpoint): Promise<void>;
+  /**
+   * Notes for the other processes why the log is not followed; undefined once it is again.
+   * Errors: `store_unavailable`.
+   */
+  noteLogChanged(reason: string | undefined): Promise<void>;
 }
 
 /** A generation of the read models that is built beside the one that answers queries. */

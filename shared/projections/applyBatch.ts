@@ -1,7 +1,7 @@
 /** Applies a batch, whatever the database: together, or, where it refuses a row, one by one. */
 import { requirePosition } from '../eventlog/positions.ts';
-import type { Position, StoredEvent } from '../ports/eventStore.ts';
-import type { ParkedStream } from '../ports/readModels.ts';
+import type { StoredEvent } from '../ports/eventStore.ts';
+import type { ParkedStream, Reached } from '../ports/readModels.ts';
 import { fold, keysOf, type RowMaps, type RowPlace } from './fold.ts';
 import { messageOf, planBatch, type PlannedEvent } from './plan.ts';
 
@@ -23,7 +23,7 @@ interface BatchDriver {
   /** Runs the work in a transaction; nothing has happened when it throws. */
   transaction: <Result>(work: (rows: RowAccess) => Promise<Result>) => Promise<Result>;
   /** Inside that transaction. Never moves it back: somebody else may be ahead. */
-  moveCheckpoint: (checkpoint: Position) => Awaitable<void>;
+  moveCheckpoint: (reached: Reached) => Awaitable<void>;
   /** True when a row is to blame and not the database. */
   isRowFailure: (error: unknown) => boolean;
 }
@@ -72,17 +72,16 @@ async function applyOrPark(
  */
 export async function applyBatch(
   events: readonly StoredEvent[],
-  checkpoint: Position,
+  reached: Reached,
   { transaction, moveCheckpoint, isRowFailure }: BatchDriver,
 ): Promise<ParkedStream[]> {
-  // The maximum of the checkpoints is kept: one that lies beyond every log would never go away
-  // again.
-  requirePosition(checkpoint);
+  // Whoever waits for a position would take one that lies beyond every log for all there is.
+  requirePosition(reached.position);
   const plan = planBatch(events);
   try {
     return await transaction(async (rows) => {
       const parked = await applyTogether(plan, rows);
-      await moveCheckpoint(checkpoint);
+      await moveCheckpoint(reached);
       return parked;
     });
   } catch (error) {
@@ -91,7 +90,7 @@ export async function applyBatch(
   return transaction(async (rows) => {
     const parked: ParkedStream[] = [];
     for (const event of plan) parked.push(...(await applyOrPark(event, rows, isRowFailure)));
-    await moveCheckpoint(checkpoint);
+    await moveCheckpoint(reached);
     return parked;
   });
 }

@@ -14,6 +14,8 @@ type Projection<Event> = (recorded: RecordedEvent, event: Event) => RowChange[];
 const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
   account: projectAccount,
   agent: projectAgent,
+  // What it says concerns followers of the log, and no row.
+  log: () => [],
   session: projectSession,
 };
 
@@ -22,11 +24,11 @@ const STREAM_TABLES = {
   account: 'accounts',
   agent: 'agents',
   session: 'sessions',
-} as const satisfies Record<StreamKind, TableName>;
+} as const satisfies Partial<Record<StreamKind, TableName>>;
 type StreamTable = (typeof STREAM_TABLES)[keyof typeof STREAM_TABLES];
 
 const tableOf = (stream: string): StreamTable | undefined =>
-  (STREAM_TABLES as Readonly<Record<string, StreamTable>>)[streamKind(stream)];
+  (STREAM_TABLES as Readonly<Record<string, StreamTable | undefined>>)[streamKind(stream)];
 
 /**
  * Errors: a plain Error when events between the row and this revision were never seen, its first

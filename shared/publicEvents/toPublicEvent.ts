@@ -110,6 +110,8 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
         data: { session_id: id, turn, reason },
       };
     }
+    case 'log.restore_accepted.v1':
+      return undefined;
     default: {
       const unknown: never = event;
       return unknown;

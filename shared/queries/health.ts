@@ -29,11 +29,8 @@ export interface ProjectorHealth {
 export interface ProjectionHealth {
   /** True once the read models have shown everything there was. */
   caught_up: boolean;
-  /**
-   * Half a sentence on why they are being rebuilt, which those that answer meanwhile may be
-   * missing; undefined where they can be trusted.
-   */
-  healing: string | undefined;
+  /** One sentence on why they can't be trusted; undefined where they can. */
+  reason: string | undefined;
   /** Streams that a projection could not follow; everything else goes on. */
   parked_streams: ParkedStream[];
 }

@@ -18,19 +18,26 @@ const STATEMENT_MS = 2000;
 const HEARTBEAT_MS = 2000;
 const PAUSES = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
 
-/** The checkpoint of the live generation; undefined before there is one. Errors: what pg throws. */
-async function readPosition(client: Client): Promise<Position | undefined> {
+interface Told {
+  /** What the live generation shows everything up to; undefined before there is one. */
+  position: Position | undefined;
+  /** Why the log is not followed. */
+  logChanged: string | undefined;
+}
+
+/** What is told in the row of the live generation. Errors: what pg throws. */
+async function readRow(client: Client): Promise<Told> {
   try {
-    const { rows } = await client.query<{ position: Position | null }>(
-      `SELECT position FROM ${ROW}`,
+    const { rows } = await client.query<{ position: Position | null; log_changed: string | null }>(
+      `SELECT position, log_changed FROM ${ROW}`,
       keyOf({ version: VERSION, stage: 'live' }),
     );
-    const position = rows[0]?.position ?? undefined;
-    // One that an older release was told and that no log reaches says nothing about what the rows
-    // show.
-    return position !== undefined && canBePosition(position) ? position : undefined;
+    return {
+      position: rows[0]?.position ?? undefined,
+      logChanged: rows[0]?.log_changed ?? undefined,
+    };
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isMissing(error)) return { position: undefined, logChanged: undefined };
     throw error;
   }
 }
@@ -43,6 +50,7 @@ async function readPosition(client: Client): Promise<Position | undefined> {
 export function createFollower(databaseUrl: string) {
   const closing = new AbortController();
   const waiters = createPositionWaiters();
+  let logChanged: string | undefined;
   /** How many positions the server has told. */
   let told = 0;
 
@@ -54,7 +62,8 @@ export function createFollower(databaseUrl: string) {
 
   async function look(client: Client): Promise<void> {
     const toldBefore = told;
-    const position = await readPosition(client);
+    const { position, logChanged: reason } = await readRow(client);
+    logChanged = reason;
     if (position !== undefined) waiters.show(position);
     // A position that arrives with the answer is heard before the answer is: it is the newer one.
     else if (told === toldBefore) waiters.reset();
@@ -97,6 +106,7 @@ export function createFollower(databaseUrl: string) {
   return {
     untilShown: (position: Position, timeoutMs: number): Promise<boolean> =>
       closing.signal.aborted ? Promise.resolve(false) : waiters.untilShown(position, timeoutMs),
+    logChanged: (): string | undefined => logChanged,
     async close(): Promise<void> {
       closing.abort();
       waiters.close();

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/errors.ts';
-import type { Position } from '../../../shared/ports/eventStore.ts';
-import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
+import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import type { ProjectionStore, Reached } from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import { transaction } from '../connection.ts';
 import { guarded, isRowFailure } from '../failures.ts';
@@ -25,7 +25,9 @@ async function nextWriterEpoch(client: Client, place: Place): Promise<number> {
 
 interface GenerationWriter extends ProjectionStore {
   /** Gives up the generation's checkpoint, if it is this one. Errors: `store_unavailable`. */
-  giveUp(checkpoint: Position): Promise<void>;
+  giveUp(checkpoint: Checkpoint): Promise<void>;
+  /** Errors: `store_unavailable`. */
+  noteLogChanged(reason: string | undefined): Promise<void>;
 }
 
 /**
@@ -69,16 +71,21 @@ export async function openGenerationWriter(
    * The checkpoint never moves back: a rebuild may have put a generation here that is ahead of this
    * projector.
    */
-  async function moveCheckpoint(client: Client, checkpoint: Position): Promise<void> {
+  async function moveCheckpoint(
+    client: Client,
+    { position, checkpoint: to }: Reached,
+  ): Promise<void> {
     await client.query(
-      `UPDATE turnlog.projections SET position = greatest(position, $3) WHERE version = $1 AND slot = $2 ${notify}`,
-      [...keyOf(place), checkpoint],
+      `UPDATE turnlog.projections
+       SET position = $3, log_id = $4, event_position = $5, event_id = $6, event_hash = $7
+       WHERE version = $1 AND slot = $2 AND coalesce($5, '') >= coalesce(event_position, '') ${notify}`,
+      [...keyOf(place), position, to?.log_id, to?.position, to?.event_id, to?.event_hash],
     );
   }
 
-  const apply: ProjectionStore['apply'] = (events, checkpoint) =>
+  const apply: ProjectionStore['apply'] = (events, reached) =>
     session.run((client) =>
-      applyBatch(events, checkpoint, {
+      applyBatch(events, reached, {
         isRowFailure,
         transaction: (work) =>
           transaction(client, async () => work(rowAccess(client, await lockPlace(client)))),
@@ -90,25 +97,39 @@ export async function openGenerationWriter(
     checkpoint: () =>
       guarded(() =>
         session.run(async (client) => {
-          const { rows } = await client.query<{ position: Position | null }>(
-            `SELECT position FROM ${ROW}`,
+          const { rows } = await client.query<Checkpoint>(
+            `SELECT log_id, event_position AS position, event_id, event_hash FROM ${ROW} AND event_position IS NOT NULL`,
             keyOf(place),
           );
-          return rows[0]?.position ?? undefined;
+          return rows[0];
         }),
       ),
-    apply: (events, checkpoint) => guarded(() => apply(events, checkpoint)),
+    apply: (events, reached) => guarded(() => apply(events, reached)),
     giveUp: (checkpoint) =>
       guarded(() =>
         session.run((client) =>
           transaction(client, async () => {
             await lockPlace(client);
             await client.query(
-              `UPDATE turnlog.projections SET refused = position, position = NULL
-               WHERE version = $1 AND slot = $2 AND position = $3`,
-              [...keyOf(place), checkpoint],
+              `UPDATE turnlog.projections SET refused = event_position, position = NULL,
+                 log_id = NULL, event_position = NULL, event_id = NULL, event_hash = NULL, log_changed = NULL
+               WHERE version = $1 AND slot = $2 AND event_position = $3 AND event_id = $4`,
+              [...keyOf(place), checkpoint.position, checkpoint.event_id],
             );
             // Whoever waits for a position is not to be answered from the one that was given up.
+            await tellReplaced(client, version);
+          }),
+        ),
+      ),
+    noteLogChanged: (reason) =>
+      guarded(() =>
+        session.run((client) =>
+          transaction(client, async () => {
+            await lockPlace(client);
+            await client.query(
+              'UPDATE turnlog.projections SET log_changed = $3 WHERE version = $1 AND slot = $2',
+              [...keyOf(place), reason],
+            );
             await tellReplaced(client, version);
           }),
         ),

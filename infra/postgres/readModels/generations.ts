@@ -59,7 +59,8 @@ async function make(client: Client, place: Place): Promise<void> {
   await client.query(
     `INSERT INTO turnlog.projections (version, slot, generation) VALUES ($1, $2, 1)
      ON CONFLICT (version, slot) DO UPDATE SET
-       generation = projections.generation + 1, position = NULL, complete = false, refused = NULL`,
+       generation = projections.generation + 1, position = NULL, complete = false, refused = NULL,
+       log_id = NULL, event_position = NULL, event_id = NULL, event_hash = NULL, log_changed = NULL`,
     keyOf(place),
   );
   await tellReplaced(client, place.version);
@@ -131,9 +132,11 @@ export async function switchGenerations(client: Client, version: Version): Promi
   if (rows[0]?.complete) await client.query(`ALTER SCHEMA ${live} RENAME TO ${retired}`);
   await client.query(`ALTER SCHEMA ${building} RENAME TO ${live}`);
   await client.query(
-    `WITH built AS (DELETE FROM ${ROW} RETURNING position)
+    `WITH built AS (DELETE FROM ${ROW} RETURNING position, log_id, event_position, event_id, event_hash)
      UPDATE turnlog.projections
-     SET generation = generation + 1, position = built.position, complete = true, refused = NULL FROM built WHERE version = $1 AND slot = 'live'`,
+     SET generation = generation + 1, position = built.position, log_id = built.log_id,
+       event_position = built.event_position, event_id = built.event_id, event_hash = built.event_hash,
+       complete = true, refused = NULL, log_changed = NULL FROM built WHERE version = $1 AND slot = 'live'`,
     keyOf({ version, stage: 'building' }),
   );
   await tellReplaced(client, version);

@@ -62,6 +62,10 @@ export interface PostgresReadModels extends ReadModels {
    * trusted. Errors: `store_unavailable`.
    */
   refusedCheckpoint(): Promise<Position | undefined>;
+  /** The id of the log that they were built from; undefined where there are none. */
+  followedLog(): Promise<string | undefined>;
+  /** Why the projector does not follow the log, as it told last; undefined while it does. */
+  logChanged(): string | undefined;
 }
 
 /**
@@ -132,6 +136,14 @@ export function openPostgresReadModels({
       );
       return found?.refused ?? undefined;
     },
+    followedLog: async () => {
+      const [found] = await reader.rows<{ log_id: string | null }>(
+        `SELECT log_id FROM ${ROW}`,
+        ROW_KEY,
+      );
+      return found?.log_id ?? undefined;
+    },
+    logChanged: reader.logChanged,
     untilShown: reader.untilShown,
     close: reader.close,
   };

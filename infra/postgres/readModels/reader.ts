@@ -42,6 +42,7 @@ export function createReader(databaseUrl: string, poolSize: number) {
       sql: string,
       parameters: readonly unknown[] = [],
     ): Promise<Row[]> => guarded(() => query<Row>(sql, parameters)),
+    logChanged: follower.logChanged,
     untilShown: follower.untilShown,
     close: (): Promise<void> =>
       (closing ??= Promise.all([follower.close(), pool.end()]).then(() => undefined)),

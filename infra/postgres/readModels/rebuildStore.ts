@@ -1,6 +1,5 @@
 import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/errors.ts';
-import { canBePosition } from '../../../shared/eventlog/positions.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { connect, transaction } from '../connection.ts';
@@ -35,12 +34,10 @@ const SWITCH_LIMIT_MS = 15_000;
 async function holdLive(client: Client): Promise<Position | undefined> {
   await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
   const { rows } = await client.query<{ position: Position | null }>(
-    `SELECT position FROM ${ROW} FOR UPDATE`,
+    `SELECT event_position AS position FROM ${ROW} FOR UPDATE`,
     keyOf(LIVE),
   );
-  const held = rows[0]?.position ?? undefined;
-  // One that no log can reach is nothing to wait for.
-  return held !== undefined && canBePosition(held) ? held : undefined;
+  return rows[0]?.position ?? undefined;
 }
 
 /**
@@ -85,7 +82,7 @@ export async function openPostgresRebuildStore({
             await ensureGeneration(client, LIVE);
             await transaction(client, async () => {
               const held = await holdLive(client);
-              const built = await writer.checkpoint();
+              const built = (await writer.checkpoint())?.position;
               // Whoever has seen an event in the live generation must find it in the next.
               if (held !== undefined && (built === undefined || built < held)) await reach(held);
               await switchGenerations(client, VERSION);

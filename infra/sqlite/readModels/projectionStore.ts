@@ -1,5 +1,5 @@
-import type { Position } from '../../../shared/ports/eventStore.ts';
-import type { ProjectionStore, RebuildStore } from '../../../shared/ports/readModels.ts';
+import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
+import type { ProjectionStore, Reached, RebuildStore } from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { guarded, isRowFailure } from './failures.ts';
@@ -17,14 +17,38 @@ export function projectionStoreAt(
   const database = openGenerationFile(options);
   const { tables } = options.version;
   const rows = createRowAccess(database, tables);
-  const selectCheckpoint = database.prepare('SELECT position FROM checkpoint');
+  const selectCheckpoint = database.prepare(
+    'SELECT log_id, event_position, event_id, event_hash FROM checkpoint WHERE event_position IS NOT NULL',
+  );
   // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves
   // back.
   const setCheckpoint = database.prepare(
-    `INSERT INTO checkpoint (only_row, position) VALUES (1, ?)
-     ON CONFLICT DO UPDATE SET position = max(position, excluded.position)`,
+    `INSERT INTO checkpoint (only_row, position, log_id, event_position, event_id, event_hash) VALUES (1, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET position = excluded.position, log_id = excluded.log_id,
+       event_position = excluded.event_position, event_id = excluded.event_id, event_hash = excluded.event_hash
+     WHERE coalesce(excluded.event_position, '') >= coalesce(event_position, '')`,
   );
-  const moveCheckpoint = (checkpoint: Position): void => void setCheckpoint.run(checkpoint);
+  const moveCheckpoint = ({ position, checkpoint: to }: Reached): void =>
+    void setCheckpoint.run(
+      position,
+      to?.log_id ?? null,
+      to?.position ?? null,
+      to?.event_id ?? null,
+      to?.event_hash ?? null,
+    );
+
+  function readCheckpoint(): Checkpoint | undefined {
+    const found = selectCheckpoint.get() as Record<string, string> | undefined;
+    return (
+      found && {
+        log_id: found['log_id']!,
+        position: found['event_position'] as Position,
+        event_id: found['event_id']!,
+        event_hash: found['event_hash']!,
+      }
+    );
+  }
+
   const empty = ['checkpoint', 'parked_streams', ...Object.keys(tables)]
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');
@@ -58,9 +82,9 @@ export function projectionStoreAt(
   }
 
   return {
-    checkpoint: () => inTurn(() => selectCheckpoint.get()?.['position'] as Position | undefined),
-    apply: (events, checkpoint) =>
-      inTurn(() => applyBatch(events, checkpoint, { transaction, moveCheckpoint, isRowFailure })),
+    checkpoint: () => inTurn(readCheckpoint),
+    apply: (events, reached) =>
+      inTurn(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
     startOver: () => inTurn(() => transaction(async () => database.exec(empty))),
     async close() {
       await last;

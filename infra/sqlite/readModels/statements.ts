@@ -14,7 +14,7 @@ const DIALECT: Dialect = {
 };
 
 const CHECKPOINT =
-  'CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL) STRICT;';
+  'CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL, log_id TEXT, event_position TEXT, event_id TEXT, event_hash TEXT) STRICT;';
 
 /** Makes what a generation's file holds. */
 export const ddlOf = (tables: Tables): string => `${CHECKPOINT}\n${createTables(tables, DIALECT)}`;

@@ -16,9 +16,9 @@ const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
 });
 
 /** Why a stream was parked may quote its content, so that stays in the log. */
-const presentProjection = ({ caught_up, healing, parked_streams }: ProjectionHealth) => ({
+const presentProjection = ({ caught_up, reason, parked_streams }: ProjectionHealth) => ({
   caught_up,
-  ...(healing !== undefined && { reason: `The read models are being built anew: ${healing}.` }),
+  ...(reason !== undefined && { reason }),
   parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({
     stream,
     revision,
@@ -48,7 +48,7 @@ export function presentHealth({
   const parked = projection?.parked_streams.length ?? 0;
   const degraded =
     parked + damaged_streams.length > 0 ||
-    projection?.healing !== undefined ||
+    projection?.reason !== undefined ||
     relay?.state === 'retrying';
   return {
     status: degraded ? 'degraded' : 'ready',

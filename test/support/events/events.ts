@@ -149,6 +149,11 @@ export const turnInterrupted = (turn: number): SessionEvent => ({
   data: { turn, reason: 'crash' },
 });
 
+export const restoreAccepted = (replaces = ['log_0']): LogEvent => ({
+  type: 'log.restore_accepted.v1',
+  data: { replaces, reason: 'a disk broke' },
+});
+
 /**
  * One of each type, with what it may hold beside its defaults. The compiler names a type that is
  * left out.
@@ -160,6 +165,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'agent.created.v1': agentCreated({ tool: 'calculator' }),
   'agent.updated.v1': agentUpdated(),
   'agent.deleted.v1': agentDeleted(),
+  'log.restore_accepted.v1': restoreAccepted(),
   'session.started.v1': sessionStarted(AGENT_ID, {
     forked_from: { session_id: 'session_0', turn: 2 },
   }),

@@ -42,6 +42,7 @@ const REASONS: InterruptionReason[] = ['crash', 'cancelled', 'deadline'];
 const BEGINNINGS: Record<StreamKind, DomainEvent> = {
   account: opened,
   agent: created,
+  log: restoreAccepted(),
   session: sessionStarted('agent_1'),
 };
 

@@ -1,0 +1,21 @@
+import { logHasChanged } from '../errors.ts';
+import type { EventStore } from '../ports/eventStore.ts';
+
+/**
+ * The store, as long as its log is the one that is followed: what is appended to another one would
+ * never be shown. `logChanged` says why it isn't, in one sentence.
+ * Errors of append, beside the store's: `log_changed`.
+ */
+export const appendsWhileFollowed = (
+  store: EventStore,
+  logChanged: () => string | undefined,
+): EventStore => ({
+  ...store,
+  async append(stream, expected, events) {
+    if (logChanged() !== undefined)
+      throw logHasChanged(
+        'The event log is not the one that this service follows; nothing is written before the operator has decided.',
+      );
+    return store.append(stream, expected, events);
+  },
+});
