@@ -29,7 +29,7 @@ interface KafkaClientOptions {
  * Longer than a broker's restart is not worth waiting inside the library: whoever calls has a
  * back-off of its own and begins with a clean state, which the library can't.
  */
-const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5 };
+export const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5 };
 const REQUEST_TIMEOUT_MS = 15_000;
 
 /**

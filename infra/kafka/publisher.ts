@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
 import type { Publication, Publisher } from '../../shared/ports/publisher.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import { createKafka, withAdmin, type KafkaLogger, type KafkaSecurity } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { toMessage } from './message.ts';
-import { readCheckpoint } from './readCheckpoint.ts';
+import { parseCheckpoint } from './checkpoint.ts';
+import { createNotesReader, type NotesReader } from './notes.ts';
 import { intoSends } from './sends.ts';
 import { endOf, ensureTopics } from './topics.ts';
 import { openTransactionalProducer, type TransactionalProducer } from './transactions.ts';
@@ -30,7 +30,7 @@ const takenOverKey = (transactionalId: string): string => `${transactionalId}.ta
 const aliveKey = (transactionalId: string): string => `${transactionalId}.alive`;
 
 async function takeOver(
-  kafka: Kafka,
+  notes: NotesReader,
   producer: TransactionalProducer,
   { topics, checkpointTopic, transactionalId, source }: KafkaPublisherOptions,
 ): Promise<Publication> {
@@ -43,9 +43,8 @@ async function takeOver(
   // from here on.
   const token = { key: takenOverKey(transactionalId), value: randomUUID() };
   await producer.commit(note(token.key, token.value), []);
-  const checkpoint = await kafkaCall(() =>
-    readCheckpoint(kafka, { topic: checkpointTopic, key: transactionalId, until: token }),
-  );
+  const found = await kafkaCall(() => notes.until(token.key, token.value));
+  const checkpoint = parseCheckpoint(found.get(transactionalId)?.value);
   return {
     checkpoint,
     publish(events, reached) {
@@ -74,6 +73,7 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
   const kafka = createKafka({ brokers, security, clientId: transactionalId, logger });
   const published = [...new Set(Object.values(topics))];
   const open = new Set<TransactionalProducer>();
+  const notes = createNotesReader(kafka, { topic: checkpointTopic, keys: transactionalId });
   let prepared = false;
 
   async function prepare(): Promise<void> {
@@ -97,16 +97,20 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
       };
       open.add(producer);
       try {
-        return await takeOver(kafka, producer, options);
+        return await takeOver(notes, producer, options);
       } catch (error) {
         await producer.close();
         throw error;
       }
     },
+    checkpoint: () =>
+      kafkaCall(async () => parseCheckpoint((await notes.now()).get(transactionalId)?.value)),
     activity: () =>
-      kafkaCall(() =>
-        withAdmin(kafka, async (admin) => String(await endOf(admin, checkpointTopic))),
-      ),
+      kafkaCall(async () => {
+        const found = await notes.now();
+        const offsetOf = (key: string): string => found.get(key)?.offset ?? '';
+        return `${offsetOf(transactionalId)} ${offsetOf(aliveKey(transactionalId))}`;
+      }),
     isEmpty: () =>
       kafkaCall(() =>
         withAdmin(kafka, async (admin) => {
@@ -115,7 +119,7 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
         }),
       ),
     async close() {
-      await Promise.all([...open].map((producer) => producer.close()));
+      await Promise.all([notes.close(), ...[...open].map((producer) => producer.close())]);
     },
   };
 }

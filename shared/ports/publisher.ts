@@ -36,7 +36,16 @@ export interface Publisher {
    * Errors: `publisher_fenced` (somebody else was quicker), `publisher_unavailable`.
    */
   takeOver(): Promise<Publication>;
-  /** A text that changes whenever anyone publishes or beats. Errors: `publisher_unavailable`. */
+  /**
+   * The checkpoint that was committed last, without taking over from anybody; undefined when
+   * nothing was ever published. Errors: `publisher_unavailable`, `configuration_invalid` (where it
+   * is kept can't keep it).
+   */
+  checkpoint(): Promise<Checkpoint | undefined>;
+  /**
+   * A text that changes whenever anyone publishes or beats; taking over alone does not change it.
+   * Errors: those of checkpoint.
+   */
   activity(): Promise<string>;
   /**
    * True while nothing was ever published where this publisher publishes to.

@@ -251,6 +251,7 @@ onKafka('replaying into a topic', () => {
       checkpointTopic: `${topic}.checkpoint`,
       transactionalId: `${prefix}.replay.${topic}`,
     });
+    closing.push(publisher.close);
     return replay({
       log,
       publisher,

@@ -92,6 +92,7 @@ function memoryPublisher() {
       };
       return publication;
     },
+    checkpoint: async () => state.checkpoint,
     activity: async () => String(state.activity),
     isEmpty: async () => state.published.length === 0,
     close: async () => undefined,

@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { RETRY, withAdmin } from './client.ts';
+import { endOf } from './topics.ts';
+
+const READ_LIMIT_MS = 30_000;
+/** An idle reader asks this often; what is written arrives at once. */
+const FETCH_WAIT_MS = 1_000;
+/**
+ * Answers without anything new after which nothing more is committed, though the topic goes on: a
+ * transaction is open. The first was asked for too early, the last may still be looked at.
+ */
+const EMPTY_ANSWERS = 3;
+
+/** What was committed last under a key, and where. */
+interface Note {
+  value: string;
+  offset: string;
+}
+
+/** The committed notes of a checkpoint topic by their keys, without those that were deleted. */
+export type Notes = ReadonlyMap<string, Note>;
+
+interface Reading {
+  consumer: Consumer;
+  groupId: string;
+  notes: Map<string, Note>;
+  /** The offset that comes next. */
+  next: bigint;
+  /** Answers since something came. */
+  empty: number;
+  crashed: Error | undefined;
+}
+
+/** Reads a checkpoint topic from its beginning, and goes on reading. */
+export interface NotesReader {
+  /** All that was committed when it was called, and perhaps more. Errors: those of kafkajs. */
+  now(): Promise<Notes>;
+  /** The notes once a committed one has this value. Errors: those of kafkajs. */
+  until(key: string, value: string): Promise<Notes>;
+  close(): Promise<void>;
+}
+
+interface NotesTopic {
+  topic: string;
+  /** Keys that begin otherwise are not ours. */
+  keys: string;
+}
+
+/**
+ * A reader that begins when it is first asked, and again after a failure. kafkajs can read only as
+ * a member of a group, so a group of this name prefix is made for it and deleted: `<keys>.reader.`.
+ * It stays, because joining a group takes seconds and dozens of requests.
+ */
+export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): NotesReader {
+  let current: Promise<Reading> | undefined;
+  const waiting = new Set<() => void>();
+  const wake = (): void => waiting.forEach((look) => look());
+
+  async function take(reading: Reading, { batch }: EachBatchPayload): Promise<void> {
+    for (const { key, value, offset } of batch.messages) {
+      const name = key?.toString() ?? '';
+      if (!name.startsWith(keys)) continue;
+      if (value === null) reading.notes.delete(name);
+      else reading.notes.set(name, { value: value.toString(), offset });
+    }
+  }
+
+  async function end({ consumer, groupId }: Reading): Promise<void> {
+    await consumer.disconnect().catch(() => undefined);
+    await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
+  }
+
+  async function begin(): Promise<Reading> {
+    const groupId = `${keys}.reader.${randomUUID()}`;
+    const consumer = kafka.consumer({
+      groupId,
+      maxWaitTimeInMs: FETCH_WAIT_MS,
+      allowAutoTopicCreation: false,
+      retry: { ...RETRY, restartOnFailure: async () => false },
+    });
+    const reading: Reading = {
+      consumer,
+      groupId,
+      notes: new Map(),
+      next: 0n,
+      empty: 0,
+      crashed: undefined,
+    };
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      reading.crashed = payload.error;
+      wake();
+    });
+    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
+      reading.next = BigInt(payload.lastOffset) + 1n;
+      reading.empty = 0;
+      wake();
+    });
+    consumer.on(consumer.events.REQUEST, ({ payload }) => {
+      if (payload.apiName !== 'Fetch') return;
+      reading.empty += 1;
+      wake();
+    });
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topics: [topic], fromBeginning: true });
+      await consumer.run({ autoCommit: false, eachBatch: (batch) => take(reading, batch) });
+    } catch (error) {
+      await end(reading);
+      throw error;
+    }
+    return reading;
+  }
+
+  /** Ends what failed or does not fit any more; the next call begins anew. */
+  async function drop(): Promise<void> {
+    const dropped = current;
+    current = undefined;
+    if (dropped) await dropped.then(end, () => undefined);
+  }
+
+  async function untilRead(reading: Reading, done: () => boolean): Promise<void> {
+    const limit = performance.now() + READ_LIMIT_MS;
+    while (!done()) {
+      if (reading.crashed) throw reading.crashed;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.add(resolve);
+      const left = Math.max(0, limit - performance.now());
+      const woken = await settlesWithin(promise, left).finally(() => waiting.delete(resolve));
+      if (!woken && !done())
+        throw new Error(`the topic ${topic} could not be read within ${READ_LIMIT_MS} ms`);
+    }
+  }
+
+  async function read(work: (reading: Reading) => Promise<void>): Promise<Notes> {
+    try {
+      const reading = await (current ??= begin());
+      await work(reading);
+      return reading.notes;
+    } catch (error) {
+      await drop();
+      throw error;
+    }
+  }
+
+  return {
+    async now() {
+      const high = await withAdmin(kafka, (admin) => endOf(admin, topic));
+      const reading = await current?.catch(() => undefined);
+      // A topic that was made again, or a reader that was left behind.
+      if (reading && (reading.crashed || reading.next > high)) await drop();
+      if (high === 0n) return new Map();
+      return read((reader) => {
+        reader.empty = 0;
+        return untilRead(reader, () => reader.next >= high || reader.empty >= EMPTY_ANSWERS);
+      });
+    },
+    until: (key, value) =>
+      read((reader) => untilRead(reader, () => reader.notes.get(key)?.value === value)),
+    close: drop,
+  };
+}
