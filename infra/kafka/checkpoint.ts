@@ -1,9 +1,16 @@
 import { Type } from 'typebox';
 import { TurnlogError } from '../../shared/errors.ts';
-import type { Checkpoint } from '../../shared/ports/publisher.ts';
+import type { Checkpoint } from '../../shared/ports/eventStore.ts';
 import { lazyValidator } from '../../shared/validation.ts';
 
-const validator = lazyValidator(Type.Object({ position: Type.String(), log_id: Type.String() }));
+const validator = lazyValidator(
+  Type.Object({
+    log_id: Type.String(),
+    position: Type.String(),
+    event_id: Type.String(),
+    event_hash: Type.String(),
+  }),
+);
 
 /**
  * The checkpoint that a note says; undefined without one. Errors: `publisher_unavailable` when it

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Kafka } from 'kafkajs';
 import type { Publication, Publisher } from '../../shared/ports/publisher.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import { createKafka, withAdmin, type KafkaLogger, type KafkaSecurity } from './client.ts';
@@ -6,6 +7,7 @@ import { kafkaCall } from './errors.ts';
 import { toMessage } from './message.ts';
 import { parseCheckpoint } from './checkpoint.ts';
 import { createNotesReader, type NotesReader } from './notes.ts';
+import { visitPublishedIds } from './publishedIds.ts';
 import { intoSends } from './sends.ts';
 import { endOf, ensureTopics } from './topics.ts';
 import { openTransactionalProducer, type TransactionalProducer } from './transactions.ts';
@@ -30,6 +32,7 @@ const takenOverKey = (transactionalId: string): string => `${transactionalId}.ta
 const aliveKey = (transactionalId: string): string => `${transactionalId}.alive`;
 
 async function takeOver(
+  kafka: Kafka,
   notes: NotesReader,
   producer: TransactionalProducer,
   { topics, checkpointTopic, transactionalId, source }: KafkaPublisherOptions,
@@ -58,6 +61,15 @@ async function takeOver(
       return producer.commit(alive, [...intoSends(messages), [{ topic, messages: [message] }]]);
     },
     beat: () => producer.commit(alive, []),
+    visitPublished: (visit, signal) =>
+      kafkaCall(() =>
+        visitPublishedIds(kafka, {
+          topics: [...new Set(Object.values(topics))],
+          group: transactionalId,
+          visit,
+          signal,
+        }),
+      ),
     close: producer.close,
   };
 }
@@ -97,7 +109,7 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
       };
       open.add(producer);
       try {
-        return await takeOver(notes, producer, options);
+        return await takeOver(kafka, notes, producer, options);
       } catch (error) {
         await producer.close();
         throw error;

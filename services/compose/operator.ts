@@ -71,8 +71,9 @@ export async function openOperator(
     },
     async replay(topic, what) {
       await using used = new AsyncDisposableStack();
-      const publisher = used.adopt(await openReplayPublisher(config, logger, topic), (kafka) =>
-        kafka.close(),
+      const publisher = used.adopt(
+        await openReplayPublisher(config, logger, topic, what.only),
+        (kafka) => kafka.close(),
       );
       return replay({ ...what, log: store, publisher });
     },

@@ -2,6 +2,7 @@ import type { KafkaPublisherOptions } from '../../infra/kafka/publisher.ts';
 import type { Config } from '../../shared/config.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
+import type { Channel } from '../../shared/publicEvents/schema.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 
 type Target = Pick<KafkaPublisherOptions, 'topics' | 'checkpointTopic' | 'transactionalId'>;
@@ -50,9 +51,13 @@ export const openReplayPublisher = (
   config: Config,
   logger: Logger,
   topic: string,
+  only: Channel | undefined,
 ): Promise<Publisher> =>
   open(config, logger, {
     topics: { agents: topic, sessions: topic },
     checkpointTopic: `${topic}.checkpoint`,
-    transactionalId: `${config.KAFKA_TRANSACTIONAL_ID}.replay.${topic}`,
+    // A replay of one channel can't be gone on with as one of both: it has a checkpoint of its own.
+    transactionalId: [config.KAFKA_TRANSACTIONAL_ID, 'replay', topic, ...(only ? [only] : [])].join(
+      '.',
+    ),
   });

@@ -1,51 +1,47 @@
+import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
 import type { Publication } from '../../shared/ports/publisher.ts';
 import { lagLines } from './lagLines.ts';
-import { logIdOf, resumeAfter, type createSubscribeAfter } from './logIdentity.ts';
+import { subscribeAfter, wasRestored } from './logIdentity.ts';
 import { orIdle } from './orIdle.ts';
+import { publishMissing } from './publishMissing.ts';
 import type { Relay } from './relay.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
 
 /** Large, because a transaction costs some ten milliseconds whatever is in it. */
 const BATCH_SIZE = 1000;
 
-interface Following extends Relay {
-  /** Of this relay, for as long as it runs. */
-  subscribeAfter: ReturnType<typeof createSubscribeAfter>;
-}
-
 /** Publishes what the subscription brings, until it fails, is fenced, or the signal aborts. */
-async function follow(relay: Following, publication: Publication): Promise<void> {
-  const { log, lag, signal, subscribeAfter, takeOverMs } = relay;
-  let logId = await logIdOf(log);
-  let position = resumeAfter(publication.checkpoint, logId, relay.startAfter);
+async function follow(
+  relay: Relay,
+  publication: Publication,
+  after: Checkpoint | Position | undefined,
+): Promise<void> {
+  const { log, lag, signal, takeOverMs } = relay;
   const logLag = lagLines(relay);
   const ended = new AbortController();
   const from = {
     log,
-    checkpoint: publication.checkpoint,
-    after: position,
+    after,
     batchSize: BATCH_SIZE,
     signal: AbortSignal.any([signal, ended.signal]),
   };
+  let reached = typeof after === 'object' ? after.position : after;
   let begun = false;
   try {
     for await (const batch of orIdle(subscribeAfter(from), takeOverMs / 3)) {
-      // Only now: the log has accepted the position.
-      if (!begun) lag.resumed(position);
-      if (!begun) relay.onState('relaying');
-      begun = true;
       if (batch === 'idle') {
         await publication.beat();
         continue;
       }
+      // Only now: the log has accepted the checkpoint.
+      if (!begun) lag.resumed(reached);
+      if (!begun) relay.onState('relaying');
+      begun = true;
       lag.reading(batch);
-      logId ??= await logIdOf(log);
-      if (logId !== undefined && batch.position !== undefined && batch.position !== position) {
-        await publication.publish(toPublicEvents(batch.events), {
-          position: batch.position,
-          log_id: logId,
-        });
-        position = batch.position;
+      const { checkpoint } = batch;
+      if (checkpoint && checkpoint.position !== reached) {
+        await publication.publish(toPublicEvents(batch.events), checkpoint);
+        reached = checkpoint.position;
       }
       lag.done();
       await logLag(batch);
@@ -61,8 +57,11 @@ async function follow(relay: Following, publication: Publication): Promise<void>
  * Takes over from any other relay, and publishes until another one takes over, a failure, or the
  * signal. Errors: those of the log and the publisher.
  */
-export async function publishUntilFenced(relay: Following): Promise<void> {
+export async function publishUntilFenced(relay: Relay): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const publication = opened.adopt(await relay.publisher.takeOver(), (open) => open.close());
-  await follow(relay, publication);
+  const { checkpoint } = publication;
+  if (checkpoint && (await wasRestored(relay.log, checkpoint)))
+    await follow(relay, publication, await publishMissing(relay, publication, checkpoint));
+  else await follow(relay, publication, checkpoint ?? relay.startAfter);
 }

@@ -1,5 +1,6 @@
 import type { EndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import type { Lag } from '../../shared/eventlog/lag.ts';
+import type { Identified } from '../../shared/eventlog/logIdentity.ts';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
@@ -8,7 +9,7 @@ import type { RelayHealth } from '../../shared/queries/health.ts';
 type RelayLogger = Record<'info' | 'warn', (fields: object, message: string) => void>;
 
 export interface Relay {
-  log: Pick<EventLog, 'subscribe' | 'head'>;
+  log: Identified & Pick<EventLog, 'subscribe'>;
   publisher: Publisher;
   /** Where to begin when there is no checkpoint: after this position, else at the first event. */
   startAfter: Position | undefined;

@@ -3,8 +3,9 @@ import { pauseAtMost } from '../../shared/pause.ts';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
+import type { Identified } from '../../shared/eventlog/logIdentity.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
-import { logIdOf, resumeAfter, subscribeAfter } from './logIdentity.ts';
+import { subscribeAfter, wasRestored } from './logIdentity.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
@@ -21,7 +22,7 @@ export interface ReplayProgress {
 }
 
 export interface Replay {
-  log: Pick<EventLog, 'subscribe' | 'head'>;
+  log: Identified & Pick<EventLog, 'subscribe'>;
   /** Publishes to topics that nothing else publishes to. */
   publisher: Publisher;
   /**
@@ -55,29 +56,28 @@ async function publishOn(
       'configuration_invalid',
       'The topic holds messages already; name one that does not exist.',
     );
-  const logId = await logIdOf(log);
+  const start = publication.checkpoint;
+  if (await wasRestored(log, start))
+    throw new TurnlogError(
+      'configuration_invalid',
+      'The log was restored since this replay began; replay it into a topic that does not exist.',
+    );
   const end = await log.head();
-  let position = resumeAfter(publication.checkpoint, logId, after);
-  const from = {
-    log,
-    checkpoint: publication.checkpoint,
-    after: position,
-    batchSize: BATCH_SIZE,
-    signal,
-  };
+  let position = start?.position;
+  const from = { log, after: start ?? after, batchSize: BATCH_SIZE, signal };
   for await (const batch of subscribeAfter(from)) {
-    if (logId !== undefined && batch.position !== undefined && batch.position !== position) {
+    const { checkpoint } = batch;
+    if (checkpoint && checkpoint.position !== position) {
       const events = toPublicEvents(batch.events).filter(
         ({ channel }) => only === undefined || channel === only,
       );
-      await publication.publish(events, { position: batch.position, log_id: logId });
-      position = batch.position;
+      await publication.publish(events, checkpoint);
+      position = checkpoint.position;
       course.published += events.length;
       course.failures = 0;
       onProgress({ published: course.published, position, percent: percentOf(position, end) });
     }
-    if (batch.caughtUp || (position !== undefined && end !== undefined && position >= end))
-      return true;
+    if (batch.caughtUp || (end !== undefined && (batch.position ?? '') >= end)) return true;
   }
   return false;
 }

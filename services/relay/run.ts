@@ -1,15 +1,14 @@
 import { isTurnlogError } from '../../shared/errors.ts';
-import { createSubscribeAfter } from './logIdentity.ts';
 import { publishUntilFenced } from './publish.ts';
 import type { Relay } from './relay.ts';
 import { createRetries } from './retries.ts';
 import { standBy } from './standBy.ts';
 
+const HELPLESS = ['position_invalid', 'log_changed', 'configuration_invalid'] as const;
+
 /** What only an operator can change: where the relay is to begin. */
 const helplessness = (error: unknown): string | undefined =>
-  isTurnlogError(error, 'position_invalid') || isTurnlogError(error, 'configuration_invalid')
-    ? error.message
-    : undefined;
+  HELPLESS.some((code) => isTurnlogError(error, code)) ? (error as Error).message : undefined;
 
 /**
  * Publishes every event of the log in order, first what is there, then live, until the signal
@@ -19,7 +18,6 @@ const helplessness = (error: unknown): string | undefined =>
  */
 export async function runRelay(relay: Relay): Promise<void> {
   const { signal, logger, lag, onState } = relay;
-  const following = { ...relay, subscribeAfter: createSubscribeAfter() };
   const retries = createRetries(relay);
   let standingBy = false;
   while (!signal.aborted) {
@@ -27,7 +25,7 @@ export async function runRelay(relay: Relay): Promise<void> {
     try {
       if (standingBy) await standBy(relay);
       standingBy = false;
-      await publishUntilFenced(following);
+      await publishUntilFenced(relay);
     } catch (error) {
       if (signal.aborted) return;
       if (isTurnlogError(error, 'publisher_fenced')) {

@@ -1,13 +1,5 @@
 import type { PublicEvent } from '../publicEvents/publicEvent.ts';
-import type { Position } from './eventStore.ts';
-
-/** How far the relay has come. */
-export interface Checkpoint {
-  /** Everything up to here has been published. */
-  position: Position;
-  /** Which log the position is of: the id of the log's first event. */
-  log_id: string;
-}
+import type { Checkpoint } from './eventStore.ts';
 
 /** The right to publish, until it is taken or a call fails; then only `close` may be called. */
 export interface Publication {
@@ -25,6 +17,11 @@ export interface Publication {
    * publish.
    */
   beat(): Promise<void>;
+  /**
+   * Visits the id of every event that was ever published, each as often as it was.
+   * Errors: `publisher_unavailable`, the signal's reason.
+   */
+  visitPublished(visit: (eventId: string) => void, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -30,4 +30,10 @@ export const MessageHeaders = Type.Object({
     pattern: '^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$',
     description: 'W3C trace context; the trace id is derived from the request id',
   }),
+  ce_restored: Type.Optional(
+    Type.String({
+      description:
+        'Only on what was missing here after the log was restored from a backup, and so comes late: the id of the log since then',
+    }),
+  ),
 });

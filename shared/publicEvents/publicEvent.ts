@@ -40,4 +40,6 @@ export interface PublicEvent {
   causation_id: string;
   /** W3C trace context, level 1. */
   traceparent: string;
+  /** Published late, after the log was restored: the id that the log has had since. */
+  restored?: string;
 }

@@ -17,7 +17,7 @@ import {
   turnCompleted,
   turnStarted,
 } from '../support/events/events.ts';
-import { recordHistory } from '../support/events/history.ts';
+import { recordHistory, reached } from '../support/events/history.ts';
 
 const BATCH = 1000;
 const WAITS = 500;
@@ -61,7 +61,7 @@ const planMs = performance.now() - planned;
 const store = await openActive(database.url);
 const cpu = process.cpuUsage();
 const begun = performance.now();
-for (const batch of batches) await store.apply(batch, batch.at(-1)!.position);
+for (const batch of batches) await store.apply(batch, reached(batch.at(-1)!.position));
 const elapsed = performance.now() - begun;
 const { user, system } = process.cpuUsage(cpu);
 print(
@@ -78,7 +78,7 @@ for (const event of next(WAITS)) {
   const wait = readModels
     .untilShown(event.position, 10_000)
     .then(() => waited.push(performance.now() - from));
-  await store.apply([event], event.position);
+  await store.apply([event], reached(event.position));
   applied.push(performance.now() - from);
   await wait;
 }

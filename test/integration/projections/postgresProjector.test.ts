@@ -20,7 +20,7 @@ import { openActive, startPostgresProjector } from '../../support/postgres/postg
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
 import { agentCreated } from '../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
@@ -100,14 +100,16 @@ function suite(serverUrl: string): void {
     const { record } = recordHistory();
     const created = (id: string) => record({ stream: `agent-${id}` }, agentCreated());
     const replaced = await openActive(database.url);
-    await replaced.apply([created('agent_1')], positionOf(1));
+    await replaced.apply([created('agent_1')], reached(positionOf(1)));
     await replaced.complete();
     await execute(database.url, 'UPDATE turnlog.projections SET epoch = epoch + 1');
-    await expect(replaced.apply([created('agent_2')], positionOf(2))).rejects.toMatchObject({
+    await expect(
+      replaced.apply([created('agent_2')], reached(positionOf(2))),
+    ).rejects.toMatchObject({
       code: 'store_unavailable',
       message: 'Another projector has taken over.',
     });
-    expect(await replaced.checkpoint()).toBe(positionOf(1));
+    expect(await replaced.checkpoint()).toEqual(reached(positionOf(1)).checkpoint);
     expect(await applied()).toBe(1);
     await replaced.close();
   });
@@ -119,10 +121,10 @@ function suite(serverUrl: string): void {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500);
     const active = await next;
     expect(silent.lost.aborted).toBe(true);
-    await expect(silent.apply([], positionOf(1))).rejects.toMatchObject({
+    await expect(silent.apply([], reached(positionOf(1)))).rejects.toMatchObject({
       code: 'store_unavailable',
     });
-    await active.apply([], positionOf(1));
+    await active.apply([], reached(positionOf(1)));
     await silent.close();
     await active.close();
   });
@@ -134,9 +136,9 @@ function suite(serverUrl: string): void {
     const next = openActive(database.url);
     network.silence();
     const active = await next;
-    await active.apply([], positionOf(1));
+    await active.apply([], reached(positionOf(1)));
     await lost;
-    await expect(silent.apply([], positionOf(2))).rejects.toMatchObject({
+    await expect(silent.apply([], reached(positionOf(2)))).rejects.toMatchObject({
       code: 'store_unavailable',
     });
     await silent.close();
@@ -182,7 +184,7 @@ function suite(serverUrl: string): void {
     // Longer than the server lets a silent session live.
     setTimeout(() => waiting.abort(), 4000);
     await expect(lost).rejects.toMatchObject({ name: 'AbortError' });
-    await idle.apply([], positionOf(1));
+    await idle.apply([], reached(positionOf(1)));
     await idle.close();
   });
 

@@ -14,7 +14,7 @@ import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts
 import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { agentCreated } from '../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -74,7 +74,7 @@ function suite(serverUrl: string): void {
     const store = await openStore();
     await store.apply(
       ids.map((id) => created(id)),
-      positionOf(6),
+      reached(positionOf(6)),
     );
     await store.complete();
     const found: string[] = [];
@@ -89,7 +89,10 @@ function suite(serverUrl: string): void {
   test('an event with a text that PostgreSQL cannot hold parks its stream and no other', async () => {
     const store = await openStore();
     expect(
-      await store.apply([created('agent_1', { name: 'a\0b' }), created('agent_2')], positionOf(2)),
+      await store.apply(
+        [created('agent_1', { name: 'a\0b' }), created('agent_2')],
+        reached(positionOf(2)),
+      ),
     ).toMatchObject([{ stream: 'agent-agent_1', revision: 0 }]);
     await store.complete();
     expect((await openReplica().listAgents('acct_1', {})).map(({ agent_id }) => agent_id)).toEqual([
@@ -102,7 +105,7 @@ function suite(serverUrl: string): void {
     const instruction = 'x'.repeat(900_000);
     await store.apply(
       Array.from({ length: 40 }, (_, index) => created(`agent_${index + 10}`, { instruction })),
-      positionOf(40),
+      reached(positionOf(40)),
     );
     await store.complete();
     const agents = await openReplica().listAgents('acct_1', {});
@@ -120,7 +123,7 @@ function suite(serverUrl: string): void {
         expect(await replica.untilShown(positionOf(index), SOON)).toBe(true);
         return replica.findAgent(`agent_${index}`);
       });
-      await store.apply([created(`agent_${index}`)], positionOf(index));
+      await store.apply([created(`agent_${index}`)], reached(positionOf(index)));
       expect((await Promise.all(seen)).map((agent) => agent?.agent_id)).toEqual(
         replicas.map(() => `agent_${index}`),
       );
@@ -131,11 +134,11 @@ function suite(serverUrl: string): void {
     const store = await openStore();
     await store.complete();
     const replica = openReplica();
-    await store.apply([created('agent_1')], positionOf(1));
+    await store.apply([created('agent_1')], reached(positionOf(1)));
     expect(await replica.untilShown(positionOf(1), SOON)).toBe(true);
     const wait = replica.untilShown(positionOf(2), SOON);
     expect(await cutConnections(database.url, 'listener')).toBe(1);
-    await store.apply([created('agent_2')], positionOf(2));
+    await store.apply([created('agent_2')], reached(positionOf(2)));
     expect(await wait).toBe(true);
   });
 
@@ -146,7 +149,7 @@ function suite(serverUrl: string): void {
     const replica = closeLater(openPostgresReadModels({ databaseUrl: network.url }));
     const wait = replica.untilShown(positionOf(1), 3_000);
     await eventually(network.held, (said) => said.includes('SELECT 1'));
-    await store.apply([created('agent_1')], positionOf(1));
+    await store.apply([created('agent_1')], reached(positionOf(1)));
     await eventually(network.held, (said) => said.includes(positionOf(1)));
     network.release();
     expect(await wait).toBe(true);
@@ -160,10 +163,10 @@ function suite(serverUrl: string): void {
     await store.complete();
     const network = closeLater(await silenceableNetwork(database.url));
     const replica = closeLater(openPostgresReadModels({ databaseUrl: network.url }));
-    await store.apply([created('agent_1')], positionOf(1));
+    await store.apply([created('agent_1')], reached(positionOf(1)));
     expect(await replica.untilShown(positionOf(1), SOON)).toBe(true);
     network.silence();
-    await store.apply([created('agent_2')], positionOf(2));
+    await store.apply([created('agent_2')], reached(positionOf(2)));
     expect(await replica.untilShown(positionOf(2), SOON)).toBe(true);
   });
 

@@ -18,6 +18,7 @@ import { openActive, startPostgresProjector } from '../../support/postgres/postg
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { agentId, appendAgents, recordingLogger } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { reached } from '../../support/events/history.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -203,7 +204,7 @@ function suite(serverUrl: string): void {
     const asked: string[] = [];
     await store.publish(async (position) => {
       asked.push(position);
-      await store.apply([], position);
+      await store.apply([], reached(position));
     });
     expect(asked).toEqual([last?.['position']]);
   });
@@ -241,7 +242,7 @@ function suite(serverUrl: string): void {
     await projector.stop();
     await execute(
       database.url,
-      `DROP SCHEMA ${LIVE} CASCADE; UPDATE turnlog.projections SET complete = false, position = NULL`,
+      `DROP SCHEMA ${LIVE} CASCADE; UPDATE turnlog.projections SET complete = false, position = NULL, event_position = NULL`,
     );
     const active = await openActive(database.url);
     await expect(replicas[0].findAgent(agentId(1))).rejects.toMatchObject({
@@ -250,7 +251,7 @@ function suite(serverUrl: string): void {
     expect(await rebuild()).toBe(true);
     expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
     const last = await active.checkpoint();
-    await active.apply([], last!);
+    await active.apply([], { position: last!.position, checkpoint: last });
     await active.complete();
     expect(await schemas()).toEqual(['turnlog', LIVE]);
     expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);

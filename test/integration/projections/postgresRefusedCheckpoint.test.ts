@@ -24,7 +24,7 @@ import { openActive, startPostgresProjector } from '../../support/postgres/postg
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
 import { randomHistory } from '../../support/events/randomHistory.ts';
-import { positionOf } from '../../support/events/history.ts';
+import { positionOf, reached } from '../../support/events/history.ts';
 import { BOGUS, fixedLog } from '../../support/projections/refusedCheckpoint.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { size } from '../../support/jest/size.ts';
@@ -165,7 +165,7 @@ function suite(serverUrl: string): void {
     await active.close();
     // What the dead one had built.
     const building = await openPostgresRebuildStore({ databaseUrl: database.url });
-    await building.apply([], positionOf(0));
+    await building.apply([], reached(positionOf(0)));
     await building.close();
     projector = start();
     await healed();
@@ -270,7 +270,7 @@ function suite(serverUrl: string): void {
         async ([events, before]) => {
           await execute(database.url, `DROP SCHEMA ${LIVE} CASCADE`);
           const active = await openActive(database.url);
-          await active.apply(events.slice(0, before), events[before]!.position);
+          await active.apply(events.slice(0, before), reached(events[before]!.position));
           await active.complete();
           await active.close();
           await execute(database.url, `UPDATE turnlog.projections SET position = '${BOGUS}'`);
@@ -317,7 +317,7 @@ function suite(serverUrl: string): void {
 
     test('that was interrupted with such a checkpoint starts over', async () => {
       const building = await openPostgresRebuildStore({ databaseUrl: database.url });
-      await building.apply([], positionOf(1));
+      await building.apply([], reached(positionOf(1)));
       await building.close();
       await execute(
         database.url,

@@ -26,6 +26,7 @@ import { openActive, startPostgresProjector } from '../../support/postgres/postg
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { agentId, appendAgents } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { reached } from '../../support/events/history.ts';
 
 const server = await startPostgresServer();
 const AGENTS = 5;
@@ -56,7 +57,7 @@ function suite(serverUrl: string): void {
   async function project(version: Version): Promise<void> {
     const store = await openActive(database.url, version);
     const events = await readLog(log);
-    await store.apply(events, events.at(-1)!.position);
+    await store.apply(events, reached(events.at(-1)!.position));
     await store.complete();
     await store.close();
   }

@@ -8,7 +8,7 @@ import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/proj
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { createProgressChannel } from '../../../shared/projections/progress.ts';
 import { agentCreated } from '../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 import { fileName } from '../../support/projections/generationNames.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
@@ -24,7 +24,7 @@ const created = (id: string) => recordHistory().record({ stream: `agent-${id}` }
 
 test('only the owner may read the files', async () => {
   const store = await openSqliteProjectionStore({ folder });
-  await store.apply([created('agent_1')], positionOf(1));
+  await store.apply([created('agent_1')], reached(positionOf(1)));
   expect(
     [fileName(1), `${fileName(1)}-wal`, `${fileName(1)}-shm`].map(
       (name) => statSync(fileOf(name)).mode & 0o777,
@@ -38,13 +38,13 @@ test('a database that is locked for too long is store_unavailable: nothing chang
   const store = await openSqliteProjectionStore({ folder });
   const other = new DatabaseSync(fileOf(fileName(1)));
   other.exec('BEGIN IMMEDIATE');
-  await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({
+  await expect(store.apply([created('agent_1')], reached(positionOf(1)))).rejects.toMatchObject({
     code: 'store_unavailable',
     retriable: true,
   });
   other.exec('ROLLBACK');
   expect(await store.checkpoint()).toBeUndefined();
-  expect(await store.apply([created('agent_1')], positionOf(1))).toEqual([]);
+  expect(await store.apply([created('agent_1')], reached(positionOf(1)))).toEqual([]);
   expect(
     other
       .prepare(
@@ -62,14 +62,17 @@ test('rows and checkpoint change together or not at all', async () => {
   other.exec(
     "CREATE TRIGGER refuse BEFORE INSERT ON checkpoint BEGIN SELECT RAISE(ABORT, 'refused'); END",
   );
-  await expect(store.apply([created('agent_1')], positionOf(1))).rejects.toMatchObject({
+  await expect(store.apply([created('agent_1')], reached(positionOf(1)))).rejects.toMatchObject({
     code: 'store_unavailable',
   });
   const agents = other.prepare('SELECT count(*) AS agents FROM agents');
   expect([agents.get(), await store.checkpoint()]).toEqual([{ agents: 0 }, undefined]);
   other.exec('DROP TRIGGER refuse');
-  await store.apply([created('agent_1')], positionOf(1));
-  expect([agents.get(), await store.checkpoint()]).toEqual([{ agents: 1 }, positionOf(1)]);
+  await store.apply([created('agent_1')], reached(positionOf(1)));
+  expect([agents.get(), await store.checkpoint()]).toEqual([
+    { agents: 1 },
+    reached(positionOf(1)).checkpoint,
+  ]);
   other.close();
   await store.close();
 });
@@ -92,7 +95,7 @@ test('a full disk is not blamed on the row that met it, a constraint is', () => 
 
 test('a damaged file is replaced by an empty one, because the log has everything that was in it', async () => {
   const store = await openSqliteProjectionStore({ folder });
-  await store.apply([created('agent_1')], positionOf(1));
+  await store.apply([created('agent_1')], reached(positionOf(1)));
   await store.close();
   await writeFile(fileOf(fileName(1)), 'this is not a database '.repeat(1000));
   const again = await openSqliteProjectionStore({ folder });
@@ -128,11 +131,11 @@ test('read models do not go over to a generation that is still being built and b
   const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
-  await older.apply([created('agent_1')], positionOf(5));
+  await older.apply([created('agent_1')], reached(positionOf(5)));
   progress.publish({ position: positionOf(5), caughtUp: true, percent: 100, generation: 1 });
   progress.publish({ position: positionOf(4), caughtUp: false, percent: 80, generation: 2 });
   expect(await readModels.findAgent('agent_1')).toBeDefined();
-  await newer.apply([created('agent_1'), created('agent_2')], positionOf(6));
+  await newer.apply([created('agent_1'), created('agent_2')], reached(positionOf(6)));
   progress.publish({ position: positionOf(6), caughtUp: true, percent: 100, generation: 2 });
   expect(await readModels.findAgent('agent_2')).toBeDefined();
   await readModels.close();
@@ -144,9 +147,9 @@ test('read models go over to a generation that has caught up, though the log has
   const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
-  await older.apply([created('agent_phantom')], positionOf(5));
+  await older.apply([created('agent_phantom')], reached(positionOf(5)));
   progress.publish({ position: positionOf(5), caughtUp: true, percent: 100, generation: 1 });
-  await newer.apply([created('agent_1')], positionOf(2));
+  await newer.apply([created('agent_1')], reached(positionOf(2)));
   progress.publish({ position: positionOf(2), caughtUp: true, percent: 100, generation: 2 });
   expect(await readModels.findAgent('agent_phantom')).toBeUndefined();
   expect(await readModels.findAgent('agent_1')).toBeDefined();

@@ -5,7 +5,7 @@ import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/proj
 import type { AppliedBatch } from '../../../services/projector/projection.ts';
 import { runProjection } from '../../../services/projector/run.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
-import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { EventStore, Position, SubscribeOptions } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
 import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
@@ -97,12 +97,12 @@ test('a projection whose store fails goes on from the checkpoint when the store 
     { level: 'warn', fields: { err: { message: 'The disk is full.' }, retry_in_ms: 100 } },
   ]);
   expect(batches.map(({ events }) => events)).toEqual([1000, 2000, 3000]);
-  expect(await store.checkpoint()).toBe(goal);
+  expect((await store.checkpoint())?.position).toBe(goal);
 });
 
 test('a projection whose subscription breaks or ends subscribes again after its last position', async () => {
   const goal = await appendAgents(log, 0, 1500, 1);
-  const starts: (Position | undefined)[] = [];
+  const starts: SubscribeOptions['after'][] = [];
   const breaking: Pick<EventStore, 'subscribe' | 'head'> = {
     head: () => log.head(),
     async *subscribe(options) {
@@ -115,7 +115,11 @@ test('a projection whose subscription breaks or ends subscribes again after its 
     },
   };
   const { batches, lines } = await runUntil(goal, { log: breaking });
-  expect(starts).toEqual([undefined, batches[0]?.position, batches[1]?.position]);
+  expect(starts).toMatchObject([
+    undefined,
+    { position: batches[0]?.position },
+    { position: batches[1]?.position },
+  ]);
   expect(batches.map(({ events }) => events)).toEqual([1000, 2000, 3000]);
   expect(lines).toHaveLength(2);
 });

@@ -22,7 +22,7 @@ import {
 } from '../../support/projections/projector.ts';
 import { randomHistory } from '../../support/events/randomHistory.ts';
 import { agentCreated } from '../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 import {
   BOGUS,
   contentsOf,
@@ -68,7 +68,7 @@ async function catchUp(log: Pick<EventLog, 'head' | 'subscribe'>, place = folder
 async function project(events: readonly StoredEvent[], place: string): Promise<void> {
   const store = await openSqliteProjectionStore({ folder: place });
   const last = events.at(-1)?.position;
-  if (last !== undefined) await store.apply(events, last);
+  if (last !== undefined) await store.apply(events, reached(last));
   await store.close();
 }
 

@@ -19,6 +19,7 @@ import { readLog } from '../../support/postgres/postgresFaults.ts';
 import { agentId, appendAgents, startProjector } from '../../support/projections/projector.ts';
 import { filesOf, onFile } from '../../support/projections/refusedCheckpoint.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { reached } from '../../support/events/history.ts';
 
 const AGENTS = 5;
 const OLDER = sqliteVersion(OLDER_TABLES);
@@ -39,7 +40,7 @@ afterEach(async () => {
 async function leave(version: Version): Promise<void> {
   const store = await openSqliteProjectionStore({ folder, version });
   const events = await readLog(log);
-  await store.apply(events, events.at(-1)!.position);
+  await store.apply(events, reached(events.at(-1)!.position));
   await store.close();
 }
 

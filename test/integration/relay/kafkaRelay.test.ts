@@ -26,7 +26,7 @@ import {
   turnCompleted,
   turnStarted,
 } from '../../support/events/events.ts';
-import { recordHistory } from '../../support/events/history.ts';
+import { reached, recordHistory } from '../../support/events/history.ts';
 import {
   publisherOptions,
   relayToKafka,
@@ -337,7 +337,8 @@ onKafka('a batch', () => {
         again: (_error, failures) => failures < 30,
       });
     const refused = await takeOver();
-    const tooLarge = { position: created.position, log_id: 'x'.repeat(2 * 1_024 * 1_024) };
+    const { checkpoint } = reached(created.position);
+    const tooLarge = { ...checkpoint!, log_id: 'x'.repeat(2 * 1_024 * 1_024) };
     await expect(refused.publish(toPublicEvents([created]), tooLarge)).rejects.toMatchObject({
       code: 'publisher_unavailable',
       message: expect.stringContaining('message larger than'),
@@ -346,8 +347,7 @@ onKafka('a batch', () => {
 
     const next = await takeOver();
     expect(next.checkpoint).toBeUndefined();
-    const { position } = updated;
-    await next.publish(toPublicEvents([updated]), { position, log_id: created.id });
+    await next.publish(toPublicEvents([updated]), reached(updated.position).checkpoint!);
     // One key has its order: what had been published before would come first.
     const received = await (await consume()).until(count(1));
     expect(received.map(({ headers }) => headers['ce_id'])).toEqual([updated.id]);

@@ -5,6 +5,7 @@
  */
 import type { AccountEvent, KeyData } from '../../../shared/domain/account/events.ts';
 import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
+import type { LogEvent } from '../../../shared/domain/log/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type {
   ModelCall,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type { Reached } from '../../../shared/ports/readModels.ts';
 import { at } from './events.ts';
 
 interface Recording {
@@ -40,3 +41,9 @@ export function recordHistory(first = 0) {
 }
 
 export const positionOf = (place: number): Position => String(place).padStart(16, '0') as Position;
+
+/** What a store is told that has applied everything up to an event at this position. */
+export const reached = (position: Position): Reached => ({
+  position,
+  checkpoint: { log_id: 'log_1', position, event_id: `event ${position}`, event_hash: '' },
+});

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { openKafkaPublisher, type KafkaPublisherOptions } from '../../../infra/kafka/publisher.ts';
 import { startRelay, type RunningRelay } from '../../../services/relay/start.ts';
-import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../shared/ports/publisher.ts';
+import type { FixedLog } from '../store/fixedLog.ts';
 import { recordingLogger } from '../projections/projector.ts';
 
 /** Topics and a transactional id that no other test has. */
@@ -30,7 +31,7 @@ export interface TestRelay extends RunningRelay {
 /** A relay of this process over a log. */
 export function relayTo(
   publisher: Publisher,
-  log: Pick<EventStore, 'subscribe' | 'head'>,
+  log: FixedLog,
   changes: { startAfter?: Position; takeOverMs?: number } = {},
 ): TestRelay {
   const { lines, logger } = recordingLogger();
@@ -49,6 +50,6 @@ export function relayTo(
 export const relayToKafka = (
   brokers: string,
   prefix: string,
-  log: Pick<EventStore, 'subscribe' | 'head'>,
+  log: FixedLog,
   changes: Parameters<typeof relayTo>[2] = {},
 ): TestRelay => relayTo(openKafkaPublisher(publisherOptions(brokers, prefix)), log, changes);

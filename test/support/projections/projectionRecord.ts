@@ -19,6 +19,7 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
+  restoreAccepted,
 } from '../events/events.ts';
 import { recordHistory } from '../events/history.ts';
 

@@ -76,25 +76,3 @@ export const contentsOf = (folder: string): Record<string, unknown[]> =>
 
 export const filesOf = async (folder: string): Promise<string[]> =>
   (await readdir(join(folder, 'read-models'))).filter((name) => name.endsWith('.db')).toSorted();
-
-/** A log of fixed events that refuses what lies beyond them, and then stays silent. */
-export function fixedLog(events: readonly StoredEvent[]): Pick<EventLog, 'head' | 'subscribe'> {
-  const end = events.at(-1)?.position;
-  return {
-    head: () => Promise.resolve(end),
-    async *subscribe({ after, batchSize, signal }) {
-      if (after !== undefined && (end === undefined || after > end)) throw beyondTheEnd(after, end);
-      const rest = events.filter(({ position }) => after === undefined || position > after);
-      for (let from = 0; from < rest.length; from += batchSize) {
-        const batch = rest.slice(from, from + batchSize);
-        yield {
-          events: batch,
-          position: batch.at(-1)?.position,
-          caughtUp: from + batchSize >= rest.length,
-        };
-      }
-      if (rest.length === 0) yield { events: [], position: after, caughtUp: true };
-      await new Promise((resolve) => signal.addEventListener('abort', resolve));
-    },
-  };
-}

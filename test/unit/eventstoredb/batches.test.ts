@@ -79,13 +79,15 @@ function server() {
   };
 }
 
+type Batch = Omit<EventBatch, 'checkpoint'>;
+
 const follow = ({ feed, view }: ReturnType<typeof server>, batchSize: number) => {
   const known = createKnownEvents();
   const iterator = batches(feed, { batchSize, position: undefined, known, view });
-  return { known, next: async (): Promise<EventBatch> => (await iterator.next()).value };
+  return { known, next: async (): Promise<Batch> => (await iterator.next()).value };
 };
 
-const sizeOf = ({ events: delivered, caughtUp }: EventBatch): [number, boolean] => [
+const sizeOf = ({ events: delivered, caughtUp }: Batch): [number, boolean] => [
   delivered.length,
   caughtUp,
 ];

@@ -5,15 +5,15 @@ import { orIdle } from '../../../services/relay/orIdle.ts';
 import { replay } from '../../../services/relay/replay.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import type {
+  Checkpoint,
   EventBatch,
-  EventStore,
   Position,
   StoredEvent,
 } from '../../../shared/ports/eventStore.ts';
-import type { Checkpoint, Publication, Publisher } from '../../../shared/ports/publisher.ts';
+import type { Publication, Publisher } from '../../../shared/ports/publisher.ts';
 import { agentCreated, at, keyIssued } from '../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../support/events/history.ts';
-import { fixedLog as refusingLog } from '../../support/projections/refusedCheckpoint.ts';
+import { fixedLog, type FixedLog } from '../../support/store/fixedLog.ts';
 import { relayTo } from '../../support/kafka/relay.ts';
 
 const { record } = recordHistory();
@@ -26,26 +26,8 @@ const EVENTS = [
   agent(2),
 ];
 
-/** A log of fixed events, two in a batch, that then stays silent. */
-function fixedLog(events: StoredEvent[] = EVENTS): Pick<EventStore, 'subscribe' | 'head'> {
-  return {
-    head: async () => events.at(-1)?.position,
-    async *subscribe({ after, batchSize, signal }) {
-      const rest = events.filter(({ position }) => after === undefined || position > after);
-      const size = Math.min(batchSize, 2);
-      for (let from = 0; from < rest.length; from += size) {
-        const batch = rest.slice(from, from + size);
-        yield {
-          events: batch,
-          position: batch.at(-1)?.position,
-          caughtUp: from + size >= rest.length,
-        };
-      }
-      if (rest.length === 0) yield { events: [], position: after, caughtUp: true };
-      await new Promise((resolve) => signal.addEventListener('abort', resolve));
-    },
-  };
-}
+/** Two events in a batch. */
+const log = (events: readonly StoredEvent[] = EVENTS): FixedLog => fixedLog(events, 2);
 
 type Failure = 'publisher_fenced' | 'publisher_unavailable';
 
@@ -88,6 +70,7 @@ function memoryPublisher() {
           state.beats += 1;
           state.activity += 1;
         },
+        visitPublished: async (visit) => state.published.forEach(visit),
         close: async () => undefined,
       };
       return publication;
@@ -109,10 +92,14 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 describe('the relay', () => {
   test('publishes what is public, in order, and moves the checkpoint past what is not', async () => {
     const { state, publisher } = memoryPublisher();
-    const relay = relayTo(publisher, fixedLog());
+    const relay = relayTo(publisher, log());
     await until(() => state.checkpoint?.position === EVENTS[3]?.position);
     expect(state.published).toEqual(PUBLIC_IDS);
-    expect(state.checkpoint).toEqual({ position: EVENTS[3]?.position, log_id: EVENTS[0]?.id });
+    expect(state.checkpoint).toMatchObject({
+      position: EVENTS[3]?.position,
+      event_id: EVENTS[3]?.id,
+      log_id: EVENTS[0]?.id,
+    });
     expect(await relay.health()).toEqual({
       state: 'relaying',
       position: EVENTS[3]?.position,
@@ -129,7 +116,7 @@ describe('the relay', () => {
     async (_, afterCommit) => {
       const { state, publisher } = memoryPublisher();
       state.failures = [{ code: 'publisher_unavailable', afterCommit }];
-      const relay = relayTo(publisher, fixedLog());
+      const relay = relayTo(publisher, log());
       await until(() => state.checkpoint?.position === EVENTS[3]?.position);
       expect(state.published).toEqual(PUBLIC_IDS);
       expect(relay.lines).toMatchObject([
@@ -141,7 +128,7 @@ describe('the relay', () => {
 
   test('stands by when it is fenced and does not fight for the topics while the other one is alive', async () => {
     const { state, publisher } = memoryPublisher();
-    const relay = relayTo(publisher, fixedLog(), { takeOverMs: 30 });
+    const relay = relayTo(publisher, log(), { takeOverMs: 30 });
     await until(() => state.beats > 0);
     const other = await publisher.takeOver();
     await until(async () => (await relay.health()).state === 'standing_by');
@@ -162,7 +149,7 @@ describe('the relay', () => {
       { type: 'agent.created.v1', data: { name: 5 } },
     );
     const { state, publisher } = memoryPublisher();
-    const relay = relayTo(publisher, fixedLog([...EVENTS, broken, agent(10)]));
+    const relay = relayTo(publisher, log([...EVENTS, broken, agent(10)]));
     await until(() => relay.lines.length > 1);
     expect(state.published).toEqual(PUBLIC_IDS);
     expect(relay.lines.at(-1)?.fields['err']).toMatchObject({
@@ -174,74 +161,44 @@ describe('the relay', () => {
 });
 
 describe('a relay that is to begin where the log never was', () => {
-  const BOGUS = '18446744073709551615/18446744073709551615' as Position;
-  const log = refusingLog(EVENTS);
+  const elsewhere: Checkpoint = {
+    log_id: EVENTS[0]!.id,
+    position: positionOf(2),
+    event_id: 'an event that is not there',
+    event_hash: '',
+  };
 
   test.each([
-    [
-      'a checkpoint that no log can have',
-      { position: BOGUS, log_id: EVENTS[0]!.id },
-      undefined,
-      'The checkpoint in Kafka',
-    ],
-    [
-      'a checkpoint beyond the end',
-      { position: positionOf(99), log_id: EVENTS[0]!.id },
-      undefined,
-      'The checkpoint in Kafka',
-    ],
-    ['KAFKA_START_AFTER beyond the end', undefined, positionOf(99), 'KAFKA_START_AFTER'],
-    ['KAFKA_START_AFTER that is no position', undefined, 'zzz' as Position, 'KAFKA_START_AFTER'],
+    ['a checkpoint beyond the end', { ...elsewhere, position: positionOf(99) }, 'log_changed'],
+    ['a checkpoint at another event', elsewhere, 'log_changed'],
+    ['KAFKA_START_AFTER beyond the end', positionOf(99), 'position_invalid'],
+    ['KAFKA_START_AFTER that is no position', 'zzz' as Position, 'position_invalid'],
   ])(
     'by %s publishes nothing, says so once and takes over no second time',
-    async (_, checkpoint, startAfter, named) => {
+    async (_, begin, code) => {
       const { state, publisher } = memoryPublisher();
+      const checkpoint = typeof begin === 'string' ? undefined : begin;
       state.checkpoint = checkpoint;
-      const relay = relayTo(publisher, log, {
+      const relay = relayTo(publisher, log(), {
         takeOverMs: 30,
-        ...(startAfter !== undefined && { startAfter }),
+        ...(typeof begin === 'string' && { startAfter: begin }),
       });
       await until(async () => (await relay.health()).state === 'retrying');
       await sleep(300);
       const { reason } = await relay.health();
-      expect(reason).toContain(named);
-      expect(reason).toContain(checkpoint?.position ?? startAfter);
+      expect(reason).toContain(checkpoint ? 'accept-restored' : 'KAFKA_START_AFTER');
+      expect(reason).toContain(checkpoint ? checkpoint.event_id : begin);
       expect(relay.lines).toMatchObject([
-        { level: 'warn', fields: { err: { code: 'position_invalid', message: reason } } },
+        { level: 'warn', fields: { err: { code, message: reason } } },
       ]);
       expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
       await relay.close();
     },
   );
 
-  test('stays refused when the log has grown past the checkpoint, and says that it takes a restart', async () => {
-    const { state, publisher } = memoryPublisher();
-    const checkpoint = { position: positionOf(3), log_id: EVENTS[0]!.id };
-    state.checkpoint = checkpoint;
-    let subscriptions = 0;
-    const grown: typeof log = {
-      head: log.head,
-      // Two for each attempt: the first one asks which log it is.
-      subscribe: (options) =>
-        refusingLog((subscriptions += 1) <= 2 ? EVENTS.slice(0, 2) : EVENTS).subscribe(options),
-    };
-    const relay = relayTo(publisher, grown);
-    await until(() => state.takeOvers === 2);
-    await sleep(300);
-    const { reason, ...health } = await relay.health();
-    expect(health).toMatchObject({ state: 'retrying' });
-    expect(reason).toContain('until it is restarted');
-    expect(state).toMatchObject({ published: [], checkpoint });
-    await relay.close();
-    const restarted = relayTo(publisher, log);
-    await until(() => state.published.length > 0);
-    expect(state.published).toEqual([EVENTS[3]!.id]);
-    await restarted.close();
-  }, 20_000);
-
   test('pauses shortly after an ordinary failure that follows a refusal', async () => {
     const { state, publisher } = memoryPublisher();
-    state.checkpoint = { position: positionOf(99), log_id: EVENTS[0]!.id };
+    state.checkpoint = elsewhere;
     const failing: Publisher = {
       ...publisher,
       takeOver: () =>
@@ -249,10 +206,10 @@ describe('a relay that is to begin where the log never was', () => {
           ? Promise.reject(failed('publisher_unavailable'))
           : publisher.takeOver(),
     };
-    const relay = relayTo(failing, log);
+    const relay = relayTo(failing, log());
     await until(() => relay.lines.length >= 3);
     expect(relay.lines.slice(0, 3)).toMatchObject([
-      { fields: { retry_in_ms: 5_000, err: { code: 'position_invalid' } } },
+      { fields: { retry_in_ms: 5_000, err: { code: 'log_changed' } } },
       { fields: { retry_in_ms: 100, err: { code: 'publisher_unavailable' } } },
       { fields: { retry_in_ms: 200, err: { code: 'publisher_unavailable' } } },
     ]);
@@ -260,28 +217,28 @@ describe('a relay that is to begin where the log never was', () => {
   }, 20_000);
 
   test.each([
-    ['a checkpoint', { position: BOGUS, log_id: EVENTS[0]!.id }, undefined],
-    ['--from', undefined, positionOf(99)],
-  ])('is refused to a replay as well, by %s', async (_, checkpoint, after) => {
+    ['a checkpoint', elsewhere, undefined, 'log_changed'],
+    ['--from', undefined, positionOf(99), 'position_invalid'],
+  ])('is refused to a replay as well, by %s', async (_, checkpoint, after, code) => {
     const { state, publisher } = memoryPublisher();
     state.checkpoint = checkpoint;
     const { signal } = new AbortController();
     const refused = replay({
-      log,
+      log: log(),
       publisher,
       after,
       only: undefined,
       signal,
       onProgress: () => undefined,
     });
-    await expect(refused).rejects.toMatchObject({ code: 'position_invalid' });
+    await expect(refused).rejects.toMatchObject({ code });
     expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
   });
 
   test('is refused to a replay of an empty log too', async () => {
     const { publisher } = memoryPublisher();
     const parts = {
-      log: refusingLog([]),
+      log: fixedLog([]),
       publisher,
       only: undefined,
       signal: new AbortController().signal,
@@ -298,7 +255,7 @@ describe('a relay whose store does not say where its log ends', () => {
   test('is asked for its health and answers all the same', async () => {
     const { publisher } = memoryPublisher();
     const relay = relayTo(publisher, {
-      ...fixedLog(),
+      ...log(),
       head: () => new Promise<never>(() => undefined),
     });
     await until(async () => (await relay.health()).state === 'relaying');
@@ -311,7 +268,7 @@ describe('a relay whose store does not say where its log ends', () => {
 
 describe('a replay', () => {
   const everything = {
-    log: fixedLog(),
+    log: log(),
     after: undefined,
     only: undefined,
     signal: new AbortController().signal,
@@ -341,6 +298,7 @@ describe('the lag', () => {
   const batch = (events: StoredEvent[], caughtUp: boolean): EventBatch => ({
     events,
     position: events.at(-1)?.position,
+    checkpoint: undefined,
     caughtUp,
   });
   const end = EVENTS.at(-1)?.position;
@@ -367,7 +325,7 @@ describe('the lag', () => {
     expect(lag.behind(positionOf(2)).ms).toBe(0);
     now.value = 63_000;
     expect(lag.behind(positionOf(3))).toEqual({ events: null, ms: 3_000 });
-    lag.reading({ events: [], position: positionOf(2), caughtUp: true });
+    lag.reading({ events: [], position: positionOf(2), checkpoint: undefined, caughtUp: true });
     lag.done();
     expect(lag.behind(positionOf(3)).ms).toBe(0);
   });

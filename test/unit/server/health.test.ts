@@ -3,7 +3,7 @@ import { presentHealth } from '../../../services/api/presenters/health.ts';
 import { checkHealth } from '../../../services/server/health.ts';
 import type { Turnlog } from '../../../services/server/turnlog.ts';
 
-const REASON = 'their checkpoint 99 is no place of the log, which ends at 5';
+const REASON = 'The read models are being built anew. The log was restored.';
 
 /** A process whose read models are being rebuilt. */
 const healing: Pick<Turnlog, 'parts'> = {
@@ -11,9 +11,9 @@ const healing: Pick<Turnlog, 'parts'> = {
     { trouble: () => undefined },
     {
       health: async () => ({
-        projection: { caught_up: false, healing: REASON, parked_streams: [] },
+        projection: { caught_up: false, reason: REASON, parked_streams: [] },
       }),
-      healing: () => REASON,
+      doubt: () => REASON,
     },
   ],
 };
@@ -22,7 +22,7 @@ test('a start that rebuilds read models is not ready and says why', async () => 
   const health = await checkHealth(healing, 'starting');
   expect(health).toEqual({
     ready: false,
-    reason: `The service is starting; its read models are being built anew: ${REASON}.`,
+    reason: `The service is starting and waits. ${REASON}`,
   });
   expect(() => presentHealth(health)).toThrow(REASON);
 });
@@ -32,7 +32,7 @@ test('a service whose read models are being rebuilt is degraded and says why', a
     status: 'degraded',
     projection: {
       caught_up: false,
-      reason: `The read models are being built anew: ${REASON}.`,
+      reason: REASON,
       parked_streams: [],
     },
   });

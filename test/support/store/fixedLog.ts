@@ -1,0 +1,42 @@
+import { createTrail } from '../../../shared/eventlog/logIdentity.ts';
+import { beyondTheEnd } from '../../../shared/eventlog/positions.ts';
+import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
+
+export type FixedLog = Omit<EventLog, 'trouble' | 'close'>;
+
+/**
+ * A log of fixed events, at most so many in a batch, that refuses what lies beyond them, and then
+ * stays silent. Other events may be put in place of them.
+ */
+export function fixedLog(events: readonly StoredEvent[], largestBatch = Infinity): FixedLog {
+  const reads = {
+    head: async () => events.at(-1)?.position,
+    firstEvent: async () => events[0],
+    eventAt: async (position: string) => events.find((event) => event.position === position),
+    readStream: async (stream: string) => events.filter((event) => event.stream === stream),
+  };
+  return {
+    ...reads,
+    async *subscribe({ after, batchSize, signal }) {
+      const trail = createTrail(reads, after);
+      await trail.verify();
+      const start = trail.resumesAfter();
+      const end = events.at(-1)?.position;
+      if (start !== undefined && (end === undefined || start > end)) throw beyondTheEnd(start, end);
+      const rest = events.filter(({ position }) => start === undefined || position > start);
+      const size = Math.min(batchSize, largestBatch);
+      for (let from = 0; from < rest.length; from += size) {
+        const batch = rest.slice(from, from + size);
+        yield {
+          events: batch,
+          position: batch.at(-1)?.position,
+          checkpoint: await trail.passed(batch),
+          caughtUp: from + size >= rest.length,
+        };
+      }
+      if (rest.length === 0)
+        yield { events: [], position: start, checkpoint: await trail.passed([]), caughtUp: true };
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    },
+  };
+}
