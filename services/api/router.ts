@@ -14,12 +14,10 @@ import { validator } from './validation.ts';
  * Errors: `store_unavailable` while the service starts or stops, except for what tells about the
  * service itself.
  */
-function requireAvailable(api: ApiContext, route: Route): void {
-  const availability = api.availability();
-  if (availability === 'up' || route.access === 'open') return;
-  throw availability === 'stopping'
-    ? shuttingDown()
-    : storeUnavailable('The service is starting; its read models are being brought up to date.');
+async function requireAvailable(api: ApiContext): Promise<void> {
+  if (api.availability() === 'stopping') throw shuttingDown();
+  const { ready, reason } = await api.health();
+  if (!ready) throw storeUnavailable(reason ?? 'The service is starting.');
 }
 
 /**
@@ -30,7 +28,7 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
   const checkQuery = validator('query', route.query ?? CommonQuery);
   const checkBody = route.body && validator('body', route.body);
   return async (ctx) => {
-    requireAvailable(api, route);
+    if (api.availability() !== 'up' && route.access !== 'open') await requireAvailable(api);
     const actor = await authenticated(api, ctx, route.access);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));

@@ -49,11 +49,14 @@ function stepwise({
     const ended = new AbortController();
     while (!stopped.aborted && !ended.signal.aborted) {
       let applied = 0;
+      // Whatever log the interrupted one was of: this one is built from the log as it is.
+      const otherLog = new AbortController();
       const restored = await runProjection({
         log,
         store,
         logger,
-        signal: AbortSignal.any([stopped, ended.signal]),
+        signal: AbortSignal.any([stopped, ended.signal, otherLog.signal]),
+        onLogChanged: (reason) => void (reason !== undefined && otherLog.abort()),
         onProgress(batch) {
           parked += batch.parked.length;
           applied = batch.events;
@@ -68,10 +71,10 @@ function stepwise({
         },
       });
       before += applied;
-      if (!restored) continue;
+      if (!restored && !otherLog.signal.aborted) continue;
       logger.warn(
-        restored.checkpoint,
-        `The interrupted rebuild of the read models begins anew. ${restored.reason}`,
+        {},
+        'The interrupted rebuild of the read models begins anew: it was of another log',
       );
       await store.startOver();
     }

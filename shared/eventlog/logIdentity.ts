@@ -74,7 +74,7 @@ const isIn = (event: StoredEvent, { event_id, event_hash }: Checkpoint): boolean
   event.id === event_id && hashOf(event) === event_hash;
 
 const ADVICE =
-  'Put the right log back; or, if this log was restored on purpose, declare so: npm run cli -- log accept-restored.';
+  'Put the right log back; or, if this log was restored on purpose, declare so: npm run cli -- log accept-restored --reason <text>.';
 
 async function whatIsThere(
   log: Identified,

@@ -7,6 +7,9 @@ import type { Tables } from './table.ts';
  */
 export const PROJECTION_LOGIC = 1;
 
+/** What is kept of how far they are, and so of which log they are of. */
+const CHECKPOINT = ['log_id', 'position', 'event_id', 'event_hash'];
+
 /**
  * The read models' shape and logic in one database. What has another number is kept apart and
  * filled from the log.
@@ -31,7 +34,7 @@ export const versionOf = (tables: Tables, ddl: string, logic = PROJECTION_LOGIC)
   ddl,
   number:
     createHash('sha256')
-      .update(JSON.stringify([logic, tables, ddl]))
+      .update(JSON.stringify([logic, CHECKPOINT, tables, ddl]))
       .digest()
       .readUInt32BE() >>> 4,
 });
