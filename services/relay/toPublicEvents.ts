@@ -1,25 +1,43 @@
+import { TurnlogError } from '../../shared/errors.ts';
+import type { DomainEvent } from '../../shared/domain/events.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
-import { toDomainEvent } from '../../shared/eventlog/domainEvent.ts';
+import { metadataFits, toDomainEvent } from '../../shared/eventlog/domainEvent.ts';
+import type { RecordedEvent } from '../../shared/eventlog/event.ts';
+import { belongsIn, streamKind } from '../../shared/eventlog/streams.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import { toPublicEvent } from '../../shared/publicEvents/toPublicEvent.ts';
 
+/** The kinds of streams whose events are public. */
+const PUBLIC_KINDS = ['agent', 'session'];
+
+/** True for an event that a newer release has written; in a shared log others may write as well. */
+const isOfNewerRelease = ({ stream, type, metadata }: RecordedEvent): boolean =>
+  PUBLIC_KINDS.includes(streamKind(stream)) && belongsIn(stream, type) && metadataFits(metadata);
+
+const placeOf = ({ id, stream, revision, position }: StoredEvent): string =>
+  `the event ${id} (${stream} revision ${revision}, position ${position})`;
+
 /**
- * The public view of stored events, in order, without those that are not public or not known.
- * Errors: an Error that names the event when one can't be understood; nothing may be published past
- * it.
+ * The public view of stored events, in order, without those that are not public.
+ * Errors: `configuration_invalid` for a type that a newer release has written, an Error for an event
+ * that can't be understood. Both name the event; nothing may be published past it.
  */
 export function toPublicEvents(stored: readonly StoredEvent[]): PublicEvent[] {
   return stored.flatMap((event) => {
+    let recorded: RecordedEvent;
+    let known: DomainEvent | undefined;
     try {
-      const recorded = decodeEvent(event);
-      const known = toDomainEvent(recorded);
-      return (known && toPublicEvent(known, recorded)) ?? [];
+      recorded = decodeEvent(event);
+      known = toDomainEvent(recorded);
     } catch (error) {
-      throw new Error(
-        `the event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}) can't be published`,
-        { cause: error },
-      );
+      throw new Error(`${placeOf(event)} can't be published`, { cause: error });
     }
+    if (known) return toPublicEvent(known, recorded) ?? [];
+    if (!isOfNewerRelease(recorded)) return [];
+    throw new TurnlogError(
+      'configuration_invalid',
+      `This release does not know the type ${event.type} of ${placeOf(event)}: a newer one is to relay it.`,
+    );
   });
 }

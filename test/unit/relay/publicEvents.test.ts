@@ -80,14 +80,23 @@ describe('the public view of events', () => {
     expect(parts[0]?.[2]).not.toBe(parts[1]?.[2]);
   });
 
-  test('a type that this version does not know is left out', () => {
+  test('a type of a newer release is refused, so that the newer release publishes it', () => {
     const { record } = recordHistory();
-    expect(
-      toPublicEvents([
-        record({ stream: 'session-session_1' }, { type: 'session.dreamt.v1', data: {} }),
-        record({ stream: 'session-session_1' }, sessionStarted('agent_1')),
-      ]),
-    ).toHaveLength(1);
+    const dreamt = record({ stream: 'session-session_1' }, { type: 'session.dreamt.v1', data: {} });
+    expect(() => toPublicEvents([dreamt])).toThrow(
+      `does not know the type session.dreamt.v1 of the event ${dreamt.id}`,
+    );
+  });
+
+  test('what others write into streams that are named like ours is left out', () => {
+    const { record } = recordHistory();
+    const stream = 'session-session_1';
+    const written = record({ stream }, { type: 'session.dreamt.v1', data: {} });
+    const others = [
+      { ...written, metadata: '{}' },
+      record({ stream }, { type: 'Dreamt', data: {} }),
+    ];
+    expect(toPublicEvents(others)).toEqual([]);
   });
 
   test('an event that can not be understood is named, not left out', () => {
