@@ -5,7 +5,7 @@ import { publicEventSchemas, type PublicEvent } from '../../../shared/publicEven
 import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { eventSchemas } from '../../../shared/domain/events.ts';
-import { EVERY_EVENT, sessionStarted } from '../../support/events/events.ts';
+import { EVERY_EVENT } from '../../support/events/events.ts';
 import { recordHistory } from '../../support/events/history.ts';
 
 /** A stream that an event of this type may stand in. */
