@@ -40,19 +40,19 @@ export async function compareWithHeads(
     signal,
     onProgress: (count) => progress.update(() => `${count} of ${origin.streams} heads compared`),
   });
+  progress.end(
+    signal.aborted
+      ? `Interrupted after ${compared} heads. ${interrupted}`
+      : `${compared} heads compared`,
+  );
   if (first) {
-    progress.end(`${compared} heads compared`);
     const all = lost.deleted + lost.cut + lost.rewritten;
     print(lostSentence(first));
     print(
       `${all} of ${compared} streams do not fit the heads of ${origin.at}: ${lost.deleted} deleted, ${lost.cut} cut, ${lost.rewritten} rewritten.`,
     );
     process.exitCode = 1;
-  } else if (signal.aborted) {
-    progress.end(`Interrupted after ${compared} heads. ${interrupted}`);
-    process.exitCode ||= 130;
-  } else {
-    progress.end(`${compared} heads compared`);
+  } else if (signal.aborted) process.exitCode ||= 130;
+  else
     print(`All ${compared} heads of ${origin.at} are in the log. Their sha256: ${origin.sha256}`);
-  }
 }

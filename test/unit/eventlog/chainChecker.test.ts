@@ -1,22 +1,14 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createChainChecker } from '../../../shared/eventlog/chainChecker.ts';
-import type { ReadOptions, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { size } from '../../support/jest/size.ts';
+import { memoryReads } from '../../support/store/memoryReads.ts';
 import { randomHistory } from '../../support/events/randomHistory.ts';
-
-/** Reads of the streams of a log that is an array. */
-const readsOf = (log: readonly StoredEvent[]) => ({
-  readStream: async (stream: string, { from = Infinity, limit }: ReadOptions) =>
-    log
-      .filter((event) => event.stream === stream && event.revision <= from)
-      .toSorted((a, b) => b.revision - a.revision)
-      .slice(0, limit),
-});
 
 /** The index of the first event that does not fit, and why. */
 async function firstFault(log: readonly StoredEvent[]) {
-  const faultOf = createChainChecker(readsOf(log));
+  const faultOf = createChainChecker(memoryReads(log));
   for (const [index, event] of log.entries()) {
     const reason = await faultOf(event);
     if (reason !== undefined) return { index, reason };
