@@ -32,11 +32,14 @@ export const eventHash = (prevHash: string, event: Sealed): string =>
 
 /**
  * Why `event` does not continue its stream's chain after `previous` (undefined at the stream's
- * beginning); undefined when it does. Errors: those of canonicalJson.
+ * beginning); undefined when it does. `storedData` is the JSON text that its data was decoded from:
+ * it is canonical already unless the store has written it anew, and tried first because that is a
+ * third of the work. Errors: those of canonicalJson.
  */
 export function chainFault(
   event: RecordedEvent,
   previous: { revision: number; hash: string } | undefined,
+  storedData?: string,
 ): string | undefined {
   const revision = (previous?.revision ?? -1) + 1;
   if (event.revision !== revision)
@@ -44,13 +47,15 @@ export function chainFault(
       ? `its revision is ${event.revision} where ${revision} is due`
       : 'the event before it is missing';
   // Whatever else stands in the metadata is covered, also what this version does not know.
-  const { prev_hash, hash, ...metadata } = event.metadata;
+  const { prev_hash, hash, ...covered } = event.metadata;
   if (prev_hash !== (previous?.hash ?? GENESIS_HASH))
     return 'its prev_hash is not the hash of the event before it';
-  const recomputed = eventHash(prev_hash, {
-    ...event,
-    data: canonicalJson(event.data),
-    metadata: canonicalJson(metadata),
-  });
-  return recomputed === hash ? undefined : 'its hash does not match its content';
+  const metadata = canonicalJson(covered);
+  const fits = (data: string): boolean => {
+    const recomputed = eventHash(prev_hash, { ...event, data, metadata });
+    return recomputed === hash;
+  };
+  return (storedData !== undefined && fits(storedData)) || fits(canonicalJson(event.data))
+    ? undefined
+    : 'its hash does not match its content';
 }

@@ -32,8 +32,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a hash chain fits whatever the content of its events is',
     file: 'shared/eventlog/hashChain.ts',
-    from: 'return recomputed === hash ?',
-    to: 'return recomputed.length === hash.length ?',
+    from: 'return recomputed === hash;',
+    to: 'return recomputed.length === hash.length;',
     likely: ['test/unit/eventlog/chainChecker.test.ts', 'test/integration/cli/audit.test.ts'],
   },
   {
