@@ -3,6 +3,7 @@ import { parseConfig } from '../../shared/config.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { reportFailure } from '../server/reportFailure.ts';
 import { addAccountCommands } from './accounts.ts';
+import { addAuditCommands } from './audit.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { addCopyCommand } from './copy.ts';
 import { addEventCommands } from './events.ts';
@@ -49,6 +50,7 @@ addKeyCommands(program, withOperator);
 addLogCommands(program, withOperator);
 addProjectionCommands(program, withOperator);
 addRelayCommands(program, withOperator);
+addAuditCommands(program, withOperator);
 addCopyCommand(addEventCommands(program, withOperator), openTerminal);
 
 // A pipe that was closed (`events tail | head`) is a reader who has seen enough.

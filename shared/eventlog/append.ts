@@ -28,23 +28,14 @@ export function chainEvents(
   authorship: Authorship,
 ): { encoded: EncodedEvent[]; head: StreamHead } {
   let { revision, hash } = head;
+  const metadata = canonicalJson(authorship);
   const encoded = events.map((event) => {
     revision += 1;
-    const canonicalData = canonicalJson(event.data);
+    const { id, type } = event;
+    const data = canonicalJson(event.data);
     const prev_hash = hash;
-    hash = eventHash(
-      prev_hash,
-      {
-        id: event.id,
-        stream,
-        revision,
-        type: event.type,
-        account_id: authorship.account_id,
-        recorded_at: authorship.recorded_at,
-      },
-      canonicalData,
-    );
-    return encodeEvent(event, canonicalData, { ...authorship, prev_hash, hash });
+    hash = eventHash(prev_hash, { id, stream, revision, type, data, metadata });
+    return encodeEvent(event, data, { ...authorship, prev_hash, hash });
   });
   return { encoded, head: { revision, hash } };
 }

@@ -42,7 +42,7 @@ export function createChainChecker(
     try {
       const recorded = decodeEvent(stored);
       heads.set(stored.stream, linkOf(recorded));
-      return chainFault(recorded, previous);
+      return chainFault(recorded, previous, stored.data);
     } catch {
       return 'it can not be decoded';
     }

@@ -19,8 +19,7 @@ export const EventMetadata = Type.Object({
     description: 'The hash of the previous event of the stream; 64 zeros for the first',
   }),
   hash: Type.String({
-    description:
-      'sha256(prev_hash ‖ JCS({id, stream, revision, type, data, account_id, recorded_at})) in hex',
+    description: 'sha256(prev_hash ‖ JCS(event without prev_hash and hash)) in hex',
   }),
 });
 export type EventMetadata = Static<typeof EventMetadata>;

@@ -32,9 +32,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a hash chain fits whatever the content of its events is',
     file: 'shared/eventlog/hashChain.ts',
-    from: 'return recomputed === event.metadata.hash ?',
-    to: 'return recomputed.length === event.metadata.hash.length ?',
-    likely: ['test/unit/eventlog/hashChain.test.ts', 'test/integration/cli/events.test.ts'],
+    from: 'return recomputed === hash;',
+    to: 'return recomputed.length === hash.length;',
+    likely: ['test/unit/eventlog/chainChecker.test.ts', 'test/integration/cli/audit.test.ts'],
   },
   {
     name: 'a row takes the event that it has seen last once more',

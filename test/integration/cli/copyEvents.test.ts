@@ -1,11 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { copyEvents } from '../../../shared/commands/copyEvents.ts';
 import type { EventStore, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import { compareHeads, type KeptHead } from '../../../shared/queries/compareHeads.ts';
+import { readStreamHeads } from '../../../shared/queries/streamHeads.ts';
 import { verifyChains } from '../../../shared/queries/verifyChains.ts';
 import {
   startEventStoreDbNode,
@@ -98,6 +101,35 @@ test('a log copied to EventStoreDB and back is the same log, and its chains veri
   expect(await content(there)).toEqual(original);
   expect(await content(back)).toEqual(original);
   expect([await misfit(there), await misfit(back)]).toEqual([undefined, undefined]);
+});
+
+test('the heads of a log are those of its copy in EventStoreDB, and a stream deleted there is missed', async () => {
+  const headsOf = async (store: EventStore): Promise<KeptHead[]> => {
+    const read = await readStreamHeads({ store, signal: never, onProgress: () => undefined });
+    return [...read!.heads].map(([stream, head]) => ({ stream, ...head }));
+  };
+  async function* kept(heads: readonly KeptHead[]): AsyncGenerator<KeptHead> {
+    yield* heads;
+  }
+  const there = await cluster();
+  await copy(source, there);
+  const heads = await headsOf(source);
+  expect(new Set(await headsOf(there))).toEqual(new Set(heads));
+  const compare = () =>
+    compareHeads({ store: there, heads: kept(heads), signal: never, onProgress: () => undefined });
+  expect(await compare()).toEqual({
+    compared: heads.length,
+    lost: { deleted: 0, cut: 0, rewritten: 0 },
+    first: undefined,
+  });
+  const session = heads.find(({ stream }) => stream.startsWith('session-'))!;
+  const client = EventStoreDBClient.connectionString(nodes.at(-1)!.connectionString);
+  await client.tombstoneStream(session.stream);
+  await client.dispose();
+  expect(await compare()).toMatchObject({
+    lost: { deleted: 1, cut: 0, rewritten: 0 },
+    first: { head: session, loss: 'deleted' },
+  });
 });
 
 test('a copy that is repeated writes nothing twice, and brings what came since', async () => {

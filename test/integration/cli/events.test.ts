@@ -1,12 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { runCli, startCli, type CliResult } from '../../support/processes/cliProcess.ts';
+import { runCli, startCli } from '../../support/processes/cliProcess.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
@@ -117,123 +113,6 @@ describe('events tail', () => {
       expect(err).toMatch(/which ends at \d{16}: take one that was printed/);
     },
   );
-});
-
-/** A consistent copy of the running service's log, changed by `tamper`. */
-async function copyOfLog(name: string, tamper: (log: DatabaseSync) => void): Promise<string> {
-  const folder = join(elsewhere, name);
-  await mkdir(folder);
-  const live = new DatabaseSync(join(service.folder, 'events.db'), { readOnly: true });
-  live.exec(`VACUUM INTO '${join(folder, 'events.db')}'`);
-  live.close();
-  const copy = new DatabaseSync(join(folder, 'events.db'));
-  tamper(copy);
-  copy.close();
-  return folder;
-}
-
-describe('audit verify', () => {
-  test('says that every event fits, beside a running server', async () => {
-    const { code, out, err } = await runCli(service.folder, 'audit', 'verify');
-    expect({ code, out }).toEqual({ code: 0, out: 'Every event fits its hash chain.\n' });
-    expect(err).toMatch(/^\d+ events verified\n$/m);
-  });
-
-  test.each([
-    [
-      'one byte of its data was changed',
-      'UPDATE events SET data = replace(data, \'"hi 3"\', \'"hi 4"\') WHERE data LIKE \'%"hi 3"%\'',
-      5,
-      'its hash does not match its content',
-    ],
-    [
-      'its account was changed',
-      "UPDATE events SET metadata = replace(metadata, 'acct_0', 'acct_1') WHERE revision = 3 AND stream = 'THE SESSION'",
-      3,
-      'its hash does not match its content',
-    ],
-    [
-      'its hash was changed with it',
-      `UPDATE events SET metadata = json_set(metadata, '$.hash', '${'0'.repeat(64)}') WHERE revision = 2 AND stream = 'THE SESSION'`,
-      2,
-      'its hash does not match its content',
-    ],
-    [
-      'its data is no JSON any more',
-      "UPDATE events SET data = '{' WHERE revision = 4 AND stream = 'THE SESSION'",
-      4,
-      'it can not be decoded',
-    ],
-    [
-      'the one before it was removed',
-      "DELETE FROM events WHERE revision = 4 AND stream = 'THE SESSION'",
-      5,
-      'its revision is 5 where 4 is due',
-    ],
-  ])(
-    'names the first event that does not fit, with exit code 1, when %s',
-    async (what, sql, revision, reason) => {
-      const folder = await copyOfLog(what, (log) => {
-        expect(log.prepare(sql.replace('THE SESSION', `session-${session}`)).run().changes).toBe(1);
-      });
-      const { code, out } = await runCli(folder, 'audit', 'verify');
-      const { id, position } = events(
-        (await runCli(service.folder, 'events', 'tail', '--no-follow')).out,
-      ).find((event) => event.stream === `session-${session}` && event.revision === revision)!;
-      expect({ code, out }).toEqual({
-        code: 1,
-        out: `The event ${id} (session-${session} revision ${revision}, position ${position}) does not fit: ${reason}.\n`,
-      });
-    },
-  );
-
-  test('tells how to go on when it is interrupted, with exit code 130, and goes on from there', async () => {
-    const folder = join(elsewhere, 'long');
-    const store = await openSqliteEventStore({ folder });
-    const authorship = {
-      account_id: 'acct_1',
-      key_id: 'key_1',
-      request_id: 'test',
-      causation_id: 'test',
-      recorded_at: '2026-01-01T00:00:00.000Z',
-    };
-    const STREAMS = 150;
-    const EACH = 400;
-    for (let stream = 0; stream < STREAMS; stream += 1) {
-      const history = Array.from({ length: EACH }, () => ({
-        id: randomUUID(),
-        type: 'test.happened.v1',
-        data: { stream },
-      }));
-      await store.append(
-        `test-${stream}`,
-        'no_stream',
-        chainEvents(`test-${stream}`, NO_STREAM, history, authorship).encoded,
-      );
-    }
-    await store.close();
-
-    const interrupted = async (): Promise<CliResult> => {
-      const verification = startCli(folder, 'audit', 'verify');
-      await verification.told((text) => text.includes('events verified'));
-      verification.kill('SIGINT');
-      const result = await verification.ended;
-      // On a busy machine it may have come to its end before the signal came: then once more.
-      return result.code === 0 ? interrupted() : result;
-    };
-    const { code, out, err } = await interrupted();
-    expect({ code, out }).toEqual({ code: 130, out: '' });
-    const [, done, after] =
-      /Interrupted after (\d+) events\. Go on with: audit verify --after (\S+)\n$/.exec(err)!;
-    expect(Number(done)).toBeLessThan(STREAMS * EACH);
-
-    const rest = await runCli(folder, 'audit', 'verify', '--after', after!);
-    expect({ code: rest.code, out: rest.out }).toEqual({
-      code: 0,
-      out: 'Every event fits its hash chain.\n',
-    });
-    expect(rest.err).toContain(`${STREAMS * EACH - Number(done)} events verified\n`);
-  });
 });
 
 describe('projections rebuild', () => {

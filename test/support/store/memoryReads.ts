@@ -1,0 +1,13 @@
+import type { EventStore, StoredEvent } from '../../../shared/ports/eventStore.ts';
+
+/** Reads of the streams of a log that is an array. */
+export const memoryReads = (log: readonly StoredEvent[]): Pick<EventStore, 'readStream'> => ({
+  async readStream(stream, { direction, from, limit }) {
+    const step = direction === 'forwards' ? 1 : -1;
+    const start = from ?? (direction === 'forwards' ? 0 : Infinity);
+    return log
+      .filter((event) => event.stream === stream && (event.revision - start) * step >= 0)
+      .toSorted((a, b) => (a.revision - b.revision) * step)
+      .slice(0, limit);
+  },
+});
