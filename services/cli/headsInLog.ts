@@ -1,5 +1,4 @@
 import { compareHeads, type LostHead } from '../../shared/queries/compareHeads.ts';
-import { firstEventId } from '../../shared/queries/streamHeads.ts';
 import type { CliContext } from './context.ts';
 import type { HeadsFile } from './headsFile.ts';
 
@@ -13,11 +12,11 @@ function lostSentence({ head, loss, revision }: LostHead): string {
 }
 
 async function tellOfOtherLog(
-  { operator, print, signal }: CliContext,
+  { operator, print }: CliContext,
   log_id: string,
 ): Promise<void> {
-  const first = await firstEventId(operator.store, signal);
-  if (first === log_id || signal.aborted) return;
+  const first = (await operator.store.firstEvent())?.id;
+  if (first === log_id) return;
   print(
     `The heads are of a log that begins with the event ${log_id}; this one ${first === undefined ? 'is empty' : `begins with ${first}`}: it is another log, or a copy, or its beginning was deleted.`,
   );

@@ -31,20 +31,6 @@ function recordedHead(stored: StoredEvent): StreamHead {
 }
 
 /**
- * The id of the log's first event; undefined while it is empty. Errors: `store_unavailable`.
- */
-export async function firstEventId(
-  store: Pick<EventStore, 'subscribe'>,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  for await (const { events, caughtUp } of store.subscribe({ batchSize: 1, signal })) {
-    if (events[0]) return events[0].id;
-    if (caughtUp) return undefined;
-  }
-  return undefined;
-}
-
-/**
  * Reads the whole log once and resolves with the last event of every stream, undefined when the
  * signal aborts first. Holds all of them: about 300 bytes a stream, whatever its length.
  * Errors: `event_invalid` for an empty log and for an event without a hash, `store_unavailable`.
