@@ -51,8 +51,8 @@ public final class Consumer {
       while (true) {
         // All events of a key are in one partition, and those of a partition come in order.
         for (var event : consumer.poll(Duration.ofSeconds(1))) store(event, folder);
-        // Only now: after a crash before this line they come again.
-        consumer.commitSync();
+        // Only now: after a crash before this line they come again. So they do if this is lost.
+        consumer.commitAsync();
       }
     } catch (WakeupException stopped) {
       // Asked to stop. The consumer is closed.

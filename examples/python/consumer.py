@@ -72,8 +72,8 @@ try:
         with database:
             for it in messages:
                 store(it)
-        # Only now: after a crash before this line they come again.
+        # Only now: after a crash before this line they come again. So they do if this is lost.
         if messages:
-            consumer.commit(asynchronous=False)
+            consumer.commit(asynchronous=True)
 finally:
     consumer.close()

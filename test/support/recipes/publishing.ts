@@ -12,7 +12,7 @@ import {
   turnStarted,
 } from '../events/events.ts';
 import { untilTopicsExist } from '../kafka/kafkaTopics.ts';
-import { relayToKafka, topicsOf, uniquePrefix } from '../kafka/relay.ts';
+import { relayToKafka, topicsOf, uniquePrefix, type TestRelay } from '../kafka/relay.ts';
 import { appendTo } from '../projections/projector.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 
@@ -25,24 +25,35 @@ export interface StoredByRecipe {
   data: unknown;
 }
 
+/** What a recipe is told by its environment. */
+export interface RecipeEnvironment {
+  KAFKA_BROKERS: string;
+  KAFKA_AGENTS_TOPIC: string;
+  KAFKA_SESSIONS_TOPIC: string;
+  KAFKA_GROUP: string;
+}
+
 const MOST_OF_A_STREAM = 100;
 
-/** A log that the relay publishes to topics of its own. */
-export async function startPublishing(brokers: string) {
+/** A log, and a relay that publishes it to topics of its own once it is started. */
+export async function preparePublishing(brokers: string) {
   const prefix = uniquePrefix();
   const folder = await temporaryFolder();
   const log = await openSqliteEventStore({ folder });
-  const relay = relayToKafka(brokers, prefix, log);
   const topics = topicsOf(prefix);
-  await untilTopicsExist(brokers, Object.values(topics));
   const streams: string[] = [];
+  let relay: TestRelay | undefined;
   return {
-    /** The environment of a recipe. */
     env: {
       KAFKA_BROKERS: brokers,
       KAFKA_AGENTS_TOPIC: topics.agents,
       KAFKA_SESSIONS_TOPIC: topics.sessions,
       KAFKA_GROUP: `${prefix}.recipe`,
+    } satisfies RecipeEnvironment,
+    /** Starts the relay; resolves when it has made the topics. */
+    async start(): Promise<void> {
+      relay = relayToKafka(brokers, prefix, log);
+      await untilTopicsExist(brokers, Object.values(topics));
     },
     /** Appends so many agents and as many sessions, whose texts have all kinds of characters. */
     async append(count: number): Promise<void> {
@@ -101,7 +112,7 @@ export async function startPublishing(brokers: string) {
       }
     },
     async close(): Promise<void> {
-      await relay.close();
+      await relay?.close();
       await log.close();
       await rm(folder, { recursive: true });
     },

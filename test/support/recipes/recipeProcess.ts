@@ -9,6 +9,8 @@ const LOOK_MS = 50;
 export interface RecipeProcess {
   /** What it has written to standard output. */
   output: () => string;
+  /** The same of standard error. */
+  errors: () => string;
   /** Resolves when `done` holds; rejects when the process ends before. */
   until: (done: () => Promise<boolean>) => Promise<void>;
   /** Resolves with its exit code; null after a signal that it does not handle. */
@@ -38,6 +40,7 @@ export function startRecipe(
   void exited.then(() => (ended = true));
   return {
     output: () => output,
+    errors: () => errors,
     exited,
     async until(done) {
       while (!(await done())) {

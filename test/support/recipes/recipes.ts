@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createTestDatabase, execute } from '../postgres/postgresDatabase.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
-import type { StoredByRecipe } from './publishing.ts';
+import type { RecipeEnvironment, StoredByRecipe } from './publishing.ts';
 import { startRecipe, type RecipeProcess } from './recipeProcess.ts';
 
 /** A recipe with a place of its own to store in. */
 export interface Recipe {
-  start: (env: Record<string, string>) => RecipeProcess;
+  start: (env: RecipeEnvironment) => RecipeProcess;
   /** What it has stored, in the order in which it did. */
   stored: () => Promise<StoredByRecipe[]>;
   /** Lets it fail at the events of a key. */
@@ -18,6 +18,8 @@ export interface Recipe {
   allow: (key: string) => Promise<void>;
   /** Removes what it has stored of an event. */
   forget: (event: StoredByRecipe) => Promise<void>;
+  /** The environment in which it begins again at the beginning. */
+  rewound: (env: RecipeEnvironment) => Promise<RecipeEnvironment>;
   dispose: () => Promise<void>;
 }
 
@@ -37,6 +39,11 @@ const storedAs = ({ id, key, revision, type, data }: Row): StoredByRecipe => ({
   data: JSON.parse(data),
 });
 
+/** Kafka keeps the offsets of a group, and has none of another one. */
+const asAnotherGroup = async (env: RecipeEnvironment): Promise<RecipeEnvironment> => {
+  return { ...env, KAFKA_GROUP: `${env.KAFKA_GROUP}.another` };
+};
+
 /** examples/python/consumer.py */
 export async function pythonRecipe(python: string): Promise<Recipe> {
   const folder = await temporaryFolder();
@@ -52,7 +59,7 @@ export async function pythonRecipe(python: string): Promise<Recipe> {
     }
   };
   return {
-    start: (env) => startRecipe(python, ['examples/python/consumer.py', file], env),
+    start: (env) => startRecipe(python, ['examples/python/consumer.py', file], { ...env }),
     stored: () =>
       withDatabase((database) => {
         const made = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'events'`).get();
@@ -70,6 +77,7 @@ export async function pythonRecipe(python: string): Promise<Recipe> {
     allow: () => withDatabase((database) => database.exec('DROP TRIGGER refuse')),
     forget: ({ id }) =>
       withDatabase((database) => database.exec(`DELETE FROM events WHERE id = '${id}'`)),
+    rewound: asAnotherGroup,
     dispose: () => rm(folder, { recursive: true }),
   };
 }
@@ -83,7 +91,7 @@ export async function javaRecipe(jars: string): Promise<Recipe> {
   return {
     start(env) {
       const program = ['-cp', jars, 'examples/java/Consumer.java', folder];
-      const started = startRecipe('java', program, env);
+      const started = startRecipe('java', program, { ...env });
       processes.push(started);
       return started;
     },
@@ -105,18 +113,15 @@ export async function javaRecipe(jars: string): Promise<Recipe> {
     refuse: (key) => writeFile(join(folder, key), ''),
     allow: (key) => rm(join(folder, key)),
     forget: (event) => rm(fileOf(event)),
+    rewound: asAnotherGroup,
     dispose: () => rm(folder, { recursive: true }),
   };
 }
 
-/** examples/python/into_postgres.py, and the URL of the database that it stores into. */
-export async function postgresRecipe(
-  python: string,
-  serverUrl: string,
-): Promise<Recipe & { url: string }> {
+/** examples/python/into_postgres.py */
+export async function postgresRecipe(python: string, serverUrl: string): Promise<Recipe> {
   const { url, drop } = await createTestDatabase(serverUrl);
   return {
-    url,
     start: (env) =>
       startRecipe(python, ['examples/python/into_postgres.py'], {
         ...env,
@@ -142,6 +147,10 @@ export async function postgresRecipe(
     },
     async forget({ id }) {
       await execute(url, `DELETE FROM turnlog_events WHERE id = '${id}'`);
+    },
+    async rewound(env) {
+      await execute(url, 'UPDATE turnlog_places SET next_offset = 0');
+      return env;
     },
     dispose: drop,
   };
