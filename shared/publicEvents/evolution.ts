@@ -5,6 +5,8 @@ export interface JsonSchema {
   properties?: Record<string, JsonSchema>;
   required?: string[];
   items?: JsonSchema;
+  /** Named parts, by the name that `$ref` gives as `#/$defs/<name>`. */
+  $defs?: Record<string, JsonSchema>;
   [keyword: string]: unknown;
 }
 
@@ -29,13 +31,35 @@ const constraintsOf = (schema: JsonSchema): string =>
     ),
   );
 
+const DEFS = '#/$defs/';
+
+/** The schema with what each `$ref` names in its place: a name says nothing about which values fit. */
+function inlined(schema: JsonSchema, defs: Record<string, JsonSchema>): JsonSchema {
+  const { $ref, $defs: _, properties, items, ...rest } = schema;
+  const named = typeof $ref === 'string' ? defs[$ref.slice(DEFS.length)] : {};
+  if (!named) throw new Error(`${String($ref)} leads nowhere`);
+  return {
+    ...($ref !== undefined && inlined(named, defs)),
+    ...rest,
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, part]) => [name, inlined(part, defs)]),
+      ),
+    }),
+    ...(items && { items: inlined(items, defs) }),
+  };
+}
+
 /**
  * What in `after` would surprise a consumer that was written against `before`; empty when the
  * change is additive. Additive is: a new field, a field that is now always there, other remarks.
  * Everything else needs a new version name. Each line begins with the JSON pointer of the value
- * that changed.
+ * that changed. Errors: an Error for a `$ref` that leads nowhere.
  */
-export function breakingChanges(before: JsonSchema, after: JsonSchema, pointer = ''): string[] {
+export const breakingChanges = (before: JsonSchema, after: JsonSchema): string[] =>
+  changesBelow(inlined(before, before.$defs ?? {}), inlined(after, after.$defs ?? {}), '');
+
+function changesBelow(before: JsonSchema, after: JsonSchema, pointer: string): string[] {
   const changes =
     constraintsOf(before) === constraintsOf(after)
       ? []
@@ -45,10 +69,10 @@ export function breakingChanges(before: JsonSchema, after: JsonSchema, pointer =
     if (!now) changes.push(`${pointer}/${name} is gone`);
     else if (before.required?.includes(name) && !after.required?.includes(name))
       changes.push(`${pointer}/${name} may be missing now`);
-    if (now) changes.push(...breakingChanges(schema, now, `${pointer}/${name}`));
+    if (now) changes.push(...changesBelow(schema, now, `${pointer}/${name}`));
   }
   if (before.items && after.items)
-    changes.push(...breakingChanges(before.items, after.items, `${pointer}/*`));
+    changes.push(...changesBelow(before.items, after.items, `${pointer}/*`));
   else if (before.items ?? after.items) changes.push(`${pointer}/* allows other items than before`);
   return changes;
 }

@@ -1,10 +1,15 @@
 import { Type } from 'typebox';
-import { Instant, Tokens } from '../domain/schema.ts';
+import { Instant, Tokens as RecordedTokens } from '../domain/schema.ts';
 import { publicSchema } from './schema.ts';
 
 const session_id = Type.String();
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
 const duration_ms = Type.Integer({ minimum: 0 });
+
+const Tokens = Type.Object(RecordedTokens.properties, {
+  title: 'Tokens',
+  description: 'Token counts',
+});
 
 const ModelCall = Type.Object(
   {
@@ -17,7 +22,7 @@ const ModelCall = Type.Object(
     tokens: Tokens,
     duration_ms,
   },
-  { description: 'One model call that answered' },
+  { title: 'ModelCall', description: 'One model call that answered' },
 );
 
 export const SessionStarted = publicSchema(
@@ -26,7 +31,12 @@ export const SessionStarted = publicSchema(
   {
     session_id,
     agent_id: Type.String(),
-    forked_from: Type.Optional(Type.Object({ session_id, turn })),
+    forked_from: Type.Optional(
+      Type.Object(
+        { session_id, turn },
+        { title: 'ForkedFrom', description: 'The session and the turn that it was forked from' },
+      ),
+    ),
   },
   'A session began',
 );

@@ -1,6 +1,9 @@
 import { MessageHeaders } from '../../../shared/publicEvents/headers.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
+import type { JsonSchema } from '../../../shared/publicEvents/evolution.ts';
 import type { Channel } from '../../../shared/publicEvents/schema.ts';
+import { HEADERS, toJson } from './jsonSchemas.ts';
+import { withNamedParts } from './namedParts.ts';
 
 interface Topic {
   address: string;
@@ -46,12 +49,24 @@ const message = ({ type, channel: name, description }: (typeof publicEventSchema
   name: type,
   title: description,
   contentType: 'application/json',
-  headers: { $ref: '#/components/schemas/headers' },
+  headers: { $ref: `#/components/schemas/${HEADERS}` },
   payload: { $ref: `#/components/schemas/${type}` },
   bindings: {
     kafka: { key: { type: 'string', description: TOPICS[name].key }, bindingVersion: '0.5.0' },
   },
 });
+
+/** No `$id` here: it would move what the references to the document's other parts start from. */
+function componentSchemas(): Record<string, JsonSchema> {
+  const named: Record<string, JsonSchema> = {};
+  const component = (schema: object): JsonSchema =>
+    withNamedParts(toJson(schema), '#/components/schemas/', named);
+  const whole = {
+    [HEADERS]: component(MessageHeaders),
+    ...Object.fromEntries(publicEventSchemas.map(({ type, data }) => [type, component(data)])),
+  };
+  return { ...whole, ...named };
+}
 
 /** The AsyncAPI 3.0 document of the topics, from the schemas that the relay publishes by. */
 export const asyncApiDocument = (): object => ({
@@ -76,14 +91,6 @@ export const asyncApiDocument = (): object => ({
     messages: Object.fromEntries(
       publicEventSchemas.map((schema) => [schema.type, message(schema)]),
     ),
-    schemas: {
-      headers: JSON.parse(JSON.stringify(MessageHeaders)) as object,
-      ...Object.fromEntries(
-        publicEventSchemas.map(({ type, data }) => [
-          type,
-          JSON.parse(JSON.stringify(data)) as object,
-        ]),
-      ),
-    },
+    schemas: componentSchemas(),
   },
 });

@@ -1,22 +1,15 @@
 /**
  * `npm run contract`: writes asyncapi.yaml and the JSON Schemas, unless that would take something
- * from consumers.
+ * from consumers of the released ones. `-- --release` releases what it writes.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import {
-  committedSchemas,
-  CONTRACT_FOLDER,
-  contractViolations,
-  generatedContract,
-} from './files.ts';
+import { parseArgs } from 'node:util';
+import { CONTRACT_FOLDER, writeContract } from './files.ts';
 
-mkdirSync(new URL('schemas/', CONTRACT_FOLDER), { recursive: true });
-const violations = contractViolations(committedSchemas());
+const { values } = parseArgs({ options: { release: { type: 'boolean', default: false } } });
+const violations = writeContract(CONTRACT_FOLDER, values);
 if (violations.length > 0) {
   process.stderr.write(
-    `Nothing is written. A published version only grows; give the type a new version name (services/relay/README.md):\n  ${violations.join('\n  ')}\n`,
+    `Nothing is written. What is released only grows; give the type a new version name (services/relay/README.md):\n  ${violations.join('\n  ')}\n`,
   );
   process.exit(1);
 }
-for (const [file, text] of Object.entries(generatedContract()))
-  writeFileSync(new URL(file, CONTRACT_FOLDER), text);

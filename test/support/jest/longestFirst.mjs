@@ -7,6 +7,7 @@ const LONGEST = [
   'store/damagedStreams.test.ts',
   'store/onEventStoreDb.test.ts',
   'replicas/onPostgres.test.ts',
+  'relay/recipes.test.ts',
   'relay/kafkaRelay.test.ts',
   'projections/refusedCheckpoint.test.ts',
   'projections/postgresRefusedCheckpoint.test.ts',
