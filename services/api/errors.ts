@@ -83,6 +83,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description:
       'The event store or the read models can’t be reached, or the service is starting or shutting down; `Retry-After` says when to try again',
   },
+  log_changed: {
+    status: 503,
+    description:
+      'The log is not the one that the service began with (its files were removed or replaced, or a backup was put back); nothing is acknowledged until an operator has looked. `Retry-After` says when to try again',
+  },
   turn_interrupted: {
     status: 503,
     description:
