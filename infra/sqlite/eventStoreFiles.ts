@@ -1,4 +1,4 @@
-import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, statfsSync, statSync, type StatsFs } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { serverLockFile } from './serverLock.ts';
 
@@ -62,6 +62,11 @@ export function changeIn(files: LogFiles): string | undefined {
 export const onlyWalIsGone = (files: LogFiles): boolean =>
   files.every((known) => fateOf(known) === (known.path.endsWith('-wal') ? 'gone' : 'same'));
 
+interface Disk {
+  accessSync: (file: string, mode: number) => void;
+  statfsSync: (folder: string) => Pick<StatsFs, 'blocks' | 'bsize' | 'bavail' | 'bfree'>;
+}
+
 /** Room that a commit may need. Some file systems keep a rest for the administrator. */
 const LEAST_FREE_BYTES = 64 * 1024;
 
@@ -69,10 +74,13 @@ const LEAST_FREE_BYTES = 64 * 1024;
  * Why nothing can be written to the file, as half a sentence; undefined where nothing is known. Takes
  * microseconds, and needs no append to find out.
  */
-export function unwritable(file: string, system = { accessSync, statfsSync }): string | undefined {
+export function unwritable(
+  file: string,
+  disk: Disk = { accessSync, statfsSync },
+): string | undefined {
   try {
-    system.accessSync(file, constants.W_OK);
-    const { blocks, bsize, bavail, bfree } = system.statfsSync(dirname(file));
+    disk.accessSync(file, constants.W_OK);
+    const { blocks, bsize, bavail, bfree } = disk.statfsSync(dirname(file));
     const free = process.getuid?.() === 0 ? bfree : bavail;
     return blocks > 0 && free * bsize < LEAST_FREE_BYTES ? 'the disk is full' : undefined;
   } catch {

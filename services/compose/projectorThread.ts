@@ -43,6 +43,7 @@ await followGenerations({
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
   onProgress: (batch) => tell({ type: 'progress', batch }),
+  onTrouble: (reason) => tell({ type: 'trouble', reason }),
   onHealing: (reason) => tell({ type: 'healing', reason }),
 });
 await log.close();

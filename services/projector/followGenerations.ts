@@ -67,7 +67,7 @@ function completion(
  * trusted.
  */
 async function followOne(following: Following, course: Course): Promise<Course> {
-  const { generations, onProgress, logger, log, signal } = following;
+  const { generations, onProgress, onTrouble, logger, log, signal } = following;
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await generations.open(course.atLeast), (live) => live.close());
   const { generation } = store;
@@ -88,6 +88,7 @@ async function followOne(following: Following, course: Course): Promise<Course> 
     store,
     logger,
     signal: AbortSignal.any([signal, replaced.signal]),
+    ...(onTrouble && { onTrouble }),
     onProgress(batch) {
       onProgress({ ...batch, generation, heals });
       if (batch.caughtUp) complete();

@@ -8,6 +8,8 @@ export type ProjectorMessage =
   | { type: 'progress'; batch: GenerationBatch }
   /** Why the read models are being rebuilt: those before can't be trusted. */
   | { type: 'healing'; reason: string }
+  /** Why nothing can be applied at the moment; progress ends that. */
+  | { type: 'trouble'; reason: string }
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
 /** The only thing that it is ever told: to close. */

@@ -23,5 +23,7 @@ export interface Projection {
   onProgress: (batch: AppliedBatch) => void;
   /** Told of every batch before it is applied. */
   onReading?: (batch: EventBatch) => void;
+  /** Told why the projection failed, each time; progress ends that. */
+  onTrouble?: (reason: string) => void;
   logger: ProjectorLogger;
 }

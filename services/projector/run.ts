@@ -5,6 +5,7 @@ import type { EventBatch, Position } from '../../shared/ports/eventStore.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import type { Projection } from './projection.ts';
+import { troubleOf } from './reports.ts';
 import {
   asRefusal,
   CheckpointRefusal,
@@ -108,6 +109,7 @@ export async function runProjection(
       refusals.interrupted();
       if (course.events > before) pauses.reset();
       const retryInMs = pauses.next();
+      projection.onTrouble?.(troubleOf(error));
       logger.warn(
         { err: error, retry_in_ms: retryInMs },
         'The projection failed and goes on from its checkpoint',
