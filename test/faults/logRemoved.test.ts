@@ -55,9 +55,9 @@ const createAgent = (client: Client) =>
 /** Writes from many clients until it is told that that was all. */
 function startWriting(client: Client) {
   const writes: Write[] = [];
-  let over = false;
-  const write = async (): Promise<void> => {
-    while (!over) {
+  const over = new AbortController();
+  const writeOn = async (): Promise<void> => {
+    while (!over.signal.aborted) {
       const beganAt = performance.now();
       const { status, body } = await createAgent(client);
       writes.push({
@@ -68,13 +68,13 @@ function startWriting(client: Client) {
       if (status !== 200) await sleep(20);
     }
   };
-  const clients = Promise.all(Array.from({ length: CLIENTS }, write));
+  const clients = Promise.all(Array.from({ length: CLIENTS }, writeOn));
   const made = (): string[] => writes.flatMap((write) => write.made ?? []);
   return {
     writes,
     made,
     end: () => {
-      over = true;
+      over.abort();
       return clients;
     },
   };

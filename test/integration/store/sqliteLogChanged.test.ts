@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openForWriting } from '../../../infra/sqlite/eventStoreDatabase.ts';
 import { filesOf } from '../../../infra/sqlite/eventStoreFiles.ts';
-import { createWriter, whileSame } from '../../../infra/sqlite/eventStoreWriter.ts';
+import { createWriter, whileSame, type Append } from '../../../infra/sqlite/eventStoreWriter.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
@@ -146,9 +146,9 @@ test('a -wal that somebody else has put there is not written over', async () => 
 test('a commit during which the log is moved away is not acknowledged', async () => {
   const database = openForWriting(file);
   const files = filesOf(file);
-  const append = () => ({
+  const another = (): Append => ({
     stream: newStream(),
-    expected: 'no_stream' as const,
+    expected: 'no_stream',
     events: [newEvent()],
   });
   const commit = createWriter(database);
@@ -157,7 +157,7 @@ test('a commit during which the log is moved away is not acknowledged', async ()
     renameSync(folder, aside);
     return outcomes;
   });
-  expect(moved([append(), append()])).toMatchObject([
+  expect(moved([another(), another()])).toMatchObject([
     { code: 'log_changed' },
     { code: 'log_changed' },
   ]);
@@ -166,6 +166,6 @@ test('a commit during which the log is moved away is not acknowledged', async ()
     throw new Error('was asked to write');
   });
   rmSync(`${file}-wal`);
-  expect(never([append()])).toMatchObject([{ code: 'log_changed' }]);
+  expect(never([another()])).toMatchObject([{ code: 'log_changed' }]);
   database.close();
 });

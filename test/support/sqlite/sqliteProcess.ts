@@ -27,9 +27,10 @@ async function append(): Promise<void> {
 }
 
 function lock(): void {
-  acquireServerLock(folder);
+  const held = acquireServerLock(folder);
   process.stdout.write('held\n');
-  setInterval(() => undefined, 1000);
+  // Who loses sight of the lock loses it with the next garbage collection.
+  setInterval(() => held, 1000);
 }
 
 if (command === 'append') await append();
