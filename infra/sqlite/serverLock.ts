@@ -7,6 +7,9 @@ import { isBusy } from './eventStoreErrors.ts';
 /** The file that the one server of a data folder holds. */
 export const serverLockFile = (folder: string): string => join(folder, 'server.lock');
 
+/** Who drops a lock unreleased still has it: no garbage collection may close its database. */
+const held = new Set<DatabaseSync>();
+
 /**
  * Makes this process the only server on a data folder until it releases the lock or ends, however
  * it ends: the lock is an open transaction, which the operating system lets go of with the process.
@@ -30,8 +33,10 @@ export function acquireServerLock(folder: string): { release(): void } {
       { cause: error },
     );
   }
+  held.add(database);
   return {
     release() {
+      held.delete(database);
       if (database.isOpen) database.close();
     },
   };
