@@ -2,7 +2,8 @@ import { requireAppendable } from '../../shared/eventlog/appendLimits.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { createPrivateFile, eventLogFile, openForWriting } from './eventStoreDatabase.ts';
 import { openSqliteEventLog } from './eventStoreLog.ts';
-import { toPosition } from './eventStoreReader.ts';
+import { openReader, toPosition } from './eventStoreReader.ts';
+import { unwritable } from './eventStoreFiles.ts';
 import { startWriterThread } from './eventStoreWriterThread.ts';
 
 /**
@@ -14,9 +15,10 @@ export async function openSqliteEventStore({ folder }: { folder: string }): Prom
   const file = eventLogFile(folder);
   createPrivateFile(folder, file);
   const migrated = openForWriting(file);
-  const log = openSqliteEventLog({ folder });
+  const reader = openReader(file);
   migrated.close();
-  const writer = startWriterThread(file);
+  const log = openSqliteEventLog({ folder }, reader);
+  const writer = startWriterThread(file, reader.files);
   let closed: Promise<void> | undefined;
 
   async function close(): Promise<void> {
@@ -31,6 +33,10 @@ export async function openSqliteEventStore({ folder }: { folder: string }): Prom
       const bytes = requireAppendable(events);
       const { revision, position } = await writer.append({ stream, expected, events }, bytes);
       return { revision, position: toPosition(position) };
+    },
+    trouble() {
+      const why = unwritable(file);
+      return log.trouble() ?? (why && `Nothing can be written to the event log ${file}: ${why}.`);
     },
     close: () => (closed ??= close()),
   };

@@ -1,4 +1,4 @@
-import { isTurnlogError, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, logHasChanged, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
 
 /**
  * Primary result codes of SQLite (https://sqlite.org/rescode.html) that an operator can do
@@ -47,5 +47,11 @@ export const cannotOpenBecause = (file: string, error: unknown): TurnlogError =>
   isTurnlogError(error)
     ? error
     : cannotOpen(file, REASONS[sqliteCode(error) ?? 0] ?? (error as Error).message, error);
+
+/** The log's names lead to other files than those that are open, or to none. */
+export const logExchanged = (change: string): TurnlogError =>
+  logHasChanged(
+    `The event log was changed under the running service: ${change}. Nothing is recorded until it is back in its place, or the service was restarted.`,
+  );
 
 export const storeClosed = (): TurnlogError => storeUnavailable('The event store is closed.');

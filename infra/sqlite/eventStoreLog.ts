@@ -9,6 +9,8 @@ import type {
   SubscribeOptions,
 } from '../../shared/ports/eventStore.ts';
 import { eventLogFile } from './eventStoreDatabase.ts';
+import { logExchanged } from './eventStoreErrors.ts';
+import { changeIn } from './eventStoreFiles.ts';
 import { hearOfAppends, type News } from './eventStoreNews.ts';
 import { isPosition, openReader, type Reader } from './eventStoreReader.ts';
 
@@ -26,9 +28,11 @@ function requireWithin(reader: Reader, after: Position): void {
  * writer beside it, only that one has created the log. Errors: `store_unavailable`, not retriable,
  * when there is no readable log of this version.
  */
-export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
+export function openSqliteEventLog(
+  { folder }: { folder: string },
+  reader: Reader = openReader(eventLogFile(folder)),
+): EventLog {
   const file = eventLogFile(folder);
-  const reader = openReader(file);
   /** From the first subscription on: a thread that only asks is not woken by every append. */
   let news: News | undefined;
 
@@ -71,6 +75,8 @@ export function openSqliteEventLog({ folder }: { folder: string }): EventLog {
     ...reads,
     subscribe,
     trouble() {
+      const change = changeIn(reader.files);
+      if (change !== undefined) return logExchanged(change).message;
       try {
         reader.head();
         return undefined;

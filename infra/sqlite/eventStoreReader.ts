@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Position, ReadOptions, StoredEvent } from '../../shared/ports/eventStore.ts';
 import { openForReading } from './eventStoreDatabase.ts';
-import { asTurnlogError, storeClosed } from './eventStoreErrors.ts';
+import { asTurnlogError, logExchanged, storeClosed } from './eventStoreErrors.ts';
+import { changeIn, filesOf, type LogFiles } from './eventStoreFiles.ts';
 
 /** A batch ends early at this many characters, so that large events stay within memory. */
 const MAX_BATCH_CHARS = 16 * 1024 * 1024;
@@ -51,12 +52,15 @@ export interface Reader {
   readStream(stream: string, options: ReadOptions): StoredEvent[];
   /**
    * The events after a position: at most `limit`, fewer when they are large, at least one if there
-   * is any.
+   * is any. Errors: `log_changed`; a follower must not go on in files that the log's names do not
+   * lead to.
    */
   readAfter(position: Position | undefined, limit: number): StoredEvent[];
   /** The event at exactly this position. */
   eventAt(position: Position): StoredEvent | undefined;
   head(): Position | undefined;
+  /** The files that are being read. */
+  files: LogFiles;
   close(): void;
 }
 
@@ -68,6 +72,7 @@ export interface Reader {
 export function openReader(file: string): Reader {
   const database = openForReading(file);
   const statements = prepareReads(database);
+  const files = filesOf(file);
 
   function read<Result>(query: () => Result): Result {
     if (!database.isOpen) throw storeClosed();
@@ -83,10 +88,19 @@ export function openReader(file: string): Reader {
     return read(() => toEvents(statements[direction].iterate(stream, start, limit)));
   }
 
+  function readAfter(position: Position | undefined, limit: number): StoredEvent[] {
+    const events = read(() =>
+      toEvents(statements.after.iterate(Number(position ?? 0), limit), MAX_BATCH_CHARS),
+    );
+    const change = changeIn(files);
+    if (change !== undefined) throw logExchanged(change);
+    return events;
+  }
+
   return {
+    files,
     readStream,
-    readAfter: (position, limit) =>
-      read(() => toEvents(statements.after.iterate(Number(position ?? 0), limit), MAX_BATCH_CHARS)),
+    readAfter,
     eventAt: (position) => read(() => toEvents(statements.at.iterate(Number(position)))[0]),
     head() {
       const position = read(() => statements.head.get()?.['position']);

@@ -1,7 +1,8 @@
 /**
  * The writing thread: the only place that waits for the disk. Started by eventStoreWriterThread.ts
- * with `{ file }`.
+ * with WriterData.
  */
+import type { DatabaseSync } from 'node:sqlite';
 import {
   parentPort,
   receiveMessageOnPort,
@@ -10,8 +11,21 @@ import {
 } from 'node:worker_threads';
 import { isTurnlogError, type ErrorCode } from '../../shared/errors.ts';
 import { openForWriting } from './eventStoreDatabase.ts';
+import { onlyWalIsGone, type LogFiles } from './eventStoreFiles.ts';
 import { announceAppends } from './eventStoreNews.ts';
-import { createWriter, type Append, type Outcome, type Written } from './eventStoreWriter.ts';
+import {
+  createWriter,
+  whileSame,
+  type Append,
+  type Outcome,
+  type Written,
+} from './eventStoreWriter.ts';
+
+/** The log, and the files that it had when it was opened. */
+export interface WriterData {
+  file: string;
+  files: LogFiles;
+}
 
 /** Appends in the order of their answers; `close` ends the thread after what was sent before it. */
 export type WriterRequest = readonly Append[] | 'close';
@@ -37,10 +51,28 @@ function* drain(port: MessagePort, first: WriterRequest): Generator<WriterReques
     yield next.message as WriterRequest;
 }
 
-function serve(port: MessagePort, file: string): void {
+/** How often it is looked whether the -wal was deleted, in milliseconds. */
+const LOOK_MS = 250;
+
+/**
+ * What was acknowledged stands in the -wal at first. Where that was deleted, it is brought into the
+ * log's file, so that it outlasts this process.
+ */
+function rescueWal(database: DatabaseSync, files: LogFiles): void {
+  if (!onlyWalIsGone(files)) return;
+  try {
+    database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  } catch {
+    // Nothing is acknowledged any more, and the next look tries again: as it does for what a
+    // transaction that reads has kept back.
+  }
+}
+
+function serve(port: MessagePort, { file, files }: WriterData): void {
   const database = openForWriting(file);
-  const commit = createWriter(database);
+  const commit = whileSame(files, createWriter(database));
   const news = announceAppends(file);
+  const looking = setInterval(() => rescueWal(database, files), LOOK_MS);
 
   port.on('message', (first: WriterRequest) => {
     const requests = [...drain(port, first)];
@@ -51,6 +83,7 @@ function serve(port: MessagePort, file: string): void {
       if (outcomes.some((outcome) => !isTurnlogError(outcome))) news.announce();
     }
     if (requests.includes('close')) {
+      clearInterval(looking);
       database.close();
       news.close();
       port.close();
@@ -58,4 +91,4 @@ function serve(port: MessagePort, file: string): void {
   });
 }
 
-if (parentPort) serve(parentPort, (workerData as { file: string }).file);
+if (parentPort) serve(parentPort, workerData as WriterData);

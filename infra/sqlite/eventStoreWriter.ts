@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { EncodedEvent, ExpectedRevision } from '../../shared/ports/eventStore.ts';
-import { asTurnlogError, isBusy } from './eventStoreErrors.ts';
+import { asTurnlogError, isBusy, logExchanged } from './eventStoreErrors.ts';
+import { changeIn, type LogFiles } from './eventStoreFiles.ts';
 
 export interface Append {
   stream: string;
@@ -16,6 +17,9 @@ export interface Written {
 }
 
 export type Outcome = Written | TurnlogError;
+
+/** Writes appends and returns the outcome of each, in order. */
+type Commit = (appends: readonly Append[]) => Outcome[];
 
 /** Inserts one append within the open transaction. A refusal is thrown before any insert. */
 function prepareAppend(database: DatabaseSync): (append: Append) => Written {
@@ -62,7 +66,7 @@ function prepareAppend(database: DatabaseSync): (append: Append) => Written {
  * once they are durable. Should the transaction fail, each append gets one of its own, so that none
  * fails for what its neighbour did.
  */
-export function createWriter(database: DatabaseSync): (appends: readonly Append[]) => Outcome[] {
+export function createWriter(database: DatabaseSync): Commit {
   const write = prepareAppend(database);
 
   function attempt(append: Append): Outcome {
@@ -92,4 +96,20 @@ export function createWriter(database: DatabaseSync): (appends: readonly Append[
   }
 
   return commit;
+}
+
+/**
+ * Acknowledges only what is certain to be found again: what was committed while the log's names led
+ * to the files that it was opened with, and do so still. Anything else is `log_changed`, and may
+ * have been written.
+ */
+export function whileSame(files: LogFiles, commit: Commit): Commit {
+  return (appends) => {
+    const before = changeIn(files);
+    const outcomes = before === undefined ? commit(appends) : [];
+    const change = before ?? changeIn(files);
+    if (change === undefined) return outcomes;
+    const failure = logExchanged(change);
+    return appends.map(() => failure);
+  };
 }

@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads';
-import { storeUnavailable, TurnlogError } from '../../shared/errors.ts';
-import { storeClosed } from './eventStoreErrors.ts';
-import type { Refusal, WriterReply, WriterRequest } from './eventStoreWorker.ts';
+import { logHasChanged, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
+import { logExchanged, storeClosed } from './eventStoreErrors.ts';
+import { changeIn, type LogFiles } from './eventStoreFiles.ts';
+import type { Refusal, WriterData, WriterReply, WriterRequest } from './eventStoreWorker.ts';
 import type { Append, Written } from './eventStoreWriter.ts';
 
 /** The most bytes of events that may wait for the disk before further appends are refused. */
@@ -26,13 +27,14 @@ interface WriterThread {
 function settle({ resolve, reject }: Pending, reply: Written | Refusal): void {
   if (!('code' in reply)) resolve(reply);
   else if (reply.code === 'store_unavailable') reject(storeUnavailable(reply.message, reply.cause));
+  else if (reply.code === 'log_changed') reject(logHasChanged(reply.message, reply.cause));
   else reject(new TurnlogError(reply.code, reply.message));
 }
 
 /** A Worker, and what was sent to it and is not answered yet, in order. */
-function startWorker(file: string, onEnd: () => void) {
+function startWorker(workerData: WriterData, onEnd: () => void) {
   const worker = new Worker(new URL('eventStoreWorker.ts', import.meta.url), {
-    workerData: { file },
+    workerData,
     name: 'event-store-writer',
   });
   const sent: Pending[] = [];
@@ -58,14 +60,17 @@ function startWorker(file: string, onEnd: () => void) {
   return { send, close: () => post('close'), ended };
 }
 
-/** Runs the writer on a thread of its own. One that dies is replaced at the next append. */
-export function startWriterThread(file: string): WriterThread {
+/**
+ * Runs the writer of a log, whose files are known, on a thread of its own. One that dies is replaced
+ * at the next append, where the files are the same.
+ */
+export function startWriterThread(file: string, files: LogFiles): WriterThread {
   let worker: ReturnType<typeof startWorker> | undefined;
   let outbox: Pending[] = [];
   let pendingBytes = 0;
   let closing: Promise<void> | undefined;
 
-  const running = () => (worker ??= startWorker(file, () => (worker = undefined)));
+  const running = () => (worker ??= startWorker({ file, files }, () => (worker = undefined)));
 
   function flush(): void {
     if (outbox.length > 0) running().send(outbox);
@@ -74,6 +79,8 @@ export function startWriterThread(file: string): WriterThread {
 
   async function append(request: Append, bytes: number): Promise<Written> {
     if (closing) throw storeClosed();
+    const change = worker ? undefined : changeIn(files);
+    if (change !== undefined) throw logExchanged(change);
     if (pendingBytes + bytes > MAX_PENDING_BYTES)
       throw storeUnavailable('Too much is waiting to be written to the event log.');
     pendingBytes += bytes;

@@ -4,14 +4,21 @@ import { TurnlogError } from '../../shared/errors.ts';
 import { createPrivateFile } from './eventStoreDatabase.ts';
 import { isBusy } from './eventStoreErrors.ts';
 
+/** The file that the one server of a data folder holds. */
+export const serverLockFile = (folder: string): string => join(folder, 'server.lock');
+
+/** Who drops a lock unreleased still has it: no garbage collection may close its database. */
+const held = new Set<DatabaseSync>();
+
 /**
  * Makes this process the only server on a data folder until it releases the lock or ends, however
  * it ends: the lock is an open transaction, which the operating system lets go of with the process.
- * Operator commands take no lock.
+ * Operator commands take no lock. A server whose lock file was removed or replaced writes nothing more
+ * (eventStoreFiles.ts): another one may have taken the folder.
  * Errors: `data_folder_in_use`.
  */
 export function acquireServerLock(folder: string): { release(): void } {
-  const file = join(folder, 'server.lock');
+  const file = serverLockFile(folder);
   createPrivateFile(folder, file);
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
@@ -26,8 +33,10 @@ export function acquireServerLock(folder: string): { release(): void } {
       { cause: error },
     );
   }
+  held.add(database);
   return {
     release() {
+      held.delete(database);
       if (database.isOpen) database.close();
     },
   };

@@ -78,15 +78,15 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description:
       'The model server is overloaded or limits the rate; `Retry-After` says when to try again',
   },
-  log_changed: {
-    status: 503,
-    description:
-      'The event log is not the one that this service has followed: it was restored or exchanged, and nothing is written to it before the operator has decided; `Retry-After` says when to try again',
-  },
   store_unavailable: {
     status: 503,
     description:
       'The event store or the read models can’t be reached, or the service is starting or shutting down; `Retry-After` says when to try again',
+  },
+  log_changed: {
+    status: 503,
+    description:
+      'The event log is not the one that this service has followed: it was restored, exchanged or removed; nothing is written before the operator has decided. `Retry-After` says when to try again',
   },
   turn_interrupted: {
     status: 503,

@@ -9,6 +9,7 @@ function codesOf(route: Route): ErrorCode[] {
   return [
     'invalid_request',
     ...(route.access === 'open' ? [] : (['unauthorized', 'store_unavailable'] as const)),
+    ...(route.method === 'get' ? [] : (['log_changed'] as const)),
     ...(route.access === 'open' || route.access === 'key' ? [] : (['forbidden'] as const)),
     ...(route.body
       ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)

@@ -2,9 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
+import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
+import { neverStale } from '../../shared/queries/neverStale.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { doubtOf } from '../projector/doubt.ts';
 import {
   startProjectorThread,
@@ -16,6 +19,7 @@ import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { recoverOpenTurns } from '../server/recoverOpenTurns.ts';
 import { reportDamage } from '../server/reportDamage.ts';
 import type { Part } from '../server/turnlog.ts';
+import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart } from './api.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { makeDataFolder, readModelsFolder, type EmbeddedPlace } from './place.ts';
@@ -36,7 +40,7 @@ function instanceIdOf(folder: string): string {
 }
 
 /** The projector in a thread of its own, and the read models that it keeps up to date. */
-async function openReadModels({ logger, opened }: Opening, place: EmbeddedPlace) {
+async function openReadModels({ config, logger, opened }: Opening, place: EmbeddedPlace) {
   const spawn = (): Worker =>
     new Worker(new URL('projectorThread.ts', import.meta.url), {
       workerData: place,
@@ -49,30 +53,60 @@ async function openReadModels({ logger, opened }: Opening, place: EmbeddedPlace)
     openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress }),
     (queries) => queries.close(),
   );
-  return { projector, readModels };
+  const options = { waitMs: config.VISIBILITY_WAIT_MS, late: () => lateness(projector) };
+  return { projector, readModels: neverStale(readModels, options) };
+}
+
+/** One sentence on why the read models don't follow the log; undefined while they do. */
+function lateness({ trouble }: Pick<ProjectorThread, 'trouble'>): string | undefined {
+  const { sinceMs, reason } = trouble() ?? {};
+  return sinceMs === undefined
+    ? undefined
+    : `The read models can't be brought up to date, since ${Math.ceil(sinceMs / 1000)} s: ${reason}.`;
 }
 
 /** The read models show everything before what a crash left open is looked for in them. */
-const readModelsPart = (
-  { caughtUp, healing, logChanged, progress }: ProjectorThread,
-  api: RunContext,
-): Part => {
-  const doubt = (): string | undefined => doubtOf({ healing: healing(), logChanged: logChanged() });
+function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
+  let prepared = false;
   return {
-    health: async () => ({
-      projection: {
-        caught_up: caughtUp(),
-        reason: doubt(),
-        parked_streams: await api.readModels.listParkedStreams(),
-      },
-    }),
-    doubt,
+    async health() {
+      const trouble = projector.trouble();
+      const late = lateness(projector);
+      return {
+        projection: {
+          caught_up: projector.caughtUp(),
+          ...(trouble && { lag: { events: null, ms: trouble.sinceMs } }),
+          ...(late !== undefined && { late }),
+          doubt: doubtOf(projector),
+          parked_streams: await api.readModels.listParkedStreams(),
+        },
+      };
+    },
+    // A start waits for them; later on much is served without them.
+    trouble: () => (prepared ? undefined : lateness(projector)),
+    doubt: () => doubtOf(projector),
     async prepare(signal) {
-      await untilCaughtUp(progress, signal);
+      await untilCaughtUp(projector.progress, signal);
       await onceStoreAnswers(() => recoverOpenTurns(api, signal), api.logger, signal);
+      prepared = true;
     },
   };
-};
+}
+
+/**
+ * The log in a data folder; says so where there was none, because a folder that is gone is nothing
+ * that anybody else would tell from a first start.
+ */
+async function openOwnLog(opening: Opening, log: { folder: string }): Promise<EventStore> {
+  const isNew = !existsSync(eventLogFile(log.folder));
+  const store = await openStore(opening, log);
+  if (isNew)
+    opening.logger.info(
+      { data_folder: log.folder },
+      'there was no event log in the data folder: a new one was made, and it is empty',
+    );
+  return store;
+}
 
 /**
  * The service in one process, with its read models in the data folder, and its log there or in a
@@ -85,7 +119,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const { dataFolder, log } = place;
   makeDataFolder(dataFolder);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
-  const store = await openStore(opening, log);
+  const store = await ('folder' in log ? openOwnLog(opening, log) : openStore(opening, log));
   const { projector, readModels } = await openReadModels(opening, place);
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
@@ -102,6 +136,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   };
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);
+  // A cluster's adapter tells of its trouble itself.
+  const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
   const parts = [store, readModelsPart(projector, api), runsPart(api), damagePart(damaged)];
-  return { api, dataFolder, parts: [...parts, ...relay] };
+  return { api, dataFolder, parts: [...parts, ...watch, ...relay] };
 }

@@ -44,6 +44,7 @@ await followGenerations({
   },
   onProgress: (batch) => tell({ type: 'progress', batch }),
   onLogChanged: (reason) => tell({ type: 'log_changed', reason }),
+  onTrouble: (reason) => tell({ type: 'trouble', reason }),
   onHealing: (reason) => tell({ type: 'healing', reason }),
 });
 await log.close();

@@ -70,7 +70,7 @@ function openProjector(opening: Opening, { store, logger }: Common, databaseUrl:
   return [
     {
       health: async () => ({ projector: await projector.health() }),
-      doubt: () => doubtOf({ healing: projector.healing(), logChanged: undefined }),
+      doubt: () => doubtOf({ healing: projector.healing, logChanged: () => undefined }),
     },
   ];
 }
@@ -83,7 +83,7 @@ function readModelsPart(common: Common): Part {
     health: async () => ({
       projection: {
         caught_up: prepared,
-        reason: doubtOf({
+        doubt: doubtOf({
           healing: healingOf(await readModels.refusedCheckpoint()),
           logChanged: readModels.logChanged(),
         }),

@@ -67,7 +67,7 @@ function completion(
  * trusted.
  */
 async function followOne(following: Following, course: Course): Promise<Course> {
-  const { generations, onProgress, onLogChanged, logger, log, signal } = following;
+  const { generations, onProgress, onTrouble, onLogChanged, logger, log, signal } = following;
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await generations.open(course.atLeast), (live) => live.close());
   const { generation } = store;
@@ -89,6 +89,7 @@ async function followOne(following: Following, course: Course): Promise<Course> 
     logger,
     signal: AbortSignal.any([signal, replaced.signal]),
     onLogChanged,
+    ...(onTrouble && { onTrouble }),
     onProgress(batch) {
       onProgress({ ...batch, generation, heals });
       if (batch.caughtUp) complete();

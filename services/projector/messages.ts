@@ -10,6 +10,8 @@ export type ProjectorMessage =
   | { type: 'healing'; reason: string }
   /** Why the log is not followed; undefined once it is again. */
   | { type: 'log_changed'; reason: string | undefined }
+  /** Why nothing can be applied at the moment; progress ends that. */
+  | { type: 'trouble'; reason: string }
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
 /** The only thing that it is ever told: to close. */

@@ -28,5 +28,7 @@ export interface Projection {
    * failure of the projection.
    */
   onLogChanged?: ((reason: string | undefined) => void | Promise<void>) | undefined;
+  /** Told why the projection failed, each time; progress ends that. */
+  onTrouble?: (reason: string) => void;
   logger: ProjectorLogger;
 }

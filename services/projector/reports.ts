@@ -32,3 +32,9 @@ export function logParked(logger: ProjectorLogger, streams: readonly ParkedStrea
       `The stream ${parked.stream} was parked: an event can't be applied to the read models`,
     );
 }
+
+/** Why a projection failed, as half a sentence for people: the cause says more than what it led to. */
+export function troubleOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -6,6 +6,7 @@ import { percentOf } from '../../shared/projections/progress.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import { createLogChanges, restoredLog, type RestoredLog } from './logChanges.ts';
 import type { Projection } from './projection.ts';
+import { troubleOf } from './reports.ts';
 
 /**
  * Large, because a batch costs one statement for each row that it changes and one commit: catching
@@ -77,6 +78,7 @@ export async function runProjection(projection: Projection): Promise<RestoredLog
       }
       if (course.events > before) pauses.reset();
       const retryInMs = pauses.next();
+      projection.onTrouble?.(troubleOf(error));
       logger.warn(
         { err: error, retry_in_ms: retryInMs },
         'The projection failed and goes on from its checkpoint',

@@ -16,11 +16,19 @@ const CLOSE_LIMIT_MS = 5000;
  */
 export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
 
+interface Trouble {
+  sinceMs: number;
+  /** Half a sentence. */
+  reason: string;
+}
+
 export interface ProjectorThread {
   /** For the read models of this thread. */
   progress: ProgressSource;
-  /** True while the thread lives and has applied all that it has seen in the log. */
+  /** True while the thread lives, can apply events and has applied all that it has seen in the log. */
   caughtUp(): boolean;
+  /** Since when, in milliseconds, and why nothing could be applied; undefined while it can. */
+  trouble(): Trouble | undefined;
   /** Why the read models are being rebuilt; undefined where they aren't. */
   healing(): string | undefined;
   /** Why the log is not followed; undefined while it is. */
@@ -63,8 +71,15 @@ export async function startProjectorThread({
   let healing: string | undefined;
   let logChanged: string | undefined;
   let caughtUp = false;
+  /** `since` in milliseconds of `performance.now()`. */
+  let trouble: { since: number; reason: string } | undefined;
   const pauses = createBackOff(PAUSES);
   let worker: Worker;
+
+  function fail(reason: string): void {
+    caughtUp = false;
+    trouble = { since: trouble?.since ?? performance.now(), reason };
+  }
 
   function receive(message: ProjectorMessage): void {
     if (message.type === 'opened') return;
@@ -82,7 +97,13 @@ export async function startProjectorThread({
       caughtUp &&= logChanged === undefined;
       return;
     }
+    if (message.type === 'trouble') {
+      fail(message.reason);
+      return;
+    }
     pauses.reset();
+    if (trouble) logger.info({}, 'The read models follow the log again');
+    trouble = undefined;
     const { batch } = message;
     caughtUp = batch.caughtUp;
     if (caughtUp) healing = undefined;
@@ -100,7 +121,7 @@ export async function startProjectorThread({
   async function supervise(firstEnd: Promise<Error>): Promise<void> {
     for (let end = firstEnd; ; end = start()) {
       const error = await end;
-      caughtUp = false;
+      fail(error.message);
       if (closing.signal.aborted) return;
       const retryInMs = pauses.next();
       logger.error(
@@ -122,6 +143,11 @@ export async function startProjectorThread({
   return {
     progress: source,
     caughtUp: () => caughtUp,
+    trouble: () =>
+      trouble && {
+        sinceMs: Math.round(performance.now() - trouble.since),
+        reason: trouble.reason,
+      },
     healing: () => healing,
     logChanged: () => logChanged,
     async close() {

@@ -1,5 +1,5 @@
 import { retry } from '../../shared/backOff.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
+import { isLogAway } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 
 const PAUSES = { firstMs: 1_000, longestMs: 1_000 };
@@ -14,7 +14,7 @@ export function onceStoreAnswers<Result>(
   signal: AbortSignal,
 ): Promise<Result> {
   function again(error: unknown): boolean {
-    if (!isTurnlogError(error, 'store_unavailable') || !error.retriable) return false;
+    if (!isLogAway(error) || !error.retriable) return false;
     logger.warn({ err: error }, 'a store is away; the start goes on when it is back');
     return true;
   }

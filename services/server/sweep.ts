@@ -1,5 +1,5 @@
 import type { LeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
+import { isLogAway } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 
 /** How often the turns of others are looked after. */
@@ -40,7 +40,7 @@ export function startSweeper(
     try {
       await sweep(signal);
     } catch (error) {
-      if (isTurnlogError(error, 'store_unavailable'))
+      if (isLogAway(error))
         logger.debug({ err: error }, 'open turns could not be looked after yet');
       else logger.error({ err: error }, 'open turns could not be looked after');
     }

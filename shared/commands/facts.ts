@@ -1,5 +1,6 @@
 import type { DomainEvent } from '../domain/events.ts';
 import { appendEvents, type Authorship, type StreamHead } from '../eventlog/append.ts';
+import { requireFits } from '../eventlog/domainEvent.ts';
 import type { NewEvent } from '../eventlog/event.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/eventStore.ts';
@@ -19,12 +20,13 @@ export interface Facts {
   authorship: Authorship;
 }
 
-/** Gives decided events their ids, their time and their author. */
+/** Gives decided events their ids, their time and their author. Errors: `event_invalid`. */
 export function factsOf(
   { ids, clock }: Pick<CommandContext, 'ids' | 'clock'>,
   { account_id, key_id, request_id, causation_id }: Author,
   events: readonly DomainEvent[],
 ): Facts {
+  events.forEach(requireFits);
   return {
     events: events.map((event) => ({ id: ids.uuid(), ...event })),
     authorship: { account_id, key_id, request_id, causation_id, recorded_at: isoTime(clock.now()) },

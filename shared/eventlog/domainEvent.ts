@@ -1,5 +1,6 @@
 import type { DomainEvent } from '../domain/events.ts';
 import { eventSchemas } from '../domain/events.ts';
+import { TurnlogError } from '../errors.ts';
 import { lazyValidator, problemsOf } from '../validation.ts';
 import { EventMetadata, type RecordedEvent } from './event.ts';
 
@@ -27,6 +28,23 @@ const metadataValidator = lazyValidator(EventMetadata);
 export const metadataFits = (metadata: unknown): metadata is EventMetadata =>
   metadataValidator()(metadata);
 
+/** What is wrong with an event's data, by its schema, if anything; nothing for an unknown type. */
+function problemOf(shape: Shape): string | undefined {
+  const validate = validators.get(shape.type)?.();
+  if (!validate || validate(shape)) return undefined;
+  const [problem] = problemsOf(validate.errors);
+  return `${shape.type} does not fit its schema: ${problem?.path ?? ''} ${problem?.message ?? ''}`;
+}
+
+/**
+ * To be asked before an event is written: one that does not fit its schema can never be read again,
+ * and takes its whole stream with it. Errors: `event_invalid`.
+ */
+export function requireFits(event: DomainEvent): void {
+  const problem = problemOf(event);
+  if (problem !== undefined) throw new TurnlogError('event_invalid', problem);
+}
+
 /**
  * The domain's view of a recorded event: upcast to the current version and checked against its
  * schema. Undefined for a type that this version does not know. Errors: a plain Error when the data
@@ -39,13 +57,8 @@ export function toDomainEvent(
   let shape: Shape = { type: recorded.type, data: recorded.data };
   for (let upcast = upcasters[shape.type]; upcast; upcast = upcasters[shape.type])
     shape = upcast(shape.data);
-  const validate = validators.get(shape.type)?.();
-  if (!validate) return undefined;
-  if (!validate(shape)) {
-    const [problem] = problemsOf(validate.errors);
-    throw new Error(
-      `${recorded.type} does not fit its schema: ${problem?.path ?? ''} ${problem?.message ?? ''}`,
-    );
-  }
-  return shape;
+  if (!validators.has(shape.type)) return undefined;
+  const problem = problemOf(shape);
+  if (problem !== undefined) throw new Error(problem);
+  return shape as DomainEvent;
 }

@@ -96,6 +96,14 @@ export interface ProjectionStore {
   close(): Promise<void>;
 }
 
+/** How far the active projector is behind the log, as it tells the other processes. */
+export interface ProjectorLag {
+  /** The events still to apply; null where some of them are not read yet. */
+  events: number | null;
+  /** The age of the oldest of them, in milliseconds; 0 where there is none. */
+  ms: number;
+}
+
 /** The projector's half where several processes may project and one of them is active at a time. */
 export interface ActiveProjectionStore extends ProjectionStore {
   /**

@@ -1,5 +1,5 @@
 import type { Position } from '../ports/eventStore.ts';
-import type { ParkedStream } from '../ports/readModels.ts';
+import type { ParkedStream, ProjectorLag } from '../ports/readModels.ts';
 
 /** What the relay tells an operator. */
 export interface RelayHealth {
@@ -27,10 +27,17 @@ export interface ProjectorHealth {
 
 /** How the read models are. */
 export interface ProjectionHealth {
-  /** True once the read models have shown everything there was. */
+  /**
+   * True once the read models have shown everything there was; false again while they don't follow
+   * the log.
+   */
   caught_up: boolean;
+  /** How far they are behind the log, where another process knows it. */
+  lag?: ProjectorLag;
+  /** One sentence on why they don't follow the log; absent while they do. */
+  late?: string;
   /** One sentence on why they can't be trusted; undefined where they can. */
-  reason: string | undefined;
+  doubt: string | undefined;
   /** Streams that a projection could not follow; everything else goes on. */
   parked_streams: ParkedStream[];
 }

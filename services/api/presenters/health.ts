@@ -16,15 +16,19 @@ const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
 });
 
 /** Why a stream was parked may quote its content, so that stays in the log. */
-const presentProjection = ({ caught_up, reason, parked_streams }: ProjectionHealth) => ({
-  caught_up,
-  ...(reason !== undefined && { reason }),
-  parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({
-    stream,
-    revision,
-    event_type,
-  })),
-});
+function presentProjection({ caught_up, lag, late, doubt, parked_streams }: ProjectionHealth) {
+  const reason = doubt ?? late;
+  return {
+    caught_up,
+    ...(lag && { lag_events: lag.events, lag_ms: lag.ms }),
+    ...(reason !== undefined && { reason }),
+    parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({
+      stream,
+      revision,
+      event_type,
+    })),
+  };
+}
 
 const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
   stream,
@@ -48,7 +52,8 @@ export function presentHealth({
   const parked = projection?.parked_streams.length ?? 0;
   const degraded =
     parked + damaged_streams.length > 0 ||
-    projection?.reason !== undefined ||
+    projection?.doubt !== undefined ||
+    projection?.late !== undefined ||
     relay?.state === 'retrying';
   return {
     status: degraded ? 'degraded' : 'ready',

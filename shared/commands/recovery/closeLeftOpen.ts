@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { isTurnlogError } from '../../errors.ts';
+import { isLogAway, isTurnlogError } from '../../errors.ts';
 import type { CommandContext } from '../context.ts';
 import type { RunSessions } from '../run/context.ts';
 import { interruptIfOrphaned, type OrphanContext } from './interruptTurn.ts';
@@ -84,7 +84,7 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
       leftOpen.putBack(turn, signal.reason === TOOK_TOO_LONG);
       if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
       together = SCOUTS;
-      const level = isTurnlogError(error, 'store_unavailable') ? 'debug' : 'error';
+      const level = isLogAway(error) ? 'debug' : 'error';
       logger[level](
         { err: error, session_id: turn.session_id },
         'a turn that was left open could not be closed yet',

@@ -1,6 +1,6 @@
 import type { RunningSession, SessionCommand } from '../../domain/session/decider.ts';
 import type { InterruptionReason } from '../../domain/session/events.ts';
-import { isTurnlogError } from '../../errors.ts';
+import { isLogAway, isTurnlogError } from '../../errors.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/untilWhole.ts';
 import type { Bounds } from '../../pause.ts';
@@ -103,7 +103,7 @@ export async function interruptOrphans(
       if (context.damaged.foundLately(sessionStream(session_id))) continue;
       await interruptShown(context, session_id, signal).catch((error: unknown) => {
         if (signal.aborted || isTurnlogError(error, 'stream_damaged')) return;
-        if (isTurnlogError(error, 'store_unavailable')) away = error;
+        if (isLogAway(error)) away = error;
         else
           context.logger.error(
             { err: error, session_id, turn },

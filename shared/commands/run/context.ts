@@ -64,5 +64,6 @@ export interface OpenRun {
   causation_id: string;
   /** Moves with every append of the run. */
   head: StreamHead;
+  /** When it began, in milliseconds of `performance.now()`. */
   startedAt: number;
 }

@@ -15,6 +15,9 @@ export type Answer = Omit<TurnCompletedData, 'turn'>;
 
 const MAX_ROUNDS = 8;
 
+/** Since a time of `performance.now()`, in whole milliseconds: the system's clock may be put back. */
+const msSince = (began: number): number => Math.round(performance.now() - began);
+
 /** What the calls of a turn took together. */
 export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
   calls.reduce(
@@ -44,7 +47,7 @@ export async function converse(
     const request = chatRequest(settings, instruction, history, turn);
     const answer = await callModel(context, { run, request, calls }, signal);
     if (answer.tool_calls.length === 0)
-      return completed(context, run, calls, {
+      return completed(run, calls, {
         output: answer.content ?? '',
         tool_used: turn.tool_calls[0]?.tool ?? '',
       });
@@ -66,7 +69,7 @@ async function callModel(
   { run, request, calls }: { run: OpenRun; request: ChatRequest; calls: ModelCall[] },
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
-  const began = context.clock.now();
+  const began = performance.now();
   const { model } = run.request.agent;
   const answer = await context.catalogue.models.complete(model, request, signal);
   calls.push({
@@ -75,7 +78,7 @@ async function callModel(
     model: answer.model,
     finish_reason: answer.finish_reason,
     tokens: answer.tokens ?? (await countedTokens(context, request, answer)),
-    duration_ms: context.clock.now() - began,
+    duration_ms: msSince(began),
   });
   return answer;
 }
@@ -95,12 +98,12 @@ async function countedTokens(
 }
 
 async function callTool(
-  { catalogue, clock }: Pick<RunContext, 'catalogue' | 'clock'>,
+  { catalogue }: Pick<RunContext, 'catalogue'>,
   { state, request }: OpenRun,
   call: ToolCallRequest,
   signal: AbortSignal,
 ): Promise<Omit<ToolCalledData, 'round'>> {
-  const began = clock.now();
+  const began = performance.now();
   const { name, arguments: args } = call.function;
   const { result, is_error } =
     request.agent.tool === null
@@ -113,12 +116,11 @@ async function callTool(
     arguments: args,
     result,
     is_error,
-    duration_ms: clock.now() - began,
+    duration_ms: msSince(began),
   };
 }
 
 const completed = (
-  { clock }: Pick<RunContext, 'clock'>,
   run: OpenRun,
   calls: readonly ModelCall[],
   answer: { output: string; tool_used: string },
@@ -129,7 +131,7 @@ const completed = (
     model: last.model,
     tokens: sumTokens(calls),
     finish_reason: last.finish_reason,
-    duration_ms: clock.now() - run.startedAt,
+    duration_ms: msSince(run.startedAt),
     calls: [...calls],
   };
 };

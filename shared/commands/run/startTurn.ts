@@ -1,7 +1,7 @@
 import { session, type RunningSession, type SessionCommand } from '../../domain/session/decider.ts';
 import type { ChatSettings } from '../../domain/session/chat.ts';
 import { turnsOf } from '../../domain/session/prompt.ts';
-import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import { isLogAway, isTurnlogError, TurnlogError } from '../../errors.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
 import { appendFacts, authorOf, factsOf } from '../facts.ts';
@@ -16,10 +16,9 @@ interface Start {
 }
 
 function commandOf(
-  { instance, limits }: Pick<RunContext, 'instance' | 'limits'>,
+  { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
   { agent, new_session, input }: RunRequest,
   { settings, loaded }: Start,
-  startedAt: number,
 ): SessionCommand {
   const { state, history } = loaded;
   return {
@@ -33,7 +32,7 @@ function commandOf(
       settings,
       context_from_turn: history[0]?.turn ?? (state.status === 'none' ? 1 : state.turn + 1),
       owner: instance.id,
-      deadline: isoTime(startedAt + limits.timeoutMs),
+      deadline: isoTime(clock.now() + limits.timeoutMs),
     },
   };
 }
@@ -50,8 +49,8 @@ export async function startTurn(
 ): Promise<OpenRun> {
   const { settings, loaded } = start;
   const { session_id, actor } = request;
-  const startedAt = context.clock.now();
-  const events = session.decide(commandOf(context, request, start, startedAt), loaded.state);
+  const startedAt = performance.now();
+  const events = session.decide(commandOf(context, request, start), loaded.state);
   const target = { stream: sessionStream(session_id), head: loaded.head };
   try {
     const facts = factsOf(context, authorOf(actor), events);
@@ -67,8 +66,7 @@ export async function startTurn(
       startedAt,
     };
   } catch (error) {
-    if (isTurnlogError(error, 'store_unavailable'))
-      context.sessions.leftOpen.add(session_id, loaded.head.revision + 1);
+    if (isLogAway(error)) context.sessions.leftOpen.add(session_id, loaded.head.revision + 1);
     if (isTurnlogError(error, 'event_invalid'))
       throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', {
         cause: error,

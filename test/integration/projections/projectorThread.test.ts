@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
@@ -15,6 +16,7 @@ import {
   recordingLogger,
   startProjector,
 } from '../../support/projections/projector.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import { sessionStarted, turnCompleted } from '../../support/events/events.ts';
 import { fileName } from '../../support/projections/generationNames.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
@@ -107,6 +109,32 @@ test('a thread that is dead is not caught up', async () => {
   await Promise.all([died, workers[0]?.terminate()]);
   await new Promise(setImmediate);
   expect(thread.caughtUp()).toBe(false);
+  expect(thread.trouble()).toEqual({
+    sinceMs: expect.any(Number),
+    reason: expect.stringContaining('thread ended'),
+  });
+});
+
+test('read models that are locked are told with the reason, until they follow the log again', async () => {
+  const { readModels, thread } = await start();
+  await readModels.untilShown(await appendAgents(store, 0, 1), WAIT_MS);
+  expect(thread.trouble()).toBeUndefined();
+  const other = new DatabaseSync(join(folder, 'read-models', fileName(1)), { timeout: 5_000 });
+  other.exec('BEGIN IMMEDIATE');
+  const position = await appendAgents(store, 1, 2);
+  const trouble = await eventually(
+    async () => thread.trouble(),
+    (told) => told !== undefined,
+  );
+  expect([trouble!.reason, thread.caughtUp()]).toEqual(['database is locked', false]);
+  await eventually(
+    async () => thread.trouble()!.sinceMs,
+    (sinceMs) => sinceMs > trouble!.sinceMs,
+  );
+  other.exec('ROLLBACK');
+  other.close();
+  expect(await readModels.untilShown(position, WAIT_MS)).toBe(true);
+  expect([thread.trouble(), thread.caughtUp()]).toEqual([undefined, true]);
 });
 
 test('a rebuild beside it replaces the read models; no query fails, goes back or misses an acknowledged write', async () => {

@@ -101,7 +101,7 @@ describe('writing to the SQLite event store', () => {
 
   test('fails the appends of a writing thread that has died, and starts another one for the next', async () => {
     const folder = join(fixture.folder, 'not-there-yet');
-    const writer = startWriterThread(eventLogFile(folder));
+    const writer = startWriterThread(eventLogFile(folder), []);
     const attempt = () =>
       writer.append({ stream: newStream(), expected: 'no_stream', events: newEvents(1) }, 100);
     await Promise.all([

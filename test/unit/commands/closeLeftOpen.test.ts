@@ -273,3 +273,30 @@ test('a look that hangs ends when it is told to stop, and its session stays to b
   await closer.idle();
   expect([leftOpen.size, getEventListeners(stopping.signal, 'abort').length]).toEqual([1, 0]);
 });
+
+test('sessions that can not be closed, whatever the reason, keep no other back', async () => {
+  const store: EventStore = {
+    ...fixture.store(),
+    append: (stream, ...rest) =>
+      stream.includes('poisoned')
+        ? Promise.reject(new Error('this one never fits'))
+        : fixture.store().append(stream, ...rest),
+  };
+  const names = (kind: string): string[] => Array.from({ length: 20 }, (_, n) => `${kind}_${n}`);
+  const [poisoned, others] = [names('poisoned'), names('other')];
+  for (const id of [...poisoned, ...others]) {
+    await append(id, sessionStarted(), turnStarted(1));
+    leftOpen.add(id, 1);
+  }
+  const closer = closerOn(store);
+  await eventually(
+    async () => {
+      now += 250;
+      closer.closeDue(stopping.signal);
+      await closer.idle();
+      return leftOpen.size;
+    },
+    (left) => left === poisoned.length,
+  );
+  for (const id of others) expect((await typesOf(id)).at(-1)).toBe('turn_interrupted');
+});

@@ -11,7 +11,7 @@ const healing: Pick<Turnlog, 'parts'> = {
     { trouble: () => undefined },
     {
       health: async () => ({
-        projection: { caught_up: false, reason: REASON, parked_streams: [] },
+        projection: { caught_up: false, doubt: REASON, parked_streams: [] },
       }),
       doubt: () => REASON,
     },

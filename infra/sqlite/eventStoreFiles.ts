@@ -1,0 +1,89 @@
+import { accessSync, constants, statfsSync, statSync, type StatsFs } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { serverLockFile } from './serverLock.ts';
+
+interface KnownFile {
+  path: string;
+  dev: number;
+  ino: number;
+}
+
+/**
+ * The files of a log, by what the system knows them by whatever their names are. SQLite goes on
+ * writing into files that were removed or replaced, and nobody would ever find what it wrote. Plain
+ * data, so that it can be handed to a thread.
+ */
+export type LogFiles = readonly KnownFile[];
+
+const find = (path: string) => statSync(path, { throwIfNoEntry: false });
+
+/**
+ * The files of an open log: to be asked while a connection has its -wal and -shm open. With the
+ * lock of the folder's server, where there is one: without it, another server could come in.
+ */
+export function filesOf(file: string): LogFiles {
+  const paths = [file, `${file}-wal`, `${file}-shm`, serverLockFile(dirname(file))];
+  return paths.flatMap((path) => {
+    const found = find(path);
+    return found ? [{ path, dev: found.dev, ino: found.ino }] : [];
+  });
+}
+
+function fateOf({ path, dev, ino }: KnownFile): 'same' | 'gone' | 'another' {
+  let found: ReturnType<typeof find>;
+  try {
+    found = find(path);
+  } catch {
+    // A folder on the way that may not be searched, or is a file now.
+    return 'gone';
+  }
+  if (!found) return 'gone';
+  return found.dev === dev && found.ino === ino ? 'same' : 'another';
+}
+
+/** What has become of the files since, as half a sentence; undefined while they are the same. */
+export function changeIn(files: LogFiles): string | undefined {
+  for (const known of files) {
+    const fate = fateOf(known);
+    if (fate === 'same') continue;
+    const name = basename(known.path);
+    return fate === 'gone'
+      ? `its file ${name} is gone`
+      : `its file ${name} is another than the one that was opened`;
+  }
+  return undefined;
+}
+
+/**
+ * True where all that is missing is the -wal: what was committed into it can still be brought into
+ * the log's file, over the connections that have it open. Not once another one is in its place,
+ * which somebody may have written to.
+ */
+export const onlyWalIsGone = (files: LogFiles): boolean =>
+  files.every((known) => fateOf(known) === (known.path.endsWith('-wal') ? 'gone' : 'same'));
+
+interface Disk {
+  accessSync: (file: string, mode: number) => void;
+  statfsSync: (folder: string) => Pick<StatsFs, 'blocks' | 'bsize' | 'bavail' | 'bfree'>;
+}
+
+/** Room that a commit may need. Some file systems keep a rest for the administrator. */
+const LEAST_FREE_BYTES = 64 * 1024;
+
+/**
+ * Why nothing can be written to the file, as half a sentence; undefined where nothing is known. Takes
+ * microseconds, and needs no append to find out.
+ */
+export function unwritable(
+  file: string,
+  disk: Disk = { accessSync, statfsSync },
+): string | undefined {
+  try {
+    disk.accessSync(file, constants.W_OK);
+    const { blocks, bsize, bavail, bfree } = disk.statfsSync(dirname(file));
+    const free = process.getuid?.() === 0 ? bfree : bavail;
+    return blocks > 0 && free * bsize < LEAST_FREE_BYTES ? 'the disk is full' : undefined;
+  } catch {
+    return 'it may not be written';
+  }
+}

@@ -1,0 +1,61 @@
+import { storeUnavailable } from '../errors.ts';
+import type { Position } from '../ports/eventStore.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+
+interface Options {
+  /** How long a query waits for a write that is late, in milliseconds. */
+  waitMs: number;
+  /** One sentence on why the read models don't follow the log; undefined while they do. */
+  late: () => string | undefined;
+}
+
+/** What clients ask for. */
+type Query =
+  | 'findAgent'
+  | 'listAgents'
+  | 'agentListVersion'
+  | 'findSession'
+  | 'listSessions'
+  | 'findTranscript';
+
+/**
+ * Read models of the one process that writes: where a write was answered before they showed it,
+ * queries wait for it, or are refused with the reason. They never answer with less than what was
+ * acknowledged, and don't wait for what is known not to come.
+ */
+export function neverStale(readModels: ReadModels, { waitMs, late }: Options): ReadModels {
+  /** Of the last write that was answered before it was shown. */
+  let owed: Position | undefined;
+
+  async function untilShown(position: Position, timeoutMs: number): Promise<boolean> {
+    const shown = await readModels.untilShown(position, timeoutMs);
+    if (!shown && (owed === undefined || position > owed)) owed = position;
+    return shown;
+  }
+
+  async function untilPaid(position: Position): Promise<void> {
+    if (!(await readModels.untilShown(position, late() === undefined ? waitMs : 0)))
+      throw storeUnavailable(`What was written last can't be shown yet. ${late() ?? ''}`.trimEnd());
+    if (owed === position) owed = undefined;
+  }
+
+  function guarded<Name extends Query>(name: Name): ReadModels[Name] {
+    const query = readModels[name] as (...given: unknown[]) => Promise<unknown>;
+    const ask = async (...given: unknown[]): Promise<unknown> => {
+      if (owed !== undefined) await untilPaid(owed);
+      return query(...given);
+    };
+    return ask as ReadModels[Name];
+  }
+
+  return {
+    ...readModels,
+    untilShown,
+    findAgent: guarded('findAgent'),
+    listAgents: guarded('listAgents'),
+    agentListVersion: guarded('agentListVersion'),
+    findSession: guarded('findSession'),
+    listSessions: guarded('listSessions'),
+    findTranscript: guarded('findTranscript'),
+  };
+}
