@@ -88,8 +88,28 @@ export interface ProjectionStore {
   close(): Promise<void>;
 }
 
+/** How far the active projector is behind the log, as it tells the other processes. */
+export interface ProjectorLag {
+  /** The events still to apply; null where some of them are not read yet. */
+  events: number | null;
+  /** The age of the oldest of them, in milliseconds; 0 where there is none. */
+  ms: number;
+}
+
+/** What the active projector has told last. */
+export interface ProjectorBeat {
+  lag: ProjectorLag;
+  /** How long ago, in milliseconds, by the clock of the read models' server. */
+  silent_ms: number;
+}
+
 /** The projector's half where several processes may project and one of them is active at a time. */
 export interface ActiveProjectionStore extends ProjectionStore {
+  /**
+   * Tells whoever answers queries that this projector is at work, and how far it is. Waits for the
+   * batch at work. Errors: `store_unavailable`.
+   */
+  beat(lag: ProjectorLag): Promise<void>;
   /**
    * Aborted when this process is no longer the active projector: `apply` changes nothing from then
    * on.
