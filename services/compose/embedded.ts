@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
+import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import {
   startProjectorThread,
@@ -18,7 +19,7 @@ import { openRunContext, runsPart } from './api.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { makeDataFolder, readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { openRelay } from './relay.ts';
-import { systemIds } from './system.ts';
+import { systemClock, systemIds } from './system.ts';
 
 /**
  * The name of the folder's server, made at the first start. The server lock sees to it that only
@@ -86,8 +87,18 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
   // cluster may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
+  // By the own clock: there is no other, and only servers that share a cluster without a database
+  // judge each other by it.
+  const isOverdue = ({ deadline }: { deadline: string }): boolean =>
+    isPast(deadline, systemClock.now());
   const damaged = reportDamage(logger);
-  const storage = { store, damaged, readModels, known: readModels, instance: { id, isGone } };
+  const storage = {
+    store,
+    damaged,
+    readModels,
+    known: readModels,
+    instance: { id, isGone, isOverdue },
+  };
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);
   const parts = [store, readModelsPart(projector, api), runsPart(api), damagePart(damaged)];

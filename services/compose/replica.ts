@@ -10,7 +10,8 @@ import { healingOf } from '../projector/refusedCheckpoint.ts';
 import { startProjector } from '../projector/start.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { reportDamage } from '../server/reportDamage.ts';
-import { startSweeper } from '../server/sweep.ts';
+import { followReadModels } from '../server/readModelsHealth.ts';
+import { startAsking, startSweeper } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { openRunContext, runsPart } from './api.ts';
@@ -33,11 +34,13 @@ type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: Postgres
  * left turns open.
  */
 async function openApi(opening: Opening, common: Common): Promise<{ api: RunContext; part: Part }> {
-  const { store, damaged, readModels, instances, watch, clock, logger } = common;
+  const { store, damaged, readModels, instances, watch, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
-  const known = rememberedRows(readModels, clock);
-  const storage = { store, damaged, readModels, known, instance: { id, isGone } };
+  // Only the list of instances, which the sweep asks, knows who can't be running a turn any more.
+  const isOverdue = (): boolean => false;
+  const known = rememberedRows(readModels);
+  const storage = { store, damaged, readModels, known, instance: { id, isGone, isOverdue } };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {
@@ -67,7 +70,7 @@ function openProjector(opening: Opening, { store, logger }: Common, databaseUrl:
   );
   return [
     {
-      health: async () => ({ projector: await projector.health() }),
+      health: async () => ({ projector: projector.health() }),
       healing: () => projector.healing(),
     },
   ];
@@ -75,22 +78,27 @@ function openProjector(opening: Opening, { store, logger }: Common, databaseUrl:
 
 /** The read models, which another process may keep up to date. */
 function readModelsPart(common: Common): Part {
-  const { readModels } = common;
-  let prepared = false;
+  const { readModels, logger } = common;
+  const { look, health } = followReadModels({
+    projectorBeat: readModels.projectorBeat,
+    listParkedStreams: readModels.listParkedStreams,
+    healing: async () => healingOf(await readModels.refusedCheckpoint()),
+  });
   return {
-    health: async () => ({
-      projection: {
-        caught_up: prepared,
-        healing: healingOf(await readModels.refusedCheckpoint()),
-        parked_streams: await readModels.listParkedStreams(),
-      },
-    }),
+    health: async () => ({ projection: health() }),
     async prepare(signal) {
       await untilAllShown(common, signal);
-      prepared = true;
+      await onceStoreAnswers(look, logger, signal);
     },
-    upkeep: () => startSweeper((signal) => closeTurnsOfTheDead(common, signal), common.logger),
+    upkeep: () => startAsking(look),
   };
+}
+
+/** Looks after the turns of instances that are gone, and after those that `api` has left behind. */
+function sweepPart(common: Common, api: RunContext | undefined): Part {
+  const own = api && { id: api.instance.id, leftOpen: api.sessions.leftOpen };
+  const sweep = (signal: AbortSignal) => closeTurnsOfTheDead({ ...common, own }, signal);
+  return { upkeep: () => startSweeper(sweep, common.logger) };
 }
 
 /**
@@ -105,16 +113,16 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const readModels = opened.adopt(await openReadModels(databaseUrl), (queries) => queries.close());
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
-  const watch = createDeathWatch(instances, systemClock);
+  const watch = createDeathWatch(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common) : undefined;
   const projector = openProjector(opening, common, databaseUrl);
   const relay = await openRelay(opening, store);
-  const own = [...(runs ? [runs.part] : []), readModelsPart(common), damagePart(damaged)];
+  const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   return {
     api: runs?.api,
     dataFolder: undefined,
-    parts: [store, ...own, ...projector, ...relay],
+    parts: [store, ...(runs ? [runs.part] : []), ...shown, ...projector, ...relay],
   };
 }

@@ -100,10 +100,7 @@ async function projectOn(
 }
 
 /** Tells the others how far it is, one word at a time. */
-function beats(
-  store: ActiveProjectionStore,
-  lag: Standing['lag'],
-): () => void {
+function beats(store: ActiveProjectionStore, lag: Standing['lag']): () => void {
   let beating: Promise<void> | undefined;
   return () => {
     const now = lag();

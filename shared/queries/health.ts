@@ -1,5 +1,5 @@
 import type { Position } from '../ports/eventStore.ts';
-import type { ParkedStream } from '../ports/readModels.ts';
+import type { ParkedStream, ProjectorLag } from '../ports/readModels.ts';
 
 /** What the relay tells an operator. */
 export interface RelayHealth {
@@ -27,8 +27,15 @@ export interface ProjectorHealth {
 
 /** How the read models are. */
 export interface ProjectionHealth {
-  /** True once the read models have shown everything there was. */
+  /**
+   * True once the read models have shown everything there was; false again while they don't follow
+   * the log.
+   */
   caught_up: boolean;
+  /** How far they are behind the log, where another process knows it. */
+  lag?: ProjectorLag;
+  /** One sentence on why they don't follow the log; absent while they do. */
+  late?: string;
   /**
    * Half a sentence on why they are being rebuilt, which those that answer meanwhile may be
    * missing; undefined where they can be trusted.

@@ -16,15 +16,19 @@ const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
 });
 
 /** Why a stream was parked may quote its content, so that stays in the log. */
-const presentProjection = ({ caught_up, healing, parked_streams }: ProjectionHealth) => ({
-  caught_up,
-  ...(healing !== undefined && { reason: `The read models are being built anew: ${healing}.` }),
-  parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({
-    stream,
-    revision,
-    event_type,
-  })),
-});
+function presentProjection({ caught_up, lag, late, healing, parked_streams }: ProjectionHealth) {
+  const reason = healing === undefined ? late : `The read models are being built anew: ${healing}.`;
+  return {
+    caught_up,
+    ...(lag && { lag_events: lag.events, lag_ms: lag.ms }),
+    ...(reason !== undefined && { reason }),
+    parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({
+      stream,
+      revision,
+      event_type,
+    })),
+  };
+}
 
 const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
   stream,
@@ -49,6 +53,7 @@ export function presentHealth({
   const degraded =
     parked + damaged_streams.length > 0 ||
     projection?.healing !== undefined ||
+    projection?.late !== undefined ||
     relay?.state === 'retrying';
   return {
     status: degraded ? 'degraded' : 'ready',

@@ -10,17 +10,34 @@ const Revision = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
 export const Ready = Type.Object({
   status: Type.Enum(['ready', 'degraded'], {
     description:
-      '`degraded` while a stream is parked or damaged, the read models are being built anew or the relay can’t publish; ' +
+      '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, or the relay can’t publish; ' +
       'everything else is served',
   }),
   projection: Type.Optional(
     Type.Object(
       {
-        caught_up: Type.Boolean(),
+        caught_up: Type.Boolean({
+          description: 'Whether they follow the log; false once they have not for 5 s',
+        }),
+        lag_events: Type.Optional(
+          Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+            description:
+              'The events that the active projector has read and has still to apply; null where it has still to read them, ' +
+              'and where none is active. With PostgreSQL',
+          }),
+        ),
+        lag_ms: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            description:
+              'The age of the oldest event that is still to be applied, as the active projector told it within the last second, ' +
+              'by the clock of whoever wrote it; where none is active, at least the time since one was. With PostgreSQL',
+          }),
+        ),
         reason: Type.Optional(
           Type.String({
             description:
-              'Why they are being built anew; answers may lack what was written before until they are',
+              'Why they are being built anew, or don’t follow the log; answers may lack what was written last until they do',
           }),
         ),
         parked_streams: Type.Array(
