@@ -1,5 +1,5 @@
 import Router from '@koa/router';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { ApiContext } from './context.ts';
@@ -22,6 +22,12 @@ function requireAvailable(api: ApiContext, route: Route): void {
     : storeUnavailable('The service is starting; its read models are being brought up to date.');
 }
 
+/** An answer that is not yet shown says so; all others are, so that they need no header. */
+const tellingLate = (api: ApiContext, ctx: Context): ApiContext => ({
+  ...api,
+  onLate: () => ctx.set('x-turnlog-visible', 'false'),
+});
+
 /**
  * What every operation does, in this order: who asks, is the query right, is the body right, then
  * the operation itself.
@@ -35,7 +41,7 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));
     const answer = await route.handle(
-      api,
+      route.method === 'get' ? api : tellingLate(api, ctx),
       { actor, params: ctx['params'] as Record<string, string>, query, body },
       ctx,
     );
