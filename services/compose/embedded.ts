@@ -34,6 +34,13 @@ function instanceIdOf(folder: string): string {
   return made;
 }
 
+/**
+ * By the own clock, as there is no other; only servers that share a cluster without a database
+ * judge each other by it.
+ */
+const isOverdue = ({ deadline }: { deadline: string }): boolean =>
+  isPast(deadline, systemClock.now());
+
 /** The projector in a thread of its own, and the read models that it keeps up to date. */
 async function openReadModels({ logger, opened }: Opening, place: EmbeddedPlace) {
   const spawn = (): Worker =>
@@ -87,10 +94,6 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
   // cluster may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
-  // By the own clock: there is no other, and only servers that share a cluster without a database
-  // judge each other by it.
-  const isOverdue = ({ deadline }: { deadline: string }): boolean =>
-    isPast(deadline, systemClock.now());
   const damaged = reportDamage(logger);
   const storage = {
     store,

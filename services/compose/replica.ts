@@ -29,6 +29,9 @@ import { systemClock, systemIds } from './system.ts';
 /** What every replica works with, whichever services it was started with. */
 type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
 
+/** Only the list of instances, which the sweep asks, knows who can't be running a turn any more. */
+const isOverdue = (): boolean => false;
+
 /**
  * The API of one replica. It enters the list of instances, and leaves it in order unless it has
  * left turns open.
@@ -37,8 +40,6 @@ async function openApi(opening: Opening, common: Common): Promise<{ api: RunCont
   const { store, damaged, readModels, instances, watch, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
-  // Only the list of instances, which the sweep asks, knows who can't be running a turn any more.
-  const isOverdue = (): boolean => false;
   const known = rememberedRows(readModels);
   const storage = { store, damaged, readModels, known, instance: { id, isGone, isOverdue } };
   const api = await openRunContext(opening, storage);

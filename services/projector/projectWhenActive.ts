@@ -2,6 +2,7 @@ import { createBackOff } from '../../shared/backOff.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore, ProjectorLag } from '../../shared/ports/readModels.ts';
+import { createBeats } from './beats.ts';
 import { healReadModels, type Healing } from './heal.ts';
 import { describeRefusal, healingOf } from './refusedCheckpoint.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
@@ -99,20 +100,6 @@ async function projectOn(
   await store.giveUp(refused.checkpoint);
 }
 
-/** Tells the others how far it is, one word at a time. */
-function beats(store: ActiveProjectionStore, lag: Standing['lag']): () => void {
-  let beating: Promise<void> | undefined;
-  return () => {
-    const now = lag();
-    if (now === undefined) return;
-    // One that fails is followed by the next; a session that is lost is told otherwise.
-    beating ??= store
-      .beat(now)
-      .catch(() => undefined)
-      .finally(() => (beating = undefined));
-  };
-}
-
 /**
  * Resolves with half a sentence on why it has stood still and given up its place; undefined where
  * it has lost it, or the signal aborted.
@@ -125,7 +112,7 @@ async function serveAsActive(
   opened.adopt(store, (active) => active.close());
   const stalled = new AbortController();
   let why: string | undefined;
-  const beat = beats(store, standing.lag);
+  const beat = createBeats(store, standing.lag);
   const watch = opened.use(
     watchForStall({
       log: standing.log,
@@ -146,7 +133,7 @@ async function serveAsActive(
   const signal = AbortSignal.any([standing.signal, store.lost, stalled.signal]);
   while (!signal.aborted) {
     watch.expect('answers');
-    await healIfNeeded(store, watched, signal);
+    await healIfNeeded(store, standing, signal);
     watch.expect('batches');
     await projectOn(watch, watched, signal);
   }

@@ -82,9 +82,11 @@ test('batches that can not be applied are no progress', async () => {
 
 test('a log that refuses the checkpoint has answered, and goes on answering', async () => {
   head = async () => positionOf(2);
-  subscription = async function* () {
-    throw new TurnlogError('position_invalid', 'no');
-  };
+  subscription = () => ({
+    [Symbol.asyncIterator]: () => ({
+      next: () => Promise.reject(new TurnlogError('position_invalid', 'no')),
+    }),
+  });
   const refused = (async () => {
     for await (const _ of watch.log.subscribe({ batchSize: 1, signal: AbortSignal.abort() }));
   })();
