@@ -169,6 +169,21 @@ function suite(serverUrl: string): void {
     expect(await replica.untilShown(positionOf(2), SOON)).toBe(true);
   });
 
+  test('what the active projector tells of itself is read with its age, and goes with its version', async () => {
+    const replica = closeLater(openPostgresReadModels({ databaseUrl: database.url }));
+    const store = await openStore();
+    expect(await replica.projectorBeat()).toBeUndefined();
+    await store.beat({ events: null, ms: 7 });
+    await store.beat({ events: 3, ms: 40 });
+    const beat = (await replica.projectorBeat())!;
+    expect(beat.lag).toEqual({ events: 3, ms: 40 });
+    const older = async (): Promise<boolean> =>
+      (await replica.projectorBeat())!.silent_ms > beat.silent_ms + 50;
+    await eventually(older, Boolean);
+    await execute(database.url, 'DELETE FROM turnlog.projections');
+    expect(await replica.projectorBeat()).toBeUndefined();
+  });
+
   test('cut connections of the pool are replaced, and only the queries in hand fail', async () => {
     await (await openStore()).complete();
     const replica = openReplica();
