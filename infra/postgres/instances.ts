@@ -75,6 +75,15 @@ export async function openPostgresInstances({
         );
         return found.rows;
       }),
+    list: () =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ now: number; ids: string[] }>(
+          `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+             ARRAY(SELECT instance_id FROM turnlog.instances) AS ids`,
+        );
+        const [{ now, ids } = { now: 0, ids: [] }] = rows;
+        return { now, ids: new Set(ids) };
+      }),
     forget: ({ instance_id, last_beat_at }) =>
       guarded(async () => {
         await pool.query(

@@ -3,6 +3,7 @@ import type { Client, QueryConfig } from 'pg';
 import { createBackOff } from '../../shared/backOff.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
 import { connect, type Connection } from './connection.ts';
 import { databaseUnavailable, guarded, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
@@ -15,6 +16,8 @@ import { migrate } from './migrate.ts';
 const SILENCE_LIMIT_MS = 2500;
 const HEARTBEAT_MS = 700;
 const STATEMENT_MS = 30_000;
+/** How long the work in hand may take at the end: beyond that the server rolls it back. */
+const CLOSE_LIMIT_MS = 3_000;
 /** How often a writer that stands by asks for the lock. */
 const ASK_MS = 250;
 const PAUSES = { firstMs: 100, longestMs: 2000 };
@@ -28,7 +31,7 @@ export interface WriterSession {
    * what the work throws.
    */
   run<Result>(work: (client: Client) => Promise<Result>): Promise<Result>;
-  /** Lets the work in hand finish. */
+  /** Lets the work in hand finish, for 3 s at the most; cut off then, it has not happened. */
   close(): Promise<void>;
 }
 
@@ -68,7 +71,7 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
     run,
     async close() {
       clearInterval(heartbeat);
-      await last;
+      await settlesWithin(last, CLOSE_LIMIT_MS);
       await close();
     },
   };

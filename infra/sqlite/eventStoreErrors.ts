@@ -1,4 +1,9 @@
-import { isTurnlogError, logHasChanged, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
+import {
+  isTurnlogError,
+  logHasChanged,
+  storeUnavailable,
+  TurnlogError,
+} from '../../shared/errors.ts';
 
 /**
  * Primary result codes of SQLite (https://sqlite.org/rescode.html) that an operator can do

@@ -23,12 +23,19 @@ const json = (schema: object) => ({ 'application/json': { schema } });
 
 const requestIdHeader = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
 
+/** Of what may have been recorded. */
+const visibleHeader = ({ method }: Route, status: number) =>
+  method !== 'get' && (status < 400 || status >= 500)
+    ? { 'X-Turnlog-Visible': { $ref: '#/components/headers/Visible' } }
+    : {};
+
 function success(route: Route) {
   const paged = route.query?.properties['after'] !== undefined;
   return {
     description: 'Success',
     headers: {
       ...requestIdHeader,
+      ...visibleHeader(route, 200),
       ...(paged
         ? {
             Link: {
@@ -59,6 +66,7 @@ function failures(route: Route) {
             .join('\n\n'),
           headers: {
             ...requestIdHeader,
+            ...visibleHeader(route, status),
             ...(status === 503
               ? { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'integer' } } }
               : {}),
@@ -158,6 +166,12 @@ export function openApiDocument(routes: readonly Route[]) {
           description:
             "Names the request in the service's log and events; a sane X-Request-Id of the client is kept",
           schema: { type: 'string' },
+        },
+        Visible: {
+          description:
+            '`false` where what was recorded may not be in later reads yet, because the read models took longer than ' +
+            '`VISIBILITY_WAIT_MS`; absent otherwise',
+          schema: { const: 'false' },
         },
       },
       schemas: { Failure },

@@ -1,5 +1,5 @@
 import Router from '@koa/router';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { ApiContext } from './context.ts';
@@ -20,6 +20,12 @@ async function requireAvailable(api: ApiContext): Promise<void> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is starting.');
 }
 
+/** An answer that is not yet shown says so; all others are, so that they need no header. */
+const tellingLate = (api: ApiContext, ctx: Context): ApiContext => ({
+  ...api,
+  onLate: () => ctx.set('x-turnlog-visible', 'false'),
+});
+
 /**
  * What every operation does, in this order: who asks, is the query right, is the body right, then
  * the operation itself.
@@ -33,7 +39,7 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));
     const answer = await route.handle(
-      api,
+      route.method === 'get' ? api : tellingLate(api, ctx),
       { actor, params: ctx['params'] as Record<string, string>, query, body },
       ctx,
     );

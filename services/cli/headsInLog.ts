@@ -11,10 +11,7 @@ function lostSentence({ head, loss, revision }: LostHead): string {
   return `${stream} was cut: it had come to ${event}, and ${revision! < head.revision ? `ends at revision ${revision} now` : 'that event is gone'}.`;
 }
 
-async function tellOfOtherLog(
-  { operator, print }: CliContext,
-  log_id: string,
-): Promise<void> {
+async function tellOfOtherLog({ operator, print }: CliContext, log_id: string): Promise<void> {
   const first = (await operator.store.firstEvent())?.id;
   if (first === log_id) return;
   print(

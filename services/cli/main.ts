@@ -14,9 +14,24 @@ import { addProjectionCommands } from './projections.ts';
 import { addRelayCommands } from './relay.ts';
 import { openOperator } from '../compose/operator.ts';
 
+/** How long what a signal ends may take to close, which a store that hangs would hold up. */
+const CLOSE_LIMIT_MS = 3_000;
+
+function tellInterrupted(): void {
+  if (process.exitCode !== 130) process.stderr.write('Interrupted.\n');
+  process.exitCode = 130;
+}
+
 function openTerminal(): Omit<CliContext, 'operator'> {
   const interrupted = new AbortController();
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => interrupted.abort());
+  function interrupt(): void {
+    interrupted.abort();
+    setTimeout(() => {
+      tellInterrupted();
+      process.exit();
+    }, CLOSE_LIMIT_MS).unref();
+  }
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, interrupt);
   return {
     print: (line) => process.stdout.write(`${line}\n`),
     progress: progressLine((text) => process.stderr.write(text), process.stderr.isTTY),
@@ -37,8 +52,7 @@ const withOperator: WithOperator = async (command) => {
     await command({ operator, ...terminal });
   } catch (error) {
     if (error !== terminal.signal.reason) throw error;
-    process.stderr.write('Interrupted.\n');
-    process.exitCode = 130;
+    tellInterrupted();
   }
 };
 

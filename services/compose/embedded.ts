@@ -6,6 +6,7 @@ import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
+import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { doubtOf } from '../projector/doubt.ts';
@@ -24,7 +25,7 @@ import { openRunContext, runsPart } from './api.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { makeDataFolder, readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { openRelay } from './relay.ts';
-import { systemIds } from './system.ts';
+import { systemClock, systemIds } from './system.ts';
 
 /**
  * The name of the folder's server, made at the first start. The server lock sees to it that only
@@ -38,6 +39,13 @@ function instanceIdOf(folder: string): string {
   writeFileSync(file, `${made}\n`, { mode: 0o600 });
   return made;
 }
+
+/**
+ * By the own clock, as there is no other; only servers that share a cluster without a database
+ * judge each other by it.
+ */
+const isOverdue = ({ deadline }: { deadline: string }): boolean =>
+  isPast(deadline, systemClock.now());
 
 /** The projector in a thread of its own, and the read models that it keeps up to date. */
 async function openReadModels({ config, logger, opened }: Opening, place: EmbeddedPlace) {
@@ -132,7 +140,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     damaged,
     readModels,
     known: readModels,
-    instance: { id, isGone },
+    instance: { id, isGone, isOverdue },
   };
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);

@@ -14,6 +14,9 @@ import { readModelsFolder, type Place } from './place.ts';
 import { openReadModels, openRebuildStore, projectorStores } from './postgres.ts';
 import { systemClock } from './system.ts';
 
+/** After so long a command says what it waits for. */
+const PATIENCE_MS = 3_000;
+
 /** Read models that operator commands bring up to date themselves. */
 export interface UpToDate {
   /** Errors: `store_unavailable`, the signal's reason. */
@@ -26,6 +29,13 @@ export interface UpToDate {
    */
   openRebuild: () => Promise<RebuildStore>;
 }
+
+const WAITS = {
+  standing_by:
+    'The command waits until the read models show all of the log. It is not the one that fills them: either another projector is, ' +
+    'whose /health/ready says how far it is, or a store is away.',
+  active: 'The command waits until it has brought the read models up to date with the log.',
+} as const;
 
 interface Updating {
   store: EventStore;
@@ -88,10 +98,15 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
       queries.close(),
     );
     const stores = projectorStores(databaseUrl, logger);
-    projecting.adopt(
+    const projector = projecting.adopt(
       startProjector({ log: store, ...stores, clock: systemClock, logger }),
       ({ close }) => close(),
     );
+    const tellWait = setTimeout(
+      () => logger.warn(projector.health(), WAITS[projector.health().state]),
+      PATIENCE_MS,
+    );
+    projecting.defer(() => clearTimeout(tellWait));
     await untilAllShown({ store, readModels, logger }, signal, readModels.logChanged);
     opened.move();
     return readModels;

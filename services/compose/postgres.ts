@@ -34,6 +34,7 @@ export function openInstances(databaseUrl: string): Instances {
   return {
     register: async (instanceId) => (await opened()).register(instanceId),
     listDeadInstances: async (olderThanMs) => (await opened()).listDeadInstances(olderThanMs),
+    list: async () => (await opened()).list(),
     forget: async (dead) => (await opened()).forget(dead),
     close: async () => (await opening?.catch(() => undefined))?.close(),
   };

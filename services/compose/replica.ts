@@ -12,7 +12,8 @@ import { healingOf } from '../projector/heal.ts';
 import { startProjector } from '../projector/start.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { reportDamage } from '../server/reportDamage.ts';
-import { startSweeper } from '../server/sweep.ts';
+import { followReadModels } from '../server/readModelsHealth.ts';
+import { startAsking, startSweeper } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { openRunContext, runsPart } from './api.ts';
@@ -30,16 +31,19 @@ import { systemClock, systemIds } from './system.ts';
 /** What every replica works with, whichever services it was started with. */
 type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
 
+/** Only the list of instances, which the sweep asks, knows who can't be running a turn any more. */
+const isOverdue = (): boolean => false;
+
 /**
  * The API of one replica. It enters the list of instances, and leaves it in order unless it has
  * left turns open.
  */
 async function openApi(opening: Opening, common: Common): Promise<{ api: RunContext; part: Part }> {
-  const { store, damaged, readModels, instances, watch, clock, logger } = common;
+  const { store, damaged, readModels, instances, watch, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
-  const known = rememberedRows(readModels, clock);
-  const storage = { store, damaged, readModels, known, instance: { id, isGone } };
+  const known = rememberedRows(readModels);
+  const storage = { store, damaged, readModels, known, instance: { id, isGone, isOverdue } };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {
@@ -69,7 +73,7 @@ function openProjector(opening: Opening, { store, logger }: Common, databaseUrl:
   );
   return [
     {
-      health: async () => ({ projector: await projector.health() }),
+      health: async () => ({ projector: projector.health() }),
       doubt: () => doubtOf({ healing: projector.healing, logChanged: () => undefined }),
     },
   ];
@@ -77,26 +81,31 @@ function openProjector(opening: Opening, { store, logger }: Common, databaseUrl:
 
 /** The read models, which another process may keep up to date. */
 function readModelsPart(common: Common): Part {
-  const { readModels } = common;
-  let prepared = false;
+  const { readModels, logger } = common;
+  const { look, health } = followReadModels({
+    projectorBeat: readModels.projectorBeat,
+    listParkedStreams: readModels.listParkedStreams,
+    async doubt() {
+      const refused = await readModels.refusedCheckpoint();
+      return doubtOf({ healing: () => healingOf(refused), logChanged: readModels.logChanged });
+    },
+  });
   return {
-    health: async () => ({
-      projection: {
-        caught_up: prepared,
-        doubt: doubtOf({
-          healing: healingOf(await readModels.refusedCheckpoint()),
-          logChanged: readModels.logChanged(),
-        }),
-        parked_streams: await readModels.listParkedStreams(),
-      },
-    }),
-    doubt: () => doubtOf({ healing: undefined, logChanged: readModels.logChanged() }),
+    health: async () => ({ projection: health() }),
+    doubt: () => doubtOf({ healing: () => undefined, logChanged: readModels.logChanged }),
     async prepare(signal) {
       await untilAllShown(common, signal);
-      prepared = true;
+      await onceStoreAnswers(look, logger, signal);
     },
-    upkeep: () => startSweeper((signal) => closeTurnsOfTheDead(common, signal), common.logger),
+    upkeep: () => startAsking(look),
   };
+}
+
+/** Looks after the turns of instances that are gone, and after those that `api` has left behind. */
+function sweepPart(common: Common, api: RunContext | undefined): Part {
+  const own = api && { id: api.instance.id, leftOpen: api.sessions.leftOpen };
+  const sweep = (signal: AbortSignal) => closeTurnsOfTheDead({ ...common, own }, signal);
+  return { upkeep: () => startSweeper(sweep, common.logger) };
 }
 
 /**
@@ -111,16 +120,16 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const store = appendsWhileFollowed(await openStore(opening, log), readModels.logChanged);
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
-  const watch = createDeathWatch(instances, systemClock);
+  const watch = createDeathWatch(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common) : undefined;
   const projector = openProjector(opening, common, databaseUrl);
   const relay = await openRelay(opening, store);
-  const own = [...(runs ? [runs.part] : []), readModelsPart(common), damagePart(damaged)];
+  const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   return {
     api: runs?.api,
     dataFolder: undefined,
-    parts: [store, ...own, ...projector, ...relay],
+    parts: [store, ...(runs ? [runs.part] : []), ...shown, ...projector, ...relay],
   };
 }

@@ -1,10 +1,20 @@
+import { createBackOff } from '../../shared/backOff.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
-import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import type { ActiveProjectionStore, ProjectorLag } from '../../shared/ports/readModels.ts';
+import { createBeats } from './beats.ts';
 import { healingOf, healReadModels, type Healing } from './heal.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
+import { watchForStall, type StallWatch } from './stallWatch.ts';
+import { untilLogAnswers } from './untilLogAnswers.ts';
 
 const PAUSE_MS = 500;
+/**
+ * How long a projector that has stood still leaves the place to others, who ask for it four times a
+ * second: longer each time, until it gets on again.
+ */
+const RESTS = { firstMs: 2_000, longestMs: 10_000 };
 
 export type ProjectorState = 'standing_by' | 'active';
 
@@ -19,6 +29,10 @@ interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild
   onHealing: (reason: string | undefined) => void;
   /** How far that is. */
   onHealingProgress: Healing['onProgress'];
+  /** Told each second where the log ends, as far as that is known. */
+  onEnd: (end: Position | undefined) => void;
+  /** How far it is behind the log; undefined while it doesn't know. */
+  lag: () => ProjectorLag | undefined;
 }
 
 /**
@@ -62,7 +76,7 @@ async function healIfNeeded(
  * given up.
  */
 async function projectOn(
-  store: ActiveProjectionStore,
+  { store, applied }: StallWatch,
   standing: Standing,
   signal: AbortSignal,
 ): Promise<void> {
@@ -79,6 +93,7 @@ async function projectOn(
       await store.noteLogChanged(reason);
     },
     onProgress(batch) {
+      applied(batch.position);
       onProgress(batch);
       complete(batch);
     },
@@ -91,32 +106,78 @@ async function projectOn(
   await store.giveUp(restored.checkpoint);
 }
 
-async function serveAsActive(store: ActiveProjectionStore, standing: Standing): Promise<void> {
+/**
+ * Resolves with half a sentence on why it has stood still and given up its place; undefined where
+ * it has lost it, or the signal aborted.
+ */
+async function serveAsActive(
+  store: ActiveProjectionStore,
+  standing: Standing,
+): Promise<string | undefined> {
   await using opened = new AsyncDisposableStack();
   opened.adopt(store, (active) => active.close());
-  const signal = AbortSignal.any([standing.signal, store.lost]);
+  const stalled = new AbortController();
+  let why: string | undefined;
+  const beat = createBeats(store, standing.lag);
+  const watch = opened.use(
+    watchForStall({
+      log: standing.log,
+      store,
+      onLook(end) {
+        standing.onEnd(end);
+        beat();
+      },
+      onStall(reason) {
+        why = reason;
+        stalled.abort();
+        // At once, whatever the work at hand still waits for.
+        void store.close();
+      },
+    }),
+  );
+  const watched = { ...standing, log: watch.log };
+  const signal = AbortSignal.any([standing.signal, store.lost, stalled.signal]);
   while (!signal.aborted) {
+    watch.expect('answers');
     await healIfNeeded(store, standing, signal);
-    await projectOn(store, standing, signal);
+    watch.expect('batches');
+    await projectOn(watch, watched, signal);
   }
+  return standing.signal.aborted ? undefined : why;
 }
 
 /**
  * Projects whenever this process is the active projector, and stands by when it is not, until the
- * signal aborts. A projector that loses its place goes back to standing by; it never ends by
- * itself.
+ * signal aborts. A projector that loses its place goes back to standing by, and one that stands
+ * still gives it up and says so once until it gets on again; none ever ends by itself. Only who can
+ * read the log asks for the place: where nobody can, nobody has it.
  */
 export async function projectWhenActive(standing: Standing): Promise<void> {
-  const { becomeActive, onState, signal, logger } = standing;
+  const { becomeActive, onState, signal, logger, log } = standing;
+  const rests = createBackOff(RESTS);
+  let stoodStill = false;
+  const onProgress: Standing['onProgress'] = (batch) => {
+    stoodStill = false;
+    rests.reset();
+    standing.onProgress(batch);
+  };
   while (!signal.aborted) {
     onState('standing_by');
     try {
+      await untilLogAnswers(log, signal);
       const store = await becomeActive(signal);
       if (!store) return;
       onState('active');
-      logger.info({}, 'This projector is the active one');
-      await serveAsActive(store, standing);
-      if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
+      if (!stoodStill) logger.info({}, 'This projector is the active one');
+      const why = await serveAsActive(store, { ...standing, onProgress });
+      if (why === undefined) {
+        if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
+        continue;
+      }
+      if (!stoodStill) logger.warn({}, `This projector gives up its place: ${why}`);
+      stoodStill = true;
+      onState('standing_by');
+      await pauseAtMost(rests.next(), { signal });
     } catch (error) {
       logger.warn(
         { err: error, retry_in_ms: PAUSE_MS },

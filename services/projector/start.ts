@@ -1,8 +1,7 @@
 import type { Clock } from '../../shared/ports/clock.ts';
-import type { EventLog } from '../../shared/ports/eventStore.ts';
-import type { ActiveProjectionStore } from '../../shared/ports/readModels.ts';
+import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
+import type { ActiveProjectionStore, ProjectorLag } from '../../shared/ports/readModels.ts';
 import type { ProjectorHealth } from '../../shared/queries/health.ts';
-import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import { createLag, type Lag } from '../../shared/eventlog/lag.ts';
 import type { Healing } from './heal.ts';
 import { projectWhenActive, type ProjectorState } from './projectWhenActive.ts';
@@ -10,8 +9,8 @@ import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './projection.ts';
 
 interface RunningProjector {
-  /** Answers within 100 ms from what is known, whatever the store does. */
-  health(): Promise<ProjectorHealth>;
+  /** What is known: it asks nobody. */
+  health(): ProjectorHealth;
   /** Half a sentence on why it rebuilds the read models; undefined while it doesn't. */
   healing(): string | undefined;
   /** Lets the batch at work finish, and lets another projector take over at once. */
@@ -38,12 +37,14 @@ export function startProjector({
 }: Parts): RunningProjector {
   const closing = new AbortController();
   const logProgress = progressLines(logger);
-  const endOfLog = createEndOfLog(log);
   let state: ProjectorState = 'standing_by';
   let healing: string | undefined;
   let lag: Lag | undefined;
   /** False until the active projector has told where it is. */
   let told = false;
+  let end: Position | undefined;
+  const behind = (): ProjectorLag | undefined =>
+    told && healing === undefined ? lag?.behind(end) : undefined;
   const run = projectWhenActive({
     log,
     logger,
@@ -64,15 +65,14 @@ export function startProjector({
       logProgress({ caughtUp, percent });
     },
     onHealing: (reason) => void (healing = reason),
+    onEnd: (now) => void (end = now),
+    lag: behind,
     onHealingProgress: ({ percent }) => logProgress({ caughtUp: false, percent }),
   });
   return {
-    async health() {
-      const behind =
-        lag && told && healing === undefined
-          ? lag.behind(await endOfLog.latest())
-          : { events: null, ms: null };
-      return { state, lag_events: behind.events, lag_ms: behind.ms };
+    health() {
+      const known = behind();
+      return { state, lag_events: known?.events ?? null, lag_ms: known?.ms ?? null };
     },
     healing: () => healing,
     async close() {

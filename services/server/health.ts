@@ -26,6 +26,15 @@ function startReason(parts: Parts): string | undefined {
   return doubt && `The service is starting and waits. ${doubt}`;
 }
 
+/** Those who ask at the same time are told the same: a crowd of probes costs what one does. */
+export function shareHealth(check: () => Promise<Health>): () => Promise<Health> {
+  let checking: Promise<Health> | undefined;
+  return () =>
+    (checking ??= check().finally(() => {
+      checking = undefined;
+    }));
+}
+
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
 export async function checkHealth(
   { parts }: Pick<Turnlog, 'parts'>,

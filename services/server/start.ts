@@ -6,7 +6,7 @@ import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
 import { serve } from '../api/server.ts';
 import { bootstrap } from './bootstrap.ts';
-import { checkHealth } from './health.ts';
+import { checkHealth, shareHealth } from './health.ts';
 import { onceStoreAnswers } from './onceStoreAnswers.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopInOrder } from './stop.ts';
@@ -60,7 +60,7 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
     ids,
     logger,
     availability: () => availability,
-    health: () => checkHealth(turnlog, availability),
+    health: shareHealth(() => checkHealth(turnlog, availability)),
   };
   const app = api ? createApp({ ...api, ...process }) : createHealthApp(process);
   const server = await serve(app, { host: config.HOST, port: config.PORT, ids, logger });

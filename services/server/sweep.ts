@@ -54,6 +54,25 @@ export function startSweeper(
   });
 }
 
+/** How often it is asked how things are that others tell of. */
+const ASK_MS = 1_000;
+
+/** Asks every second, one question at a time. What fails is for whoever wants to know it. */
+export function startAsking(ask: () => Promise<void>): Repeated {
+  let asking: Promise<void> | undefined;
+
+  async function askOnce(): Promise<void> {
+    await ask().catch(() => undefined);
+    asking = undefined;
+  }
+
+  return repeat({
+    everyMs: ASK_MS,
+    begin: () => void (asking ??= askOnce()),
+    idle: async () => asking,
+  });
+}
+
 /** Closes what this process had to leave open, as soon as the store is back. */
 export const startClosing = ({ closeDue, idle }: LeftOpenCloser): Repeated =>
   repeat({ everyMs: CLOSE_MS, begin: closeDue, idle });

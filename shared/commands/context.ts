@@ -1,4 +1,3 @@
-import type { TurnlogError } from '../errors.ts';
 import type { DamagedStreams } from '../eventlog/damagedStreams.ts';
 import type { Logger } from '../logger.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
@@ -23,24 +22,29 @@ export interface CommandContext {
   logger: Logger;
   /** How long a write waits for the read models to show it. */
   visibilityWaitMs: number;
+  /** Called where the answer did not wait until they show it. */
+  onLate?: () => void;
 }
+
 /**
  * Holds an answer back until every later read sees the write. Where the read models are late the
- * write is answered all the same, since it is durable; the log says so.
+ * write is answered all the same, since it is durable; the log says so, and `onLate` is told.
  */
 export async function untilShown(
-  { readModels, logger, visibilityWaitMs }: CommandContext,
+  { readModels, logger, visibilityWaitMs, onLate }: CommandContext,
   position: Position,
 ): Promise<void> {
-  const shown = await readModels
-    .untilShown(position, visibilityWaitMs)
-    .catch((error: TurnlogError) => {
-      logger.warn({ err: error }, 'the read models could not be asked whether they show a write');
-      return true;
-    });
-  if (!shown)
-    logger.warn(
-      { position, visibilityWaitMs },
-      'a write was answered before the read models showed it',
-    );
+  let shown: boolean;
+  try {
+    shown = await readModels.untilShown(position, visibilityWaitMs);
+    if (!shown)
+      logger.warn(
+        { position, visibilityWaitMs },
+        'a write was answered before the read models showed it',
+      );
+  } catch (error) {
+    shown = false;
+    logger.warn({ err: error }, 'the read models could not be asked whether they show a write');
+  }
+  if (!shown) onLate?.();
 }

@@ -1,6 +1,7 @@
 import { decodeEvent } from './codec.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventBatch, Position, StoredEvent } from '../ports/eventStore.ts';
+import type { ProjectorLag } from '../ports/readModels.ts';
 
 /**
  * An end of the log that is an event of others, or has just been written, is reached within about a
@@ -18,12 +19,14 @@ export interface Lag {
   position(): Position | undefined;
   resumed(position: Position | undefined): void;
   /**
-   * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. Where that
-   * event has not been read, the time for which this end of the log, or an earlier one, has been
-   * out of reach. `events`: how many are read and not dealt with; null where there are some that
+   * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. It is the age
+   * by the clock of whoever wrote the event, and never less than the time for which the event has
+   * been known here: where that clock is ahead of this one, the true age is more. Where the event
+   * has not been read, the time for which this end of the log, or an earlier one, has been out of
+   * reach. `events`: how many are read and not dealt with; null where there are some that
    * were not read.
    */
-  behind(end: Position | undefined): { events: number | null; ms: number };
+  behind(end: Position | undefined): ProjectorLag;
 }
 
 /** Undefined for an event that can't be understood. */
@@ -44,10 +47,16 @@ export function createLag(
   let batch: EventBatch | undefined;
   /** At least as old as the oldest event that is not dealt with. */
   let oldest: StoredEvent | undefined;
+  let oldestSince = 0;
   let everUpToDate = false;
   /** An end that was not reached, and since when that is known. */
   let missing: { end: Position; since: number } | undefined;
   const begun = elapsed();
+
+  function hold(event: StoredEvent | undefined): void {
+    if (event !== oldest) oldestSince = elapsed();
+    oldest = event;
+  }
 
   const isReached = (end: Position | undefined): boolean =>
     end === undefined || (position !== undefined && position >= end);
@@ -68,11 +77,11 @@ export function createLag(
   return {
     reading(next) {
       batch = next;
-      oldest ??= next.events[0];
+      hold(oldest ?? next.events[0]);
     },
     done() {
       position = batch?.position ?? position;
-      oldest = batch?.caughtUp ? undefined : (batch?.events.at(-1) ?? oldest);
+      hold(batch?.caughtUp ? undefined : (batch?.events.at(-1) ?? oldest));
       everUpToDate ||= batch?.caughtUp === true;
       batch = undefined;
     },
@@ -86,8 +95,10 @@ export function createLag(
         return { events: ms === 0 ? 0 : null, ms };
       }
       const recorded = recordedAt(oldest);
-      // Recorded by the clock of whoever wrote it, which may be ahead of this one.
-      const ms = recorded === undefined ? elapsed() - begun : Math.max(0, clock.now() - recorded);
+      const ms =
+        recorded === undefined
+          ? elapsed() - begun
+          : Math.max(elapsed() - oldestSince, clock.now() - recorded);
       return { events: batch?.caughtUp ? batch.events.length : null, ms };
     },
   };

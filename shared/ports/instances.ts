@@ -14,6 +14,14 @@ export interface DeadInstance {
   last_beat_at: string;
 }
 
+/** The list at one moment. */
+export interface InstanceList {
+  /** By the list's clock, in milliseconds since the epoch. */
+  now: number;
+  /** Who is in it, alive or dead. */
+  ids: ReadonlySet<string>;
+}
+
 export interface Registration {
   /** Takes the instance out of the list: it ends in order, and has left nothing open. */
   end(): Promise<void>;
@@ -30,6 +38,8 @@ export interface Instances {
    * The instances whose last beat is older than that, oldest first. Errors: `store_unavailable`.
    */
   listDeadInstances(olderThanMs: number): Promise<DeadInstance[]>;
+  /** Who is in the list. Errors: `store_unavailable`. */
+  list(): Promise<InstanceList>;
   /**
    * Takes dead instances, whose open turns are closed, out of the list; one that has beaten since
    * stays. Errors: `store_unavailable`.

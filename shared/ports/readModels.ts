@@ -104,8 +104,20 @@ export interface ProjectorLag {
   ms: number;
 }
 
+/** What the active projector has told last. */
+export interface ProjectorBeat {
+  lag: ProjectorLag;
+  /** How long ago, in milliseconds, by the clock of the read models' server. */
+  silent_ms: number;
+}
+
 /** The projector's half where several processes may project and one of them is active at a time. */
 export interface ActiveProjectionStore extends ProjectionStore {
+  /**
+   * Tells whoever answers queries that this projector is at work, and how far it is. Waits for the
+   * batch at work. Errors: `store_unavailable`.
+   */
+  beat(lag: ProjectorLag): Promise<void>;
   /**
    * Aborted when this process is no longer the active projector: `apply` changes nothing from then
    * on.

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import { isTurnlogError, storeUnavailable } from '../errors.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { settlesWithin } from '../settlesWithin.ts';
 
@@ -22,7 +21,8 @@ interface Memory<Row> {
   /** For how long a row is used without asking again. */
   freshMs: number;
   lengthOf: (row: Row) => number;
-  clock: Clock;
+  /** In milliseconds of a monotonic clock. */
+  now: () => number;
 }
 
 async function answerInTime<Answer>(asked: Promise<Answer>): Promise<Answer> {
@@ -35,7 +35,7 @@ function remembering<Row extends object>({
   find,
   freshMs,
   lengthOf,
-  clock,
+  now,
 }: Memory<Row>): (id: string) => Promise<Row | undefined> {
   const rows = new LRUCache<string, { row: Row; askedAt: number }>({
     max: MAX_ROWS,
@@ -43,7 +43,7 @@ function remembering<Row extends object>({
     sizeCalculation: ({ row }) => lengthOf(row) + 1,
   });
   return async (id) => {
-    const askedAt = clock.now();
+    const askedAt = now();
     const known = rows.get(id);
     const age = known ? askedAt - known.askedAt : Infinity;
     if (known && age < freshMs) return known.row;
@@ -62,24 +62,24 @@ function remembering<Row extends object>({
 /**
  * Remembers what runs read, for read models in another process that may be away. API keys are used
  * for half a second without asking again. Agents are asked for each time: every acknowledged change
- * must be seen by every later run.
+ * must be seen by every later run. `now` in milliseconds of a monotonic clock.
  */
 export function rememberedRows(
   readModels: Pick<ReadModels, 'findApiKey' | 'findAgent'>,
-  clock: Clock,
+  now = (): number => performance.now(),
 ): Pick<ReadModels, 'findApiKey' | 'findAgent'> {
   return {
     findApiKey: remembering({
       find: readModels.findApiKey,
       freshMs: KEY_FRESH_MS,
       lengthOf: ({ hash, name }) => hash.length + name.length,
-      clock,
+      now,
     }),
     findAgent: remembering({
       find: readModels.findAgent,
       freshMs: 0,
       lengthOf: ({ instruction, name }) => instruction.length + name.length,
-      clock,
+      now,
     }),
   };
 }

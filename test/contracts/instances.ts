@@ -50,6 +50,20 @@ export function instancesContract(name: string, create: () => Promise<InstancesF
       expect(await dead(1500)).toEqual(['dying']);
     });
 
+    test('the list names who is in it, alive or dead, and the time by its own clock', async () => {
+      const ending = await here.register('ended');
+      await here.register('living');
+      await there.register('dying');
+      await there.close();
+      await until(['dying'], 200);
+      await ending.end();
+      const { now, ids } = await here.list();
+      expect([...ids].toSorted()).toEqual(['dying', 'living']);
+      const later = await here.list();
+      expect(later.now).toBeGreaterThanOrEqual(now);
+      expect(Math.abs(now - Date.now())).toBeLessThan(60_000);
+    });
+
     test('an instance that ended in order is not listed', async () => {
       const registration = await there.register('ended');
       await there.register('dying');

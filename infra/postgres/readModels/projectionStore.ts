@@ -6,6 +6,7 @@ import { awaitWriterSession } from '../writerSession.ts';
 import { completeFirst, dropRetired, ensureGeneration, refusedCheckpoint } from './generations.ts';
 import { openGenerationWriter } from './generationWriter.ts';
 import { dropOlderVersions } from './olderVersions.ts';
+import { tellBeat } from './projectorBeat.ts';
 import { VERSION } from './version.ts';
 
 interface Options {
@@ -43,6 +44,7 @@ export async function openPostgresProjectionStore({
     return {
       ...writer,
       lost: session.lost,
+      beat: (lag) => guarded(() => session.run((client) => tellBeat(client, version, lag))),
       refused: () => guarded(() => session.run((client) => refusedCheckpoint(client, version))),
       complete: () =>
         guarded(() =>

@@ -2,12 +2,14 @@ import type {
   OpenTurn,
   Page,
   ParkedStream,
+  ProjectorBeat,
   ReadModels,
   TranscriptRows,
 } from '../../../shared/ports/readModels.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { keyOf, ROW } from './generations.ts';
+import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
 import { liveSchema, VERSION } from './version.ts';
@@ -66,6 +68,11 @@ export interface PostgresReadModels extends ReadModels {
   followedLog(): Promise<string | undefined>;
   /** Why the projector does not follow the log, as it told last; undefined while it does. */
   logChanged(): string | undefined;
+  /**
+   * What the active projector has told last; undefined where none ever has. Errors:
+   * `store_unavailable`.
+   */
+  projectorBeat(): Promise<ProjectorBeat | undefined>;
 }
 
 /**
@@ -144,6 +151,10 @@ export function openPostgresReadModels({
       return found?.log_id ?? undefined;
     },
     logChanged: reader.logChanged,
+    projectorBeat: async () => {
+      const [found] = await reader.rows<BeatRow>(LAST_BEAT, [VERSION.number]);
+      return found && toBeat(found);
+    },
     untilShown: reader.untilShown,
     close: reader.close,
   };

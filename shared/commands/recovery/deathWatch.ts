@@ -1,4 +1,3 @@
-import type { Clock } from '../../ports/clock.ts';
 import { DEAD_AFTER_MS, type Instances } from '../../ports/instances.ts';
 
 /**
@@ -20,14 +19,15 @@ export interface DeathWatch {
   isDead(instanceId: string): boolean;
 }
 
+/** `now` in milliseconds of a monotonic clock. */
 export function createDeathWatch(
   instances: Pick<Instances, 'listDeadInstances'>,
-  clock: Clock,
+  now = (): number => performance.now(),
 ): DeathWatch {
   /** Since when an instance was seen with its last beat, by both. */
   let seenSince = new Map<string, number>();
   let dead = new Set<string>();
-  let lookedAt = 0;
+  let lookedAt = -Infinity;
 
   function forget(): void {
     seenSince = new Map();
@@ -36,10 +36,10 @@ export function createDeathWatch(
 
   return {
     async look() {
-      if (clock.now() - lookedAt > LONGEST_PAUSE_MS) forget();
+      if (now() - lookedAt > LONGEST_PAUSE_MS) forget();
       try {
         const silent = await instances.listDeadInstances(DEAD_AFTER_MS - CONFIRM_MS);
-        lookedAt = clock.now();
+        lookedAt = now();
         const seen = silent.map(({ instance_id, last_beat_at }) => ({
           instance_id,
           beat: `${instance_id} ${last_beat_at}`,

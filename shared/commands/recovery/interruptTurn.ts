@@ -11,24 +11,27 @@ import { eventsGone, sessionTarget, type LoadedSession } from '../loadSession.ts
 import type { Instance } from '../run/context.ts';
 import { sessionBusy } from '../run/sessionQueue.ts';
 
-/** Clocks of instances differ, and an owner may still be writing the end. */
+/** An owner may still be writing the end. */
 const DEADLINE_GRACE_MS = 15_000;
 
 export interface OrphanContext extends HandleContext {
-  instance: Pick<Instance, 'isGone'>;
+  instance: Pick<Instance, 'isGone' | 'isOverdue'>;
 }
 
-/** True when a turn has gone on for so long that its owner has given it up, whoever that is. */
-export const isOverdue = ({ clock }: Pick<CommandContext, 'clock'>, deadline: string): boolean =>
-  clock.now() > Date.parse(deadline) + DEADLINE_GRACE_MS;
+/**
+ * True when a turn has gone on for so long that its owner has given it up, whoever that is; `now`
+ * in milliseconds since the epoch.
+ */
+export const isPast = (deadline: string, now: number): boolean =>
+  now > Date.parse(deadline) + DEADLINE_GRACE_MS;
 
 /** Why an open turn is nobody's any more. Undefined while it may still be running. */
 function orphanedBy(
-  context: OrphanContext,
-  { owner, deadline }: RunningSession,
+  { instance }: OrphanContext,
+  turn: RunningSession,
 ): InterruptionReason | undefined {
-  if (context.instance.isGone(owner)) return 'crash';
-  return isOverdue(context, deadline) ? 'deadline' : undefined;
+  if (instance.isGone(turn.owner)) return 'crash';
+  return instance.isOverdue(turn) ? 'deadline' : undefined;
 }
 
 /** Interrupts the turn that a session was found with, where nobody runs it any more. */

@@ -35,6 +35,11 @@ export interface Instance {
   id: string;
   /** True for an owner whose turns nobody runs unless this process does: itself, and the dead. */
   isGone: (owner: string) => boolean;
+  /**
+   * True for a turn of an owner that is not known to be gone, which is so late that nobody can be
+   * running it.
+   */
+  isOverdue: (turn: { owner: string; deadline: string }) => boolean;
 }
 
 export interface RunContext extends CommandContext {

@@ -2,16 +2,20 @@
  * An operator command that waits for read models in PostgreSQL which another projector does not
  * bring up to date.
  */
+import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { openOperator } from '../../../services/compose/operator.ts';
 import { parseConfig } from '../../../shared/config.ts';
 import { createLogger } from '../../../shared/logger.ts';
+import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
 import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
 import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
 import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { appendAgents } from '../../support/projections/projector.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const server = await startPostgresServer();
 
@@ -40,6 +44,37 @@ if (server) {
       await eventStore.close();
       await database.drop();
     }, 60_000);
+
+    test.each([
+      ['another projector does not bring the read models up to date', 'not the one that fills'],
+      ['the event store has fallen silent as well', 'does not answer'],
+    ])(
+      'says what it waits for where %s, and a signal ends it',
+      async (_where, said) => {
+        const database = await createTestDatabase(server.url);
+        const folder = await temporaryFolder();
+        const eventStore = await startEventStoreDbProcess({ folder });
+        const idle = await openActive(database.url);
+        const env = { DATABASE_URL: database.url, EVENTSTOREDB_URL: eventStore.connectionString };
+        const operator = await openOperator(parseConfig(env), createLogger('silent'));
+        await appendAgents(operator.store, 0, 1);
+        await operator.close();
+        if (said === 'does not answer') eventStore.signal('SIGSTOP');
+        const cli = startCliWith(env, 'keys', 'list');
+        await cli.told((err) => err.includes(said));
+        const began = performance.now();
+        cli.kill('SIGTERM');
+        const { code, err } = await cli.ended;
+        expect([code, err.endsWith('Interrupted.\n')]).toEqual([130, true]);
+        expect(performance.now() - began).toBeLessThan(10_000);
+        eventStore.signal('SIGCONT');
+        await idle.close();
+        await eventStore.kill();
+        await database.drop();
+        await rm(folder, { recursive: true });
+      },
+      90_000,
+    );
   });
   afterAll(server.close);
 } else {

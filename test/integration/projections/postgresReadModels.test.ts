@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
@@ -18,6 +19,7 @@ import { positionOf, recordHistory, reached } from '../../support/events/history
 
 const server = await startPostgresServer();
 const SOON = 20_000;
+const MIGRATIONS = new URL('../../../infra/postgres/migrations/', import.meta.url);
 
 function suite(serverUrl: string): void {
   let database: TestDatabase;
@@ -170,6 +172,21 @@ function suite(serverUrl: string): void {
     expect(await replica.untilShown(positionOf(2), SOON)).toBe(true);
   });
 
+  test('what the active projector tells of itself is read with its age, and goes with its version', async () => {
+    const replica = closeLater(openPostgresReadModels({ databaseUrl: database.url }));
+    const store = await openStore();
+    expect(await replica.projectorBeat()).toBeUndefined();
+    await store.beat({ events: null, ms: 7 });
+    await store.beat({ events: 3, ms: 40 });
+    const beat = (await replica.projectorBeat())!;
+    expect(beat.lag).toEqual({ events: 3, ms: 40 });
+    const older = async (): Promise<boolean> =>
+      (await replica.projectorBeat())!.silent_ms > beat.silent_ms + 50;
+    await eventually(older, Boolean);
+    await execute(database.url, 'DELETE FROM turnlog.projections');
+    expect(await replica.projectorBeat()).toBeUndefined();
+  });
+
   test('cut connections of the pool are replaced, and only the queries in hand fail', async () => {
     await (await openStore()).complete();
     const replica = openReplica();
@@ -196,8 +213,8 @@ function suite(serverUrl: string): void {
     for (const { close } of [...stores, ...instances]) await close();
     expect(stores).toHaveLength(1);
     expect(
-      await execute(database.url, 'SELECT number FROM turnlog.migrations ORDER BY number'),
-    ).toEqual([{ number: 1 }, { number: 2 }, { number: 3 }, { number: 4 }]);
+      await execute(database.url, 'SELECT file FROM turnlog.migrations ORDER BY number'),
+    ).toEqual((await readdir(MIGRATIONS)).toSorted().map((file) => ({ file })));
   });
 }
 

@@ -232,11 +232,11 @@ function suite(serverUrl: string): void {
     });
     const { body } = await eventually(
       () => stranger.get('/health/ready'),
-      (reply) => reply.body.data?.projector.lag_events === 0,
+      ({ body: { data } }) => data?.projector.lag_events === 0 && data.projection.lag_events === 0,
     );
     expect(body.data).toEqual({
       status: 'ready',
-      projection: { caught_up: true, parked_streams: [] },
+      projection: { caught_up: true, lag_events: 0, lag_ms: 0, parked_streams: [] },
       projector: { state: 'active', lag_events: 0, lag_ms: 0 },
     });
     expectFailure(await stranger.get('/v1/agents'), 'not_found');

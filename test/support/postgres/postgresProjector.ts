@@ -38,6 +38,8 @@ export function startPostgresProjector({
     onProgress: () => undefined,
     onHealing: () => undefined,
     onHealingProgress: () => undefined,
+    onEnd: () => undefined,
+    lag: () => undefined,
     openRebuild: () => openPostgresRebuildStore({ databaseUrl }),
     becomeActive: (signal) => openPostgresProjectionStore({ databaseUrl, signal }),
   });

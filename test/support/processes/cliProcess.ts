@@ -36,13 +36,17 @@ async function until(
 }
 
 /** An operator command as a real process, on a data folder. */
-export function startCli(folder: string, ...args: string[]): CliProcess {
+export const startCli = (folder: string, ...args: string[]): CliProcess =>
+  startCliWith({ DATA_DIR: folder }, ...args);
+
+/** The same with other options. */
+export function startCliWith(env: Record<string, string>, ...args: string[]): CliProcess {
   const child: ChildProcessByStdio<null, Readable, Readable> = spawn(
     process.execPath,
     ['services/cli/main.ts', ...args],
     {
       cwd: root,
-      env: { ...plainEnvironment(), DATA_DIR: folder, LOG_LEVEL: 'warn' },
+      env: { ...plainEnvironment(), LOG_LEVEL: 'warn', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

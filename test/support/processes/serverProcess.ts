@@ -12,6 +12,14 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
  */
 export const PATIENT = { VISIBILITY_WAIT_MS: '20000' };
 
+const SHIFTED = new URL('./shiftedClock.mjs', import.meta.url);
+
+/** What makes a process's clock go wrong, by so many milliseconds; its timers go right. */
+export const withClockAhead = (ms: number): Record<string, string> => ({
+  NODE_OPTIONS: `--import ${SHIFTED.href}`,
+  TEST_CLOCK_AHEAD_MS: String(ms),
+});
+
 export interface ServerProcess {
   pid: number;
   /** Resolves with its address once it has printed it; rejects when it ended before. */

@@ -48,7 +48,11 @@ function begin(): Promise<OpenRun> {
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
     limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },
-    instance: { id: 'self', isGone: (owner: string) => owner !== 'other' },
+    instance: {
+      id: 'self',
+      isGone: (owner: string) => owner !== 'other',
+      isOverdue: () => false,
+    },
     clock: { now: () => NOW },
     ids: { uuid: randomUUID },
   } as unknown as RunContext;

@@ -73,7 +73,7 @@ const closerOn = (store: EventStore) =>
     store,
     damaged,
     sessions: { queue, leftOpen },
-    instance: { isGone: () => true },
+    instance: { isGone: () => true, isOverdue: () => false },
     clock: { now: () => 0 },
     logger: createLogger('silent'),
     ids: { uuid: randomUUID, typeId: (prefix) => prefix },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { closeTurnsOfTheDead } from '../../../shared/commands/recovery/closeTurnsOfTheDead.ts';
+import { createLeftOpen, type LeftOpen } from '../../../shared/commands/recovery/leftOpen.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
@@ -24,6 +25,9 @@ let open: OpenTurn[];
 let forgotten: string[];
 let store: EventStore;
 let damaged: DamagedStreams;
+let leftOpen: LeftOpen;
+/** How far this process's clock is ahead of that of the list, in milliseconds. */
+let ahead: number;
 
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
@@ -31,6 +35,8 @@ beforeEach(async () => {
   forgotten = [];
   store = fixture.store();
   damaged = createDamagedStreams(() => undefined);
+  leftOpen = createLeftOpen();
+  ahead = 0;
 });
 afterEach(() => fixture.dispose());
 
@@ -55,6 +61,7 @@ async function openTurn(session_id: string, owner: string, deadline = LATER): Pr
 const instances: Instances = {
   register: () => Promise.reject(new Error('not asked for')),
   listDeadInstances: async () => [{ instance_id: 'dead', last_beat_at: 'long ago' }],
+  list: async () => ({ now: NOW, ids: new Set(['dead', 'alive', 'self']) }),
   forget: async ({ instance_id }) => void forgotten.push(instance_id),
   close: () => Promise.resolve(),
 };
@@ -65,9 +72,10 @@ const sweep = (signal = new AbortController().signal): Promise<void> =>
       store,
       damaged,
       ids: { uuid: randomUUID, typeId: (prefix) => prefix },
-      clock: { now: () => NOW },
+      clock: { now: () => NOW + ahead },
       logger: createLogger('silent'),
       instances,
+      own: { id: 'self', leftOpen },
       readModels: { listOpenTurns: async () => open },
       watch: { look: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
     },
@@ -94,14 +102,32 @@ test('a sweep that is told to stop leaves the rest to the next one', async () =>
   expect(await endsOf('session_1')).toEqual([]);
 });
 
-test('a turn of an instance that lives, or that nobody knows, is left alone until it is past its deadline', async () => {
-  await openTurn('session_1', 'alive');
-  await openTurn('session_2', 'unknown', new Date(NOW - 14_000).toISOString());
-  await openTurn('session_3', 'unknown', new Date(NOW - 16_000).toISOString());
+test('a turn of an instance that nobody knows is left alone until it is past its deadline, by the clock of the list', async () => {
+  ahead = 200_000;
+  await openTurn('session_1', 'unknown', new Date(NOW - 14_000).toISOString());
+  await openTurn('session_2', 'unknown', new Date(NOW - 16_000).toISOString());
   await sweep();
-  expect([await endsOf('session_1'), await endsOf('session_2'), await endsOf('session_3')]).toEqual(
-    [[], [], [['session.turn_interrupted.v1', 'deadline']]],
-  );
+  expect([await endsOf('session_1'), await endsOf('session_2')]).toEqual([
+    [],
+    [['session.turn_interrupted.v1', 'deadline']],
+  ]);
+});
+
+test('a turn of an instance that lives is left alone whatever its deadline says', async () => {
+  await openTurn('session_1', 'alive', new Date(NOW - 3_600_000).toISOString());
+  await sweep();
+  expect(await endsOf('session_1')).toEqual([]);
+});
+
+test('an own turn past its deadline is noted as left open, and not interrupted while it may be running', async () => {
+  await openTurn('session_1', 'self', new Date(NOW - 16_000).toISOString());
+  await openTurn('session_2', 'self', new Date(NOW - 14_000).toISOString());
+  await sweep();
+  expect([await endsOf('session_1'), leftOpen.size, leftOpen.take()?.session_id]).toEqual([
+    [],
+    1,
+    'session_1',
+  ]);
 });
 
 test('a session that can not be read does not keep the others back', async () => {

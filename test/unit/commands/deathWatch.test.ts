@@ -20,7 +20,7 @@ beforeEach(() => {
       .filter(([, at]) => now - at > olderThanMs)
       .map(([instance_id, at]) => ({ instance_id, last_beat_at: new Date(at).toISOString() }));
   };
-  watch = createDeathWatch({ listDeadInstances }, { now: () => now });
+  watch = createDeathWatch({ listDeadInstances }, () => now);
 });
 
 /** Looks every two seconds until `done`, and returns how long that took. */

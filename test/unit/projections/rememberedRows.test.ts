@@ -45,7 +45,7 @@ beforeEach(() => {
   };
   rows = rememberedRows(
     { findApiKey: () => answer(() => key), findAgent: () => answer(() => agent) },
-    { now: () => now },
+    () => now,
   );
 });
 
@@ -105,7 +105,7 @@ describe('while the read models are away', () => {
         findApiKey: () => Promise.resolve(key),
         findAgent: () => (answers ? Promise.resolve(agent) : new Promise(() => undefined)),
       },
-      { now: () => now },
+      () => now,
     );
     await silent.findAgent('agent_1');
     answers = false;
@@ -119,7 +119,7 @@ describe('while the read models are away', () => {
         findApiKey: () => Promise.reject(new Error('defect')),
         findAgent: () => Promise.reject(new Error('defect')),
       },
-      { now: () => now },
+      () => now,
     );
     await expect(broken.findAgent('agent_1')).rejects.toThrow('defect');
   });
