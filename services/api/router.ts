@@ -16,7 +16,7 @@ import { validator } from './validation.ts';
  */
 function requireAvailable(api: ApiContext, route: Route): void {
   const availability = api.availability();
-  if (availability === 'up' || route.access === 'open') return;
+  if (['up', 'draining'].includes(availability) || route.access === 'open') return;
   throw availability === 'stopping'
     ? shuttingDown()
     : storeUnavailable('The service is starting; its read models are being brought up to date.');

@@ -5,6 +5,7 @@ import { reportFailure } from '../server/reportFailure.ts';
 import { addAccountCommands } from './accounts.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { addCopyCommand } from './copy.ts';
+import { addDatabaseCommands } from './database.ts';
 import { addEventCommands } from './events.ts';
 import { addKeyCommands } from './keys.ts';
 import { progressLine } from './progressLine.ts';
@@ -12,11 +13,13 @@ import { addProjectionCommands } from './projections.ts';
 import { addRelayCommands } from './relay.ts';
 import { openOperator } from '../compose/operator.ts';
 
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
 function openTerminal(): Omit<CliContext, 'operator'> {
   const interrupted = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => interrupted.abort());
   return {
-    print: (line) => process.stdout.write(`${line}\n`),
+    print,
     progress: progressLine((text) => process.stderr.write(text), process.stderr.isTTY),
     signal: interrupted.signal,
   };
@@ -47,6 +50,7 @@ addAccountCommands(program, withOperator);
 addKeyCommands(program, withOperator);
 addProjectionCommands(program, withOperator);
 addRelayCommands(program, withOperator);
+addDatabaseCommands(program, print);
 addCopyCommand(addEventCommands(program, withOperator), openTerminal);
 
 // A pipe that was closed (`events tail | head`) is a reader who has seen enough.

@@ -7,6 +7,7 @@ import type {
 } from '../../../shared/ports/readModels.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { heldBy } from '../locks.ts';
 import { keyOf, ROW } from './generations.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
@@ -62,6 +63,8 @@ export interface PostgresReadModels extends ReadModels {
    * trusted. Errors: `store_unavailable`.
    */
   refusedCheckpoint(): Promise<Position | undefined>;
+  /** Whether a projector of another version is at work. Errors: `store_unavailable`. */
+  otherVersionWritten(): Promise<boolean>;
 }
 
 /**
@@ -132,6 +135,9 @@ export function openPostgresReadModels({
       );
       return found?.refused ?? undefined;
     },
+    otherVersionWritten: async () =>
+      (await reader.rows(`SELECT FROM ${heldBy('writer')} WHERE version <> $1`, [VERSION.number]))
+        .length > 0,
     untilShown: reader.untilShown,
     close: reader.close,
   };
