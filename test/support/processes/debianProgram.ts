@@ -1,0 +1,22 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { describe, test } from '@jest/globals';
+
+/** Where Debian puts what only root is expected to start, besides what the PATH has. */
+const FOLDERS = ['/usr/sbin', '/usr/local/sbin', ...(process.env['PATH'] ?? '').split(delimiter)];
+
+/** The path of a program that comes with a Debian package; undefined where that is not installed. */
+export const debianProgram = (name: string): string | undefined =>
+  FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
+
+/**
+ * Stands in for a suite whose program is not installed: one skipped test that says why, and a
+ * failure where everything must run.
+ */
+export function withoutProgram(suite: string, name: string): void {
+  const how = `needs ${name}: apt-get install ${name}`;
+  describe(suite, () => {
+    if (process.env['CI'] === 'true') test('runs', () => Promise.reject(new Error(how)));
+    else test.skip(how, () => undefined);
+  });
+}
