@@ -83,6 +83,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description:
       'The event store or the read models can’t be reached, or the service is starting or shutting down; `Retry-After` says when to try again',
   },
+  release_too_old: {
+    status: 503,
+    description:
+      'A newer release has written an event to the session that this replica does not know; `Retry-After` says when to try again, at another replica',
+  },
   turn_interrupted: {
     status: 503,
     description:

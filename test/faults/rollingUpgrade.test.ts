@@ -101,13 +101,18 @@ function suite(serverUrl: string): void {
   /** Ends them one after the other, and starts the release in their place. */
   async function replace(role: Member['role'], release?: string): Promise<void> {
     for (const member of members.filter((found) => found.role === role)) {
-      member.process.kill('SIGTERM');
-      expect(await member.process.exited).toBe(0);
+      const { port, process } = member;
+      process.kill('SIGTERM');
+      if (role === 'api') {
+        const turnedAway = balancer.until(port, 'DOWN').then(() => 'turned away');
+        expect(await Promise.race([turnedAway, process.exited])).toBe('turned away');
+      }
+      expect(await process.exited).toBe(0);
       // So long nobody is in its place, also of those that read what it has written.
-      await sleep(500);
+      if (role === 'projector') await sleep(500);
       member.process = start(member, release);
       await member.process.ready;
-      if (role === 'api') await balancer.until(member.port, 'UP');
+      if (role === 'api') await balancer.until(port, 'UP');
     }
   }
 
