@@ -82,6 +82,7 @@ function suite(serverUrl: string): void {
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: `${TEST_KEY}-${id}`,
       VISIBILITY_WAIT_MS: '20000',
+      DATABASE_POOL_SIZE: '2',
     });
     const start = (name: 'api' | 'projector') =>
       startService(config, silent, { services: [name], signal: new AbortController().signal });
@@ -90,6 +91,14 @@ function suite(serverUrl: string): void {
     const agent = (await post('/v1/agents', { name: 'A', instruction: 'B', model: 'scripted' }))
       .body.data.agent_id as string;
     expect(await post(`/v1/agents/${agent}/run`, { input: 'Hi' })).toMatchObject({ status: 200 });
+
+    await Promise.all(Array.from({ length: 40 }, () => get('/v1/agents')));
+    const connections = await execute(
+      database.url,
+      `SELECT count(*)::integer AS count FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'turnlog queries'`,
+    );
+    expect(connections[0]!['count']).toBeLessThanOrEqual(4);
 
     const operator = await openOperator(config, silent);
     const signal = new AbortController().signal;
