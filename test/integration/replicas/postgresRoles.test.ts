@@ -58,10 +58,8 @@ function suite(serverUrl: string): void {
   });
 
   const migrate = (url: string, ...grant: string[]) =>
-    startCliWith(
-      { EVENTSTOREDB_URL: NOWHERE, DATABASE_URL: url },
-      ...['database', 'migrate', ...grant],
-    ).ended;
+    startCliWith({ EVENTSTOREDB_URL: NOWHERE, DATABASE_URL: url }, 'database', 'migrate', ...grant)
+      .ended;
 
   test('the owner migrates and grants; api and projector run, read models are rebuilt and older ones dropped, and nothing was created by the role', async () => {
     const folder = await temporaryFolder();
