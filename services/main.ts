@@ -13,7 +13,7 @@ async function serveUntil(stop: AbortController): Promise<void> {
   const { signal } = stop;
   const config = parseConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
-  endInOrderOnDefect({ stop, logger, graceMs: config.SHUTDOWN_GRACE_MS });
+  endInOrderOnDefect({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
   const services = chooseServices(process.argv.slice(2), config);
   const service = await startService(config, logger, { services, signal });
   // Compiled code makes the next start faster and smaller, also when this process is killed; does

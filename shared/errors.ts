@@ -18,6 +18,7 @@ type UseCaseCode =
   | 'session_not_found'
   | 'session_busy'
   | 'stream_damaged'
+  | 'release_too_old'
   | 'model_error'
   | 'tool_error'
   | 'model_overloaded'

@@ -25,7 +25,9 @@ interface Purpose {
     | 'turnlog rebuild'
     | 'turnlog listener'
     | 'turnlog queries'
-    | 'turnlog instances';
+    | 'turnlog instances'
+    | 'turnlog self-test'
+    | 'turnlog migration';
   /**
    * The server ends a statement that takes longer, in milliseconds. The client gives up a second
    * later, in case the server is gone.
@@ -77,6 +79,17 @@ export async function connect(databaseUrl: string, purpose: Purpose): Promise<Co
     throw error;
   }
   return { client, ended: ended.signal, close };
+}
+
+/**
+ * Makes the commits of this session outlive a crash of the server, whatever the database's default
+ * is: what was told of them is never taken back. A stricter level than `on` stays. Errors: what pg
+ * throws.
+ */
+export async function commitDurably(client: Client): Promise<void> {
+  await client.query(
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+  );
 }
 
 /**

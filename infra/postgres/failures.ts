@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { isTurnlogError, storeUnavailable, type TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
 
 /**
  * The SQLSTATE of what the server refused; undefined for failures of the connection. Source:
@@ -18,6 +18,17 @@ export const isRowFailure = (error: unknown): boolean =>
  */
 export const isMissing = (error: unknown): boolean =>
   ['3F000', '42P01'].includes(sqlState(error) ?? '');
+
+/** True when the role may not do what it was asked for. */
+export const isMissingRight = (error: unknown): boolean => sqlState(error) === '42501';
+
+/** `configuration_invalid`: what the role of DATABASE_URL lacks, and who mends that. */
+export const rightsMissing = (what: string, cause?: unknown): TurnlogError =>
+  new TurnlogError(
+    'configuration_invalid',
+    `The role of DATABASE_URL lacks rights in PostgreSQL: ${what}. Let the role that owns the database run: npm run cli -- database migrate --grant <role>`,
+    { cause },
+  );
 
 export const databaseUnavailable = (cause: unknown): TurnlogError =>
   storeUnavailable("PostgreSQL can't be reached or does not answer.", cause);

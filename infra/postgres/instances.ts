@@ -3,11 +3,13 @@ import { BEAT_MS, type DeadInstance, type Instances } from '../../shared/ports/i
 import { connect, connectionOptions } from './connection.ts';
 import { guarded } from './failures.ts';
 import { migrate } from './migrate.ts';
+import { VERSION } from './readModels/version.ts';
 
 /** Less than a beat: one that hangs must not hold up the next. */
 const STATEMENT_MS = 3000;
 
-const BEAT = `INSERT INTO turnlog.instances (instance_id, started_at, last_beat_at) VALUES ($1, clock_timestamp(), clock_timestamp())
+/** It also names the version of the read models, which nobody drops then. */
+const BEAT = `INSERT INTO turnlog.instances (instance_id, started_at, last_beat_at, read_models) VALUES ($1, clock_timestamp(), clock_timestamp(), ${VERSION.number})
   ON CONFLICT (instance_id) DO UPDATE SET last_beat_at = excluded.last_beat_at`;
 
 /** Text with microseconds, so that a beat is told from the one before. */

@@ -26,3 +26,13 @@ export const writerLock = (version: number, stage: Stage): string =>
  * Shared by all processes that answer queries from a version, so that no other release drops it.
  */
 export const readersLock = (version: number): string => `${SPACE}, ${version * 4 + 3}`;
+
+/**
+ * For FROM: the versions, as `held.version`, whose live generation a session writes now, or is
+ * answered from.
+ */
+export const heldBy = (holder: 'writer' | 'readers'): string =>
+  `(SELECT DISTINCT (objid::bigint / 4)::integer AS version FROM pg_locks
+    WHERE locktype = 'advisory' AND granted AND classid::bigint = ${SPACE} AND objsubid = 2
+      AND objid::bigint > 3 AND objid::bigint % 4 = ${holder === 'writer' ? 1 : 3}
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS held`;

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Client } from 'pg';
 import { transaction } from './connection.ts';
+import { isMissingRight, rightsMissing } from './failures.ts';
 import { SCHEMA_LOCK } from './locks.ts';
 
 const FOLDER = new URL('migrations/', import.meta.url);
@@ -26,9 +27,18 @@ async function highestApplied(client: Client): Promise<number> {
 /**
  * Brings the schema `turnlog` up to date. Any number of processes may do so at once: they take
  * turns, and the later ones find nothing to do. A database that a newer release has migrated is
- * left as it is. Errors: what pg throws.
+ * left as it is, and so is one that has all migrations, whatever the role may do.
+ * Errors: `configuration_invalid` where the role lacks a right, what pg throws.
  */
 export async function migrate(client: Client): Promise<void> {
+  try {
+    await migrateAsOwner(client);
+  } catch (error) {
+    throw isMissingRight(error) ? rightsMissing((error as Error).message, error) : error;
+  }
+}
+
+async function migrateAsOwner(client: Client): Promise<void> {
   const known = migrations();
   if ((await highestApplied(client)) >= (known.at(-1)?.number ?? 0)) return;
   await transaction(client, async () => {

@@ -4,7 +4,7 @@ import { createBackOff } from '../../shared/backOff.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import { settlesWithin } from '../../shared/settlesWithin.ts';
-import { connect, type Connection } from './connection.ts';
+import { commitDurably, connect, type Connection } from './connection.ts';
 import { databaseUnavailable, guarded, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 
@@ -106,6 +106,7 @@ async function attempt(
         .map((limit) => `SET ${limit} = ${SILENCE_LIMIT_MS}`)
         .join('; '),
     );
+    await commitDurably(client);
     await migrate(client);
     do if (await ask(client, lock)) return sessionOver(connection);
     while (await goOn());

@@ -2,10 +2,11 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Health } from '../../shared/queries/health.ts';
 
 /**
- * `starting` until the read models are up to date and what a crash left open is closed; `stopping`
- * from the signal on.
+ * `starting` until the read models are up to date and what a crash left open is closed; `draining`
+ * from the signal on, while load balancers turn away and requests are served as before; then
+ * `stopping`.
  */
-export type Availability = 'starting' | 'up' | 'stopping';
+export type Availability = 'starting' | 'up' | 'draining' | 'stopping';
 
 /** What every process works with that answers over HTTP. */
 export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {

@@ -88,6 +88,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description:
       'The event log is not the one that this service has followed: it was restored, exchanged or removed; nothing is written before the operator has decided. `Retry-After` says when to try again',
   },
+  release_too_old: {
+    status: 503,
+    description:
+      'A newer release has written an event to the session that this replica does not know; `Retry-After` says when to try again, at another replica',
+  },
   turn_interrupted: {
     status: 503,
     description:

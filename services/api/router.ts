@@ -34,7 +34,9 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
   const checkQuery = validator('query', route.query ?? CommonQuery);
   const checkBody = route.body && validator('body', route.body);
   return async (ctx) => {
-    if (api.availability() !== 'up' && route.access !== 'open') await requireAvailable(api);
+    const availability = api.availability();
+    if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
+      await requireAvailable(api);
     const actor = await authenticated(api, ctx, route.access);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));

@@ -6,6 +6,7 @@ import { addAccountCommands } from './accounts.ts';
 import { addAuditCommands } from './audit.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { addCopyCommand } from './copy.ts';
+import { addDatabaseCommands } from './database.ts';
 import { addEventCommands } from './events.ts';
 import { addLogCommands } from './log.ts';
 import { addKeyCommands } from './keys.ts';
@@ -14,6 +15,7 @@ import { addProjectionCommands } from './projections.ts';
 import { addRelayCommands } from './relay.ts';
 import { openOperator } from '../compose/operator.ts';
 
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
 /** How long what a signal ends may take to close, which a store that hangs would hold up. */
 const CLOSE_LIMIT_MS = 3_000;
 
@@ -33,7 +35,7 @@ function openTerminal(): Omit<CliContext, 'operator'> {
   }
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, interrupt);
   return {
-    print: (line) => process.stdout.write(`${line}\n`),
+    print,
     progress: progressLine((text) => process.stderr.write(text), process.stderr.isTTY),
     signal: interrupted.signal,
   };
@@ -65,6 +67,7 @@ addLogCommands(program, withOperator);
 addProjectionCommands(program, withOperator);
 addRelayCommands(program, withOperator);
 addAuditCommands(program, withOperator);
+addDatabaseCommands(program, print);
 addCopyCommand(addEventCommands(program, withOperator), openTerminal);
 
 // A pipe that was closed (`events tail | head`) is a reader who has seen enough.

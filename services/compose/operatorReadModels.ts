@@ -9,13 +9,16 @@ import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts'
 import { createProgressChannel } from '../../shared/projections/progress.ts';
 import { followGenerations } from '../projector/followGenerations.ts';
 import { startProjector } from '../projector/start.ts';
+import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { readModelsFolder, type Place } from './place.ts';
-import { openReadModels, openRebuildStore, projectorStores } from './postgres.ts';
+import { openReadModels, openRebuildStore, projectorStores, testDatabase } from './postgres.ts';
 import { systemClock } from './system.ts';
 
 /** After so long a command says what it waits for. */
 const PATIENCE_MS = 3_000;
+/** A command asks one thing after the other. */
+const POOL_SIZE = 2;
 
 /** Read models that operator commands bring up to date themselves. */
 export interface UpToDate {
@@ -94,7 +97,8 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
   async function openUpToDate(): Promise<ReadModels> {
     await using opened = new AsyncDisposableStack();
     await using projecting = new AsyncDisposableStack();
-    const readModels = opened.adopt(await openReadModels(databaseUrl), (queries) =>
+    await onceStoreAnswers(() => testDatabase(databaseUrl), logger, signal);
+    const readModels = opened.adopt(await openReadModels(databaseUrl, POOL_SIZE), (queries) =>
       queries.close(),
     );
     const stores = projectorStores(databaseUrl, logger);
@@ -113,7 +117,7 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
   }
 
   async function followedLog(): Promise<string | undefined> {
-    const readModels = await openReadModels(databaseUrl);
+    const readModels = await openReadModels(databaseUrl, POOL_SIZE);
     try {
       return await readModels.followedLog();
     } finally {

@@ -1,7 +1,12 @@
 import type { PostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
+import type { Config } from '../../shared/config.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../shared/ports/readModels.ts';
 import type { ProjectorLogger } from '../projector/projection.ts';
+import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
+import type { Part } from '../server/turnlog.ts';
 
 export type { PostgresReadModels };
 
@@ -9,9 +14,40 @@ export type { PostgresReadModels };
  * The client of PostgreSQL is loaded only where a database is configured. Opens without waiting for
  * the server.
  */
-export async function openReadModels(databaseUrl: string): Promise<PostgresReadModels> {
+export async function openReadModels(
+  databaseUrl: string,
+  poolSize: number,
+): Promise<PostgresReadModels> {
   const { openPostgresReadModels } = await import('../../infra/postgres/readModels/readModels.ts');
-  return openPostgresReadModels({ databaseUrl });
+  return openPostgresReadModels({ databaseUrl, poolSize });
+}
+
+/**
+ * Looks whether the database can carry what services need of it, and migrates it where the role
+ * may. Errors: `configuration_invalid`, `store_unavailable`.
+ */
+export async function testDatabase(databaseUrl: string): Promise<void> {
+  const postgres = await import('../../infra/postgres/selfTest.ts');
+  await postgres.testDatabase(databaseUrl);
+}
+
+/** A part that keeps the process from serving on a database that can't carry it. */
+export const databasePart = (databaseUrl: string, logger: Logger): Part => ({
+  prepare: (signal) => onceStoreAnswers(() => testDatabase(databaseUrl), logger, signal),
+});
+
+/**
+ * Migrates the database of the configuration as its owner, for services that connect as one of the
+ * roles. Resolves with all roles that may. Errors: `configuration_invalid`, `store_unavailable`.
+ */
+export async function migrateDatabase(
+  { DATABASE_URL: databaseUrl }: Config,
+  roles: readonly string[],
+): Promise<string[]> {
+  if (databaseUrl === undefined)
+    throw new TurnlogError('configuration_invalid', 'DATABASE_URL is not set.');
+  const { migrateForServices } = await import('../../infra/postgres/migrateForServices.ts');
+  return migrateForServices(databaseUrl, roles);
 }
 
 /**
@@ -42,11 +78,15 @@ export function openInstances(databaseUrl: string): Instances {
 
 /**
  * Waits until this process is the active projector; undefined when the signal aborted first.
- * Errors: `store_unavailable`.
+ * Errors: `store_unavailable`, `configuration_invalid` for a database that can't carry it.
  */
 const becomeActive =
   (databaseUrl: string, logger: ProjectorLogger) =>
   async (signal: AbortSignal): Promise<ActiveProjectionStore | undefined> => {
+    // A database that is away is waited for below.
+    await testDatabase(databaseUrl).catch((error: unknown) => {
+      if (!isTurnlogError(error, 'store_unavailable')) throw error;
+    });
     const { openPostgresProjectionStore } =
       await import('../../infra/postgres/readModels/projectionStore.ts');
     return openPostgresProjectionStore({

@@ -9,6 +9,7 @@ import type { Registration } from '../../shared/ports/instances.ts';
 import { rememberedRows } from '../../shared/queries/rememberedRows.ts';
 import { doubtOf } from '../projector/doubt.ts';
 import { healingOf } from '../projector/heal.ts';
+import { startStandIn } from '../projector/standIn.ts';
 import { startProjector } from '../projector/start.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { reportDamage } from '../server/reportDamage.ts';
@@ -20,6 +21,7 @@ import { openRunContext, runsPart } from './api.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
 import {
+  databasePart,
   openInstances,
   openReadModels,
   projectorStores,
@@ -61,16 +63,19 @@ async function openApi(opening: Opening, common: Common): Promise<{ api: RunCont
 }
 
 /**
- * The projector, which takes turns with those of other processes; no part where it is not among the
- * services.
+ * The projector, which takes turns with those of other processes. Where it is not among the
+ * services it is no part, and only stands in while another release is at work.
  */
-function openProjector(opening: Opening, { store, logger }: Common, databaseUrl: string): Part[] {
-  if (!opening.services.includes('projector')) return [];
+function openProjector(opening: Opening, common: Common, databaseUrl: string): Part[] {
+  const { store, readModels, logger } = common;
   const options = { log: store, clock: systemClock, logger };
-  const projector = opening.opened.adopt(
-    startProjector({ ...options, ...projectorStores(databaseUrl, logger) }),
-    ({ close }) => close(),
-  );
+  const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
+  if (!opening.services.includes('projector')) {
+    const needed = readModels.otherVersionWritten;
+    opening.opened.adopt(startStandIn({ needed, start, logger }), ({ close }) => close());
+    return [];
+  }
+  const projector = opening.opened.adopt(start(), ({ close }) => close());
   return [
     {
       health: async () => ({ projector: projector.health() }),
@@ -116,7 +121,10 @@ function sweepPart(common: Common, api: RunContext | undefined): Part {
 export async function openReplica(opening: Opening, place: ReplicaPlace): Promise<Parts> {
   const { logger, services, opened } = opening;
   const { databaseUrl, log } = place;
-  const readModels = opened.adopt(await openReadModels(databaseUrl), (queries) => queries.close());
+  const poolSize = opening.config.DATABASE_POOL_SIZE;
+  const readModels = opened.adopt(await openReadModels(databaseUrl, poolSize), (queries) =>
+    queries.close(),
+  );
   const store = appendsWhileFollowed(await openStore(opening, log), readModels.logChanged);
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
@@ -126,10 +134,11 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const runs = services.includes('api') ? await openApi(opening, common) : undefined;
   const projector = openProjector(opening, common, databaseUrl);
   const relay = await openRelay(opening, store);
+  const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   return {
     api: runs?.api,
     dataFolder: undefined,
-    parts: [store, ...(runs ? [runs.part] : []), ...shown, ...projector, ...relay],
+    parts: [store, database, ...(runs ? [runs.part] : []), ...shown, ...projector, ...relay],
   };
 }

@@ -6,6 +6,8 @@ type Parts = readonly Part[];
 
 const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   starting: 'The service is starting; its read models are being brought up to date.',
+  draining:
+    'The service is about to shut down, and serves requests until load balancers have noticed.',
   stopping: 'The service is shutting down.',
 };
 

@@ -1,6 +1,7 @@
 import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { pauseFor } from '../../shared/pause.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
@@ -86,6 +87,11 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
     firstKey,
     models: api?.catalogue.models.list().map(({ id }) => id) ?? [],
     async stop() {
+      if (api && config.DRAIN_MS > 0) {
+        availability = 'draining';
+        logger.info({ drain_ms: config.DRAIN_MS }, 'draining: requests are served, not ready');
+        await pauseFor(config.DRAIN_MS);
+      }
       availability = 'stopping';
       // A sweep that waits for a store which is away must not hold up the rest.
       const ended = endUpkeep();

@@ -24,6 +24,13 @@ export const serverOptions = {
     default: 'info',
     description: `One of ${LOG_LEVELS.join(', ')}`,
   }),
+  DRAIN_MS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 600_000,
+    description:
+      'How long a process that serves the API goes on serving after SIGTERM while `/health/ready` is 503, so that a load balancer can turn away from it',
+  }),
   SHUTDOWN_GRACE_MS: Type.Integer({
     default: 10_000,
     minimum: 0,

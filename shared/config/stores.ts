@@ -20,6 +20,12 @@ export const storeOptions = {
         'Connection string of a PostgreSQL database that keeps the read models, so that any number of processes can share them; needs EVENTSTOREDB_URL',
     }),
   ),
+  DATABASE_POOL_SIZE: Type.Integer({
+    default: 10,
+    minimum: 1,
+    maximum: 1_000,
+    description: 'The most connections of a process that answer queries; a few more do the rest',
+  }),
   VISIBILITY_WAIT_MS: Type.Integer({
     default: 2_000,
     minimum: 0,

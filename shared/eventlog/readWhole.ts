@@ -1,7 +1,14 @@
 import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
-import { damageOf, reasonOf, streamDamaged, type Flaw, type StreamDamage } from './streamDamage.ts';
+import {
+  damageOf,
+  reasonOf,
+  releaseTooOld,
+  streamDamaged,
+  type Flaw,
+  type StreamDamage,
+} from './streamDamage.ts';
 import { checkNews, checkPage, type KnownEvent } from './wholeStream.ts';
 
 /** Where streams are read, and where damaged ones are noted. */
@@ -42,14 +49,16 @@ async function noteDamage(
 }
 
 /**
- * Notes that a stream is damaged. Resolves with the error that says so.
+ * Notes that a stream is damaged. Resolves with the error that says so, or that this release is too
+ * old for a stream that is whole.
  * Errors: `store_unavailable`.
  */
 export const foundDamaged = async (
   source: StreamSource,
   stream: string,
   flaw: Flaw,
-): Promise<TurnlogError> => streamDamaged(await noteDamage(source, stream, flaw));
+): Promise<TurnlogError> =>
+  flaw.newer ? releaseTooOld(stream, flaw) : streamDamaged(await noteDamage(source, stream, flaw));
 
 /**
  * A `stream_damaged` with what is known of the damage. Where the store itself told of it, because
@@ -84,7 +93,7 @@ async function readStored(
 
 /**
  * A page of a stream, oldest first, with every event known and none missing.
- * Errors: `stream_damaged` (noted), `store_unavailable`.
+ * Errors: `stream_damaged` (noted), `release_too_old`, `store_unavailable`.
  */
 export async function readPage(
   source: StreamSource,
@@ -106,7 +115,7 @@ export interface StreamNews {
 /**
  * What has come since an event that was read before, from a page of the newest; undefined where
  * that is not among them.
- * Errors: `stream_damaged` (noted), `store_unavailable`.
+ * Errors: `stream_damaged` (noted), `release_too_old`, `store_unavailable`.
  */
 export async function readNews(
   source: StreamSource,
@@ -124,7 +133,7 @@ export async function readNews(
 
 /**
  * The event at revision 0 of a stream that has later ones: for who reads only those.
- * Errors: `stream_damaged` (noted), `store_unavailable`.
+ * Errors: `stream_damaged` (noted), `release_too_old`, `store_unavailable`.
  */
 export async function readBeginning(source: StreamSource, stream: string): Promise<KnownEvent> {
   const [first] = await readPage(source, stream, { direction: 'forwards', from: 0, limit: 1 });

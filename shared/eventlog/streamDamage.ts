@@ -8,6 +8,8 @@ export interface Flaw {
   reason: string;
   /** Undefined where only the store knows it. */
   revision: number | undefined;
+  /** True where the stream is whole, and holds an event that only a newer release knows. */
+  newer?: true;
 }
 
 /** A flaw with its stream and what a reader gets of it. */
@@ -44,6 +46,21 @@ export function streamDamaged(damage: StreamDamage, path = 'path'): TurnlogError
     cause: damage,
   });
 }
+
+/**
+ * `release_too_old`: the stream is whole, and can't be gone on with here. Tried again, the request
+ * may meet a replica of the newer release.
+ */
+export const releaseTooOld = (stream: string, { reason }: Flaw): TurnlogError =>
+  new TurnlogError(
+    'release_too_old',
+    `The stream ${stream} can't be read by this release of Turnlog: ${reason}. Try again: a replica of the newer release may answer.`,
+    { retriable: true, retryAfterSeconds: 1 },
+  );
+
+/** True for the error of a stream that this release can add nothing to, however often it tries. */
+export const isUnreadable = (error: unknown): boolean =>
+  isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old');
 
 /**
  * The damage that a `stream_damaged` of `streamDamaged` tells of; undefined for any other error, a

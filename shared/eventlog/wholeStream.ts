@@ -8,6 +8,7 @@ import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import { decodeEvent } from './codec.ts';
 import { metadataFits, toDomainEvent } from './domainEvent.ts';
 import type { RecordedEvent } from './event.ts';
+import { chainFault } from './hashChain.ts';
 import type { Flaw } from './streamDamage.ts';
 import { belongsIn, streamKind, type StreamKind } from './streams.ts';
 
@@ -45,13 +46,26 @@ const named = ({ revision }: StoredEvent): string => `the event at revision ${re
 const stranger = (stored: StoredEvent): string =>
   `${named(stored)} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which does not belong there`;
 
+/** What is said of an event that Turnlog has written, of a type that this release does not know. */
+const newcomer = (stored: StoredEvent): string =>
+  `${named(stored)} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which a newer release has written`;
+
+/** True for an event whose hash is right after the event before it, as the event names that. */
+function isChained(recorded: RecordedEvent): boolean {
+  const { revision, metadata } = recorded;
+  const before = revision === 0 ? undefined : { revision: revision - 1, hash: metadata.prev_hash };
+  return chainFault(recorded, before) === undefined;
+}
+
 /** The event, or why it is none of ours. */
-function understand(stored: StoredEvent): KnownEvent | string {
+function understand(stored: StoredEvent): KnownEvent | Omit<Flaw, 'revision'> | string {
   try {
     const recorded = decodeEvent(stored);
     if (!metadataFits(recorded.metadata))
       return `the metadata of ${named(stored)} does not fit its schema`;
     const event = toDomainEvent(recorded);
+    if (!event && belongsIn(stored.stream, stored.type) && isChained(recorded))
+      return { reason: newcomer(stored), newer: true };
     if (!event || !belongsIn(stored.stream, event.type)) return stranger(stored);
     if (isOutOfTurn(stored, event.type)) return `${named(stored)} is of the type ${stored.type}`;
     return { recorded, event };
@@ -89,6 +103,7 @@ function understandAll(events: readonly StoredEvent[]): KnownEvent[] | Flaw {
   for (const stored of events) {
     const understood = understand(stored);
     if (typeof understood === 'string') return { reason: understood, revision: stored.revision };
+    if ('reason' in understood) return { ...understood, revision: stored.revision };
     known.push(understood);
   }
   return known;

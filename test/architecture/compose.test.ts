@@ -63,8 +63,11 @@ test('three API replicas, and two each of what stands by for the other, run with
         (option) => !Object.hasOwn(ConfigSchema.properties, option),
       ),
     ).toEqual([]);
+    const { SHUTDOWN_GRACE_MS, DRAIN_MS } = parseConfig(
+      name === 'api' ? { DRAIN_MS: processes[name].environment.DRAIN_MS } : {},
+    );
     expect(Number.parseInt(processes[name].stop_grace_period, 10) * 1_000).toBeGreaterThan(
-      parseConfig({}).SHUTDOWN_GRACE_MS + 2_000,
+      DRAIN_MS + SHUTDOWN_GRACE_MS + 2_000,
     );
   }
 });
@@ -91,6 +94,15 @@ test('each KurrentDB node gossips with the others by name and advertises a way t
       KURRENTDB_ADVERTISE_NODE_PORT_TO_CLIENT_AS: '2113',
     });
   }
+});
+
+test('an API replica that leaves serves on for longer than the load balancer takes to turn away', () => {
+  const ready = /^backend ready\n(?:.+\n)+/m.exec(read('infra/deploy/haproxy.cfg'))?.[0] ?? '';
+  const [, inter, fastinter, fall] = /check inter (\d+)s fastinter (\d+)ms fall (\d+)/
+    .exec(ready)!
+    .map(Number);
+  const noticed = inter! * 1_000 + (fall! - 1) * fastinter!;
+  expect(Number(processes['api'].environment.DRAIN_MS)).toBeGreaterThan(noticed + 1_000);
 });
 
 test('the load balancer waits longer than a run may take, and keeps idle connections as long as replicas promise clients', () => {

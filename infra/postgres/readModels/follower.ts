@@ -8,7 +8,10 @@ import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';
 import { readersLock } from '../locks.ts';
 import { keyOf, ROW } from './generations.ts';
-import { channelOf, VERSION } from './version.ts';
+import { createOtherVersions } from './otherVersions.ts';
+import { channelOf, VERSION, VERSIONS_CHANNEL } from './version.ts';
+
+const CHANNEL = channelOf(VERSION);
 
 const STATEMENT_MS = 2000;
 /**
@@ -51,10 +54,13 @@ export function createFollower(databaseUrl: string) {
   const closing = new AbortController();
   const waiters = createPositionWaiters();
   let logChanged: string | undefined;
+  const others = createOtherVersions();
   /** How many positions the server has told. */
   let told = 0;
 
-  function hear(payload: string, client: Client): void {
+  function hear(channel: string, payload: string, client: Client): void {
+    if (channel === VERSIONS_CHANNEL) return void others.refresh(client).catch(() => undefined);
+    if (channel !== CHANNEL) return others.hear(channel, payload);
     if (!canBePosition(payload)) return void look(client).catch(() => undefined);
     told += 1;
     waiters.show(payload as Position);
@@ -76,17 +82,20 @@ export function createFollower(databaseUrl: string) {
       statementMs: STATEMENT_MS,
     });
     try {
-      client.on('notification', ({ payload = '' }) => hear(payload, client));
+      client.on('notification', ({ channel, payload = '' }) => hear(channel, payload, client));
       await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION.number)})`);
-      await client.query(`LISTEN ${channelOf(VERSION)}`);
+      await client.query(`LISTEN ${CHANNEL}; LISTEN ${VERSIONS_CHANNEL}`);
       await look(client);
+      // Those of other releases are to know of this reader before it answers anybody.
+      await client.query(`NOTIFY ${VERSIONS_CHANNEL}`);
       onConnected();
       const over = AbortSignal.any([ended, closing.signal]);
       while (!over.aborted) {
         await pauseAtMost(HEARTBEAT_MS, { signal: over, ref: false });
-        if (!over.aborted) await client.query('SELECT');
+        if (!over.aborted) await others.refresh(client);
       }
     } finally {
+      others.forget();
       await close();
     }
   }
@@ -104,12 +113,23 @@ export function createFollower(databaseUrl: string) {
   const following = followForEver();
 
   return {
-    untilShown: (position: Position, timeoutMs: number): Promise<boolean> =>
-      closing.signal.aborted ? Promise.resolve(false) : waiters.untilShown(position, timeoutMs),
     logChanged: (): string | undefined => logChanged,
+    /**
+     * Whether the version of this release shows the position; what other releases answer from is
+     * waited for as well, where it is followed.
+     */
+    async untilShown(position: Position, timeoutMs: number): Promise<boolean> {
+      if (closing.signal.aborted) return false;
+      const [shown] = await Promise.all([
+        waiters.untilShown(position, timeoutMs),
+        others.untilShown(position, timeoutMs),
+      ]);
+      return shown;
+    },
     async close(): Promise<void> {
       closing.abort();
       waiters.close();
+      others.forget();
       await following;
     },
   };

@@ -9,7 +9,7 @@ import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { transaction } from '../connection.ts';
 import { SCHEMA_LOCK, type Stage } from '../locks.ts';
-import { channelOf, liveSchema, schemaOf } from './version.ts';
+import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './version.ts';
 
 /**
  * Which generation of a version is meant: the projector's, whether it is complete or not, or a
@@ -20,13 +20,41 @@ export interface Place {
   stage: Stage;
 }
 
+function writtenRole({ stage }: Place, complete: boolean): Role {
+  if (stage === 'building') return 'building';
+  return complete ? 'live' : 'first';
+}
+
 /**
  * The schema that is written. `complete` is of the place's row: only the projector's first
  * generation is not live.
  */
-export function writtenSchema({ version, stage }: Place, complete: boolean): string {
-  if (stage === 'building') return schemaOf(version, 'building');
-  return complete ? liveSchema(version) : schemaOf(version, 'first');
+export const writtenSchema = (place: Place, complete: boolean): string =>
+  schemaOf(place.version, writtenRole(place, complete));
+
+type Numbered = Pick<Version, 'number'>;
+
+// Schemas are made, renamed and dropped by functions of the migrations, which do so as the owner:
+// the role that asks need not have the right.
+
+/** Drops one generation of a version, if it is there. */
+export const dropGeneration = (client: Client, { number }: Numbered, role: Role) =>
+  client.query('SELECT turnlog.drop_generation($1, $2)', [number, role]);
+
+const moveGeneration = (client: Client, { number }: Numbered, [from, to]: [Role, Role]) =>
+  client.query('SELECT turnlog.move_generation($1, $2, $3)', [number, from, to]);
+
+/**
+ * Notes how the tables of a version are made, which only the owner may; nothing where that is known
+ * already.
+ */
+export async function noteVersion(client: Client, { number, ddl }: Version): Promise<void> {
+  const known = await client.query('SELECT FROM turnlog.versions WHERE version = $1', [number]);
+  if (known.rowCount === 0)
+    await client.query('INSERT INTO turnlog.versions (version, ddl) VALUES ($1, $2)', [
+      number,
+      ddl,
+    ]);
 }
 
 /** The row of a place; to be given `keyOf(place)`. */
@@ -52,10 +80,10 @@ async function isThere(client: Client, place: Place): Promise<boolean> {
 
 /** Makes an empty generation in place of any there is; inside a transaction. */
 async function make(client: Client, place: Place): Promise<void> {
-  const schema = writtenSchema(place, false);
-  await client.query(
-    `DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}; ${place.version.ddl}`,
-  );
+  const { version } = place;
+  await noteVersion(client, version);
+  const role = writtenRole(place, false);
+  await client.query('SELECT turnlog.make_generation($1, $2)', [version.number, role]);
   await client.query(
     `INSERT INTO turnlog.projections (version, slot, generation) VALUES ($1, $2, 1)
      ON CONFLICT (version, slot) DO UPDATE SET
@@ -63,7 +91,7 @@ async function make(client: Client, place: Place): Promise<void> {
        log_id = NULL, event_position = NULL, event_id = NULL, event_hash = NULL, log_changed = NULL`,
     keyOf(place),
   );
-  await tellReplaced(client, place.version);
+  await tellReplaced(client, version);
 }
 
 async function underLock(client: Client, work: () => Promise<void>): Promise<void> {
@@ -108,10 +136,9 @@ export async function completeFirst(client: Client, version: Version): Promise<v
       keyOf({ version, stage: 'live' }),
     );
     if (rowCount === 0) return;
-    await client.query(
-      `ALTER SCHEMA ${schemaOf(version, 'first')} RENAME TO ${liveSchema(version)}`,
-    );
+    await moveGeneration(client, version, ['first', 'live']);
     await tellReplaced(client, version);
+    await client.query(`NOTIFY ${VERSIONS_CHANNEL}`);
   });
 }
 
@@ -120,17 +147,13 @@ export async function completeFirst(client: Client, version: Version): Promise<v
  * row of the live one.
  */
 export async function switchGenerations(client: Client, version: Version): Promise<void> {
-  const [live, building] = [liveSchema(version), schemaOf(version, 'building')];
-  const [first, retired] = [schemaOf(version, 'first'), schemaOf(version, 'retired')];
-  await client.query(
-    `DROP SCHEMA IF EXISTS ${retired} CASCADE; DROP SCHEMA IF EXISTS ${first} CASCADE`,
-  );
+  for (const role of ['retired', 'first'] as const) await dropGeneration(client, version, role);
   const { rows } = await client.query<{ complete: boolean }>(
     `SELECT complete FROM ${ROW}`,
     keyOf({ version, stage: 'live' }),
   );
-  if (rows[0]?.complete) await client.query(`ALTER SCHEMA ${live} RENAME TO ${retired}`);
-  await client.query(`ALTER SCHEMA ${building} RENAME TO ${live}`);
+  if (rows[0]?.complete) await moveGeneration(client, version, ['live', 'retired']);
+  await moveGeneration(client, version, ['building', 'live']);
   await client.query(
     `WITH built AS (DELETE FROM ${ROW} RETURNING position, log_id, event_position, event_id, event_hash)
      UPDATE turnlog.projections
@@ -144,5 +167,5 @@ export async function switchGenerations(client: Client, version: Version): Promi
 
 /** Drops what the live generation has replaced. */
 export async function dropRetired(client: Client, version: Version): Promise<void> {
-  await client.query(`DROP SCHEMA IF EXISTS ${schemaOf(version, 'retired')} CASCADE`);
+  await dropGeneration(client, version, 'retired');
 }

@@ -8,6 +8,7 @@ import type {
 } from '../../../shared/ports/readModels.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { heldBy } from '../locks.ts';
 import { keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
 import { createReader } from './reader.ts';
@@ -73,6 +74,8 @@ export interface PostgresReadModels extends ReadModels {
    * `store_unavailable`.
    */
   projectorBeat(): Promise<ProjectorBeat | undefined>;
+  /** Whether a projector of another version is at work. Errors: `store_unavailable`. */
+  otherVersionWritten(): Promise<boolean>;
 }
 
 /**
@@ -155,6 +158,9 @@ export function openPostgresReadModels({
       const [found] = await reader.rows<BeatRow>(LAST_BEAT, [VERSION.number]);
       return found && toBeat(found);
     },
+    otherVersionWritten: async () =>
+      (await reader.rows(`SELECT FROM ${heldBy('writer')} WHERE version <> $1`, [VERSION.number]))
+        .length > 0,
     untilShown: reader.untilShown,
     close: reader.close,
   };

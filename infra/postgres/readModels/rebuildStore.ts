@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/errors.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
-import { connect, transaction } from '../connection.ts';
+import { commitDurably, connect, transaction } from '../connection.ts';
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { tryWriterSession } from '../writerSession.ts';
@@ -79,6 +79,7 @@ export async function openPostgresRebuildStore({
             statementMs: SWITCH_LIMIT_MS,
           });
           try {
+            await commitDurably(client);
             await ensureGeneration(client, LIVE);
             await transaction(client, async () => {
               const held = await holdLive(client);

@@ -13,26 +13,24 @@ export const postgresVersion = (tables: Tables, logic?: number): Version =>
 /** This release's. */
 export const VERSION = postgresVersion(TABLES);
 
-type Numbered = Pick<Version, 'number'>;
+/**
+ * What a generation is to its version: `live` answers queries, `first` is what the projector fills
+ * until it has caught up for the first time, `building` what a rebuild fills, `retired` what was
+ * live before, until it is dropped. Generations change places by being renamed.
+ */
+export type Role = 'live' | 'first' | 'building' | 'retired';
+
+/** The schema of a generation. The migrations have a function that gives the same names. */
+export const schemaOf = ({ number }: Pick<Version, 'number'>, role: Role): string =>
+  role === 'live' ? `turnlog_v${number}` : `turnlog_v${number}_${role}`;
 
 /** The schema of the generation that queries are answered from. */
-export const liveSchema = ({ number }: Numbered): string => `turnlog_v${number}`;
-
-/**
- * The other schemas of a version: `first` is what the projector fills until it has caught up for
- * the first time, `building` what a rebuild fills, `retired` what was live before, until it is
- * dropped. Generations change places by being renamed.
- */
-export const schemaOf = (version: Numbered, role: 'first' | 'building' | 'retired'): string =>
-  `${liveSchema(version)}_${role}`;
-
-/** All schemas that a version may have. */
-export const allSchemasOf = (version: Numbered): string[] => [
-  liveSchema(version),
-  ...(['first', 'building', 'retired'] as const).map((role) => schemaOf(version, role)),
-];
+export const liveSchema = (version: Pick<Version, 'number'>): string => schemaOf(version, 'live');
 
 /**
  * Told the position of every checkpoint of the live generation, and nothing when it was replaced.
  */
 export const channelOf = liveSchema;
+
+/** Told that the versions which processes answer from may be others than before. */
+export const VERSIONS_CHANNEL = 'turnlog_versions';

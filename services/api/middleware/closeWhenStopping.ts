@@ -2,12 +2,12 @@ import type { Middleware } from 'koa';
 import type { Availability } from '../context.ts';
 
 /**
- * Ends the connection with every answer while the service stops, which would wait for clients to
- * let go otherwise.
+ * Ends the connection with every answer while the service drains or stops: it would wait for
+ * clients to let go otherwise, and a load balancer would meet a connection that is being closed.
  */
 export const closeWhenStopping =
   (availability: () => Availability): Middleware =>
   async (ctx, next) => {
     await next();
-    if (availability() === 'stopping') ctx.set('connection', 'close');
+    if (['draining', 'stopping'].includes(availability())) ctx.set('connection', 'close');
   };

@@ -21,6 +21,7 @@ export const runAgentRoute = defineRoute({
     'session_not_found',
     'session_busy',
     'stream_damaged',
+    'release_too_old',
     'model_error',
     'tool_error',
     'model_overloaded',

@@ -77,7 +77,7 @@ const listSessionEventsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: ['session_not_found', 'stream_damaged'],
+  errors: ['session_not_found', 'stream_damaged', 'release_too_old'],
   handle: async (api, { actor, params, query }) => {
     const { rows, next } = await readSessionEvents(
       api,

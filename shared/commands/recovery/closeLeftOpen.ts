@@ -1,5 +1,6 @@
 import { addAbortListener } from 'node:events';
 import { isLogAway, isTurnlogError } from '../../errors.ts';
+import { isUnreadable } from '../../eventlog/streamDamage.ts';
 import type { CommandContext } from '../context.ts';
 import type { RunSessions } from '../run/context.ts';
 import { interruptIfOrphaned, type OrphanContext } from './interruptTurn.ts';
@@ -80,7 +81,7 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
       await lookAt(context, turn, signal);
       together = TOGETHER;
     } catch (error) {
-      if (isTurnlogError(error, 'stream_damaged')) return leftOpen.settle(turn);
+      if (isUnreadable(error)) return leftOpen.settle(turn);
       leftOpen.putBack(turn, signal.reason === TOOK_TOO_LONG);
       if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
       together = SCOUTS;

@@ -1,6 +1,7 @@
 import type { RunningSession, SessionCommand } from '../../domain/session/decider.ts';
 import type { InterruptionReason } from '../../domain/session/events.ts';
-import { isLogAway, isTurnlogError } from '../../errors.ts';
+import { isLogAway } from '../../errors.ts';
+import { isUnreadable } from '../../eventlog/streamDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/untilWhole.ts';
 import type { Bounds } from '../../pause.ts';
@@ -90,7 +91,7 @@ const TOGETHER = 16;
  * Closes those of the turns, which the read models show as open, that nobody runs any more, until
  * the signal aborts. A session that can't be read, or that others write to without a pause, is left
  * alone: it must not keep the others back; a damaged one is noted, and looked at again after a
- * minute, any other logged.
+ * minute, one of a newer release is left to that, any other logged.
  * Errors: `store_unavailable`.
  */
 export async function interruptOrphans(
@@ -105,7 +106,7 @@ export async function interruptOrphans(
       if (signal.aborted || away !== undefined) return;
       if (context.damaged.foundLately(sessionStream(session_id))) continue;
       await interruptShown(context, session_id, signal).catch((error: unknown) => {
-        if (signal.aborted || isTurnlogError(error, 'stream_damaged')) return;
+        if (signal.aborted || isUnreadable(error)) return;
         if (isLogAway(error)) away = error;
         else
           context.logger.error(

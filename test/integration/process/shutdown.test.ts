@@ -108,6 +108,33 @@ describe('SIGTERM', () => {
     ]);
   });
 
+  test('with DRAIN_MS serves on, on new connections too, and is not ready, until the time is over', async () => {
+    const { server, client } = await start({ DRAIN_MS: '5000' });
+    const agent = await newAgent(client);
+    const began = performance.now();
+    server.kill('SIGTERM');
+    const ready = await eventually(
+      () => client.get('/health/ready'),
+      ({ status }) => status === 503,
+    );
+    expect(ready.body.error).toContain('about to shut down');
+    const { status, headers, body } = await run(client, agent, 'late');
+    expect([status, headers.get('connection'), body.data.output]).toEqual([200, 'close', 'Hello.']);
+    expect(await server.exited).toBe(0);
+    expect(performance.now() - began).toBeGreaterThan(4_900);
+  });
+
+  test('a second signal ends a drain at once', async () => {
+    const { server, client } = await start({ DRAIN_MS: '600000' });
+    server.kill('SIGTERM');
+    await eventually(
+      () => client.get('/health/ready'),
+      ({ status }) => status === 503,
+    );
+    server.kill('SIGTERM');
+    expect(await server.exited).toBeNull();
+  });
+
   test('records a run that takes longer than the grace time as interrupted, answers it 503, and the session goes on after a restart', async () => {
     const { server, client } = await start({ SHUTDOWN_GRACE_MS: '200' });
     const agent = await newAgent(client);

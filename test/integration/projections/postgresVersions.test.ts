@@ -2,15 +2,17 @@
 import { rm } from 'node:fs/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openPostgresInstances } from '../../../infra/postgres/instances.ts';
 import { readersLock } from '../../../infra/postgres/locks.ts';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import {
   liveSchema,
   postgresVersion,
   VERSION,
+  VERSIONS_CHANNEL,
 } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC, type Version } from '../../../shared/readModels/version.ts';
@@ -30,6 +32,7 @@ import { reached } from '../../support/events/history.ts';
 
 const server = await startPostgresServer();
 const AGENTS = 5;
+const WITHIN_MS = 20_000;
 const LIVE = liveSchema(VERSION);
 const OLDER = postgresVersion(OLDER_TABLES);
 
@@ -134,20 +137,59 @@ function suite(serverUrl: string): void {
     expect(await liveSchemas()).toEqual([liveSchema(OLDER)]);
   });
 
-  test('a database of the release before the numbers had no order is gone over to, and its read models are dropped', async () => {
-    await project(VERSION);
+  test('what an instance in the list reads is not dropped, though its connections were cut', async () => {
+    await project(OLDER);
     await execute(
       database.url,
-      `DROP SCHEMA ${LIVE} CASCADE;
-       CREATE SCHEMA turnlog_v1;
-       UPDATE turnlog.projections SET version = 1;
-       ALTER TABLE turnlog.projections DROP COLUMN made_at;
-       DROP TABLE turnlog.projector_beats;
-       DELETE FROM turnlog.migrations WHERE number >= 4`,
+      `INSERT INTO turnlog.instances VALUES ('older', now(), now(), ${OLDER.number})`,
     );
     await project(VERSION);
+    expect(await liveSchemas()).toEqual([liveSchema(OLDER), LIVE].toSorted());
+    await execute(database.url, 'DELETE FROM turnlog.instances');
+    await project(VERSION);
     expect(await liveSchemas()).toEqual([LIVE]);
-    expect(await replica.listAgents('acct_1', {})).toHaveLength(AGENTS);
+  });
+
+  test('nothing is dropped while an instance has not said what it reads', async () => {
+    await project(OLDER);
+    await execute(database.url, "INSERT INTO turnlog.instances VALUES ('silent', now(), now())");
+    await project(VERSION);
+    expect(await liveSchemas()).toEqual([liveSchema(OLDER), LIVE].toSorted());
+  });
+
+  test('an instance says with its beat which version it reads', async () => {
+    const instances = await openPostgresInstances({ databaseUrl: database.url });
+    await instances.register('here');
+    await instances.close();
+    expect(
+      await execute(database.url, 'SELECT instance_id, read_models FROM turnlog.instances'),
+    ).toEqual([{ instance_id: 'here', read_models: VERSION.number }]);
+  });
+
+  test('a write waits for the versions that other releases answer from, and not for those that nobody does', async () => {
+    await project(VERSION);
+    await project(OLDER);
+    const end = (await log.head())!;
+    expect(await replica.untilShown(end, WITHIN_MS)).toBe(true);
+    const behind = '0' as Position;
+    await execute(
+      database.url,
+      `UPDATE turnlog.projections SET position = '${behind}' WHERE version = ${OLDER.number}`,
+    );
+    const older = await readerOf(OLDER);
+    await older.query(`NOTIFY ${VERSIONS_CHANNEL}`);
+    const elapsed = async (): Promise<number> => {
+      const began = performance.now();
+      expect(await replica.untilShown(end, 500)).toBe(true);
+      return performance.now() - began;
+    };
+    await eventually(elapsed, (ms) => ms >= 450);
+    const waiting = replica.untilShown(end, WITHIN_MS);
+    await older.query(`NOTIFY ${liveSchema(OLDER)}, '${end}'`);
+    const began = performance.now();
+    expect(await waiting).toBe(true);
+    expect(performance.now() - began).toBeLessThan(WITHIN_MS);
+    await older.end();
   });
 }
 

@@ -305,3 +305,29 @@ test('a session is not taken for damaged while many runs of it go on at once', a
   expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
   await expectWhole(service, made);
 });
+
+test('a session that a newer release has gone on with is none that is damaged: 503 says so, and the rest goes on', async () => {
+  const { agent, session, stream } = await converse(service, 2);
+  const events = (await service.get(`/v1/sessions/${session}/events`)).body.data;
+  const { revision, metadata } = events.at(-1);
+  await asOperator(service.folder, ({ store, ids }) =>
+    appendEvents(
+      store,
+      { stream, head: { revision, hash: metadata.hash } },
+      [{ id: ids.uuid(), type: 'session.turn_rated.v1', data: { turn: 2, stars: 5 } }],
+      { ...metadata, recorded_at: new Date().toISOString() },
+    ),
+  );
+  for (const answer of [
+    await run(service, agent, 'once more', session),
+    await service.get(`/v1/sessions/${session}/events`),
+  ]) {
+    expect(expectFailure(answer, 'release_too_old').error).toContain('session.turn_rated.v1');
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+  }
+  expect((await service.get(`/v1/sessions/${session}`)).body.data.turns).toHaveLength(2);
+  expect((await service.get('/health/ready')).body.data.damaged_streams ?? []).not.toContainEqual(
+    expect.objectContaining({ stream }),
+  );
+  expect((await run(service, agent, 'elsewhere')).status).toBe(200);
+});

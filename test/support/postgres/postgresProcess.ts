@@ -23,7 +23,7 @@ export interface PostgresProcess {
 }
 
 /** PostgreSQL refuses to run as root, so its processes run as the user `nobody` then. */
-function unprivileged(): { uid?: number; gid?: number } {
+export function unprivileged(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const [, , uid, gid] =
     readFileSync('/etc/passwd', 'utf8')

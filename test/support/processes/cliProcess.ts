@@ -35,11 +35,7 @@ async function until(
   return text();
 }
 
-/** An operator command as a real process, on a data folder. */
-export const startCli = (folder: string, ...args: string[]): CliProcess =>
-  startCliWith({ DATA_DIR: folder }, ...args);
-
-/** The same with other options. */
+/** An operator command as a real process, with these options. */
 export function startCliWith(env: Record<string, string>, ...args: string[]): CliProcess {
   const child: ChildProcessByStdio<null, Readable, Readable> = spawn(
     process.execPath,
@@ -60,6 +56,10 @@ export function startCliWith(env: Record<string, string>, ...args: string[]): Cl
     ended: once(child, 'close').then(([code]) => ({ code: code as number | null, out, err })),
   };
 }
+
+/** The same, on a data folder. */
+export const startCli = (folder: string, ...args: string[]): CliProcess =>
+  startCliWith({ DATA_DIR: folder }, ...args);
 
 export const runCli = (folder: string, ...args: string[]): Promise<CliResult> =>
   startCli(folder, ...args).ended;

@@ -31,13 +31,17 @@ export interface ServerProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** The server as a real process, on a free port, with the arguments of its command. */
+/**
+ * The server as a real process, on a free port, with the arguments of its command; of the project
+ * in another folder, if one is given.
+ */
 export function startServerProcess(
   env: Record<string, string>,
   args: readonly string[] = [],
+  folder = root,
 ): ServerProcess {
   const child = spawn(process.execPath, ['services/main.ts', ...args], {
-    cwd: root,
+    cwd: folder,
     env: {
       ...plainEnvironment(),
       PORT: '0',

@@ -112,6 +112,29 @@ describe.each(ALL)('a stream read $direction', (all) => {
   });
 });
 
+describe('an event of the stream’s kind, of a type that this release does not know,', () => {
+  const { record } = recordHistory();
+  const started = record(SESSION, sessionStarted('agent_1'));
+  const rated = record(SESSION, { type: 'session.turn_rated.v1', data: { stars: 5 } });
+
+  test('is of a newer release where its hash is right: the stream is no damaged one', () => {
+    expect(flawOf([started, rated], ALL[0]!)).toEqual({
+      reason:
+        'the event at revision 1 is of the type "session.turn_rated.v1", which a newer release has written',
+      revision: 1,
+      newer: true,
+    });
+  });
+
+  test.each([
+    ['its hash', { data: '{"stars":1}' }],
+    ['its kind', { type: 'agent.rated.v1' }],
+  ])('is none of Turnlog’s where %s is wrong', (_what, change) => {
+    const flaw = flawOf([started, { ...rated, ...change }], ALL[0]!);
+    expect(flaw).toEqual({ reason: expect.stringContaining('does not belong'), revision: 1 });
+  });
+});
+
 test('a page from a revision on begins there, and a page backwards that ends early has met the beginning', () => {
   expect(flawOf(history(2), { direction: 'forwards', from: 3, limit: 2 })).toBeUndefined();
   expect(flawOf(history(2), { direction: 'forwards', from: 50, limit: 2 })).toBeUndefined();

@@ -1,0 +1,65 @@
+import { escapeIdentifier, type Client } from 'pg';
+import { TurnlogError } from '../../shared/errors.ts';
+import { connect, transaction } from './connection.ts';
+import { guarded, sqlState } from './failures.ts';
+import { migrate } from './migrate.ts';
+import { noteVersion } from './readModels/generations.ts';
+import { VERSION } from './readModels/version.ts';
+
+const STATEMENT_MS = 600_000;
+const UNKNOWN_ROLE = '42704';
+
+/** The roles that were granted before, whom new tables are to be opened as well. */
+async function grantedBefore(client: Client): Promise<string[]> {
+  const { rows } = await client.query<{ role: string }>(
+    `SELECT DISTINCT pg_get_userbyid(grantee) AS role FROM pg_namespace, aclexplode(nspacl)
+     WHERE nspname = 'turnlog' AND privilege_type = 'USAGE' AND grantee NOT IN (0, nspowner)`,
+  );
+  return rows.map(({ role }) => role);
+}
+
+/** What services do: they read and write all tables but those which say what the owner runs. */
+const grants = (role: string): string =>
+  `GRANT USAGE ON SCHEMA turnlog TO ${role};
+   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA turnlog TO ${role};
+   REVOKE INSERT, UPDATE, DELETE ON turnlog.migrations, turnlog.versions FROM ${role};
+   GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA turnlog TO ${role}`;
+
+const GENERATIONS = `SELECT turnlog.share_generation(nspname) FROM pg_namespace WHERE nspname ~ '^turnlog_v[0-9]+(_|$)'`;
+
+/**
+ * Migrates the database as its owner, and lets services work in it that need no right to create
+ * anything: those that connect as one of `roles`, or of the roles given before. Resolves with all
+ * of these.
+ * Errors: `configuration_invalid` for an unknown role, and where this one is not the owner's;
+ * `store_unavailable`.
+ */
+export function migrateForServices(databaseUrl: string, roles: readonly string[]) {
+  return guarded(async (): Promise<string[]> => {
+    await using opened = new AsyncDisposableStack();
+    const purpose = { name: 'turnlog migration', statementMs: STATEMENT_MS } as const;
+    const connection = await connect(databaseUrl, purpose);
+    const { client } = opened.adopt(connection, ({ close }) => close());
+    await migrate(client);
+    const services = [...new Set([...(await grantedBefore(client)), ...roles])].toSorted();
+    try {
+      await transaction(client, async () => {
+        await noteVersion(client, VERSION);
+        for (const role of services) await client.query(grants(escapeIdentifier(role)));
+        await client.query(GENERATIONS);
+      });
+    } catch (error) {
+      if (sqlState(error) === undefined) throw error;
+      const why =
+        sqlState(error) === UNKNOWN_ROLE
+          ? 'Make it first, with CREATE ROLE.'
+          : 'Run this command with the role that owns the database.';
+      throw new TurnlogError(
+        'configuration_invalid',
+        `PostgreSQL refuses: ${(error as Error).message}. ${why}`,
+        { cause: error },
+      );
+    }
+    return services;
+  });
+}

@@ -1,0 +1,81 @@
+import type { Client } from 'pg';
+import { canBePosition } from '../../../shared/eventlog/positions.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
+import { heldBy } from '../locks.ts';
+import { channelOf, VERSION } from './version.ts';
+
+/** The complete versions that other releases answer from, and where their live generations are. */
+const ANSWERED_FROM = `SELECT version, position FROM turnlog.projections JOIN ${heldBy('readers')} USING (version)
+  WHERE slot = 'live' AND complete AND version <> $1`;
+
+interface Answered {
+  version: number;
+  position: Position | null;
+}
+
+type Waiters = ReturnType<typeof createPositionWaiters>;
+
+/**
+ * The versions of the read models that processes of other releases answer from, on the connection
+ * of a follower: while a release is rolled out, a write is to be seen by every later read, whichever
+ * replica answers it.
+ */
+export function createOtherVersions() {
+  const waiters = new Map<string, Waiters>();
+  let last: Promise<void> = Promise.resolve();
+
+  function drop(channel: string): void {
+    waiters.get(channel)?.close();
+    waiters.delete(channel);
+  }
+
+  function show(channel: string, position: string): void {
+    if (canBePosition(position)) waiters.get(channel)?.show(position as Position);
+    else waiters.get(channel)?.reset();
+  }
+
+  async function look(client: Client): Promise<boolean> {
+    const { rows } = await client.query<Answered>(ANSWERED_FROM, [VERSION.number]);
+    const found = new Map(
+      rows.map(({ version, position }) => [channelOf({ number: version }), position ?? '']),
+    );
+    for (const channel of waiters.keys()) if (!found.has(channel)) drop(channel);
+    const fresh = [...found.keys()].filter((channel) => !waiters.has(channel));
+    for (const channel of fresh) {
+      await client.query(`LISTEN ${channel}`);
+      waiters.set(channel, createPositionWaiters());
+    }
+    // What was told meanwhile is newer than the answer.
+    for (const [channel, position] of found)
+      if (position > (waiters.get(channel)?.shown() ?? '')) show(channel, position);
+    return fresh.length > 0;
+  }
+
+  async function lookAfter(before: Promise<void>, client: Client): Promise<void> {
+    await before;
+    // What was told between the look and LISTEN is found by a second look.
+    if (await look(client)) await look(client);
+  }
+
+  return {
+    /** Looks which versions there are, one look at a time. Errors: what pg throws. */
+    refresh(client: Client): Promise<void> {
+      const looking = lookAfter(last, client);
+      last = looking.catch(() => undefined);
+      return looking;
+    },
+    /** What the server has told on the channel of a version. */
+    hear: show,
+    /** Resolves once all of them show the position, or when that takes longer. */
+    async untilShown(position: Position, timeoutMs: number): Promise<void> {
+      await Promise.all(
+        [...waiters.values()].map((version) => version.untilShown(position, timeoutMs)),
+      );
+    },
+    /** Nothing is known any more: nobody waits for what can't be heard. */
+    forget(): void {
+      for (const channel of waiters.keys()) drop(channel);
+    },
+  };
+}

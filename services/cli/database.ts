@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { parseConfig } from '../../shared/config.ts';
+import { migrateDatabase } from '../compose/postgres.ts';
+import type { CliContext } from './context.ts';
+
+/** `database migrate` */
+export function addDatabaseCommands(program: Command, print: CliContext['print']): void {
+  program
+    .command('database')
+    .description('work on the PostgreSQL database of the read models')
+    .command('migrate')
+    .description(
+      'bring the database up to date, with the role that owns it; services then need no right to create anything',
+    )
+    .option(
+      '--grant <role...>',
+      'let services work in it as this role; those that were named before go on',
+    )
+    .action(async ({ grant = [] }: { grant?: string[] }) => {
+      const roles = await migrateDatabase(parseConfig(process.env), grant);
+      const others = roles.length > 0 ? `, besides its owner: ${roles.join(', ')}` : '';
+      print(`The database is up to date. Services may work in it${others}.`);
+    });
+}
