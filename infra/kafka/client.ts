@@ -1,9 +1,12 @@
 import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
+import { retry } from '../../shared/backOff.ts';
+import { mayPass } from './errors.ts';
 
-/** What the Kafka client says of its own doings; only for somebody who looks for a fault. */
-export interface KafkaLogger {
-  debug: (fields: object, message: string) => void;
-}
+/**
+ * `debug`: what the Kafka client says of its own doings; only for somebody who looks for a fault.
+ * `warn`: what an operator may want to change.
+ */
+export type KafkaLogger = Record<'debug' | 'warn', (fields: object, message: string) => void>;
 
 /**
  * How the brokers are spoken to: over TLS, which trusts what Node.js trusts, and as whom (SASL). In
@@ -22,7 +25,7 @@ interface KafkaClientOptions {
   brokers: readonly string[];
   security?: KafkaSecurity | undefined;
   clientId: string;
-  logger: KafkaLogger;
+  logger: Pick<KafkaLogger, 'debug'>;
 }
 
 /**
@@ -52,8 +55,10 @@ export const createKafka = ({ brokers, security, clientId, logger }: KafkaClient
         logger.debug({ kafka: log }, `${namespace}: ${log.message}`),
   });
 
-/** Runs one piece of administration on a connection of its own. */
-export async function withAdmin<Result>(
+const ADMIN_TRIES = 5;
+const ADMIN_PAUSES = { firstMs: 20, longestMs: 320 };
+
+async function withAdminOnce<Result>(
   kafka: Kafka,
   work: (admin: Admin) => Promise<Result>,
 ): Promise<Result> {
@@ -65,3 +70,16 @@ export async function withAdmin<Result>(
     await admin.disconnect();
   }
 }
+
+/**
+ * Runs one piece of administration on a connection of its own, which may begin again where a
+ * connection is lost or the cluster is not ready.
+ */
+export const withAdmin = <Result>(
+  kafka: Kafka,
+  work: (admin: Admin) => Promise<Result>,
+): Promise<Result> =>
+  retry(() => withAdminOnce(kafka, work), {
+    pauses: ADMIN_PAUSES,
+    again: (error, failures) => failures < ADMIN_TRIES && mayPass(error),
+  });

@@ -4,7 +4,18 @@ import { TurnlogError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 
-type Target = Pick<KafkaPublisherOptions, 'topics' | 'checkpointTopic' | 'transactionalId'>;
+type Target = Pick<
+  KafkaPublisherOptions,
+  'topics' | 'deadLetterTopic' | 'checkpointTopic' | 'transactionalId'
+>;
+
+const HOUR_MS = 3_600_000;
+
+/** In milliseconds; -1: for ever. */
+function retentionOf({ KAFKA_RETENTION: retention }: Config): number {
+  if (retention === 'forever') return -1;
+  return Number.parseInt(retention, 10) * HOUR_MS * (retention.endsWith('d') ? 24 : 1);
+}
 
 function securityOf({
   KAFKA_TLS: tls,
@@ -28,6 +39,7 @@ async function open(config: Config, logger: Logger, target: Target): Promise<Pub
     brokers,
     security: securityOf(config),
     partitions: config.KAFKA_PARTITIONS,
+    retentionMs: retentionOf(config),
     source: config.KAFKA_EVENT_SOURCE,
     logger,
   });
@@ -37,6 +49,7 @@ async function open(config: Config, logger: Logger, target: Target): Promise<Pub
 export const openPublisher = (config: Config, logger: Logger): Promise<Publisher> =>
   open(config, logger, {
     topics: { agents: config.KAFKA_AGENTS_TOPIC, sessions: config.KAFKA_SESSIONS_TOPIC },
+    deadLetterTopic: config.KAFKA_DEAD_LETTER_TOPIC,
     checkpointTopic: config.KAFKA_CHECKPOINT_TOPIC,
     transactionalId: config.KAFKA_TRANSACTIONAL_ID,
   });
@@ -53,6 +66,8 @@ export const openReplayPublisher = (
 ): Promise<Publisher> =>
   open(config, logger, {
     topics: { agents: topic, sessions: topic },
+    // An event that is not in it would be missed: a replay rather ends with a sentence.
+    deadLetterTopic: undefined,
     checkpointTopic: `${topic}.checkpoint`,
     transactionalId: `${config.KAFKA_TRANSACTIONAL_ID}.replay.${topic}`,
   });

@@ -1,3 +1,4 @@
+import { TurnlogError } from '../../shared/errors.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { toDomainEvent } from '../../shared/eventlog/domainEvent.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
@@ -6,8 +7,8 @@ import { toPublicEvent } from '../../shared/publicEvents/toPublicEvent.ts';
 
 /**
  * The public view of stored events, in order, without those that are not public or not known.
- * Errors: an Error that names the event when one can't be understood; nothing may be published past
- * it.
+ * Errors: `event_invalid`, which names the event, when one can't be understood; nothing may be published
+ * past it.
  */
 export function toPublicEvents(stored: readonly StoredEvent[]): PublicEvent[] {
   return stored.flatMap((event) => {
@@ -16,8 +17,9 @@ export function toPublicEvents(stored: readonly StoredEvent[]): PublicEvent[] {
       const known = toDomainEvent(recorded);
       return (known && toPublicEvent(known, recorded)) ?? [];
     } catch (error) {
-      throw new Error(
-        `the event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}) can't be published`,
+      throw new TurnlogError(
+        'event_invalid',
+        `The event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}) can't be published: this release does not understand it.`,
         { cause: error },
       );
     }

@@ -9,15 +9,32 @@ export interface Checkpoint {
   log_id: string;
 }
 
+/** A key none of whose events are published any more, and the first of them. */
+export interface ParkedKey {
+  topic: string;
+  key: string;
+  event_id: string;
+  position: Position;
+  /** Of its message, in bytes. */
+  size: number;
+}
+
+/** How many keys are parked, and the first few of them. */
+export interface ParkedKeys {
+  count: number;
+  keys: readonly ParkedKey[];
+}
+
 /** The right to publish, until it is taken or a call fails; then only `close` may be called. */
 export interface Publication {
   /** Where the last publication ended; undefined when nothing was ever published. */
   checkpoint: Checkpoint | undefined;
   /**
    * Publishes the events in order and moves the checkpoint, both or neither. Consumers of committed
-   * events see each once.
+   * events see each once. An event that is larger than its topic takes parks its key: it and all
+   * later ones of the key are set aside instead, and named there.
    * Errors: `publisher_fenced` (somebody else has taken over), `publisher_unavailable` (the outcome
-   * may be unknown).
+   * may be unknown), `configuration_invalid` (a right is missing, too many keys are parked).
    */
   publish(events: readonly PublicEvent[], checkpoint: Checkpoint): Promise<void>;
   /**
@@ -25,6 +42,8 @@ export interface Publication {
    * publish.
    */
   beat(): Promise<void>;
+  /** What is parked, as of the last publication. */
+  parked(): ParkedKeys;
   close(): Promise<void>;
 }
 
@@ -42,6 +61,11 @@ export interface Publisher {
    * is kept can't keep it).
    */
   checkpoint(): Promise<Checkpoint | undefined>;
+  /**
+   * A sentence on what was published and is gone, such as a topic that was made again; undefined
+   * when all is there. Errors: those of checkpoint.
+   */
+  lost(): Promise<string | undefined>;
   /**
    * A text that changes whenever anyone publishes or beats; taking over alone does not change it.
    * Errors: those of checkpoint.

@@ -8,11 +8,12 @@ import type {
 } from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
 
-const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
+const presentRelay = ({ state, position, lag_ms, reason, parked }: RelayHealth) => ({
   state,
   ...(position !== undefined && { position }),
   lag_ms,
   ...(reason !== undefined && { reason }),
+  ...(parked && { parked: { count: parked.count, keys: [...parked.keys] } }),
 });
 
 /** Why a stream was parked may quote its content, so that stays in the log. */
@@ -49,7 +50,8 @@ export function presentHealth({
   const degraded =
     parked + damaged_streams.length > 0 ||
     projection?.healing !== undefined ||
-    relay?.state === 'retrying';
+    relay?.state === 'retrying' ||
+    relay?.parked !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),

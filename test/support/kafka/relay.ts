@@ -18,9 +18,11 @@ export const publisherOptions = (brokers: string, prefix: string): KafkaPublishe
   topics: topicsOf(prefix),
   checkpointTopic: `${prefix}.checkpoints`,
   transactionalId: `${prefix}.relay`,
+  deadLetterTopic: `${prefix}.dead-letter`,
   partitions: 3,
+  retentionMs: -1,
   source: '/turnlog',
-  logger: { debug: () => undefined },
+  logger: { debug: () => undefined, warn: () => undefined },
 });
 
 export interface TestRelay extends RunningRelay {
@@ -31,13 +33,14 @@ export interface TestRelay extends RunningRelay {
 export function relayTo(
   publisher: Publisher,
   log: Pick<EventStore, 'subscribe' | 'head'>,
-  changes: { startAfter?: Position; takeOverMs?: number } = {},
+  changes: { startAfter?: Position; startIsStated?: boolean; takeOverMs?: number } = {},
 ): TestRelay {
   const { lines, logger } = recordingLogger();
   const relay = startRelay({
     log,
     publisher,
     startAfter: changes.startAfter,
+    startIsStated: changes.startIsStated ?? changes.startAfter !== undefined,
     takeOverMs: changes.takeOverMs ?? 500,
     clock: { now: () => Date.now() },
     logger,

@@ -15,6 +15,7 @@ const relay = startRelay({
   log: openSqliteEventLog({ folder }),
   publisher: openKafkaPublisher(publisherOptions(brokers, prefix)),
   startAfter: undefined,
+  startIsStated: false,
   takeOverMs: 300,
   clock: { now: () => Date.now() },
   logger: {

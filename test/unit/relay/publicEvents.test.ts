@@ -96,7 +96,7 @@ describe('the public view of events', () => {
       { type: 'agent.created.v1', data: { name: 5 } },
     );
     expect(() => toPublicEvents([stored])).toThrow(
-      `the event ${stored.id} (agent-agent_1 revision 0`,
+      `The event ${stored.id} (agent-agent_1 revision 0`,
     );
   });
 });

@@ -88,11 +88,13 @@ function memoryPublisher() {
           state.beats += 1;
           state.activity += 1;
         },
+        parked: () => ({ count: 0, keys: [] }),
         close: async () => undefined,
       };
       return publication;
     },
     checkpoint: async () => state.checkpoint,
+    lost: async () => undefined,
     activity: async () => String(state.activity),
     isEmpty: async () => state.published.length === 0,
     close: async () => undefined,
@@ -166,7 +168,7 @@ describe('the relay', () => {
     await until(() => relay.lines.length > 1);
     expect(state.published).toEqual(PUBLIC_IDS);
     expect(relay.lines.at(-1)?.fields['err']).toMatchObject({
-      message: expect.stringContaining(`the event ${broken.id}`),
+      message: expect.stringContaining(`The event ${broken.id}`),
     });
     expect(await relay.health()).toMatchObject({ state: 'retrying' });
     await relay.close();
@@ -221,9 +223,9 @@ describe('a relay that is to begin where the log never was', () => {
     let subscriptions = 0;
     const grown: typeof log = {
       head: log.head,
-      // Two for each attempt: the first one asks which log it is.
+      // Three for each attempt: the first two ask which log it is.
       subscribe: (options) =>
-        refusingLog((subscriptions += 1) <= 2 ? EVENTS.slice(0, 2) : EVENTS).subscribe(options),
+        refusingLog((subscriptions += 1) <= 3 ? EVENTS.slice(0, 2) : EVENTS).subscribe(options),
     };
     const relay = relayTo(publisher, grown);
     await until(() => state.takeOvers === 2);
