@@ -1,6 +1,5 @@
 import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
-import { retry } from '../../shared/backOff.ts';
-import { mayPass } from './errors.ts';
+import { persist } from './persist.ts';
 
 /**
  * `debug`: what the Kafka client says of its own doings; only for somebody who looks for a fault.
@@ -55,31 +54,16 @@ export const createKafka = ({ brokers, security, clientId, logger }: KafkaClient
         logger.debug({ kafka: log }, `${namespace}: ${log.message}`),
   });
 
-const ADMIN_TRIES = 5;
-const ADMIN_PAUSES = { firstMs: 20, longestMs: 320 };
-
-async function withAdminOnce<Result>(
+/** Runs one piece of administration on a connection of its own. */
+export async function withAdmin<Result>(
   kafka: Kafka,
   work: (admin: Admin) => Promise<Result>,
 ): Promise<Result> {
   const admin = kafka.admin();
   try {
-    await admin.connect();
+    await persist(() => admin.connect());
     return await work(admin);
   } finally {
     await admin.disconnect();
   }
 }
-
-/**
- * Runs one piece of administration on a connection of its own, which may begin again where a
- * connection is lost or the cluster is not ready.
- */
-export const withAdmin = <Result>(
-  kafka: Kafka,
-  work: (admin: Admin) => Promise<Result>,
-): Promise<Result> =>
-  retry(() => withAdminOnce(kafka, work), {
-    pauses: ADMIN_PAUSES,
-    again: (error, failures) => failures < ADMIN_TRIES && mayPass(error),
-  });

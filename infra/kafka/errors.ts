@@ -30,15 +30,22 @@ function causesOf(error: unknown): Cause[] {
 export const isProtocolError = (error: unknown, type: string): boolean =>
   causesOf(error).some((cause) => cause.type === type);
 
+const LOST_CONNECTION = new Set([
+  'KafkaJSConnectionClosedError',
+  'KafkaJSConnectionError',
+  'KafkaJSGroupCoordinatorNotFound',
+]);
+
 /**
  * True when the same request may succeed a moment later: a connection was lost, or the broker says
  * so. A request that was never answered is not among them; its connection may be dead.
  */
 export const mayPass = (error: unknown): boolean =>
   causesOf(error).some(
-    ({ name, type, retriable }) =>
-      name === 'KafkaJSConnectionClosedError' ||
-      (name === 'KafkaJSConnectionError' && retriable !== false) ||
+    ({ name, type, retriable, message }) =>
+      LOST_CONNECTION.has(name) ||
+      // What kafkajs makes of metadata that no broker has answered.
+      (name === 'TypeError' && message.includes("'topicMetadata'")) ||
       (type !== undefined && retriable === true),
   );
 

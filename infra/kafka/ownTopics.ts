@@ -10,6 +10,7 @@ import {
   checkpointTopic,
   createTopics,
   describeTopics,
+  listTopics,
   publicTopic,
   requireCheckpointTopic,
   type Topic,
@@ -83,9 +84,7 @@ export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, no
     async requireAll(): Promise<void> {
       if (performance.now() - lookedAt < LOOK_MS) return;
       lookedAt = performance.now();
-      const existing = new Set(
-        await kafkaCall(() => withAdmin(kafka, (admin) => admin.listTopics())),
-      );
+      const existing = new Set(await kafkaCall(() => withAdmin(kafka, listTopics)));
       const gone = names.find((name) => !existing.has(name));
       if (gone !== undefined)
         throw new TurnlogError('publisher_unavailable', `The topic ${gone} is gone.`, {

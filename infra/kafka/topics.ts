@@ -1,6 +1,7 @@
-import { ConfigResourceTypes, type Admin, type ITopicConfig } from 'kafkajs';
+import type { Admin, ITopicConfig } from 'kafkajs';
 import { TurnlogError } from '../../shared/errors.ts';
 import { kafkaCall } from './errors.ts';
+import { persist } from './persist.ts';
 
 /** The largest event is just under 1 MiB; its message has headers as well. */
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
@@ -53,18 +54,26 @@ export const checkpointTopic = (topic: string): ITopicConfig => ({
   }),
 });
 
+/** The library's name for it is not among what an ES module can import. */
+const TOPIC_RESOURCE = 2;
+
 const CONFIGS = ['max.message.bytes', 'retention.ms', 'retention.bytes', 'cleanup.policy'] as const;
 
+/** The names of all topics that exist and may be seen. */
+export const listTopics = (admin: Admin): Promise<string[]> => persist(() => admin.listTopics());
+
 async function endsOf(admin: Admin, topic: string): Promise<bigint[]> {
-  const offsets = await admin.fetchTopicOffsets(topic);
+  const offsets = await persist(() => admin.fetchTopicOffsets(topic));
   return offsets.toSorted((a, b) => a.partition - b.partition).map(({ high }) => BigInt(high));
 }
 
 async function describe(admin: Admin, name: string): Promise<Topic> {
-  const { resources } = await admin.describeConfigs({
-    includeSynonyms: false,
-    resources: [{ type: ConfigResourceTypes.TOPIC, name, configNames: [...CONFIGS] }],
-  });
+  const { resources } = await persist(() =>
+    admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [{ type: TOPIC_RESOURCE, name, configNames: [...CONFIGS] }],
+    }),
+  );
   const found = new Map(
     resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]),
   );
@@ -83,7 +92,7 @@ export async function describeTopics(
   admin: Admin,
   names: readonly string[],
 ): Promise<Map<string, Topic>> {
-  const existing = new Set(await kafkaCall(() => admin.listTopics()));
+  const existing = new Set(await kafkaCall(() => listTopics(admin)));
   const topics = new Map<string, Topic>();
   for (const name of names)
     if (existing.has(name))
@@ -94,9 +103,10 @@ export async function describeTopics(
 /** Creates topics; one that exists by now is left. Errors: those of asPublisherError. */
 export async function createTopics(admin: Admin, wanted: readonly ITopicConfig[]): Promise<void> {
   for (const topic of wanted)
-    await kafkaCall(() => admin.createTopics({ topics: [topic], waitForLeaders: true }), {
-      topic: topic.topic,
-    });
+    await kafkaCall(
+      () => persist(() => admin.createTopics({ topics: [topic], waitForLeaders: true })),
+      { topic: topic.topic },
+    );
 }
 
 /**
@@ -117,6 +127,6 @@ export function requireCheckpointTopic(name: string, { ends, cleanupPolicy }: To
 
 /** The end of a topic of one partition; 0 where there is none. */
 export async function endOf(admin: Admin, topic: string): Promise<bigint> {
-  if (!(await admin.listTopics()).includes(topic)) return 0n;
+  if (!(await listTopics(admin)).includes(topic)) return 0n;
   return (await endsOf(admin, topic)).reduce((total, end) => total + end, 0n);
 }

@@ -1,6 +1,7 @@
 import type { Kafka, RecordMetadata, Transaction } from 'kafkajs';
 import { retry } from '../../shared/backOff.ts';
-import { isProtocolError, kafkaCall, mayPass } from './errors.ts';
+import { kafkaCall } from './errors.ts';
+import { isBusy, persist } from './persist.ts';
 import type { Send } from './sends.ts';
 
 /**
@@ -10,8 +11,6 @@ import type { Send } from './sends.ts';
 const TRANSACTION_TIMEOUT_MS = 30_000;
 const BUSY_LIMIT_MS = 20_000;
 const BUSY_PAUSES = { firstMs: 2, longestMs: 10 };
-const SEND_TRIES = 5;
-const SEND_PAUSES = { firstMs: 20, longestMs: 320 };
 
 export interface TransactionalProducer {
   /**
@@ -32,16 +31,7 @@ export interface TransactionalProducer {
  * partition, and the broker takes it once.
  */
 const send = (transaction: Transaction, { topic, messages, note }: Send) =>
-  kafkaCall(
-    () =>
-      retry(() => transaction.send({ topic, messages }), {
-        pauses: SEND_PAUSES,
-        again: (error, failures) => failures < SEND_TRIES && mayPass(error) && !isBusy(error),
-      }),
-    { topic, message: note },
-  );
-
-const isBusy = (error: unknown): boolean => isProtocolError(error, 'CONCURRENT_TRANSACTIONS');
+  kafkaCall(() => persist(() => transaction.send({ topic, messages })), { topic, message: note });
 
 /** The first send of a transaction waits until the coordinator has finished the previous one. */
 async function sendFirst(transaction: Transaction, first: Send): Promise<void> {
@@ -77,12 +67,13 @@ export async function openTransactionalProducer(
         message.partition ?? 0,
     retry: { retries: 0 },
   });
-  await kafkaCall(() => producer.connect());
+  await kafkaCall(() => persist(() => producer.connect()));
   return {
     commit: (first, rest = [], last) =>
       kafkaCall(
         async () => {
-          const transaction = await producer.transaction();
+          // The first one initialises the producer, which may be repeated.
+          const transaction = await persist(() => producer.transaction());
           await sendFirst(transaction, first);
           const written: RecordMetadata[] = [];
           for (const part of rest) written.push(...(await send(transaction, part)));
