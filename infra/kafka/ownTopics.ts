@@ -1,4 +1,5 @@
 import type { Kafka } from 'kafkajs';
+import { retry } from '../../shared/backOff.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import { withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
@@ -18,6 +19,11 @@ import {
 import { lostOf } from './written.ts';
 
 const LOOK_MS = 1_000;
+const CREATION_LOOKS = 20;
+const CREATION_PAUSES = { firstMs: 50, longestMs: 500 };
+
+const unavailable = (message: string): TurnlogError =>
+  new TurnlogError('publisher_unavailable', message, { retriable: true });
 
 /** The topics of a publisher. Errors of all: those of asPublisherError. */
 export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, notes: NotesReader) {
@@ -40,6 +46,18 @@ export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, no
     if (own) requireCheckpointTopic(checkpoints, own);
     return topics;
   }
+
+  /** Brokers learn of a topic some time after it was created. */
+  const untilCreated = (): Promise<ReadonlyMap<string, Topic>> =>
+    retry(
+      async () => {
+        const topics = await describeAll();
+        const absent = names.find((name) => !topics.has(name));
+        if (absent === undefined) return topics;
+        throw unavailable(`The topic ${absent} was created and is not there yet.`);
+      },
+      { pauses: CREATION_PAUSES, again: (_error, failures) => failures < CREATION_LOOKS },
+    );
 
   return {
     /**
@@ -68,14 +86,7 @@ export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, no
       );
       if (wanted.length > 0)
         await kafkaCall(() => withAdmin(kafka, (admin) => createTopics(admin, wanted)));
-      const topics = wanted.length > 0 ? await describeAll() : existing;
-      const absent = names.find((name) => !topics.has(name));
-      if (absent !== undefined)
-        throw new TurnlogError(
-          'publisher_unavailable',
-          `The topic ${absent} was created and is not there yet.`,
-          { retriable: true },
-        );
+      const topics = wanted.length > 0 ? await untilCreated() : existing;
       for (const name of published) warnOfRetention(name, topics.get(name)!);
       lookedAt = performance.now();
       return topics;
@@ -86,10 +97,7 @@ export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, no
       lookedAt = performance.now();
       const existing = new Set(await kafkaCall(() => withAdmin(kafka, listTopics)));
       const gone = names.find((name) => !existing.has(name));
-      if (gone !== undefined)
-        throw new TurnlogError('publisher_unavailable', `The topic ${gone} is gone.`, {
-          retriable: true,
-        });
+      if (gone !== undefined) throw unavailable(`The topic ${gone} is gone.`);
     },
   };
 }
