@@ -24,7 +24,7 @@ export function createRetries({ signal, logger, lag, takeOverMs }: Parts) {
   const stepsBack = createBackOff({ firstMs: 2 * takeOverMs, longestMs: 16 * takeOverMs });
   let told: string | undefined;
   /** Take-overs in vain in a row, by what can pass. */
-  let inVain = { count: 0, since: 0 };
+  const inVain = { count: 0, since: 0 };
 
   /** A moment of a bad network is no reason to leave the field; more of them are. */
   function isQuick(failure: unknown): boolean {

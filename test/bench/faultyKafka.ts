@@ -5,7 +5,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLocalBroker, type LocalBroker } from '../../infra/local/kafka/localBroker.ts';
+import { createLocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { startFaultyProxy } from '../support/kafka/faultyProxy.ts';
 import { relayToKafka, uniquePrefix } from '../support/kafka/relay.ts';
@@ -17,16 +17,20 @@ const LIMIT_MS = 60_000;
 const percent = Number(process.argv[2] ?? 6);
 
 const folder = await temporaryFolder();
-let broker: LocalBroker | undefined;
+const behind = { brokers: '' };
 let faulty = false;
 const proxy = await startFaultyProxy(
-  () => broker?.brokers ?? '',
+  () => behind.brokers,
   () => {
     if (!faulty || Math.random() * 100 >= percent) return 'passed';
     return Math.random() < 0.5 ? 'lost' : 'unanswered';
   },
 );
-broker = await createLocalBroker({ folder: join(folder, 'kafka'), advertised: proxy.address });
+const broker = await createLocalBroker({
+  folder: join(folder, 'kafka'),
+  advertised: proxy.address,
+});
+behind.brokers = broker.brokers;
 await broker.start();
 const log = await openSqliteEventStore({ folder });
 const head = await appendAgents(log, 0, AGENTS, 1);

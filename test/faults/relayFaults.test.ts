@@ -6,10 +6,11 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createLocalBroker, type LocalBroker } from '../../infra/local/kafka/localBroker.ts';
+import { createLocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { openKafkaPublisher } from '../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
 import { size } from '../support/jest/size.ts';
 import { startFaultyProxy, type Fate, type FaultyProxy } from '../support/kafka/faultyProxy.ts';
 import { collectFrom } from '../support/kafka/kafkaConsumer.ts';
@@ -24,13 +25,13 @@ const AGENTS_PER_STEP = 20;
 const TIME_LIMIT_MS = size({ small: 600_000, full: 1_800_000 });
 
 const folder = await temporaryFolder();
-let broker: LocalBroker | undefined;
+const behind = { brokers: '' };
 let fate: () => Fate = () => 'passed';
 const proxy: FaultyProxy = await startFaultyProxy(
-  () => broker?.brokers ?? '',
+  () => behind.brokers,
   () => fate(),
 );
-broker = await orSkip(() =>
+const broker = await orSkip(() =>
   createLocalBroker({ folder: join(folder, 'kafka'), advertised: proxy.address }),
 );
 const onKafka = broker ? describe : describe.skip;
@@ -41,7 +42,10 @@ let store: EventStore;
 let prefix: string;
 let appended: { agents: number; position: Position | undefined };
 
-beforeAll(async () => broker?.start(), 120_000);
+beforeAll(async () => {
+  behind.brokers = broker?.brokers ?? '';
+  await broker?.start();
+}, 120_000);
 beforeEach(async () => {
   prefix = uniquePrefix();
   place = join(folder, prefix);
@@ -125,13 +129,7 @@ onKafka('with two relays', () => {
       const failing = untilSays(sick, 'The relay failed');
       await append();
       // The sick one takes over, and has something that it can't publish.
-      let failed = false;
-      const failure = failing.then(() => void (failed = true));
-      while (!failed) {
-        await append();
-        await sleep(100);
-      }
-      await failure;
+      while (!(await settlesWithin(failing, 100))) await append();
       const began = performance.now();
       await append();
       await untilPublished();

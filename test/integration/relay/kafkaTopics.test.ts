@@ -255,14 +255,14 @@ onKafka('a message that its topic refuses as too large', () => {
 
   test('is told from one that just fits, to the byte', async () => {
     await limit(LIMIT);
-    const create = (index: number, length: number) =>
+    const created = (index: number, length: number) =>
       appendTo(log, `agent-${agentId(index)}`, [agentCreated({ instruction: 'x'.repeat(length) })]);
-    let last = await create(0, LIMIT);
+    let last = await created(0, LIMIT);
     const relay = start();
     const published = () => untilHealth(relay, ({ position }) => position === last);
     const overhead = ((await published()).parked?.keys[0]?.size ?? 0) - LIMIT;
     for (const beyond of [-2, -1, 0, 1, 2])
-      last = await create(9 + beyond, LIMIT - overhead + beyond);
+      last = await created(9 + beyond, LIMIT - overhead + beyond);
     const { parked } = await published();
     expect(parked?.keys.map(({ key }) => key)).toEqual([0, 10, 11].map(agentId));
     const received = await read([topicsOf(prefix).agents], 3);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { TurnlogError } from '../../../shared/errors.ts';
-import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { Checkpoint, Publisher } from '../../../shared/ports/publisher.ts';
 import { agentCreated } from '../../support/events/events.ts';
 import { recordHistory } from '../../support/events/history.ts';
@@ -141,7 +141,7 @@ describe('a relay that would get nowhere', () => {
     expect(missing.takeOvers.count).toBe(0);
     await missing.close();
 
-    const startAfter = EVENTS[0]!.position as Position;
+    const startAfter = EVENTS[0]!.position;
     const accepted = startOn(cluster, healthy, { startAfter });
     await until(() => cluster.state.published.length === 2);
     await accepted.close();
