@@ -5,7 +5,7 @@ import { withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { noteKeys } from './noteKeys.ts';
 import type { NotesReader } from './notes.ts';
-import type { KafkaPublisherOptions } from './publisher.ts';
+import type { KafkaPublisherOptions } from './options.ts';
 import { createRetentionWarnings } from './retention.ts';
 import {
   checkpointTopic,

@@ -6,7 +6,7 @@ import { toMessage } from './message.ts';
 import { noteKeys } from './noteKeys.ts';
 import type { Notes, NotesReader } from './notes.ts';
 import { createParking } from './parking.ts';
-import type { KafkaPublisherOptions } from './publisher.ts';
+import type { KafkaPublisherOptions } from './options.ts';
 import { createPartitionOf, intoSends, type Send, type TextMessage } from './sends.ts';
 import type { Topic } from './topics.ts';
 import type { TransactionalProducer } from './transactions.ts';

@@ -1,34 +1,14 @@
 import type { Publisher } from '../../shared/ports/publisher.ts';
-import type { Channel } from '../../shared/publicEvents/schema.ts';
 import { parseCheckpoint } from './checkpoint.ts';
-import { createKafka, withAdmin, type KafkaLogger, type KafkaSecurity } from './client.ts';
+import { createKafka, withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { noteKeys } from './noteKeys.ts';
 import { createNotesReader } from './notes.ts';
+import type { KafkaPublisherOptions } from './options.ts';
 import { createOwnTopics } from './ownTopics.ts';
 import { takeOver } from './publication.ts';
 import { endOf } from './topics.ts';
 import { openTransactionalProducer, type TransactionalProducer } from './transactions.ts';
-
-export interface KafkaPublisherOptions {
-  brokers: readonly string[];
-  security?: KafkaSecurity | undefined;
-  /** Where the events of each channel go; a channel may share its topic with another. */
-  topics: Readonly<Record<Channel, string>>;
-  /** Where those go that are larger than their topic takes; without it they are refused. */
-  deadLetterTopic: string | undefined;
-  /** For this publisher alone: one partition, compacted. */
-  checkpointTopic: string;
-  /** Publishers with the same id take over from each other. Also the key of the checkpoint. */
-  transactionalId: string;
-  /** Of topics that have to be created. */
-  partitions: number;
-  /** How long public topics are to keep messages, in milliseconds; -1: for ever. */
-  retentionMs: number;
-  /** `ce_source`. */
-  source: string;
-  logger: KafkaLogger;
-}
 
 /**
  * Publishes to Kafka: messages and checkpoint in one transaction, so a consumer of committed

@@ -1,4 +1,4 @@
-import type { KafkaPublisherOptions } from './publisher.ts';
+import type { KafkaPublisherOptions } from './options.ts';
 import type { Topic } from './topics.ts';
 
 const FOR_EVER = -1;

@@ -71,7 +71,8 @@ export async function openOperator(
       const publisher = used.adopt(await openReplayPublisher(config, logger, topic), (kafka) =>
         kafka.close(),
       );
-      return replay({ ...what, log: store, publisher });
+      // Awaited here: the publisher is closed when this returns.
+      return await replay({ ...what, log: store, publisher });
     },
     close: () => opened.disposeAsync(),
   };

@@ -1,4 +1,4 @@
-import type { KafkaPublisherOptions } from '../../infra/kafka/publisher.ts';
+import type { KafkaPublisherOptions } from '../../infra/kafka/options.ts';
 import type { Config } from '../../shared/config.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { openKafkaPublisher, type KafkaPublisherOptions } from '../../../infra/kafka/publisher.ts';
+import type { KafkaPublisherOptions } from '../../../infra/kafka/options.ts';
+import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { startRelay, type RunningRelay } from '../../../services/relay/start.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../shared/ports/publisher.ts';
