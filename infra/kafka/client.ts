@@ -1,9 +1,11 @@
 import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
+import { persist } from './persist.ts';
 
-/** What the Kafka client says of its own doings; only for somebody who looks for a fault. */
-export interface KafkaLogger {
-  debug: (fields: object, message: string) => void;
-}
+/**
+ * `debug`: what the Kafka client says of its own doings; only for somebody who looks for a fault.
+ * `warn`: what an operator may want to change.
+ */
+export type KafkaLogger = Record<'debug' | 'warn', (fields: object, message: string) => void>;
 
 /**
  * How the brokers are spoken to: over TLS, which trusts what Node.js trusts, and as whom (SASL). In
@@ -22,7 +24,7 @@ interface KafkaClientOptions {
   brokers: readonly string[];
   security?: KafkaSecurity | undefined;
   clientId: string;
-  logger: KafkaLogger;
+  logger: Pick<KafkaLogger, 'debug'>;
 }
 
 /**
@@ -59,7 +61,7 @@ export async function withAdmin<Result>(
 ): Promise<Result> {
   const admin = kafka.admin();
   try {
-    await admin.connect();
+    await persist(() => admin.connect());
     return await work(admin);
   } finally {
     await admin.disconnect();

@@ -6,11 +6,22 @@ import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
  */
 const FENCED = /^INVALID_PRODUCER_EPOCH$|^Unknown error code 90$/;
 
-function causesOf(error: unknown): Array<Error & { type?: string }> {
-  const causes: Error[] = [];
+/** What a call worked on, as far as the caller knows; Kafka's own errors name nothing. */
+export interface Subject {
+  topic?: string;
+  transactionalId?: string;
+  /** Of the message: event and size. */
+  message?: string;
+}
+
+type Cause = Error & { type?: string; retriable?: boolean; errors?: Error[] };
+
+function causesOf(error: unknown): Cause[] {
+  const causes: Cause[] = [];
   for (let cause = error; cause instanceof Error && !causes.includes(cause); cause = cause.cause)
     causes.push(cause);
-  return causes;
+  // Of several topics that could not be created.
+  return causes.flatMap((cause) => [cause, ...(cause.errors ?? [])]);
 }
 
 /**
@@ -19,28 +30,90 @@ function causesOf(error: unknown): Array<Error & { type?: string }> {
 export const isProtocolError = (error: unknown, type: string): boolean =>
   causesOf(error).some((cause) => cause.type === type);
 
+const LOST_CONNECTION = new Set([
+  'KafkaJSConnectionClosedError',
+  'KafkaJSConnectionError',
+  'KafkaJSGroupCoordinatorNotFound',
+]);
+
 /**
- * `publisher_fenced` or `publisher_unavailable` for whatever kafkajs threw; an error of ours as it
- * is.
+ * True when the same request may succeed a moment later: a connection was lost, or the broker says
+ * so. A request that was never answered is not among them; its connection may be dead.
  */
-export function asPublisherError(error: unknown): TurnlogError {
+export const mayPass = (error: unknown): boolean =>
+  causesOf(error).some(
+    ({ name, type, retriable, message }) =>
+      LOST_CONNECTION.has(name) ||
+      // What kafkajs makes of metadata that no broker has answered.
+      (name === 'TypeError' && message.includes("'topicMetadata'")) ||
+      (type !== undefined && retriable === true),
+  );
+
+const topicOf = ({ topic }: Subject): string =>
+  topic === undefined ? 'one of the topics' : `the topic ${topic}`;
+
+/** What an operator has to change, by the error of the protocol. */
+const TO_CHANGE: Readonly<Record<string, (subject: Subject) => string>> = {
+  TOPIC_AUTHORIZATION_FAILED: (subject) =>
+    `The relay has no right to use ${topicOf(subject)}: grant it Describe, DescribeConfigs and Write, on the checkpoint topic Read too, and Create where it is to make it.`,
+  TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ({ transactionalId }) =>
+    `The relay has no right to use the transactional id ${transactionalId}: grant it Describe and Write.`,
+  GROUP_AUTHORIZATION_FAILED: ({ transactionalId }) =>
+    `The relay has no right to use the groups whose names begin with ${transactionalId}.reader: grant it Read, Describe and Delete on that prefix.`,
+  CLUSTER_AUTHORIZATION_FAILED: () =>
+    'The relay has no right on the cluster: grant it Create, or make the topics yourself, and IdempotentWrite where brokers are older than Kafka 2.8.',
+  INVALID_REPLICATION_FACTOR: (subject) =>
+    `The cluster can't create ${topicOf(subject)}: its default.replication.factor is larger than the number of its brokers. Change it, or make the topic yourself.`,
+  POLICY_VIOLATION: (subject) =>
+    `The cluster's policy does not let ${topicOf(subject)} be created as the relay would: make it yourself.`,
+};
+
+/** What may pass, or is mended in the cluster while the relay tries. */
+const TO_WAIT: Readonly<Record<string, (subject: Subject) => string>> = {
+  UNKNOWN_TOPIC_OR_PARTITION: (subject) =>
+    `Kafka does not know ${topicOf(subject)} (or the relay may not see it).`,
+  NOT_ENOUGH_REPLICAS: (subject) =>
+    `Fewer replicas of ${topicOf(subject)} are in sync than its min.insync.replicas wants.`,
+  GROUP_COORDINATOR_NOT_AVAILABLE: () =>
+    'The cluster has no coordinator yet. Where it never gets one, it has fewer brokers than transaction.state.log.replication.factor or offsets.topic.replication.factor.',
+  MESSAGE_TOO_LARGE: (subject) =>
+    `Kafka refuses a message as too large for ${topicOf(subject)}${subject.message ? ` (${subject.message})` : ''}.`,
+};
+
+/**
+ * `publisher_fenced`, `configuration_invalid` (what an operator has to change) or
+ * `publisher_unavailable` for whatever kafkajs threw; an error of ours as it is.
+ */
+export function asPublisherError(error: unknown, subject: Subject = {}): TurnlogError {
   if (isTurnlogError(error)) return error;
   const causes = causesOf(error);
   if (causes.some(({ type, message }) => FENCED.test(type ?? '') || FENCED.test(message))) {
     return new TurnlogError('publisher_fenced', 'Another relay has taken over.', { cause: error });
   }
-  return new TurnlogError(
-    'publisher_unavailable',
-    `Kafka failed: ${causes[0]?.message ?? String(error)}`,
-    { retriable: true, cause: error },
-  );
+  const typeIn = (sentences: typeof TO_CHANGE): string | undefined =>
+    causes.find(({ type }) => type !== undefined && type in sentences)?.type;
+  const toChange = typeIn(TO_CHANGE);
+  if (toChange !== undefined)
+    return new TurnlogError('configuration_invalid', TO_CHANGE[toChange]!(subject), {
+      cause: error,
+    });
+  const why = causes[0]?.message ?? String(error);
+  const toWait = typeIn(TO_WAIT);
+  const sentence =
+    toWait === undefined
+      ? `Kafka failed${subject.topic === undefined ? '' : ` at ${topicOf(subject)}`}: ${why}`
+      : `${TO_WAIT[toWait]!(subject)} Kafka says: ${why}`;
+  return new TurnlogError('publisher_unavailable', sentence, { retriable: true, cause: error });
 }
 
 /** Runs a call to Kafka. Errors: as asPublisherError has them. */
-export async function kafkaCall<Result>(call: () => Promise<Result>): Promise<Result> {
+export async function kafkaCall<Result>(
+  call: () => Promise<Result>,
+  subject: Subject = {},
+): Promise<Result> {
   try {
     return await call();
   } catch (error) {
-    throw asPublisherError(error);
+    throw asPublisherError(error, subject);
   }
 }

@@ -1,6 +1,6 @@
 import { CloudEvent, Kafka } from 'cloudevents';
-import type { Message } from 'kafkajs';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
+import type { TextMessage } from './sends.ts';
 
 /**
  * The binding also writes what an event does not have, and the content type a second time under a
@@ -18,7 +18,7 @@ const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
  * The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts
  * describes the headers.
  */
-export function toMessage(event: PublicEvent, source: string): Message & { value: string } {
+export function toMessage(event: PublicEvent, source: string): TextMessage {
   const cloudEvent = new CloudEvent({
     id: event.id,
     type: event.type,

@@ -5,6 +5,9 @@ import { RETRY, withAdmin } from './client.ts';
 import { endOf } from './topics.ts';
 
 const READ_LIMIT_MS = 30_000;
+/** A reader that fetches and hears nothing for so long has a dead connection. */
+const SILENCE_MS = 5_000;
+const CLOSE_LIMIT_MS = 3_000;
 /** An idle reader asks this often; what is written arrives at once. */
 const FETCH_WAIT_MS = 1_000;
 /**
@@ -30,6 +33,8 @@ interface Reading {
   next: bigint;
   /** Answers since something came. */
   empty: number;
+  /** It has joined its group, and was answered once. */
+  fetching: boolean;
   crashed: Error | undefined;
 }
 
@@ -81,6 +86,7 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
       retry: { ...RETRY, restartOnFailure: async () => false },
     });
     const reading: Reading = {
+      fetching: false,
       consumer,
       groupId,
       notes: new Map(),
@@ -99,6 +105,7 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
     });
     consumer.on(consumer.events.REQUEST, ({ payload }) => {
       if (payload.apiName !== 'Fetch') return;
+      reading.fetching = true;
       reading.empty += 1;
       wake();
     });
@@ -113,11 +120,13 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
     return reading;
   }
 
-  /** Ends what failed or does not fit any more; the next call begins anew. */
-  async function drop(): Promise<void> {
-    const dropped = current;
+  /**
+   * Ends what failed or does not fit any more; the next call begins anew. Nobody waits for a
+   * connection that may be dead.
+   */
+  function drop(): void {
+    void current?.then(end, () => undefined);
     current = undefined;
-    if (dropped) await dropped.then(end, () => undefined);
   }
 
   async function untilRead(reading: Reading, done: () => boolean): Promise<void> {
@@ -127,8 +136,11 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
       const { promise, resolve } = Promise.withResolvers<void>();
       waiting.add(resolve);
       const left = Math.max(0, limit - performance.now());
-      const woken = await settlesWithin(promise, left).finally(() => waiting.delete(resolve));
+      const patience = reading.fetching ? Math.min(left, SILENCE_MS) : left;
+      const woken = await settlesWithin(promise, patience).finally(() => waiting.delete(resolve));
       if (!woken && !done())
+        throw new Error(`the topic ${topic} could not be read: no answer for ${patience} ms`);
+      if (performance.now() >= limit && !done())
         throw new Error(`the topic ${topic} could not be read within ${READ_LIMIT_MS} ms`);
     }
   }
@@ -139,7 +151,7 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
       await work(reading);
       return reading.notes;
     } catch (error) {
-      await drop();
+      drop();
       throw error;
     }
   }
@@ -149,7 +161,7 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
       const high = await withAdmin(kafka, (admin) => endOf(admin, topic));
       const reading = await current?.catch(() => undefined);
       // A topic that was made again, or a reader that was left behind.
-      if (reading && (reading.crashed || reading.next > high)) await drop();
+      if (reading && (reading.crashed || reading.next > high)) drop();
       if (high === 0n) return new Map();
       return read((reader) => {
         reader.empty = 0;
@@ -158,6 +170,14 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
     },
     until: (key, value) =>
       read((reader) => untilRead(reader, () => reader.notes.get(key)?.value === value)),
-    close: drop,
+    async close() {
+      const closing = current;
+      current = undefined;
+      if (closing)
+        await settlesWithin(
+          closing.then(end, () => undefined),
+          CLOSE_LIMIT_MS,
+        );
+    },
   };
 }

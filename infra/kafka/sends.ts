@@ -1,47 +1,96 @@
-import type { Message, TopicMessages } from 'kafkajs';
+import { Partitioners, type Message } from 'kafkajs';
 
-/**
- * Below the 1 MiB that a broker takes in one batch of a partition by default; kafkajs makes one
- * batch of all that a send has for a partition.
- */
+/** Below the 1 MiB that a broker takes in one batch by default. */
 const MAX_SEND_BYTES = 768 * 1024;
-/** What a message needs beside its value: headers, key, framing. */
-const OVERHEAD_BYTES = 1024;
+/** Of a batch, beside its records. */
+const BATCH_BYTES = 61;
+/** What the place in a batch adds to a record at most. */
+const PLACE_BYTES = 8;
 
-interface Addressed {
+/** A message of ours: all of it is text. */
+export type TextMessage = Message & {
+  key: string;
+  value: string;
+  headers?: Record<string, string>;
+};
+
+/** Messages of one partition, in order; one batch, which a broker takes or refuses as a whole. */
+export interface Send {
   topic: string;
-  message: Message & { value: string };
+  messages: TextMessage[];
+  /** For errors. */
+  note: string;
 }
 
-/** Groups messages by topic, each topic's in order. */
-function byTopic(messages: readonly Addressed[]): TopicMessages[] {
-  const topics = new Map<string, Message[]>();
-  for (const { topic, message } of messages) {
-    const list = topics.get(topic);
-    if (list) list.push(message);
-    else topics.set(topic, [message]);
-  }
-  return [...topics].map(([topic, list]) => ({ topic, messages: list }));
+/** Bytes of a number as the records have it. */
+const varint = (value: number): number => {
+  let bytes = 1;
+  // The sign takes one bit more.
+  for (let rest = value * 2; rest >= 128; rest = Math.floor(rest / 128)) bytes += 1;
+  return bytes;
+};
+const text = (value: string): number => {
+  const bytes = Buffer.byteLength(value);
+  return varint(bytes) + bytes;
+};
+
+function recordBytes({ key, value, headers = {} }: TextMessage): number {
+  const entries = Object.entries(headers);
+  const body =
+    // Attributes, and its place in the batch, which is the first.
+    3 +
+    text(key) +
+    text(value) +
+    varint(entries.length) +
+    entries.reduce((sum, [name, content]) => sum + text(name) + text(content), 0);
+  return varint(body) + body;
 }
+
+/** The size of a message that is sent alone, in bytes; what `max.message.bytes` limits. */
+export const sizeOf = (message: TextMessage): number => BATCH_BYTES + recordBytes(message);
+
+/** Where keys go in a topic with so many partitions: as the Java client does it. */
+export function createPartitionOf(partitions: number): (key: string) => number {
+  const choose = Partitioners.DefaultPartitioner();
+  const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({
+    partitionErrorCode: 0,
+    partitionId,
+    leader: 0,
+    replicas: [],
+    isr: [],
+  }));
+  return (key) => choose({ topic: '', partitionMetadata, message: { key, value: null } });
+}
+
+const eventOf = ({ headers }: TextMessage): string => `event ${headers?.['ce_id']}`;
 
 /**
- * Cuts messages into sends that a broker takes, in order; a message that is larger than that goes
- * alone.
+ * Cuts the messages of a topic, each with its partition, into sends that a broker takes; each
+ * partition's are in order.
  */
-export function intoSends(messages: readonly Addressed[]): TopicMessages[][] {
-  const sends: TopicMessages[][] = [];
-  let current: Addressed[] = [];
-  let bytes = 0;
-  for (const addressed of messages) {
-    const size = Buffer.byteLength(addressed.message.value) + OVERHEAD_BYTES;
-    if (current.length > 0 && bytes + size > MAX_SEND_BYTES) {
-      sends.push(byTopic(current));
-      current = [];
-      bytes = 0;
+export function intoSends(
+  topic: string,
+  messages: readonly TextMessage[],
+  maxBytes: number,
+): Send[] {
+  const limit = Math.min(MAX_SEND_BYTES, maxBytes);
+  const sends: Send[] = [];
+  const open = new Map<number | undefined, { send: Send; bytes: number }>();
+  for (const message of messages) {
+    const bytes = recordBytes(message) + PLACE_BYTES;
+    const last = open.get(message.partition);
+    if (last && last.bytes + bytes <= limit) {
+      last.send.messages.push(message);
+      last.bytes += bytes;
+      continue;
     }
-    current.push(addressed);
-    bytes += size;
+    const send = {
+      topic,
+      messages: [message],
+      note: `${eventOf(message)}, ${sizeOf(message)} bytes`,
+    };
+    sends.push(send);
+    open.set(message.partition, { send, bytes: BATCH_BYTES + bytes });
   }
-  if (current.length > 0) sends.push(byTopic(current));
   return sends;
 }

@@ -1,12 +1,8 @@
-import {
-  Partitioners,
-  type Kafka,
-  type Message,
-  type TopicMessages,
-  type Transaction,
-} from 'kafkajs';
+import type { Kafka, RecordMetadata, Transaction } from 'kafkajs';
 import { retry } from '../../shared/backOff.ts';
-import { isProtocolError, kafkaCall } from './errors.ts';
+import { kafkaCall } from './errors.ts';
+import { isBusy, persist } from './persist.ts';
+import type { Send } from './sends.ts';
 
 /**
  * After this time without a sign of life the broker aborts a transaction, which until then holds up
@@ -16,31 +12,33 @@ const TRANSACTION_TIMEOUT_MS = 30_000;
 const BUSY_LIMIT_MS = 20_000;
 const BUSY_PAUSES = { firstMs: 2, longestMs: 10 };
 
-interface Single {
-  topic: string;
-  message: Message;
-}
-
 export interface TransactionalProducer {
   /**
-   * Sends one message and then the rest, in order, in one transaction. Errors: those of
-   * asPublisherError; nothing but `close` may follow one.
+   * Sends one message and then the rest, in order, in one transaction; `last` is made of where the
+   * rest went. Errors: those of asPublisherError; nothing but `close` may follow one.
    */
-  commit(first: Single, sends: readonly TopicMessages[][]): Promise<void>;
+  commit(
+    first: Send,
+    rest?: readonly Send[],
+    last?: (written: readonly RecordMetadata[]) => Send,
+  ): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * The first send of a transaction waits until the coordinator has finished the previous one. Only
- * this message is ever sent twice: it goes to one partition and so is refused as a whole, where the
- * parts of a larger send may fare differently.
+ * Sends to one partition, a few times where that may help. A send that was taken and not answered
+ * is known by its sequence numbers: kafkajs gives them to it again, as long as all of it goes to one
+ * partition, and the broker takes it once.
  */
-async function sendFirst(transaction: Transaction, { topic, message }: Single): Promise<void> {
+const send = (transaction: Transaction, { topic, messages, note }: Send) =>
+  kafkaCall(() => persist(() => transaction.send({ topic, messages })), { topic, message: note });
+
+/** The first send of a transaction waits until the coordinator has finished the previous one. */
+async function sendFirst(transaction: Transaction, first: Send): Promise<void> {
   const deadline = performance.now() + BUSY_LIMIT_MS;
-  await retry(() => transaction.send({ topic, messages: [message] }), {
+  await retry(() => send(transaction, first), {
     pauses: BUSY_PAUSES,
-    again: (error) =>
-      isProtocolError(error, 'CONCURRENT_TRANSACTIONS') && performance.now() <= deadline,
+    again: (error) => isBusy(error) && performance.now() <= deadline,
   });
 }
 
@@ -48,10 +46,11 @@ async function sendFirst(transaction: Transaction, { topic, message }: Single): 
  * A producer of transactions. Opening it finishes whatever another producer with this transactional
  * id has begun and fences it, at the first commit.
  *
- * kafkajs must not retry here: its retry of a send over several brokers may send twice what one of
- * them has already taken, under new sequence numbers, and a producer whose commit has failed can't
- * be used again. After any error a new producer asks the checkpoint what has happened. `idempotent`
- * is left out because it only concerns sends outside transactions.
+ * kafkajs must not retry a send over several partitions: what one broker has taken already would
+ * come again under new sequence numbers. And a producer whose commit has failed can't be used
+ * again. So a send is to one partition, and after any other error a new producer asks the
+ * checkpoint what has happened. `idempotent` is left out because it only concerns sends outside
+ * transactions.
  */
 export async function openTransactionalProducer(
   kafka: Kafka,
@@ -61,18 +60,28 @@ export async function openTransactionalProducer(
     transactionalId,
     transactionTimeout: TRANSACTION_TIMEOUT_MS,
     allowAutoTopicCreation: false,
-    createPartitioner: Partitioners.DefaultPartitioner,
+    // Every message says its partition.
+    createPartitioner:
+      () =>
+      ({ message }) =>
+        message.partition ?? 0,
     retry: { retries: 0 },
   });
-  await kafkaCall(() => producer.connect());
+  await kafkaCall(() => persist(() => producer.connect()));
   return {
-    commit: (first, sends) =>
-      kafkaCall(async () => {
-        const transaction = await producer.transaction();
-        await sendFirst(transaction, first);
-        for (const topicMessages of sends) await transaction.sendBatch({ topicMessages });
-        await transaction.commit();
-      }),
+    commit: (first, rest = [], last) =>
+      kafkaCall(
+        async () => {
+          // The first one initialises the producer, which may be repeated.
+          const transaction = await persist(() => producer.transaction());
+          await sendFirst(transaction, first);
+          const written: RecordMetadata[] = [];
+          for (const part of rest) written.push(...(await send(transaction, part)));
+          if (last) await send(transaction, last(written));
+          await transaction.commit();
+        },
+        { transactionalId },
+      ),
     close: () => producer.disconnect(),
   };
 }

@@ -75,7 +75,8 @@ export async function openOperator(
         await openReplayPublisher(config, logger, topic, what.only),
         (kafka) => kafka.close(),
       );
-      return replay({ ...what, log: store, publisher });
+      // Awaited here: the publisher is closed when this returns.
+      return await replay({ ...what, log: store, publisher });
     },
     close: () => opened.disposeAsync(),
   };

@@ -1,11 +1,22 @@
-import type { KafkaPublisherOptions } from '../../infra/kafka/publisher.ts';
+import type { KafkaPublisherOptions } from '../../infra/kafka/options.ts';
 import type { Config } from '../../shared/config.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import type { Publisher } from '../../shared/ports/publisher.ts';
 
-type Target = Pick<KafkaPublisherOptions, 'topics' | 'checkpointTopic' | 'transactionalId'>;
+type Target = Pick<
+  KafkaPublisherOptions,
+  'topics' | 'deadLetterTopic' | 'checkpointTopic' | 'transactionalId'
+>;
+
+const HOUR_MS = 3_600_000;
+
+/** In milliseconds; -1: for ever. */
+function retentionOf({ KAFKA_RETENTION: retention }: Config): number {
+  if (retention === 'forever') return -1;
+  return Number.parseInt(retention, 10) * HOUR_MS * (retention.endsWith('d') ? 24 : 1);
+}
 
 function securityOf({
   KAFKA_TLS: tls,
@@ -29,6 +40,7 @@ async function open(config: Config, logger: Logger, target: Target): Promise<Pub
     brokers,
     security: securityOf(config),
     partitions: config.KAFKA_PARTITIONS,
+    retentionMs: retentionOf(config),
     source: config.KAFKA_EVENT_SOURCE,
     logger,
   });
@@ -38,6 +50,7 @@ async function open(config: Config, logger: Logger, target: Target): Promise<Pub
 export const openPublisher = (config: Config, logger: Logger): Promise<Publisher> =>
   open(config, logger, {
     topics: { agents: config.KAFKA_AGENTS_TOPIC, sessions: config.KAFKA_SESSIONS_TOPIC },
+    deadLetterTopic: config.KAFKA_DEAD_LETTER_TOPIC,
     checkpointTopic: config.KAFKA_CHECKPOINT_TOPIC,
     transactionalId: config.KAFKA_TRANSACTIONAL_ID,
   });
@@ -55,6 +68,8 @@ export const openReplayPublisher = (
 ): Promise<Publisher> =>
   open(config, logger, {
     topics: { agents: topic, sessions: topic },
+    // An event that is not in it would be missed: a replay rather ends with a sentence.
+    deadLetterTopic: undefined,
     checkpointTopic: `${topic}.checkpoint`,
     // A replay of one channel can't be gone on with as one of both: it has a checkpoint of its own.
     transactionalId: [config.KAFKA_TRANSACTIONAL_ID, 'replay', topic, ...(only ? [only] : [])].join(

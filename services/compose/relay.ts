@@ -1,3 +1,4 @@
+import type { Config } from '../../shared/config.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { startRelay } from '../relay/start.ts';
 import type { Part } from '../server/turnlog.ts';
@@ -5,6 +6,16 @@ import { openStore, type Opening, type Parts } from './opening.ts';
 import type { LogPlace } from './place.ts';
 import { openPublisher } from './publisher.ts';
 import { systemClock } from './system.ts';
+
+const BEGINNING = 'beginning';
+
+/** Where KAFKA_START_AFTER says to begin, and whether it says anything. */
+const startOf = ({
+  KAFKA_START_AFTER: after,
+}: Config): { startAfter: Position | undefined; startIsStated: boolean } => ({
+  startAfter: after === BEGINNING ? undefined : (after as Position | undefined),
+  startIsStated: after !== undefined,
+});
 
 /**
  * The relay to Kafka; no part where it is not among the services. Errors: `configuration_invalid`
@@ -16,7 +27,7 @@ export async function openRelay(opening: Opening, store: EventStore): Promise<Pa
   const options = {
     log: store,
     publisher: await openPublisher(config, logger),
-    startAfter: config.KAFKA_START_AFTER as Position | undefined,
+    ...startOf(config),
     takeOverMs: config.KAFKA_TAKEOVER_MS,
     clock: systemClock,
     logger,

@@ -2,7 +2,7 @@ import type { EndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import type { Lag } from '../../shared/eventlog/lag.ts';
 import type { Identified } from '../../shared/eventlog/logIdentity.ts';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
-import type { Publisher } from '../../shared/ports/publisher.ts';
+import type { ParkedKeys, Publisher } from '../../shared/ports/publisher.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
 
 /** What the relay needs of a logger; pino's fits. */
@@ -13,12 +13,16 @@ export interface Relay {
   publisher: Publisher;
   /** Where to begin when there is no checkpoint: after this position, else at the first event. */
   startAfter: Position | undefined;
-  /** How long another relay must have been silent before this one takes over from it. */
+  /** An operator has said where to begin, so what is missing before it is known. */
+  startIsStated: boolean;
+  /** How long another relay must not have got on before this one takes over from it. */
   takeOverMs: number;
   lag: Lag;
   endOfLog: EndOfLog;
   signal: AbortSignal;
-  /** With the reason of `retrying`, where only an operator can change it. */
+  /** With the reason of `retrying`. */
   onState: (state: RelayHealth['state'], reason?: string) => void;
+  /** What is parked, whenever that may have changed. */
+  onParked: (parked: ParkedKeys) => void;
   logger: RelayLogger;
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../shared/ports/clock.ts';
+import type { ParkedKeys } from '../../shared/ports/publisher.ts';
 import type { RelayHealth } from '../../shared/queries/health.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import { createLag } from '../../shared/eventlog/lag.ts';
@@ -23,19 +24,27 @@ export interface RunningRelay {
 export function startRelay({
   clock,
   ...parts
-}: Omit<Relay, 'lag' | 'endOfLog' | 'signal' | 'onState'> & { clock: Clock }): RunningRelay {
+}: Omit<Relay, 'lag' | 'endOfLog' | 'signal' | 'onState' | 'onParked'> & {
+  clock: Clock;
+}): RunningRelay {
   const closing = new AbortController();
   const lag = createLag(clock);
   const endOfLog = createEndOfLog(parts.log);
   let state: Pick<RelayHealth, 'state' | 'reason'> = { state: 'starting' };
   const onState: Relay['onState'] = (next, reason) =>
     void (state = { state: next, ...(reason !== undefined && { reason }) });
-  const run = runRelay({ ...parts, lag, endOfLog, signal: closing.signal, onState });
+  let parked: ParkedKeys = { count: 0, keys: [] };
+  const onParked: Relay['onParked'] = (now) => void (parked = now);
+  const run = runRelay({ ...parts, lag, endOfLog, signal: closing.signal, onState, onParked });
   return {
     async health() {
-      if (state.state === 'standing_by')
-        return { ...state, position: lag.position(), lag_ms: null };
-      return { ...state, position: lag.position(), lag_ms: lag.behind(await endOfLog.latest()).ms };
+      const known = {
+        ...state,
+        position: lag.position(),
+        ...(parked.count > 0 && { parked }),
+      };
+      if (state.state === 'standing_by') return { ...known, lag_ms: null };
+      return { ...known, lag_ms: lag.behind(await endOfLog.latest()).ms };
     },
     async close() {
       closing.abort();

@@ -20,8 +20,8 @@ const placeOf = ({ id, stream, revision, position }: StoredEvent): string =>
 
 /**
  * The public view of stored events, in order, without those that are not public.
- * Errors: `configuration_invalid` for a type that a newer release has written, an Error for an event
- * that can't be understood. Both name the event; nothing may be published past it.
+ * Errors: `configuration_invalid` for a type that a newer release has written, `event_invalid` for
+ * an event that can't be understood. Both name the event; nothing may be published past it.
  */
 export function toPublicEvents(stored: readonly StoredEvent[]): PublicEvent[] {
   return stored.flatMap((event) => {
@@ -31,7 +31,11 @@ export function toPublicEvents(stored: readonly StoredEvent[]): PublicEvent[] {
       recorded = decodeEvent(event);
       known = toDomainEvent(recorded);
     } catch (error) {
-      throw new Error(`${placeOf(event)} can't be published`, { cause: error });
+      throw new TurnlogError(
+        'event_invalid',
+        `This release does not understand ${placeOf(event)}, and can't publish it.`,
+        { cause: error },
+      );
     }
     if (known) return toPublicEvent(known, recorded) ?? [];
     if (!isOfNewerRelease(recorded)) return [];

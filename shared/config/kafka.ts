@@ -36,6 +36,11 @@ export const kafkaOptions = {
     pattern: TOPIC,
     description: 'Topic of session events',
   }),
+  KAFKA_DEAD_LETTER_TOPIC: Type.String({
+    default: 'turnlog.dead-letter',
+    pattern: TOPIC,
+    description: 'Topic that names the events of keys that are parked',
+  }),
   KAFKA_CHECKPOINT_TOPIC: Type.String({
     default: 'turnlog.relay.checkpoint',
     pattern: TOPIC,
@@ -53,18 +58,25 @@ export const kafkaOptions = {
     maximum: 1_000,
     description: 'Partitions of a topic that the relay has to create',
   }),
+  KAFKA_RETENTION: Type.String({
+    default: 'forever',
+    pattern: '^(forever|[1-9]\\d{0,5}[hd])$',
+    description:
+      'How long the public topics keep events: `forever`, or hours or days (`90d`); set on topics that the relay creates, and looked at where they exist',
+  }),
   KAFKA_START_AFTER: Type.Optional(
     Type.String({
       pattern: '^[\\w/:.-]{1,100}$',
       description:
-        'Position after which the relay begins when it has no checkpoint; without it, at the first event',
+        'Position after which the relay begins when it has no checkpoint, or `beginning`; without it, at the first event, unless the topics hold messages already',
     }),
   ),
   KAFKA_TAKEOVER_MS: Type.Integer({
     default: 10_000,
     minimum: 100,
     maximum: 600_000,
-    description: 'How long the active relay must be silent before one that stands by takes over',
+    description:
+      'How long the active relay must not have got on before one that stands by takes over',
   }),
   KAFKA_EVENT_SOURCE: Type.String({
     default: '/turnlog',

@@ -1,5 +1,21 @@
 import type { PublicEvent } from '../publicEvents/publicEvent.ts';
-import type { Checkpoint } from './eventStore.ts';
+import type { Checkpoint, Position } from './eventStore.ts';
+
+/** A key none of whose events are published any more, and the first of them. */
+export interface ParkedKey {
+  topic: string;
+  key: string;
+  event_id: string;
+  position: Position;
+  /** Of its message, in bytes. */
+  size: number;
+}
+
+/** How many keys are parked, and the first few of them. */
+export interface ParkedKeys {
+  count: number;
+  keys: readonly ParkedKey[];
+}
 
 /** The right to publish, until it is taken or a call fails; then only `close` may be called. */
 export interface Publication {
@@ -7,9 +23,10 @@ export interface Publication {
   checkpoint: Checkpoint | undefined;
   /**
    * Publishes the events in order and moves the checkpoint, both or neither. Consumers of committed
-   * events see each once.
+   * events see each once. An event that is larger than its topic takes parks its key: it and all
+   * later ones of the key are set aside instead, and named there.
    * Errors: `publisher_fenced` (somebody else has taken over), `publisher_unavailable` (the outcome
-   * may be unknown).
+   * may be unknown), `configuration_invalid` (a right is missing, too many keys are parked).
    */
   publish(events: readonly PublicEvent[], checkpoint: Checkpoint): Promise<void>;
   /**
@@ -22,6 +39,8 @@ export interface Publication {
    * Errors: `publisher_unavailable`, the signal's reason.
    */
   visitPublished(visit: (eventId: string) => void, signal: AbortSignal): Promise<void>;
+  /** What is parked, as of the last publication. */
+  parked(): ParkedKeys;
   close(): Promise<void>;
 }
 
@@ -39,6 +58,11 @@ export interface Publisher {
    * is kept can't keep it).
    */
   checkpoint(): Promise<Checkpoint | undefined>;
+  /**
+   * A sentence on what was published and is gone, such as a topic that was made again; undefined
+   * when all is there. Errors: those of checkpoint.
+   */
+  lost(): Promise<string | undefined>;
   /**
    * A text that changes whenever anyone publishes or beats; taking over alone does not change it.
    * Errors: those of checkpoint.

@@ -1,19 +1,21 @@
 import type { Position } from '../ports/eventStore.ts';
+import type { ParkedKeys } from '../ports/publisher.ts';
 import type { ParkedStream, ProjectorLag } from '../ports/readModels.ts';
 
 /** What the relay tells an operator. */
 export interface RelayHealth {
   /**
-   * `standing_by` while another relay publishes; `retrying` after a failure, which the log
-   * explains.
+   * `standing_by` while another relay publishes; `retrying` after a failure, until it has got on.
    */
   state: 'starting' | 'relaying' | 'standing_by' | 'retrying';
   /** Everything up to here is published. */
   position: Position | undefined;
   /** The age of the oldest event not published; null while another relay publishes. */
   lag_ms: number | null;
-  /** Why it can't publish, where no later attempt will cure that by itself. */
+  /** Why it can't publish; always there while it is `retrying`. */
   reason?: string | undefined;
+  /** Keys none of whose events are published; absent without any. */
+  parked?: ParkedKeys | undefined;
 }
 
 /** What a projector that takes turns with others tells an operator. */

@@ -11,6 +11,7 @@ import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { collectFrom, type Received } from '../support/kafka/kafkaConsumer.ts';
 import { orSkip } from '../support/kafka/kafkaServer.ts';
+import { byKey, logByKey } from '../support/kafka/logByKey.ts';
 import { untilTopicsExist } from '../support/kafka/kafkaTopics.ts';
 import { agentId, appendTo } from '../support/projections/projector.ts';
 import {
@@ -25,12 +26,12 @@ import { topicsOf, uniquePrefix } from '../support/kafka/relay.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
-const KILLS = size({ small: 9, full: 34 });
+const KILLS = size({ small: 9, full: 60 });
 /** Each of an agent of 2 events and a session of 8. */
 const PAIRS_PER_KILL = 150;
 const EVENTS_PER_PAIR = 10;
 const RELAY_PROCESS = fileURLToPath(new URL('../support/kafka/relayProcess.ts', import.meta.url));
-const TIME_LIMIT_MS = 900_000;
+const TIME_LIMIT_MS = size({ small: 900_000, full: 2_400_000 });
 
 const folder = await temporaryFolder();
 const broker: LocalBroker | undefined = await orSkip(() =>
@@ -78,42 +79,6 @@ async function appendPairs(from: number): Promise<void> {
   );
 }
 
-/**
- * Every published event of each key: `<revision> <id>`, in the order of arrival, a message that
- * came twice (the same offset) once.
- */
-function byKey(received: readonly Received[]): Map<string, string[]> {
-  const offsets = new Set<string>();
-  const keys = new Map<string, string[]>();
-  for (const { topic, partition, offset, key, headers } of received) {
-    const place = `${topic} ${partition} ${offset}`;
-    if (offsets.has(place)) continue;
-    offsets.add(place);
-    keys.set(key, [
-      ...(keys.get(key) ?? []),
-      `${headers['ce_streamrevision']} ${headers['ce_id']}`,
-    ]);
-  }
-  return keys;
-}
-
-/** The same of the log. */
-async function logByKey(): Promise<Map<string, string[]>> {
-  const keys = new Map<string, string[]>();
-  const reading = new AbortController();
-  for await (const { events, caughtUp } of store.subscribe({
-    batchSize: 5_000,
-    signal: reading.signal,
-  })) {
-    for (const { stream, revision, id } of events) {
-      const key = stream.slice(stream.indexOf('-') + 1);
-      keys.set(key, [...(keys.get(key) ?? []), `${revision} ${id}`]);
-    }
-    if (caughtUp) reading.abort();
-  }
-  return keys;
-}
-
 onKafka(
   'consumers see every event once and in order while two relays compete and relays and broker are killed again and again',
   async () => {
@@ -142,7 +107,7 @@ onKafka(
       }
     }
 
-    const expected = await logByKey();
+    const expected = await logByKey(store);
     const total = (KILLS + 1) * PAIRS_PER_KILL * EVENTS_PER_PAIR;
     expect([...expected.values()].flat()).toHaveLength(total);
     expect(killed.relay + killed.broker).toBe(KILLS);

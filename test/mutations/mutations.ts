@@ -124,12 +124,17 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the relay commits its checkpoint in a transaction after that of the messages',
-    file: 'infra/kafka/publisher.ts',
-    from: 'return producer.commit(alive, [...intoSends(messages), [{ topic, messages: [message] }]]);',
-    to: `return producer
-        .commit(alive, intoSends(messages))
-        .then(() => producer.commit(alive, [[{ topic, messages: [message] }]]));`,
+    file: 'infra/kafka/publication.ts',
+    from: '{ key: keys.checkpoint, value: JSON.stringify(reached) },\n        ]);\n      });',
+    to: ']);\n      });\n      await producer.commit(noted([{ key: keys.checkpoint, value: JSON.stringify(reached) }]));',
     likely: ['test/integration/relay/kafkaRelay.test.ts', 'test/faults/relay.test.ts'],
+  },
+  {
+    name: 'a relay that takes over in vain does so again and again',
+    file: 'services/relay/retries.ts',
+    from: 'const isBack = tookOver && !gotOn && !isQuick(failure);',
+    to: 'const isBack = tookOver && gotOn && !isQuick(failure);',
+    likely: ['test/unit/relay/takeOvers.test.ts', 'test/faults/relayFaults.test.ts'],
   },
   {
     name: 'a projector that another has replaced goes on writing to PostgreSQL',

@@ -55,6 +55,8 @@ interface Options {
   port?: number;
   version?: string;
   secure?: SecureListener;
+  /** `host:port` that clients are told to go to, such as a proxy's; not with `secure`. */
+  advertised?: string;
 }
 
 /**
@@ -67,6 +69,7 @@ export async function createLocalBroker({
   port = 0,
   version = KAFKA_VERSION,
   secure,
+  advertised,
 }: Options): Promise<LocalBroker> {
   const jars = await kafkaJars(version);
   const config = join(folder, 'server.properties');
@@ -78,7 +81,12 @@ export async function createLocalBroker({
   const secureBrokers = secure ? `127.0.0.1:${securely}` : '';
   const listeners = [`PLAINTEXT://${brokers}`, ...(secure ? [`SECURE://${secureBrokers}`] : [])];
   const lines = [
-    ...serverProperties({ folder, listeners, controllerPort: controller }),
+    ...serverProperties({
+      folder,
+      listeners,
+      ...(advertised !== undefined && { advertised: [`PLAINTEXT://${advertised}`] }),
+      controllerPort: controller,
+    }),
     ...(secure ? secureProperties(secure) : []),
   ];
   await writeFile(config, `${lines.join('\n')}\n`);

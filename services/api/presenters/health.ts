@@ -8,11 +8,12 @@ import type {
 } from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
 
-const presentRelay = ({ state, position, lag_ms, reason }: RelayHealth) => ({
+const presentRelay = ({ state, position, lag_ms, reason, parked }: RelayHealth) => ({
   state,
   ...(position !== undefined && { position }),
   lag_ms,
   ...(reason !== undefined && { reason }),
+  ...(parked && { parked: { count: parked.count, keys: [...parked.keys] } }),
 });
 
 /** Why a stream was parked may quote its content, so that stays in the log. */
@@ -54,7 +55,8 @@ export function presentHealth({
     parked + damaged_streams.length > 0 ||
     projection?.doubt !== undefined ||
     projection?.late !== undefined ||
-    relay?.state === 'retrying';
+    relay?.state === 'retrying' ||
+    relay?.parked !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),

@@ -10,7 +10,7 @@ const Revision = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
 export const Ready = Type.Object({
   status: Type.Enum(['ready', 'degraded'], {
     description:
-      '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, or the relay can’t publish; ' +
+      '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, or the relay can’t publish or has parked a key; ' +
       'everything else is served',
   }),
   projection: Type.Optional(
@@ -86,7 +86,7 @@ export const Ready = Type.Object({
       {
         state: Type.Enum(['starting', 'relaying', 'standing_by', 'retrying'], {
           description:
-            '`standing_by` while another relay publishes; `retrying` after a failure, which the log explains',
+            '`standing_by` while another relay publishes; `retrying` after a failure, until it has got on',
         }),
         position: Type.Optional(Type.String({ description: 'Everything up to here is published' })),
         lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
@@ -95,8 +95,31 @@ export const Ready = Type.Object({
         }),
         reason: Type.Optional(
           Type.String({
-            description: 'Why it can’t publish, where only an operator can change that',
+            description: 'Why it can’t publish; always there while it is `retrying`',
           }),
+        ),
+        parked: Type.Optional(
+          Type.Object(
+            {
+              count: Type.Integer({ minimum: 1 }),
+              keys: Type.Array(
+                Type.Object({
+                  topic: Type.String(),
+                  key: Type.String(),
+                  event_id: Type.String(),
+                  position: Type.String(),
+                  size: Type.Integer({
+                    description: 'Of the message that was too large, in bytes',
+                  }),
+                }),
+                { description: 'The first few' },
+              ),
+            },
+            {
+              description:
+                'Keys whose events go to the dead-letter topic, because one was larger than its topic takes; absent without any',
+            },
+          ),
         ),
       },
       { description: 'Publishing to Kafka, where that is configured' },

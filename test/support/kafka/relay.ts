@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { openKafkaPublisher, type KafkaPublisherOptions } from '../../../infra/kafka/publisher.ts';
+import type { KafkaPublisherOptions } from '../../../infra/kafka/options.ts';
+import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { startRelay, type RunningRelay } from '../../../services/relay/start.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../shared/ports/publisher.ts';
@@ -19,9 +20,11 @@ export const publisherOptions = (brokers: string, prefix: string): KafkaPublishe
   topics: topicsOf(prefix),
   checkpointTopic: `${prefix}.checkpoints`,
   transactionalId: `${prefix}.relay`,
+  deadLetterTopic: `${prefix}.dead-letter`,
   partitions: 3,
+  retentionMs: -1,
   source: '/turnlog',
-  logger: { debug: () => undefined },
+  logger: { debug: () => undefined, warn: () => undefined },
 });
 
 export interface TestRelay extends RunningRelay {
@@ -32,13 +35,14 @@ export interface TestRelay extends RunningRelay {
 export function relayTo(
   publisher: Publisher,
   log: FixedLog,
-  changes: { startAfter?: Position; takeOverMs?: number } = {},
+  changes: { startAfter?: Position; startIsStated?: boolean; takeOverMs?: number } = {},
 ): TestRelay {
   const { lines, logger } = recordingLogger();
   const relay = startRelay({
     log,
     publisher,
     startAfter: changes.startAfter,
+    startIsStated: changes.startIsStated ?? changes.startAfter !== undefined,
     takeOverMs: changes.takeOverMs ?? 500,
     clock: { now: () => Date.now() },
     logger,

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { startProjectorThread, THREAD_LIMITS } from '../../../services/projector/startThread.ts';
-import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { appendEvents, headOf, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { agentCreated, agentData, at } from '../events/events.ts';
@@ -60,25 +61,31 @@ export async function startProjector(folder: string) {
 
 export const newEvent = (event: DomainEvent) => ({ id: randomUUID(), ...event });
 
-/** Appends events to a stream that does not exist yet. */
+/** Appends events to a stream, one that does not exist yet unless its head is given. */
 export async function appendTo(
   store: EventStore,
   stream: string,
   events: readonly DomainEvent[],
+  head = NO_STREAM,
 ): Promise<Position> {
-  const { position } = await appendEvents(
-    store,
-    { stream, head: NO_STREAM },
-    events.map(newEvent),
-    {
-      account_id: 'acct_1',
-      key_id: 'key_1',
-      request_id: 'request',
-      causation_id: 'request',
-      recorded_at: at(0),
-    },
-  );
+  const { position } = await appendEvents(store, { stream, head }, events.map(newEvent), {
+    account_id: 'acct_1',
+    key_id: 'key_1',
+    request_id: 'request',
+    causation_id: 'request',
+    recorded_at: at(0),
+  });
   return position;
+}
+
+/** Appends events at the end of a stream that exists. */
+export async function appendMore(
+  store: EventStore,
+  stream: string,
+  events: readonly DomainEvent[],
+): Promise<Position> {
+  const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
+  return appendTo(store, stream, events, last && headOf(decodeEvent(last)));
 }
 
 export const agentId = (index: number): string => `agent_${String(index).padStart(6, '0')}`;

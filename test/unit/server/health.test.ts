@@ -1,4 +1,6 @@
 import { expect, test } from '@jest/globals';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { RelayHealth } from '../../../shared/queries/health.ts';
 import { presentHealth } from '../../../services/api/presenters/health.ts';
 import { checkHealth } from '../../../services/server/health.ts';
 import type { Turnlog } from '../../../services/server/turnlog.ts';
@@ -51,4 +53,13 @@ test('a log that is away is told at once, though other parts do not answer', asy
   const silent = { health: () => new Promise<never>(() => undefined) };
   const parts = [{ trouble: () => 'The log is away.' }, silent];
   expect(await checkHealth({ parts }, 'up')).toEqual({ ready: false, reason: 'The log is away.' });
+});
+
+test('a relay with parked keys is degraded, and names them', () => {
+  const keys = [{ topic: 't', key: 'agent_1', event_id: 'e', position: '1' as Position, size: 9 }];
+  const relay = { state: 'relaying', position: undefined, lag_ms: 0, parked: { count: 7, keys } };
+  expect(presentHealth({ ready: true, relay: relay as RelayHealth })).toEqual({
+    status: 'degraded',
+    relay: { state: 'relaying', lag_ms: 0, parked: { count: 7, keys } },
+  });
 });

@@ -1,0 +1,103 @@
+import type { Kafka } from 'kafkajs';
+import { retry } from '../../shared/backOff.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import { withAdmin } from './client.ts';
+import { kafkaCall } from './errors.ts';
+import { noteKeys } from './noteKeys.ts';
+import type { NotesReader } from './notes.ts';
+import type { KafkaPublisherOptions } from './options.ts';
+import { createRetentionWarnings } from './retention.ts';
+import {
+  checkpointTopic,
+  createTopics,
+  describeTopics,
+  listTopics,
+  publicTopic,
+  requireCheckpointTopic,
+  type Topic,
+} from './topics.ts';
+import { lostOf } from './written.ts';
+
+const LOOK_MS = 1_000;
+const CREATION_LOOKS = 20;
+const CREATION_PAUSES = { firstMs: 50, longestMs: 500 };
+
+const unavailable = (message: string): TurnlogError =>
+  new TurnlogError('publisher_unavailable', message, { retriable: true });
+
+/** The topics of a publisher. Errors of all: those of asPublisherError. */
+export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, notes: NotesReader) {
+  const { deadLetterTopic, checkpointTopic: checkpoints, transactionalId } = options;
+  const keys = noteKeys(transactionalId);
+  const published = [...new Set(Object.values(options.topics))];
+  const names = [
+    ...published,
+    ...(deadLetterTopic === undefined ? [] : [deadLetterTopic]),
+    checkpoints,
+  ];
+  const warnOfRetention = createRetentionWarnings(options);
+  /** Said by `lost`, and good for the take-over that follows. */
+  let seen: ReadonlyMap<string, Topic> | undefined;
+  let lookedAt = 0;
+
+  async function describeAll(): Promise<ReadonlyMap<string, Topic>> {
+    const topics = await kafkaCall(() => withAdmin(kafka, (admin) => describeTopics(admin, names)));
+    const own = topics.get(checkpoints);
+    if (own) requireCheckpointTopic(checkpoints, own);
+    return topics;
+  }
+
+  /** Brokers learn of a topic some time after it was created. */
+  const untilCreated = (): Promise<ReadonlyMap<string, Topic>> =>
+    retry(
+      async () => {
+        const topics = await describeAll();
+        const absent = names.find((name) => !topics.has(name));
+        if (absent === undefined) return topics;
+        throw unavailable(`The topic ${absent} was created and is not there yet.`);
+      },
+      { pauses: CREATION_PAUSES, again: (_error, failures) => failures < CREATION_LOOKS },
+    );
+
+  return {
+    /**
+     * A sentence on what was published and is gone. Errors: `configuration_invalid` too, when the
+     * checkpoint topic can't keep checkpoints.
+     */
+    async lost(): Promise<string | undefined> {
+      const topics = (seen = await describeAll());
+      const found = await kafkaCall(notes.now, { topic: checkpoints, transactionalId });
+      const full = published.find((name) => topics.get(name)?.ends.some((end) => end > 0n));
+      if (full !== undefined && !found.has(keys.checkpoint) && !found.has(keys.takenOver))
+        return `The checkpoint topic ${checkpoints} ${topics.has(checkpoints) ? 'holds no checkpoint of this relay' : 'does not exist'}, although the topic ${full} holds messages.`;
+      for (const name of published) {
+        const sentence = lostOf(found, keys.topic(name), { name, topic: topics.get(name) });
+        if (sentence !== undefined) return sentence;
+      }
+      return undefined;
+    },
+    /** Creates those that do not exist; others are left as an operator made them. */
+    async create(): Promise<ReadonlyMap<string, Topic>> {
+      const existing = seen ?? (await describeAll());
+      seen = undefined;
+      const missing = names.filter((name) => !existing.has(name));
+      const wanted = missing.map((name) =>
+        name === checkpoints ? checkpointTopic(name) : publicTopic(name, options),
+      );
+      if (wanted.length > 0)
+        await kafkaCall(() => withAdmin(kafka, (admin) => createTopics(admin, wanted)));
+      const topics = wanted.length > 0 ? await untilCreated() : existing;
+      for (const name of published) warnOfRetention(name, topics.get(name)!);
+      lookedAt = performance.now();
+      return topics;
+    },
+    /** Errors: `publisher_unavailable` when one of them is gone; looks once a second at most. */
+    async requireAll(): Promise<void> {
+      if (performance.now() - lookedAt < LOOK_MS) return;
+      lookedAt = performance.now();
+      const existing = new Set(await kafkaCall(() => withAdmin(kafka, listTopics)));
+      const gone = names.find((name) => !existing.has(name));
+      if (gone !== undefined) throw unavailable(`The topic ${gone} is gone.`);
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import type { Kafka } from 'kafkajs';
+import type { Publication } from '../../shared/ports/publisher.ts';
+import { parseCheckpoint } from './checkpoint.ts';
+import { kafkaCall } from './errors.ts';
+import { toMessage } from './message.ts';
+import { noteKeys } from './noteKeys.ts';
+import type { Notes, NotesReader } from './notes.ts';
+import { createParking } from './parking.ts';
+import type { KafkaPublisherOptions } from './options.ts';
+import { visitPublishedIds } from './publishedIds.ts';
+import { createPartitionOf, intoSends, type Send, type TextMessage } from './sends.ts';
+import type { Topic } from './topics.ts';
+import type { TransactionalProducer } from './transactions.ts';
+import { createWritten } from './written.ts';
+
+interface Prepared {
+  kafka: Kafka;
+  options: KafkaPublisherOptions;
+  producer: TransactionalProducer;
+  notes: NotesReader;
+  /** All that are written to. */
+  topics: ReadonlyMap<string, Topic>;
+  /** Errors: `publisher_unavailable` when one of the topics is gone. */
+  requireTopics: () => Promise<void>;
+}
+
+/** A way into a topic: cuts its messages into sends. */
+function createLane(name: string, { maxMessageBytes }: Topic, partitions: number) {
+  const partitionOf = createPartitionOf(partitions);
+  return (messages: readonly TextMessage[]): Send[] =>
+    intoSends(
+      name,
+      messages.map((message) => ({ ...message, partition: partitionOf(message.key) })),
+      maxMessageBytes,
+    );
+}
+
+function createPublication(
+  { kafka, options, producer, topics, requireTopics }: Prepared,
+  notes: Notes,
+): Publication {
+  const { checkpointTopic, deadLetterTopic, source, transactionalId } = options;
+  const keys = noteKeys(transactionalId);
+  const noted = (messages: TextMessage[]): Send => ({
+    topic: checkpointTopic,
+    messages: messages.map((message) => ({ ...message, partition: 0 })),
+    note: 'the checkpoint',
+  });
+  const alive = noted([{ key: keys.alive, value: '' }]);
+  const parking = createParking(notes, keys.parked, deadLetterTopic !== undefined);
+  const open = (name: string) => {
+    const topic = topics.get(name)!;
+    const written = createWritten(notes, keys.topic(name), { name, topic });
+    return { name, topic, written, cut: createLane(name, topic, written.partitions) };
+  };
+  const published = [...new Set(Object.values(options.topics))].map(open);
+  const dead = deadLetterTopic === undefined ? undefined : open(deadLetterTopic);
+
+  return {
+    checkpoint: parseCheckpoint(notes.get(keys.checkpoint)?.value),
+    async publish(events, reached) {
+      const messages = events.map((event) => ({
+        event,
+        topic: options.topics[event.channel],
+        message: toMessage(event, source),
+      }));
+      const sorted = parking.sort(messages, (name) => topics.get(name)!.maxMessageBytes);
+      const sends = published.flatMap(({ name, cut }) =>
+        cut(sorted.sendable.filter(({ topic }) => topic === name).map(({ message }) => message)),
+      );
+      const committed = [sorted.committed];
+      await producer.commit(alive, [...sends, ...(dead?.cut(sorted.dead) ?? [])], (metadata) => {
+        const places = published.flatMap(({ written }) => written.note(metadata) ?? []);
+        committed.push(...places.map((place) => place.committed));
+        // The checkpoint last: should a broker ever break its promise and show half of a
+        // transaction, events come twice, but none is left out.
+        return noted([
+          ...places.map(({ message }) => message),
+          ...sorted.notes,
+          { key: keys.checkpoint, value: JSON.stringify(reached) },
+        ]);
+      });
+      for (const remember of committed) remember();
+    },
+    async beat() {
+      await requireTopics();
+      await producer.commit(alive);
+    },
+    visitPublished: (visit, signal) =>
+      kafkaCall(() =>
+        visitPublishedIds(kafka, {
+          topics: published.map(({ name }) => name),
+          group: transactionalId,
+          visit,
+          signal,
+        }),
+      ),
+    parked: parking.shown,
+    close: producer.close,
+  };
+}
+
+/**
+ * Fences whoever published before, and goes on where that ended. Errors: those of asPublisherError.
+ */
+export async function takeOver(prepared: Prepared): Promise<Publication> {
+  const { checkpointTopic: topic, transactionalId } = prepared.options;
+  // Whatever was committed before this message was committed for good: the predecessor is fenced
+  // from here on.
+  const token = { key: noteKeys(transactionalId).takenOver, value: randomUUID(), partition: 0 };
+  await prepared.producer.commit({ topic, messages: [token], note: 'the take-over' });
+  const found = await kafkaCall(() => prepared.notes.until(token.key, token.value), {
+    topic,
+    transactionalId,
+  });
+  return createPublication(prepared, found);
+}

@@ -1,0 +1,74 @@
+import type { RecordMetadata } from 'kafkajs';
+import { TurnlogError } from '../../shared/errors.ts';
+import type { Notes } from './notes.ts';
+import type { TextMessage } from './sends.ts';
+import type { Topic } from './topics.ts';
+
+/** An offset at which something of ours was committed, for each partition of a topic. */
+type Offsets = Array<string | null>;
+
+const parse = (notes: Notes, key: string): Offsets | undefined => {
+  const note = notes.get(key);
+  return note && (JSON.parse(note.value) as Offsets);
+};
+
+const isBehind = (offsets: Offsets, { ends }: Topic): boolean =>
+  offsets.some((offset, partition) => offset !== null && BigInt(offset) >= (ends[partition] ?? 0n));
+
+/** A sentence on a topic that lacks what was written to it; undefined when nothing is missing. */
+export function lostOf(
+  notes: Notes,
+  key: string,
+  { name, topic }: { name: string; topic: Topic | undefined },
+): string | undefined {
+  const offsets = parse(notes, key);
+  if (!offsets) return undefined;
+  if (!topic) return `The topic ${name}, to which events were published, is gone.`;
+  if (!isBehind(offsets, topic)) return undefined;
+  return `The topic ${name} lacks events that were published to it: it was deleted and made again, or has lost its end.`;
+}
+
+/**
+ * What a publisher knows of where its messages to a topic went. A topic that got partitions while
+ * it was in use goes on with those it began with, because a key would go on in another one.
+ */
+export function createWritten(
+  notes: Notes,
+  key: string,
+  { name, topic }: { name: string; topic: Topic },
+) {
+  const known = parse(notes, key);
+  const isWhole = known !== undefined && !isBehind(known, topic);
+  let offsets: Offsets = isWhole ? known : topic.ends.map(() => null);
+
+  return {
+    partitions: offsets.length,
+    /**
+     * The note on what was written now, if anything was, and a way to remember it. Errors:
+     * `publisher_unavailable` when the topic was made again since.
+     */
+    note(
+      written: readonly RecordMetadata[],
+    ): { message: TextMessage; committed: () => void } | undefined {
+      const next = [...offsets];
+      let changed = false;
+      for (const { topicName, partition, baseOffset } of written) {
+        if (topicName !== name || baseOffset === undefined || BigInt(baseOffset) < 0n) continue;
+        const last = next[partition];
+        if (typeof last === 'string' && BigInt(baseOffset) <= BigInt(last))
+          throw new TurnlogError(
+            'publisher_unavailable',
+            `The topic ${name} was deleted and made again.`,
+            { retriable: true },
+          );
+        next[partition] = baseOffset;
+        changed = true;
+      }
+      if (!changed) return undefined;
+      return {
+        message: { key, value: JSON.stringify(next) },
+        committed: () => void (offsets = next),
+      };
+    },
+  };
+}
