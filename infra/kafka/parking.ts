@@ -35,6 +35,16 @@ function deadLetter({ event, topic }: Addressed, size: number, reason: string): 
   return { key, value: JSON.stringify(value) };
 }
 
+/** The id of the event that a dead letter names; undefined for somebody else's. */
+export function deadLetterEvent(value: Buffer | null): string | undefined {
+  try {
+    const { event_id } = JSON.parse(value?.toString() ?? '{}') as { event_id?: unknown };
+    return typeof event_id === 'string' ? event_id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Without a dead-letter topic nothing can be parked. Errors: `configuration_invalid`. */
 function requireParking(parks: boolean, count: number, { topic, event_id, size }: ParkedKey): void {
   const what = `The message of the event ${event_id} has ${size} bytes, more than max.message.bytes of the topic ${topic} lets it take`;

@@ -6,12 +6,12 @@ import { kafkaCall } from './errors.ts';
 import { toMessage } from './message.ts';
 import { noteKeys } from './noteKeys.ts';
 import type { Notes, NotesReader } from './notes.ts';
-import { createParking } from './parking.ts';
+import { createParking, deadLetterEvent } from './parking.ts';
 import type { KafkaPublisherOptions } from './options.ts';
-import { visitPublishedIds } from './publishedIds.ts';
 import { createPartitionOf, intoSends, type Send, type TextMessage } from './sends.ts';
 import type { Topic } from './topics.ts';
 import type { TransactionalProducer } from './transactions.ts';
+import { visitPublished } from './visitPublished.ts';
 import { createWritten } from './written.ts';
 
 interface Prepared {
@@ -89,10 +89,11 @@ function createPublication(
     },
     visitPublished: (visit, signal) =>
       kafkaCall(() =>
-        visitPublishedIds(kafka, {
-          topics: published.map(({ name }) => name),
+        visitPublished(kafka, {
+          topics: [...published, ...(dead ? [dead] : [])].map(({ name }) => name),
           group: transactionalId,
-          visit,
+          visit: ({ headers, value }) =>
+            visit(headers?.['ce_id']?.toString() ?? deadLetterEvent(value) ?? ''),
           signal,
         }),
       ),

@@ -2,6 +2,7 @@ import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
 import type { Publication } from '../../shared/ports/publisher.ts';
 import { lagLines } from './lagLines.ts';
 import { subscribeAfter, wasRestored } from './logIdentity.ts';
+import { createLogWatch } from './logWatch.ts';
 import { orIdle } from './orIdle.ts';
 import { publishMissing } from './publishMissing.ts';
 import type { Relay } from './relay.ts';
@@ -25,12 +26,23 @@ async function follow(
     batchSize: BATCH_SIZE,
     signal: AbortSignal.any([signal, ended.signal]),
   };
+  const beatMs = takeOverMs / 3;
+  const hasNothing = createLogWatch(log, beatMs);
   let reached = typeof after === 'object' ? after.position : after;
+  let read = reached;
   let begun = false;
+  let shownAt = performance.now();
+
+  /** A relay whose log has fallen silent shows nothing: one whose log has not may take over. */
+  async function showLife(): Promise<void> {
+    await publication.beat();
+    shownAt = performance.now();
+  }
+
   try {
-    for await (const batch of orIdle(subscribeAfter(from), takeOverMs / 3)) {
+    for await (const batch of orIdle(subscribeAfter(from), beatMs)) {
       if (batch === 'idle') {
-        await publication.beat();
+        if (await hasNothing(read)) await showLife();
         continue;
       }
       // Only now: the log has accepted the checkpoint.
@@ -42,7 +54,12 @@ async function follow(
       if (checkpoint && checkpoint.position !== reached) {
         await publication.publish(toPublicEvents(batch.events), checkpoint);
         reached = checkpoint.position;
+        shownAt = performance.now();
+      } else if (performance.now() - shownAt >= beatMs) {
+        // The events of others may keep the subscription busy for ever.
+        await showLife();
       }
+      read = batch.position;
       lag.done();
       await logLag(batch);
       if (signal.aborted) return;

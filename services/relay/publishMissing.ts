@@ -1,6 +1,9 @@
-import { identityOf, logIdAt } from '../../shared/eventlog/logIdentity.ts';
-import type { Checkpoint, StoredEvent } from '../../shared/ports/eventStore.ts';
+import { storeUnavailable } from '../../shared/errors.ts';
+import { checkpointOf, identityOf, logIdAt } from '../../shared/eventlog/logIdentity.ts';
+import type { Checkpoint, EventBatch, Position } from '../../shared/ports/eventStore.ts';
 import type { Publication } from '../../shared/ports/publisher.ts';
+import { subscribeAfter } from './logIdentity.ts';
+import { orIdle } from './orIdle.ts';
 import type { Relay } from './relay.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
 
@@ -11,52 +14,43 @@ const BATCH_SIZE = 1000;
  */
 const PART_SIZE = 200_000;
 
-type Mending = Pick<Relay, 'log' | 'signal' | 'takeOverMs' | 'logger'>;
+type Mending = Pick<Relay, 'log' | 'signal' | 'startAfter' | 'takeOverMs' | 'logger'>;
+type Start = Checkpoint | Position | undefined;
 
-/** A part of the log: what is public in it, and where it ends. */
-interface Part {
-  ids: Set<string>;
-  end: Checkpoint | undefined;
-  isLast: boolean;
-}
-
-/** The events after a checkpoint, batch by batch, until told otherwise or the log ends. */
-async function eachBatch(
-  { log, signal }: Mending,
-  after: Checkpoint | undefined,
-  visit: (events: readonly StoredEvent[], end: Checkpoint | undefined) => Promise<boolean>,
-): Promise<boolean> {
-  for await (const batch of log.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    if (!(await visit(batch.events, batch.checkpoint))) return false;
-    if (batch.caughtUp) return true;
+/**
+ * The batches after a place, up to the end of the log. Errors: those of subscribeAfter,
+ * `store_unavailable` when the log falls silent, the signal's reason.
+ */
+async function* untilCaughtUp(
+  { log, signal, takeOverMs }: Mending,
+  after: Start,
+): AsyncGenerator<EventBatch> {
+  const source = subscribeAfter({ log, after, batchSize: BATCH_SIZE, signal });
+  for await (const batch of orIdle(source, takeOverMs)) {
+    if (batch === 'idle')
+      throw storeUnavailable(`The event log has brought nothing for ${takeOverMs} ms.`);
+    yield batch;
+    if (batch.caughtUp) return;
   }
-  throw signal.reason;
+  signal.throwIfAborted();
 }
 
-async function readPart(mending: Mending, after: Checkpoint | undefined): Promise<Part> {
-  const ids = new Set<string>();
-  let end = after;
-  const isLast = await eachBatch(mending, after, async (events, reached) => {
-    for (const { id } of toPublicEvents(events)) ids.add(id);
-    end = reached;
-    return ids.size < PART_SIZE;
-  });
-  return { ids, end, isLast };
-}
-
-/** Shows others that this relay is alive while it does something else. */
+/** Shows others, while something else is done, that this relay is alive: as long as it gets on. */
 async function beating<Result>(
   publication: Publication,
   everyMs: number,
-  work: () => Promise<Result>,
+  work: (getsOn: () => void) => Promise<Result>,
 ): Promise<Result> {
   let beat: Promise<void> = Promise.resolve();
   let failure: { error: unknown } | undefined;
+  let gotOn = true;
   const timer = setInterval(() => {
+    if (!gotOn) return;
+    gotOn = false;
     beat = beat.then(publication.beat).catch((error: unknown) => void (failure ??= { error }));
   }, everyMs);
   try {
-    return await work();
+    return await work(() => void (gotOn = true));
   } finally {
     clearInterval(timer);
     await beat;
@@ -64,11 +58,39 @@ async function beating<Result>(
   }
 }
 
+/** The last event of the log that was ever published; a log is published in its order. */
+async function lastPublished(
+  mending: Mending,
+  publication: Publication,
+  getsOn: () => void,
+): Promise<Position | undefined> {
+  const ids = new Map<string, Position>();
+  let last: Position | undefined;
+
+  async function compare(): Promise<void> {
+    await publication.visitPublished((id) => {
+      getsOn();
+      const position = ids.get(id);
+      if (position !== undefined && position > (last ?? '')) last = position;
+    }, mending.signal);
+    ids.clear();
+  }
+
+  for await (const { events } of untilCaughtUp(mending, undefined)) {
+    getsOn();
+    for (const { id, position } of toPublicEvents(events)) ids.set(id, position);
+    if (ids.size >= PART_SIZE) await compare();
+  }
+  await compare();
+  return last;
+}
+
 /**
  * Publishes, after the log was restored, those of its events that were never published, in order and
- * marked; what was published and is in the log no more stays where it is. The checkpoint moves with
- * the end only: what is interrupted begins anew, and finds what it has published. Resolves with the
- * checkpoint from which to go on.
+ * marked: all that come after the last one that was. What was published and is in the log no more
+ * stays where it is, and what a topic no longer keeps is not published again. The checkpoint moves
+ * with the end only: what is interrupted begins anew, and finds what it has published. Resolves with
+ * the checkpoint from which to go on.
  * Errors: those of the log and the publication, the signal's reason.
  */
 export async function publishMissing(
@@ -76,31 +98,26 @@ export async function publishMissing(
   publication: Publication,
   old: Checkpoint,
 ): Promise<Checkpoint | undefined> {
-  const { log, signal, takeOverMs, logger } = mending;
+  const { log, takeOverMs, logger, startAfter } = mending;
+  const last = await beating(publication, takeOverMs / 3, (getsOn) =>
+    lastPublished(mending, publication, getsOn),
+  );
   const identity = await identityOf(log);
   const restored = identity && logIdAt(identity);
-  let start: Checkpoint | undefined;
+  const found = last === undefined ? undefined : await log.eventAt(last);
+  let reached = identity && found && checkpointOf(identity, found);
   let published = 0;
-  for (let isLast = false; !isLast;) {
-    const part = await readPart(mending, start);
-    await beating(publication, takeOverMs / 3, () =>
-      publication.visitPublished((id) => part.ids.delete(id), signal),
-    );
-    const until = part.end?.position ?? '';
-    await eachBatch(mending, start, async (events) => {
-      const missing = toPublicEvents(events.filter(({ id }) => part.ids.has(id)));
-      const marked = missing.map((event) => ({ ...event, ...(restored && { restored }) }));
-      if (marked.length > 0) await publication.publish(marked, old);
-      published += marked.length;
-      return (events.at(-1)?.position ?? '') < until;
-    });
-    ({ isLast } = part);
-    start = part.end;
+  for await (const { events, checkpoint } of untilCaughtUp(mending, reached ?? startAfter)) {
+    const missing = toPublicEvents(events);
+    const marked = missing.map((event) => ({ ...event, ...(restored && { restored }) }));
+    if (marked.length > 0) await publication.publish(marked, old);
+    published += marked.length;
+    reached = checkpoint ?? reached;
   }
-  if (start) await publication.publish([], start);
+  if (reached) await publication.publish([], reached);
   logger.info(
-    { published, log_id: restored, position: start?.position },
+    { published, after: last, log_id: restored, position: reached?.position },
     'The log was restored: what was missing in Kafka is published',
   );
-  return start;
+  return reached;
 }

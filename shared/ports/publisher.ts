@@ -35,7 +35,8 @@ export interface Publication {
    */
   beat(): Promise<void>;
   /**
-   * Visits the id of every event that was ever published, each as often as it was.
+   * Visits the id of every event that was ever published, or was set aside with its key, and is
+   * still kept; in any order, some of them perhaps several times.
    * Errors: `publisher_unavailable`, the signal's reason.
    */
   visitPublished(visit: (eventId: string) => void, signal: AbortSignal): Promise<void>;

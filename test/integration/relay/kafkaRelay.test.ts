@@ -215,7 +215,7 @@ onKafka('relaying to Kafka', () => {
     const relay = relayToKafka(brokers, prefix, other);
     // Taking over may fail a few times before, while the broker still finishes the last
     // transaction.
-    while (!relay.lines.some(({ fields }) => String(fields['err']).includes('another event log')))
+    while (!relay.lines.some(({ fields }) => String(fields['err']).includes('The log has changed')))
       await sleep(20);
     expect(await relay.health()).toMatchObject({ state: 'retrying', position: undefined });
     await relay.close();
