@@ -49,13 +49,10 @@ async function beating<Result>(
     gotOn = false;
     beat = beat.then(publication.beat).catch((error: unknown) => void (failure ??= { error }));
   }, everyMs);
-  try {
-    return await work(() => void (gotOn = true));
-  } finally {
-    clearInterval(timer);
-    await beat;
-    if (failure) throw failure.error;
-  }
+  const result = await work(() => void (gotOn = true)).finally(() => clearInterval(timer));
+  await beat;
+  if (failure) throw failure.error;
+  return result;
 }
 
 /** The last event of the log that was ever published; a log is published in its order. */

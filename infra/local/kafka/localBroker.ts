@@ -55,6 +55,8 @@ interface Options {
   port?: number;
   version?: string;
   secure?: SecureListener;
+  /** More lines of server.properties; they win over ours. */
+  properties?: readonly string[];
   /** `host:port` that clients are told to go to, such as a proxy's; not with `secure`. */
   advertised?: string;
 }
@@ -70,6 +72,7 @@ export async function createLocalBroker({
   version = KAFKA_VERSION,
   secure,
   advertised,
+  properties = [],
 }: Options): Promise<LocalBroker> {
   const jars = await kafkaJars(version);
   const config = join(folder, 'server.properties');
@@ -88,6 +91,7 @@ export async function createLocalBroker({
       controllerPort: controller,
     }),
     ...(secure ? secureProperties(secure) : []),
+    ...properties,
   ];
   await writeFile(config, `${lines.join('\n')}\n`);
   const format = ['kafka.tools.StorageTool', 'format', '--ignore-formatted'];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../shared/ports/publisher.ts';
 import { agentCreated } from '../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../support/events/history.ts';
@@ -79,7 +79,7 @@ test('a relay that only gets events of others shows life', async () => {
         yield batch;
         for (let place = 10; !options.signal.aborted; place += 1) {
           await sleep(20);
-          yield { ...batch, events: [], position: positionOf(place) as Position };
+          yield { ...batch, events: [], position: positionOf(place) };
         }
       }
     },
