@@ -68,7 +68,7 @@ const TO_CHANGE: Readonly<Record<string, (subject: Subject) => string>> = {
     `The cluster's policy does not let ${topicOf(subject)} be created as the relay would: make it yourself.`,
 };
 
-/** What may pass, or is mended in the cluster while the relay tries. */
+/** What may pass, or is mended in the cluster while the relay tries; also by kafkajs' own names. */
 const TO_WAIT: Readonly<Record<string, (subject: Subject) => string>> = {
   UNKNOWN_TOPIC_OR_PARTITION: (subject) =>
     `Kafka does not know ${topicOf(subject)} (or the relay may not see it).`,
@@ -76,6 +76,9 @@ const TO_WAIT: Readonly<Record<string, (subject: Subject) => string>> = {
     `Fewer replicas of ${topicOf(subject)} are in sync than its min.insync.replicas wants.`,
   GROUP_COORDINATOR_NOT_AVAILABLE: () =>
     'The cluster has no coordinator yet. Where it never gets one, it has fewer brokers than transaction.state.log.replication.factor or offsets.topic.replication.factor.',
+  // kafkajs keeps to itself what the brokers have said.
+  KafkaJSGroupCoordinatorNotFound: ({ transactionalId }) =>
+    `No broker names a coordinator: the cluster has none yet, or the relay has no right to see it: grant it Describe on the transactional id ${transactionalId} and on the groups whose names begin with ${transactionalId}.reader.`,
   MESSAGE_TOO_LARGE: (subject) =>
     `Kafka refuses a message as too large for ${topicOf(subject)}${subject.message ? ` (${subject.message})` : ''}.`,
 };
@@ -91,7 +94,7 @@ export function asPublisherError(error: unknown, subject: Subject = {}): Turnlog
     return new TurnlogError('publisher_fenced', 'Another relay has taken over.', { cause: error });
   }
   const typeIn = (sentences: typeof TO_CHANGE): string | undefined =>
-    causes.find(({ type }) => type !== undefined && type in sentences)?.type;
+    causes.flatMap(({ type, name }) => [type ?? '', name]).find((kind) => kind in sentences);
   const toChange = typeIn(TO_CHANGE);
   if (toChange !== undefined)
     return new TurnlogError('configuration_invalid', TO_CHANGE[toChange]!(subject), {

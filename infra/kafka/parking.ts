@@ -2,6 +2,7 @@ import { TurnlogError } from '../../shared/errors.ts';
 import type { ParkedKey, ParkedKeys } from '../../shared/ports/publisher.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import type { Notes } from './notes.ts';
+import { parkedKeyIn } from './noteValues.ts';
 import { sizeOf, type TextMessage } from './sends.ts';
 
 /** All of them are read at a take-over and kept in memory. */
@@ -62,9 +63,10 @@ function requireParking(parks: boolean, count: number, { topic, event_id, size }
  */
 export function createParking(notes: Notes, prefix: string, parks: boolean) {
   const parked = new Map<string, ParkedKey>();
-  for (const [key, { value }] of notes)
-    if (key.startsWith(prefix))
-      parked.set(key.slice(prefix.length), JSON.parse(value) as ParkedKey);
+  for (const key of notes.keys()) {
+    const known = key.startsWith(prefix) ? parkedKeyIn(notes, key) : undefined;
+    if (known) parked.set(key.slice(prefix.length), known);
+  }
 
   return {
     /**

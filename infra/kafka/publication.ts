@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Publication } from '../../shared/ports/publisher.ts';
-import { parseCheckpoint } from './checkpoint.ts';
 import { kafkaCall } from './errors.ts';
 import { toMessage } from './message.ts';
 import { noteKeys } from './noteKeys.ts';
 import type { Notes, NotesReader } from './notes.ts';
+import { checkpointIn } from './noteValues.ts';
 import { createParking, deadLetterEvent } from './parking.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import { createPartitionOf, intoSends, type Send, type TextMessage } from './sends.ts';
@@ -58,7 +58,7 @@ function createPublication(
   const dead = deadLetterTopic === undefined ? undefined : open(deadLetterTopic);
 
   return {
-    checkpoint: parseCheckpoint(notes.get(keys.checkpoint)?.value),
+    checkpoint: checkpointIn(notes, keys.checkpoint),
     async publish(events, reached) {
       const messages = events.map((event) => ({
         event,

@@ -1,9 +1,9 @@
 import type { Publisher } from '../../shared/ports/publisher.ts';
-import { parseCheckpoint } from './checkpoint.ts';
 import { createKafka, withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { noteKeys } from './noteKeys.ts';
 import { createNotesReader } from './notes.ts';
+import { checkpointIn } from './noteValues.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import { createOwnTopics } from './ownTopics.ts';
 import { takeOver } from './publication.ts';
@@ -49,7 +49,7 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
         throw error;
       }
     },
-    checkpoint: async () => parseCheckpoint((await notesNow()).get(keys.checkpoint)?.value),
+    checkpoint: async () => checkpointIn(await notesNow(), keys.checkpoint),
     lost: ownTopics.lost,
     async activity() {
       const found = await notesNow();

@@ -1,16 +1,9 @@
 import type { RecordMetadata } from 'kafkajs';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Notes } from './notes.ts';
+import { offsetsIn, type Offsets } from './noteValues.ts';
 import type { TextMessage } from './sends.ts';
 import type { Topic } from './topics.ts';
-
-/** An offset at which something of ours was committed, for each partition of a topic. */
-type Offsets = Array<string | null>;
-
-const parse = (notes: Notes, key: string): Offsets | undefined => {
-  const note = notes.get(key);
-  return note && (JSON.parse(note.value) as Offsets);
-};
 
 const isBehind = (offsets: Offsets, { ends }: Topic): boolean =>
   offsets.some((offset, partition) => offset !== null && BigInt(offset) >= (ends[partition] ?? 0n));
@@ -21,7 +14,7 @@ export function lostOf(
   key: string,
   { name, topic }: { name: string; topic: Topic | undefined },
 ): string | undefined {
-  const offsets = parse(notes, key);
+  const offsets = offsetsIn(notes, key);
   if (!offsets) return undefined;
   if (!topic) return `The topic ${name}, to which events were published, is gone.`;
   if (!isBehind(offsets, topic)) return undefined;
@@ -37,7 +30,7 @@ export function createWritten(
   key: string,
   { name, topic }: { name: string; topic: Topic },
 ) {
-  const known = parse(notes, key);
+  const known = offsetsIn(notes, key);
   const isWhole = known !== undefined && !isBehind(known, topic);
   let offsets: Offsets = isWhole ? known : topic.ends.map(() => null);
 

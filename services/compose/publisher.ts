@@ -46,14 +46,37 @@ async function open(config: Config, logger: Logger, target: Target): Promise<Pub
   });
 }
 
-/** The publisher of the live topics. Errors: `configuration_invalid` without KAFKA_BROKERS. */
-export const openPublisher = (config: Config, logger: Logger): Promise<Publisher> =>
-  open(config, logger, {
+/**
+ * Consumers of events would get what is none, and a compacted topic would lose them. Errors:
+ * `configuration_invalid`.
+ */
+function requireOwnNames({
+  KAFKA_AGENTS_TOPIC: agents,
+  KAFKA_SESSIONS_TOPIC: sessions,
+  KAFKA_DEAD_LETTER_TOPIC: dead,
+  KAFKA_CHECKPOINT_TOPIC: checkpoint,
+}: Config): void {
+  const refuse = (name: string, others: string): never => {
+    throw new TurnlogError('configuration_invalid', `${name} must not be the topic of ${others}.`);
+  };
+  if ([agents, sessions].includes(dead)) refuse('KAFKA_DEAD_LETTER_TOPIC', 'events');
+  if ([agents, sessions, dead].includes(checkpoint))
+    refuse('KAFKA_CHECKPOINT_TOPIC', 'events or dead letters');
+}
+
+/**
+ * The publisher of the live topics. Errors: `configuration_invalid` without KAFKA_BROKERS, or when
+ * topics have the same name that must not.
+ */
+export async function openPublisher(config: Config, logger: Logger): Promise<Publisher> {
+  requireOwnNames(config);
+  return open(config, logger, {
     topics: { agents: config.KAFKA_AGENTS_TOPIC, sessions: config.KAFKA_SESSIONS_TOPIC },
     deadLetterTopic: config.KAFKA_DEAD_LETTER_TOPIC,
     checkpointTopic: config.KAFKA_CHECKPOINT_TOPIC,
     transactionalId: config.KAFKA_TRANSACTIONAL_ID,
   });
+}
 
 /**
  * A publisher of everything to one topic, with a checkpoint of its own, so that it neither disturbs

@@ -1,0 +1,55 @@
+import { Type, type Static, type TSchema } from 'typebox';
+import { TurnlogError } from '../../shared/errors.ts';
+import type { Checkpoint } from '../../shared/ports/eventStore.ts';
+import type { ParkedKey } from '../../shared/ports/publisher.ts';
+import { lazyValidator } from '../../shared/validation.ts';
+import type { Notes } from './notes.ts';
+
+/**
+ * Reads the values of one kind of note; undefined where there is none. Errors:
+ * `configuration_invalid` for something else, which somebody else must have written there.
+ */
+function reads<Value>(schema: TSchema) {
+  const validator = lazyValidator(schema);
+  return (notes: Notes, key: string): Value | undefined => {
+    const note = notes.get(key);
+    if (!note) return undefined;
+    try {
+      const value: unknown = JSON.parse(note.value);
+      if (validator()(value)) return value as Value;
+    } catch {
+      // Said below.
+    }
+    throw new TurnlogError(
+      'configuration_invalid',
+      `The checkpoint topic holds something under the key ${key}, at the offset ${note.offset}, that no relay writes. A checkpoint topic is for one relay alone: write there what was there before, or set KAFKA_CHECKPOINT_TOPIC to a new name and KAFKA_START_AFTER to the position after the last event that was published (\`ce_position\`).`,
+    );
+  };
+}
+
+export const checkpointIn = reads<Checkpoint>(
+  Type.Object({
+    log_id: Type.String(),
+    position: Type.String(),
+    event_id: Type.String(),
+    event_hash: Type.String(),
+  }),
+);
+
+const OffsetsSchema = Type.Array(
+  Type.Union([Type.Null(), Type.String({ pattern: '^\\d{1,19}$' })]),
+  { minItems: 1 },
+);
+/** An offset at which something of ours was committed, for each partition of a topic. */
+export type Offsets = Static<typeof OffsetsSchema>;
+export const offsetsIn = reads<Offsets>(OffsetsSchema);
+
+export const parkedKeyIn = reads<ParkedKey>(
+  Type.Object({
+    topic: Type.String(),
+    key: Type.String(),
+    event_id: Type.String(),
+    position: Type.String(),
+    size: Type.Integer(),
+  }),
+);
