@@ -55,7 +55,7 @@ const topicOf = ({ topic }: Subject): string =>
 /** What an operator has to change, by the error of the protocol. */
 const TO_CHANGE: Readonly<Record<string, (subject: Subject) => string>> = {
   TOPIC_AUTHORIZATION_FAILED: (subject) =>
-    `The relay has no right to use ${topicOf(subject)}: grant it Describe, DescribeConfigs and Write, on the checkpoint topic Read too, and Create where it is to make it.`,
+    `The relay has no right to use ${topicOf(subject)}: grant it Describe, DescribeConfigs and Write, Read on the checkpoint topic and after a log was restored on all, and Create where it is to make it.`,
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ({ transactionalId }) =>
     `The relay has no right to use the transactional id ${transactionalId}: grant it Describe and Write.`,
   GROUP_AUTHORIZATION_FAILED: ({ transactionalId }) =>

@@ -72,7 +72,7 @@ export const kafkaOptions = {
     }),
   ),
   KAFKA_TAKEOVER_MS: Type.Integer({
-    default: 10_000,
+    default: 7_000,
     minimum: 100,
     maximum: 600_000,
     description:

@@ -10,6 +10,7 @@ import { createLocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { openKafkaPublisher } from '../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
+import { parseConfig } from '../../shared/config.ts';
 import { settlesWithin } from '../../shared/settlesWithin.ts';
 import { size } from '../support/jest/size.ts';
 import { startFaultyProxy, type Fate, type FaultyProxy } from '../support/kafka/faultyProxy.ts';
@@ -22,6 +23,8 @@ import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 
 const RELAY_PROCESS = fileURLToPath(new URL('../support/kafka/relayProcess.ts', import.meta.url));
 const AGENTS_PER_STEP = 20;
+/** What operators have who set nothing. */
+const { KAFKA_TAKEOVER_MS: TAKEOVER_MS } = parseConfig({});
 const TIME_LIMIT_MS = size({ small: 600_000, full: 1_800_000 });
 
 const folder = await temporaryFolder();
@@ -122,10 +125,10 @@ onKafka('with two relays', () => {
   test(
     'of which one is sick, the healthy one publishes within 15 s of the sick one’s first failure, and goes on',
     async () => {
-      spawnRelay(5_000);
+      spawnRelay(TAKEOVER_MS);
       await append();
       await untilPublished();
-      const sick = spawnRelay(5_000, 'sick');
+      const sick = spawnRelay(TAKEOVER_MS, 'sick');
       const failing = untilSays(sick, 'The relay failed');
       await append();
       // The sick one takes over, and has something that it can't publish.
