@@ -5,18 +5,20 @@ import type { ParkedKey } from '../../shared/ports/publisher.ts';
 import { lazyValidator } from '../../shared/validation.ts';
 import type { Notes } from './notes.ts';
 
+type Read<Value> = (notes: Notes, key: string) => Value | undefined;
+
 /**
  * Reads the values of one kind of note; undefined where there is none. Errors:
  * `configuration_invalid` for something else, which somebody else must have written there.
  */
-function reads<Value>(schema: TSchema) {
+function reads(schema: TSchema): Read<unknown> {
   const validator = lazyValidator(schema);
-  return (notes: Notes, key: string): Value | undefined => {
+  return (notes, key) => {
     const note = notes.get(key);
     if (!note) return undefined;
     try {
       const value: unknown = JSON.parse(note.value);
-      if (validator()(value)) return value as Value;
+      if (validator()(value)) return value;
     } catch {
       // Said below.
     }
@@ -27,14 +29,14 @@ function reads<Value>(schema: TSchema) {
   };
 }
 
-export const checkpointIn = reads<Checkpoint>(
+export const checkpointIn = reads(
   Type.Object({
     log_id: Type.String(),
     position: Type.String(),
     event_id: Type.String(),
     event_hash: Type.String(),
   }),
-);
+) as Read<Checkpoint>;
 
 const OffsetsSchema = Type.Array(
   Type.Union([Type.Null(), Type.String({ pattern: '^\\d{1,19}$' })]),
@@ -42,9 +44,9 @@ const OffsetsSchema = Type.Array(
 );
 /** An offset at which something of ours was committed, for each partition of a topic. */
 export type Offsets = Static<typeof OffsetsSchema>;
-export const offsetsIn = reads<Offsets>(OffsetsSchema);
+export const offsetsIn = reads(OffsetsSchema) as Read<Offsets>;
 
-export const parkedKeyIn = reads<ParkedKey>(
+export const parkedKeyIn = reads(
   Type.Object({
     topic: Type.String(),
     key: Type.String(),
@@ -52,4 +54,4 @@ export const parkedKeyIn = reads<ParkedKey>(
     position: Type.String(),
     size: Type.Integer(),
   }),
-);
+) as Read<ParkedKey>;

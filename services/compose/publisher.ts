@@ -56,12 +56,15 @@ function requireOwnNames({
   KAFKA_DEAD_LETTER_TOPIC: dead,
   KAFKA_CHECKPOINT_TOPIC: checkpoint,
 }: Config): void {
-  const refuse = (name: string, others: string): never => {
-    throw new TurnlogError('configuration_invalid', `${name} must not be the topic of ${others}.`);
-  };
-  if ([agents, sessions].includes(dead)) refuse('KAFKA_DEAD_LETTER_TOPIC', 'events');
-  if ([agents, sessions, dead].includes(checkpoint))
-    refuse('KAFKA_CHECKPOINT_TOPIC', 'events or dead letters');
+  const used = [
+    ...([agents, sessions].includes(dead) ? ['KAFKA_DEAD_LETTER_TOPIC'] : []),
+    ...([agents, sessions, dead].includes(checkpoint) ? ['KAFKA_CHECKPOINT_TOPIC'] : []),
+  ];
+  if (used.length > 0)
+    throw new TurnlogError(
+      'configuration_invalid',
+      `${used.join(' and ')} must not name a topic that the relay uses for something else.`,
+    );
 }
 
 /**
