@@ -1,7 +1,7 @@
-/** Read models in PostgreSQL whose checkpoint is no position of the log. */
+/** Read models in PostgreSQL whose checkpoint the log does not hold. */
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import * as fc from 'fast-check';
 import {
   openPostgresReadModels,
   type PostgresReadModels,
@@ -10,9 +10,7 @@ import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/reb
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
-import { tableNames } from '../../../shared/readModels/tables.ts';
-import { beyondTheEnd } from '../../../shared/eventlog/positions.ts';
-import type { EventLog, EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
@@ -23,26 +21,25 @@ import {
 import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
-import { randomHistory } from '../../support/events/randomHistory.ts';
 import { positionOf, reached } from '../../support/events/history.ts';
-import { BOGUS, fixedLog } from '../../support/projections/refusedCheckpoint.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { size } from '../../support/jest/size.ts';
+import { declareRestored } from '../../support/store/declareRestored.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
 const LIVE = liveSchema(VERSION);
-const AGENTS = 1_500;
+const AGENTS = 600;
 
 function suite(serverUrl: string): void {
+  let opened: AsyncDisposableStack;
   let database: TestDatabase;
-  let folder: string;
   let log: EventStore;
-  let last: Position;
+  /** Another one. */
+  let other: EventStore;
   let replica: PostgresReadModels;
   let projector: ReturnType<typeof start> | undefined;
 
-  function start(follows: Pick<EventLog, 'head' | 'subscribe'> = log) {
+  function start(follows: EventStore) {
     const { lines, logger } = recordingLogger();
     return {
       ...startPostgresProjector({ log: follows, databaseUrl: database.url, logger }),
@@ -54,96 +51,79 @@ function suite(serverUrl: string): void {
     projector = undefined;
   };
   const listed = async (): Promise<number> => (await replica.listAgents('acct_1', {})).length;
-  const row = async () =>
+  const rowOf = async (columns: string) =>
     (
-      await execute(
-        database.url,
-        "SELECT generation, position, refused FROM turnlog.projections WHERE slot = 'live'",
-      )
-    )[0];
-  const schemas = async () =>
-    (
-      await execute(
-        database.url,
-        "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'turnlog%' ORDER BY 1",
-      )
-    ).map(({ nspname }) => nspname);
-  /** Resolves once queries are answered. */
-  const answers = () =>
-    eventually(
-      () =>
-        replica.listAccounts().then(
-          () => true,
-          () => false,
-        ),
-      Boolean,
-    );
-  /**
-   * A database that lacks every other agent and has such a checkpoint: what an older version left
-   * behind.
-   */
-  const breakIt = (checkpoint = BOGUS) =>
-    execute(
-      database.url,
-      `DELETE FROM ${LIVE}.agents WHERE agent_id ~ '[13579]$';
-       UPDATE turnlog.projections SET position = '${checkpoint}' WHERE slot = 'live'`,
-    );
+      await execute(database.url, `SELECT ${columns} FROM turnlog.projections WHERE slot = 'live'`)
+    )[0]!;
+  const row = () => rowOf('generation, position, refused');
+  const told = () => eventually(async () => replica.logChanged(), Boolean);
+  const healed = () => eventually(row, ({ generation }) => generation === 2);
 
   beforeEach(async () => {
-    database = await createTestDatabase(serverUrl);
-    folder = await temporaryFolder();
-    log = await openSqliteEventStore({ folder });
-    last = await appendAgents(log, 0, AGENTS, 1);
-    replica = openPostgresReadModels({ databaseUrl: database.url });
-    projector = start();
-    expect(await replica.untilShown(last, SOON)).toBe(true);
-    await answers();
-    await stop();
-  });
-  afterEach(async () => {
-    await stop();
-    await replica.close();
-    await log.close();
-    await rm(folder, { recursive: true });
-    await database.drop();
-  });
-
-  const healed = () =>
-    eventually(
-      async () => (await row())?.['generation'],
-      (generation) => generation === 2,
+    opened = new AsyncDisposableStack();
+    database = opened.adopt(await createTestDatabase(serverUrl), ({ drop }) => drop());
+    const folder = opened.adopt(await temporaryFolder(), (made) => rm(made, { recursive: true }));
+    const open = async (name: string) =>
+      opened.adopt(await openSqliteEventStore({ folder: join(folder, name) }), ({ close }) =>
+        close(),
+      );
+    [log, other] = [await open('log'), await open('other')];
+    replica = opened.adopt(openPostgresReadModels({ databaseUrl: database.url }), ({ close }) =>
+      close(),
     );
-
-  test('are rebuilt beside the live generation, which answers until then; the next start is quiet', async () => {
-    await breakIt();
-    // The listener is told by a new connection of what was changed past it.
-    await cutConnections(database.url, 'listener');
+    opened.defer(stop);
+    projector = start(log);
+    const last = await appendAgents(log, 0, AGENTS, 1);
+    expect(await replica.untilShown(last, SOON)).toBe(true);
     await eventually(
-      () => replica.untilShown(last, 100),
-      (passed) => !passed,
+      () => rowOf('complete'),
+      ({ complete }) => complete === true,
     );
-    projector = start();
-    expect(await replica.untilShown(last, SOON)).toBe(true);
-    await healed();
-    expect(await listed()).toBe(AGENTS);
-    expect(await row()).toEqual({ generation: 2, position: last, refused: null });
-    expect(await replica.untilShown(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
-    expect(await listed()).toBe(AGENTS + 1);
-    expect(
-      projector.lines.filter(
-        ({ level, message }) => level !== 'info' || message.includes('healed'),
-      ),
-    ).toMatchObject([
-      {
-        level: 'warn',
-        fields: { checkpoint: BOGUS, end: last },
-        message: expect.stringContaining('built anew from the log'),
-      },
-      { level: 'info', message: expect.stringContaining('healed') },
-    ]);
     await stop();
-    projector = start();
-    expect(await replica.untilShown(await appendAgents(log, AGENTS + 1, AGENTS + 2), SOON)).toBe(
+    await appendAgents(other, 0, AGENTS / 2, 1);
+  });
+  afterEach(() => opened.disposeAsync());
+
+  test('are left as they are, and every replica can tell, until the right log is back', async () => {
+    const before = await row();
+    projector = start(other);
+    const reason = await told();
+    expect(reason).toContain('accept-restored');
+    expect(projector.lines).toContainEqual({
+      level: 'error',
+      fields: {},
+      message: expect.stringContaining(reason!),
+    });
+    expect([await listed(), await row()]).toEqual([AGENTS, before]);
+    // A replica that starts meanwhile, and the projector after this one.
+    const late = openPostgresReadModels({ databaseUrl: database.url });
+    await eventually(
+      async () => late.logChanged(),
+      (found) => found === reason,
+    );
+    await late.close();
+    await stop();
+    projector = start(log);
+    await eventually(
+      async () => replica.logChanged(),
+      (found) => found === undefined,
+    );
+    expect(await replica.untilShown(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
+    expect([await listed(), (await row())['generation']]).toEqual([AGENTS + 1, 1]);
+  });
+
+  test('are rebuilt beside the live generation once the log was declared; the next start is quiet', async () => {
+    projector = start(other);
+    await told();
+    await declareRestored(other, [(await replica.followedLog())!]);
+    await healed();
+    expect(await replica.untilShown((await other.head())!, SOON)).toBe(true);
+    expect([await listed(), replica.logChanged()]).toEqual([AGENTS / 2, undefined]);
+    expect(await row()).toMatchObject({ position: await other.head(), refused: null });
+    expect(await replica.followedLog()).toBe((await rowOf('event_id'))['event_id']);
+    await stop();
+    projector = start(other);
+    expect(await replica.untilShown(await appendAgents(other, AGENTS, AGENTS + 1), SOON)).toBe(
       true,
     );
     expect(projector.lines.map(({ message }) => message)).toEqual([
@@ -152,193 +132,115 @@ function suite(serverUrl: string): void {
   });
 
   test('are not trusted by the projector after one that has died, and every replica can tell', async () => {
-    await breakIt();
     const active = await openActive(database.url);
-    await active.giveUp(BOGUS as Position);
+    const checkpoint = (await active.checkpoint())!;
+    // That of somebody else is not given up.
+    await active.giveUp({ ...checkpoint, event_id: 'another' });
+    expect(await active.refused()).toBeUndefined();
+    await active.giveUp(checkpoint);
     expect([
       await active.refused(),
       await active.checkpoint(),
       await replica.refusedCheckpoint(),
-    ]).toEqual([BOGUS, undefined, BOGUS]);
-    expect(await listed()).toBe(AGENTS / 2);
+    ]).toEqual([checkpoint.position, undefined, checkpoint.position]);
+    expect(await listed()).toBe(AGENTS);
     await cutConnections(database.url, 'projector');
     await active.close();
-    // What the dead one had built.
-    const building = await openPostgresRebuildStore({ databaseUrl: database.url });
-    await building.apply([], reached(positionOf(0)));
-    await building.close();
-    projector = start();
+    projector = start(log);
     await healed();
     expect([await listed(), await replica.refusedCheckpoint()]).toEqual([AGENTS, undefined]);
   });
 
   test('are rebuilt where the projector is cut off again and again while it does so', async () => {
-    await breakIt();
-    const slow: Pick<EventLog, 'head' | 'subscribe'> = {
-      head: log.head,
+    await declareRestored(other, [(await replica.followedLog())!]);
+    const slow: EventStore = {
+      ...other,
       async *subscribe(options) {
-        for await (const batch of log.subscribe({ ...options, batchSize: 500 })) {
+        for await (const batch of other.subscribe({ ...options, batchSize: 100 })) {
           yield batch;
           await new Promise((resolve) => setTimeout(resolve, 50));
         }
       },
     };
     projector = start(slow);
-    await eventually(row, (found) => found?.['refused'] === BOGUS);
+    await eventually(row, ({ refused }) => refused !== null);
     for (const name of ['projector', 'rebuild', 'projector'] as const) {
       await cutConnections(database.url, name);
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
     await healed();
-    expect(await listed()).toBe(AGENTS);
-  });
-
-  test('beyond the end of the log are looked at three times before they are rebuilt', async () => {
-    await breakIt(positionOf(10 ** 9));
-    const began = performance.now();
-    projector = start();
-    await healed();
-    expect(performance.now() - began).toBeGreaterThan(4_900);
-    expect(await listed()).toBe(AGENTS);
-    expect(
-      projector.lines.filter(({ level }) => level === 'warn').map(({ message }) => message),
-    ).toEqual([
-      'The log refuses the checkpoint of the read models; it is looked at again',
-      expect.stringContaining('built anew from the log'),
-    ]);
-  });
-
-  test('that the log has grown past since it was refused are rebuilt', async () => {
-    await breakIt(positionOf(AGENTS));
-    let subscriptions = 0;
-    projector = start({
-      head: log.head,
-      async *subscribe(options) {
-        subscriptions += 1;
-        if (subscriptions === 1) throw beyondTheEnd(positionOf(AGENTS), positionOf(AGENTS - 1));
-        yield* log.subscribe(options);
-      },
-    });
-    await healed();
-    expect(await listed()).toBe(AGENTS);
-    expect(projector.lines.filter(({ level }) => level === 'warn').at(-1)?.message).toContain(
-      'before it grew',
-    );
+    expect(await listed()).toBe(AGENTS / 2);
   });
 
   test('in a first generation that never was complete are rebuilt, and queries are refused until then', async () => {
     await execute(
       database.url,
-      `ALTER SCHEMA ${LIVE} RENAME TO ${LIVE}_first;
-       UPDATE turnlog.projections SET complete = false, position = '${BOGUS}'`,
+      `ALTER SCHEMA ${LIVE} RENAME TO ${LIVE}_first; UPDATE turnlog.projections SET complete = false`,
     );
     await expect(replica.listAccounts()).rejects.toMatchObject({ code: 'store_unavailable' });
-    projector = start();
+    await declareRestored(other, [(await replica.followedLog())!]);
+    projector = start(other);
     await healed();
-    expect(await listed()).toBe(AGENTS);
-    expect(await replica.untilShown(await appendAgents(log, AGENTS, AGENTS + 1), SOON)).toBe(true);
-    expect(await schemas()).toEqual(['turnlog', LIVE]);
+    expect(await listed()).toBe(AGENTS / 2);
   });
 
-  test('of any history become the rows of a fresh projection', async () => {
-    const contents = async (): Promise<unknown[]> =>
-      Promise.all(
-        tableNames.map((table) =>
-          execute(
-            database.url,
-            `SELECT json_agg(found ORDER BY found::text) AS rows FROM ${LIVE}.${table} AS found`,
-          ),
-        ),
-      );
-    const projected = async (events: Parameters<typeof fixedLog>[0]): Promise<unknown[]> => {
-      projector = start(fixedLog(events));
-      const generation = (await row())?.['generation'];
-      await eventually(
-        row,
-        (found) => found?.['position'] === events.at(-1)?.position && found?.['refused'] === null,
-      );
-      await answers();
-      expect(generation).toBeDefined();
-      await stop();
-      return contents();
-    };
-    await fc.assert(
-      fc.asyncProperty(
-        randomHistory('').chain((events) =>
-          fc.tuple(fc.constant(events), fc.nat(events.length - 1)),
-        ),
-        async ([events, before]) => {
-          await execute(database.url, `DROP SCHEMA ${LIVE} CASCADE`);
-          const active = await openActive(database.url);
-          await active.apply(events.slice(0, before), reached(events[before]!.position));
-          await active.complete();
-          await active.close();
-          await execute(database.url, `UPDATE turnlog.projections SET position = '${BOGUS}'`);
-          const healedRows = await projected(events);
-          await execute(database.url, `DROP SCHEMA ${LIVE} CASCADE`);
-          await (await openActive(database.url)).close();
-          expect(healedRows).toEqual(await projected(events));
-        },
-      ),
-      { numRuns: size({ small: 3, full: 6 }) },
+  test('say where the log ends now where others wrote to it behind the checkpoint, and that is gone', async () => {
+    const end = (await log.head())!;
+    const gone = positionOf(10 ** 9);
+    await execute(database.url, `UPDATE turnlog.projections SET position = '${gone}'`);
+    await cutConnections(database.url, 'listener');
+    await eventually(() => replica.untilShown(gone, 100), Boolean);
+    projector = start(log);
+    await eventually(row, ({ position }) => position === end);
+    // What is written from now on is shown when it is, not before.
+    await eventually(
+      () => replica.untilShown(positionOf(10 ** 8), 50),
+      (shown) => !shown,
     );
   });
 
   describe('and a rebuild', () => {
-    const rebuild = async () => {
+    const rebuild = async (from: EventStore) => {
       const { lines, logger } = recordingLogger();
       const store = await openPostgresRebuildStore({ databaseUrl: database.url });
-      expect(
-        await rebuildReadModels({
-          log,
-          store,
-          signal: new AbortController().signal,
-          onProgress: () => undefined,
-          logger,
-        }),
-      ).toBe(true);
+      const signal = new AbortController().signal;
+      const parts = { log: from, store, signal, onProgress: () => undefined, logger };
+      expect(await rebuildReadModels(parts)).toBe(true);
       return lines;
     };
 
-    test.each([
-      ['that no log can have', BOGUS],
-      ['beyond the end of the log', positionOf(10 ** 9)],
-    ])(
-      'replaces a live generation with a checkpoint %s without waiting for it',
-      async (_, checkpoint) => {
-        await breakIt(checkpoint);
-        const began = performance.now();
-        expect(await rebuild()).toEqual([]);
-        expect(performance.now() - began).toBeLessThan(10_000);
-        expect(await row()).toEqual({ generation: 2, position: last, refused: null });
-        expect(await listed()).toBe(AGENTS);
-      },
-    );
-
-    test('that was interrupted with such a checkpoint starts over', async () => {
-      const building = await openPostgresRebuildStore({ databaseUrl: database.url });
-      await building.apply([], reached(positionOf(1)));
-      await building.close();
-      await execute(
-        database.url,
-        `UPDATE turnlog.projections SET position = '${BOGUS}' WHERE slot = 'building'`,
+    test('replaces a live generation of another log, and the projector goes on with it', async () => {
+      projector = start(other);
+      await told();
+      expect(await rebuild(other)).toEqual([]);
+      await eventually(
+        async () => replica.logChanged(),
+        (found) => found === undefined,
       );
-      expect(await rebuild()).toMatchObject([
-        {
-          level: 'warn',
-          fields: { checkpoint: BOGUS },
-          message: expect.stringContaining('begins anew'),
-        },
-      ]);
+      expect(await replica.untilShown(await appendAgents(other, AGENTS, AGENTS + 1), SOON)).toBe(
+        true,
+      );
+      expect(await listed()).toBe(AGENTS / 2 + 1);
+    });
+
+    test('that was interrupted on another log begins anew', async () => {
+      const building = await openPostgresRebuildStore({ databaseUrl: database.url });
+      const { position } = (await log.firstEvent())!;
+      await building.apply([], reached(position));
+      await building.close();
+      expect((await rebuild(log)).at(-1)).toMatchObject({
+        level: 'warn',
+        message: expect.stringContaining('begins anew'),
+      });
       expect(await listed()).toBe(AGENTS);
     });
   });
 }
 
 if (server) {
-  describe('PostgreSQL read models with a checkpoint that is no position of the log', () =>
+  describe('PostgreSQL read models whose checkpoint the log does not hold', () =>
     suite(server.url));
   afterAll(server.close);
 } else {
-  withoutPostgres('PostgreSQL read models with a checkpoint that is no position of the log');
+  withoutPostgres('PostgreSQL read models whose checkpoint the log does not hold');
 }

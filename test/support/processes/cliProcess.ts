@@ -35,14 +35,14 @@ async function until(
   return text();
 }
 
-/** An operator command as a real process, on a data folder. */
-export function startCli(folder: string, ...args: string[]): CliProcess {
+/** An operator command as a real process, on the stores that the environment names. */
+export function startCliOn(env: Record<string, string>, ...args: string[]): CliProcess {
   const child: ChildProcessByStdio<null, Readable, Readable> = spawn(
     process.execPath,
     ['services/cli/main.ts', ...args],
     {
       cwd: root,
-      env: { ...plainEnvironment(), DATA_DIR: folder, LOG_LEVEL: 'warn' },
+      env: { ...plainEnvironment(), LOG_LEVEL: 'warn', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );
@@ -56,6 +56,10 @@ export function startCli(folder: string, ...args: string[]): CliProcess {
     ended: once(child, 'close').then(([code]) => ({ code: code as number | null, out, err })),
   };
 }
+
+/** The same on a data folder. */
+export const startCli = (folder: string, ...args: string[]): CliProcess =>
+  startCliOn({ DATA_DIR: folder }, ...args);
 
 export const runCli = (folder: string, ...args: string[]): Promise<CliResult> =>
   startCli(folder, ...args).ended;
