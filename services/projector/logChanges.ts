@@ -34,7 +34,7 @@ export function createLogChanges({
   logger,
   signal,
 }: Pick<Projection, 'onLogChanged' | 'logger' | 'signal'>) {
-  /** In a row, without anything else between them. */
+  /** In a row: without one that fits between them. */
   let looks = 0;
   /** What was told last; nothing yet, where a projector before may have told something. */
   let told: { reason: string | undefined } | undefined;
