@@ -51,16 +51,16 @@ async function beating<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   let beat: Promise<void> = Promise.resolve();
-  let failure: { error: unknown } | undefined;
+  const failed = Promise.withResolvers<never>();
+  failed.promise.catch(() => undefined);
   const timer = setInterval(() => {
-    beat = beat.then(publication.beat).catch((error: unknown) => void (failure ??= { error }));
+    beat = beat.then(publication.beat).catch(failed.reject);
   }, everyMs);
   try {
-    return await work();
+    return await Promise.race([work(), failed.promise]);
   } finally {
     clearInterval(timer);
     await beat;
-    if (failure) throw failure.error;
   }
 }
 

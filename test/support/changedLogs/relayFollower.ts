@@ -51,9 +51,11 @@ export function relayFollower(): Follower & { published: readonly PublicEvent[] 
       try {
         const { reason } = await eventually(
           relay.health,
-          ({ reason, state, position, lag_ms }) =>
-            reason !== undefined ||
-            (state === 'relaying' && lag_ms === 0 && (position ?? '') >= (events ?? '')),
+          (health) =>
+            health.reason !== undefined ||
+            (health.state === 'relaying' &&
+              health.lag_ms === 0 &&
+              (health.position ?? '') >= (events ?? '')),
         );
         return reason;
       } finally {
