@@ -34,7 +34,7 @@ export function toMessage(event: PublicEvent, source: string): Message & { value
     correlationid: event.correlation_id,
     causationid: event.causation_id,
     traceparent: event.traceparent,
-    restored: event.restored,
+    ...(event.restored !== undefined && { restored: event.restored }),
   });
   const { headers, value } = Kafka.binary(cloudEvent);
   return { key: event.key, value: value as string, headers: toHeaders(headers) };

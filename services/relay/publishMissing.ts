@@ -55,13 +55,13 @@ async function beating<Result>(
   const timer = setInterval(() => {
     beat = beat.then(publication.beat).catch((error: unknown) => void (failure ??= { error }));
   }, everyMs);
-  try {
-    return await work();
-  } finally {
+  async function stop(): Promise<void> {
     clearInterval(timer);
     await beat;
-    if (failure) throw failure.error;
   }
+  const result = await work().finally(stop);
+  if (failure) throw failure.error;
+  return result;
 }
 
 /**

@@ -47,13 +47,13 @@ export function relayFollower(): Follower & { published: readonly PublicEvent[] 
       const events = await log.head();
       const relay = relayTo(publisher, log);
       try {
-        const { reason } = await eventually(
+        const found = await eventually(
           relay.health,
           ({ reason, state, position, lag_ms }) =>
             reason !== undefined ||
             (state === 'relaying' && lag_ms === 0 && (position ?? '') >= (events ?? '')),
         );
-        return reason;
+        return found.reason;
       } finally {
         await relay.close();
       }
