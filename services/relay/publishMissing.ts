@@ -55,11 +55,13 @@ async function beating<Result>(
   const timer = setInterval(() => {
     beat = beat.then(publication.beat).catch((error: unknown) => void (failure ??= { error }));
   }, everyMs);
-  async function stop(): Promise<void> {
+  let result: Result;
+  try {
+    result = await work();
+  } finally {
     clearInterval(timer);
     await beat;
   }
-  const result = await work().finally(stop);
   if (failure) throw failure.error;
   return result;
 }
