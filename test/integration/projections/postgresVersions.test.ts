@@ -141,8 +141,9 @@ function suite(serverUrl: string): void {
       `DROP SCHEMA ${LIVE} CASCADE;
        CREATE SCHEMA turnlog_v1;
        UPDATE turnlog.projections SET version = 1;
-       ALTER TABLE turnlog.projections DROP COLUMN made_at;
-       DELETE FROM turnlog.migrations WHERE number = 4`,
+       ALTER TABLE turnlog.projections DROP COLUMN made_at, DROP COLUMN log_id, DROP COLUMN event_position,
+         DROP COLUMN event_id, DROP COLUMN event_hash, DROP COLUMN log_changed;
+       DELETE FROM turnlog.migrations WHERE number >= 4`,
     );
     await project(VERSION);
     expect(await liveSchemas()).toEqual([LIVE]);
