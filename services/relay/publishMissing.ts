@@ -1,5 +1,5 @@
 import { identityOf, logIdAt } from '../../shared/eventlog/logIdentity.ts';
-import type { Checkpoint, StoredEvent } from '../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Publication } from '../../shared/ports/publisher.ts';
 import type { Relay } from './relay.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
@@ -11,7 +11,9 @@ const BATCH_SIZE = 1000;
  */
 const PART_SIZE = 200_000;
 
-type Mending = Pick<Relay, 'log' | 'signal' | 'takeOverMs' | 'logger'>;
+type Mending = Pick<Relay, 'log' | 'signal' | 'startAfter' | 'takeOverMs' | 'logger'>;
+/** Where a part begins: after an event, or where the operator said. */
+type Start = Checkpoint | Position | undefined;
 
 /** A part of the log: what is public in it, and where it ends. */
 interface Part {
@@ -23,7 +25,7 @@ interface Part {
 /** The events after a checkpoint, batch by batch, until told otherwise or the log ends. */
 async function eachBatch(
   { log, signal }: Mending,
-  after: Checkpoint | undefined,
+  after: Start,
   visit: (events: readonly StoredEvent[], end: Checkpoint | undefined) => Promise<boolean>,
 ): Promise<boolean> {
   for await (const batch of log.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
@@ -33,9 +35,9 @@ async function eachBatch(
   throw signal.reason;
 }
 
-async function readPart(mending: Mending, after: Checkpoint | undefined): Promise<Part> {
+async function readPart(mending: Mending, after: Start): Promise<Part> {
   const ids = new Set<string>();
-  let end = after;
+  let end: Checkpoint | undefined;
   const isLast = await eachBatch(mending, after, async (events, reached) => {
     for (const { id } of toPublicEvents(events)) ids.add(id);
     end = reached;
@@ -79,7 +81,9 @@ export async function publishMissing(
   const { log, signal, takeOverMs, logger } = mending;
   const identity = await identityOf(log);
   const restored = identity && logIdAt(identity);
-  let start: Checkpoint | undefined;
+  // What the operator left out at first is not missing.
+  let start: Start = mending.startAfter;
+  let end: Checkpoint | undefined;
   let published = 0;
   for (let isLast = false; !isLast;) {
     const part = await readPart(mending, start);
@@ -95,12 +99,13 @@ export async function publishMissing(
       return (events.at(-1)?.position ?? '') < until;
     });
     ({ isLast } = part);
-    start = part.end;
+    end = part.end ?? end;
+    start = end ?? start;
   }
-  if (start) await publication.publish([], start);
+  if (end) await publication.publish([], end);
   logger.info(
-    { published, log_id: restored, position: start?.position },
+    { published, log_id: restored, position: end?.position },
     'The log was restored: what was missing in Kafka is published',
   );
-  return start;
+  return end;
 }

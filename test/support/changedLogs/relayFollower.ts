@@ -49,7 +49,7 @@ export function relayFollower(): Follower & { published: readonly PublicEvent[] 
       const events = await log.head();
       const relay = relayTo(publisher, log);
       try {
-        const { reason } = await eventually(
+        const found = await eventually(
           relay.health,
           (health) =>
             health.reason !== undefined ||
@@ -57,7 +57,7 @@ export function relayFollower(): Follower & { published: readonly PublicEvent[] 
               health.lag_ms === 0 &&
               (health.position ?? '') >= (events ?? '')),
         );
-        return reason;
+        return found.reason;
       } finally {
         await relay.close();
       }
