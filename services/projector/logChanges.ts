@@ -8,7 +8,7 @@ import type { Projection } from './projection.ts';
  * row is believed.
  */
 const LOOKS = 2;
-const LOOK_MS = 1_000;
+const LOOK_MS = 500;
 /** How often a log that is not followed is looked at: the right one may have been put back. */
 const LOOK_AGAIN_MS = 2_000;
 

@@ -115,12 +115,12 @@ function suite(serverUrl: string): void {
   test('are rebuilt beside the live generation once the log was declared; the next start is quiet', async () => {
     projector = start(other);
     await told();
-    await declareRestored(other, [(await replica.followedLog())!]);
+    await declareRestored(other, [(await replica.checkpoint())!.log_id]);
     await healed();
     expect(await replica.untilShown((await other.head())!, SOON)).toBe(true);
     expect([await listed(), replica.logChanged()]).toEqual([AGENTS / 2, undefined]);
     expect(await row()).toMatchObject({ position: await other.head(), refused: null });
-    expect(await replica.followedLog()).toBe((await rowOf('event_id'))['event_id']);
+    expect((await replica.checkpoint())?.log_id).toBe((await rowOf('event_id'))['event_id']);
     await stop();
     projector = start(other);
     expect(await replica.untilShown(await appendAgents(other, AGENTS, AGENTS + 1), SOON)).toBe(
@@ -152,7 +152,7 @@ function suite(serverUrl: string): void {
   });
 
   test('are rebuilt where the projector is cut off again and again while it does so', async () => {
-    await declareRestored(other, [(await replica.followedLog())!]);
+    await declareRestored(other, [(await replica.checkpoint())!.log_id]);
     const slow: EventStore = {
       ...other,
       async *subscribe(options) {
@@ -178,7 +178,7 @@ function suite(serverUrl: string): void {
       `ALTER SCHEMA ${LIVE} RENAME TO ${LIVE}_first; UPDATE turnlog.projections SET complete = false`,
     );
     await expect(replica.listAccounts()).rejects.toMatchObject({ code: 'store_unavailable' });
-    await declareRestored(other, [(await replica.followedLog())!]);
+    await declareRestored(other, [(await replica.checkpoint())!.log_id]);
     projector = start(other);
     await healed();
     expect(await listed()).toBe(AGENTS / 2);

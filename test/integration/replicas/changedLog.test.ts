@@ -21,9 +21,8 @@ function suite(serverUrl: string): void {
   let node: Awaited<ReturnType<typeof startNodeOnFile>>;
   let replicas: ReturnType<typeof startReplicas>;
 
-  const start = async (): Promise<void> => {
+  const start = (): void => {
     replicas = startReplicas(env, ['api', 'api', 'projector', 'projector']);
-    await replicas.ready();
   };
   /** What each API replica answers. */
   const eachOf = <Result>(ask: (client: Client) => Promise<Result>): Promise<Result[]> =>
@@ -75,6 +74,23 @@ function suite(serverUrl: string): void {
         projection: { reason: expect.stringContaining('log accept-restored') },
       });
   };
+  /** Every API waits with its start, and says why. */
+  const expectToWait = async (agent: string): Promise<void> => {
+    await eventually(
+      () => eachOf((client) => client.get('/health/ready').catch(() => undefined)),
+      (answers) =>
+        answers.every(
+          (answer) =>
+            answer?.status === 503 && answer.body.error?.includes('log accept-restored') === true,
+        ),
+    );
+    for (const { status, body } of await eachOf((client) =>
+      client.post(`/v1/agents/${agent}/run`, { input: 'Hello' }),
+    )) {
+      expect(status).toBe(503);
+      expect(body.error).toContain('log accept-restored');
+    }
+  };
   const operate = async (...command: string[]) =>
     expect((await startCliWith(env, ...command).ended).code).toBe(0);
 
@@ -90,8 +106,9 @@ function suite(serverUrl: string): void {
       DATABASE_URL: database.url,
       BOOTSTRAP_API_KEY: TEST_KEY,
     };
-    await start();
+    start();
     opened.defer(async () => void (await replicas.stop()));
+    await replicas.ready();
   });
   afterEach(() => opened.disposeAsync());
 
@@ -117,9 +134,10 @@ function suite(serverUrl: string): void {
       const lost = await create();
       await replicas.stop();
       await node.exchange(older);
-      await start();
-      await expectRefusal(known);
+      start();
+      await expectToWait(known);
       await operate('projections', 'rebuild');
+      await replicas.ready();
       await expectAllGood(known, lost);
     },
     TIME_LIMIT_MS,
