@@ -1,4 +1,4 @@
-import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore, Reached, RebuildStore } from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
@@ -18,7 +18,7 @@ export function projectionStoreAt(
   const { tables } = options.version;
   const rows = createRowAccess(database, tables);
   const selectCheckpoint = database.prepare(
-    'SELECT log_id, event_position, event_id, event_hash FROM checkpoint WHERE event_position IS NOT NULL',
+    'SELECT log_id, event_position AS position, event_id, event_hash FROM checkpoint WHERE event_position IS NOT NULL',
   );
   // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves
   // back.
@@ -36,18 +36,6 @@ export function projectionStoreAt(
       to?.event_id ?? null,
       to?.event_hash ?? null,
     );
-
-  function readCheckpoint(): Checkpoint | undefined {
-    const found = selectCheckpoint.get() as Record<string, string> | undefined;
-    return (
-      found && {
-        log_id: found['log_id']!,
-        position: found['event_position'] as Position,
-        event_id: found['event_id']!,
-        event_hash: found['event_hash']!,
-      }
-    );
-  }
 
   const empty = ['checkpoint', 'parked_streams', ...Object.keys(tables)]
     .map((table) => `DELETE FROM ${table}`)
@@ -82,7 +70,7 @@ export function projectionStoreAt(
   }
 
   return {
-    checkpoint: () => inTurn(readCheckpoint),
+    checkpoint: () => inTurn(() => selectCheckpoint.get() as Checkpoint | undefined),
     apply: (events, reached) =>
       inTurn(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
     startOver: () => inTurn(() => transaction(async () => database.exec(empty))),
