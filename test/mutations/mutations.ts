@@ -46,8 +46,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'the checkpoint of the SQLite read models is moved in a transaction after that of the rows',
     file: 'infra/sqlite/readModels/projectionStore.ts',
-    from: 'const moveCheckpoint = ({ position, checkpoint: to }: Reached): void =>\n    void setCheckpoint.run(',
-    to: "const moveCheckpoint = ({ position, checkpoint: to }: Reached): void =>\n    [database.exec('COMMIT; BEGIN IMMEDIATE')] && void setCheckpoint.run(",
+    from: 'setCheckpoint.run(position,',
+    to: "database.exec('COMMIT; BEGIN IMMEDIATE');\n    setCheckpoint.run(position,",
     likely: [
       'test/integration/projections/projectorSqliteFile.test.ts',
       'test/contracts/sqliteReadModels.test.ts',
@@ -64,7 +64,7 @@ export const mutations: readonly Mutation[] = [
     name: 'a subscription to EventStoreDB resumes without a look at the log',
     file: 'infra/eventstoredb/subscribe.ts',
     from: 'await unlessAborted(over, trail.verify);',
-    to: 'if (over.aborted) await trail.verify();',
+    to: 'await unlessAborted(over, async () => undefined);',
     likely: ['test/contracts/eventStoreDb.test.ts', 'test/integration/process/changedLog.test.ts'],
   },
   {

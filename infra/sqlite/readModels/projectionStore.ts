@@ -28,14 +28,10 @@ export function projectionStoreAt(
        event_position = excluded.event_position, event_id = excluded.event_id, event_hash = excluded.event_hash
      WHERE coalesce(excluded.event_position, '') >= coalesce(event_position, '')`,
   );
-  const moveCheckpoint = ({ position, checkpoint: to }: Reached): void =>
-    void setCheckpoint.run(
-      position,
-      to?.log_id ?? null,
-      to?.position ?? null,
-      to?.event_id ?? null,
-      to?.event_hash ?? null,
-    );
+  function moveCheckpoint({ position, checkpoint: to }: Reached): void {
+    const { log_id = null, position: at = null, event_id = null, event_hash = null } = to ?? {};
+    setCheckpoint.run(position, log_id, at, event_id, event_hash);
+  }
 
   const empty = ['checkpoint', 'parked_streams', ...Object.keys(tables)]
     .map((table) => `DELETE FROM ${table}`)
