@@ -44,7 +44,7 @@ async function openApi(opening: Opening, common: Common): Promise<{ api: RunCont
   const { store, damaged, readModels, instances, watch, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
-  const known = rememberedRows(readModels);
+  const known = rememberedRows(readModels, store);
   const storage = { store, damaged, readModels, known, instance: { id, isGone, isOverdue } };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
