@@ -119,7 +119,7 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
   async function followedLog(): Promise<string | undefined> {
     const readModels = await openReadModels(databaseUrl, POOL_SIZE);
     try {
-      return await readModels.followedLog();
+      return (await readModels.checkpoint())?.log_id;
     } finally {
       await readModels.close();
     }

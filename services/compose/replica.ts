@@ -14,6 +14,7 @@ import { startProjector } from '../projector/start.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { reportDamage } from '../server/reportDamage.ts';
 import { followReadModels } from '../server/readModelsHealth.ts';
+import { requireSameLog } from '../server/requireSameLog.ts';
 import { startAsking, startSweeper } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
@@ -86,7 +87,7 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
 
 /** The read models, which another process may keep up to date. */
 function readModelsPart(common: Common): Part {
-  const { readModels, logger } = common;
+  const { store, readModels, logger } = common;
   const { look, health } = followReadModels({
     projectorBeat: readModels.projectorBeat,
     listParkedStreams: readModels.listParkedStreams,
@@ -99,6 +100,7 @@ function readModelsPart(common: Common): Part {
     health: async () => ({ projection: health() }),
     doubt: () => doubtOf({ healing: () => undefined, logChanged: readModels.logChanged }),
     async prepare(signal) {
+      await onceStoreAnswers(() => requireSameLog(store, readModels), logger, signal);
       await untilAllShown(common, signal);
       await onceStoreAnswers(look, logger, signal);
     },

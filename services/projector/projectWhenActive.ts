@@ -80,17 +80,18 @@ async function projectOn(
   standing: Standing,
   signal: AbortSignal,
 ): Promise<void> {
-  const { onProgress, onReading, onLogChanged, logger, log } = standing;
+  const { onProgress, onReading, onLogChanged, saidOfLog, logger, log } = standing;
   const complete = completion(store, logger);
   const restored = await runProjection({
     log,
     store,
     logger,
     signal,
+    saidOfLog,
     ...(onReading && { onReading }),
     async onLogChanged(reason) {
-      await onLogChanged?.(reason);
       await store.noteLogChanged(reason);
+      await onLogChanged?.(reason);
     },
     onProgress(batch) {
       applied(batch.position);
@@ -135,7 +136,16 @@ async function serveAsActive(
       },
     }),
   );
-  const watched = { ...standing, log: watch.log };
+  const watched: Standing = {
+    ...standing,
+    log: watch.log,
+    async onLogChanged(reason) {
+      await standing.onLogChanged?.(reason);
+      if (reason === undefined) return;
+      why = 'this log is not the one that the read models were built from';
+      stalled.abort();
+    },
+  };
   const signal = AbortSignal.any([standing.signal, store.lost, stalled.signal]);
   while (!signal.aborted) {
     watch.expect('answers');
@@ -149,13 +159,20 @@ async function serveAsActive(
 /**
  * Projects whenever this process is the active projector, and stands by when it is not, until the
  * signal aborts. A projector that loses its place goes back to standing by, and one that stands
- * still gives it up and says so once until it gets on again; none ever ends by itself. Only who can
- * read the log asks for the place: where nobody can, nobody has it.
+ * still, or whose log is another one, gives it up and says so once until it gets on again: another
+ * may read the right log. None ever ends by itself. Only who can read the log asks for the place:
+ * where nobody can, nobody has it.
  */
 export async function projectWhenActive(standing: Standing): Promise<void> {
   const { becomeActive, onState, signal, logger, log } = standing;
   const rests = createBackOff(RESTS);
   let stoodStill = false;
+  let saidOfLog: string | undefined;
+  const onLogChanged: Standing['onLogChanged'] = (reason) => {
+    saidOfLog = reason;
+    // The right log may be put back: it is looked at as often as by one that has its place.
+    rests.reset();
+  };
   const onProgress: Standing['onProgress'] = (batch) => {
     stoodStill = false;
     rests.reset();
@@ -169,7 +186,12 @@ export async function projectWhenActive(standing: Standing): Promise<void> {
       if (!store) return;
       onState('active');
       if (!stoodStill) logger.info({}, 'This projector is the active one');
-      const why = await serveAsActive(store, { ...standing, onProgress });
+      const why = await serveAsActive(store, {
+        ...standing,
+        saidOfLog,
+        onLogChanged,
+        onProgress,
+      });
       if (why === undefined) {
         if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
         continue;

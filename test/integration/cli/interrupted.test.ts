@@ -5,8 +5,7 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { startCli } from '../../support/processes/cliProcess.ts';
 import { appendAgents } from '../../support/projections/projector.ts';
-import { positionOf } from '../../support/events/history.ts';
-import { storeCheckpoint } from '../../support/projections/refusedCheckpoint.ts';
+import { holdProjection } from '../../support/projections/heldProjection.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let folder: string;
@@ -16,7 +15,7 @@ beforeEach(async () => {
   await appendAgents(store, 0, 3);
   await store.close();
   await (await openSqliteProjectionStore({ folder })).close();
-  storeCheckpoint(folder, positionOf(99));
+  holdProjection(folder);
 });
 afterEach(() => rm(folder, { recursive: true }));
 
@@ -24,7 +23,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s ends the wait, and the exit code says so',
   async (signal) => {
     const cli = startCli(folder, 'accounts', 'list');
-    await cli.told((err) => err.includes('looked at again'));
+    await cli.told((err) => err.includes('goes on from its checkpoint'));
     const began = performance.now();
     cli.kill(signal);
     expect(await cli.ended).toMatchObject({
