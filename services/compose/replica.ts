@@ -45,7 +45,7 @@ async function openApi(opening: Opening, common: Common): Promise<{ api: RunCont
   const { store, damaged, readModels, instances, watch, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
-  const known = rememberedRows(readModels);
+  const known = rememberedRows(readModels, store);
   const storage = { store, damaged, readModels, known, instance: { id, isGone, isOverdue } };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
@@ -87,7 +87,7 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
 
 /** The read models, which another process may keep up to date. */
 function readModelsPart(common: Common): Part {
-  const { readModels, logger } = common;
+  const { store, readModels, logger } = common;
   let misfit: string | undefined;
   const logChanged = (): string | undefined => misfit ?? readModels.logChanged();
   const { look, health } = followReadModels({
@@ -102,10 +102,13 @@ function readModelsPart(common: Common): Part {
     health: async () => ({ projection: health() }),
     doubt: () => doubtOf({ healing: () => undefined, logChanged }),
     async prepare(signal) {
-      const { store } = common;
-      const onLogChanged = (reason: string | undefined): void => void (misfit = reason);
       await untilFollowed(
-        { store, checkpoint: readModels.checkpoint, logger, onLogChanged },
+        {
+          store,
+          checkpoint: readModels.checkpoint,
+          logger,
+          onLogChanged: (reason) => void (misfit = reason),
+        },
         signal,
       );
       await untilAllShown(common, signal);

@@ -9,7 +9,7 @@ import type {
 import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { heldBy } from '../locks.ts';
-import { keyOf, ROW } from './generations.ts';
+import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
@@ -149,13 +149,7 @@ export function openPostgresReadModels({
       );
       return found?.refused ?? undefined;
     },
-    checkpoint: async () =>
-      (
-        await reader.rows<Checkpoint>(
-          `SELECT log_id, event_position AS position, event_id, event_hash FROM ${ROW} AND event_position IS NOT NULL`,
-          ROW_KEY,
-        )
-      )[0],
+    checkpoint: async () => (await reader.rows<Checkpoint>(CHECKPOINT, ROW_KEY))[0],
     logChanged: reader.logChanged,
     projectorBeat: async () => {
       const [found] = await reader.rows<BeatRow>(LAST_BEAT, [VERSION.number]);
