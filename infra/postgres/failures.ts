@@ -19,6 +19,9 @@ export const isRowFailure = (error: unknown): boolean =>
 export const isMissing = (error: unknown): boolean =>
   ['3F000', '42P01'].includes(sqlState(error) ?? '');
 
+/** True when others kept a lock for longer than was to be waited. */
+export const isLockedByOthers = (error: unknown): boolean => sqlState(error) === '55P03';
+
 /** True when the role may not do what it was asked for. */
 export const isMissingRight = (error: unknown): boolean => sqlState(error) === '42501';
 

@@ -1,8 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Client } from 'pg';
 import { transaction } from './connection.ts';
-import { isMissingRight, rightsMissing } from './failures.ts';
+import { retry } from '../../shared/backOff.ts';
+import { storeUnavailable } from '../../shared/errors.ts';
+import { isLockedByOthers, isMissingRight, rightsMissing } from './failures.ts';
 import { SCHEMA_LOCK } from './locks.ts';
+
+/**
+ * How long a migration waits for a table that others use: everybody who comes after it, to read
+ * even, waits behind it. A backup may read for hours.
+ */
+const LOCK_MS = 1_000;
+const TRIES = 10;
+const PAUSES = { firstMs: 1_000, longestMs: 1_000 };
 
 const FOLDER = new URL('migrations/', import.meta.url);
 
@@ -28,12 +38,21 @@ async function highestApplied(client: Client): Promise<number> {
  * Brings the schema `turnlog` up to date. Any number of processes may do so at once: they take
  * turns, and the later ones find nothing to do. A database that a newer release has migrated is
  * left as it is, and so is one that has all migrations, whatever the role may do.
- * Errors: `configuration_invalid` where the role lacks a right, what pg throws.
+ * Errors: `configuration_invalid` where the role lacks a right, `store_unavailable` where others use
+ * the tables all the time, what pg throws.
  */
 export async function migrate(client: Client): Promise<void> {
   try {
-    await migrateAsOwner(client);
+    await retry(() => migrateAsOwner(client), {
+      pauses: PAUSES,
+      again: (error, failures) => isLockedByOthers(error) && failures < TRIES,
+    });
   } catch (error) {
+    if (isLockedByOthers(error))
+      throw storeUnavailable(
+        "PostgreSQL can't be migrated now: another session, a backup perhaps, uses the tables of the schema turnlog.",
+        error,
+      );
     throw isMissingRight(error) ? rightsMissing((error as Error).message, error) : error;
   }
 }
@@ -43,6 +62,7 @@ async function migrateAsOwner(client: Client): Promise<void> {
   if ((await highestApplied(client)) >= (known.at(-1)?.number ?? 0)) return;
   await transaction(client, async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
+    await client.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
     await client.query(`CREATE SCHEMA IF NOT EXISTS turnlog;
       CREATE TABLE IF NOT EXISTS turnlog.migrations (number integer PRIMARY KEY, file text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
     const applied = await highestApplied(client);

@@ -77,10 +77,13 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
   };
 }
 
+/** A server that is not heard within that time has ended the session. */
 async function ask(client: Client, lock: string): Promise<boolean> {
-  const { rows } = await client.query<{ held: boolean }>(
-    `SELECT pg_try_advisory_lock(${lock}) AS held`,
-  );
+  const question: QueryConfig & { query_timeout: number } = {
+    text: `SELECT pg_try_advisory_lock(${lock}) AS held`,
+    query_timeout: SILENCE_LIMIT_MS,
+  };
+  const { rows } = await client.query<{ held: boolean }>(question);
   return rows[0]?.held === true;
 }
 

@@ -6,12 +6,14 @@ interface KnownFile {
   path: string;
   dev: number;
   ino: number;
+  /** In bytes, the most that it was seen to have; undefined for a file that may shrink. */
+  size: number | undefined;
 }
 
 /**
  * The files of a log, by what the system knows them by whatever their names are. SQLite goes on
  * writing into files that were removed or replaced, and nobody would ever find what it wrote. Plain
- * data, so that it can be handed to a thread.
+ * data, so that it can be handed to a thread, which goes on by itself from there.
  */
 export type LogFiles = readonly KnownFile[];
 
@@ -25,11 +27,19 @@ export function filesOf(file: string): LogFiles {
   const paths = [file, `${file}-wal`, `${file}-shm`, serverLockFile(dirname(file))];
   return paths.flatMap((path) => {
     const found = find(path);
-    return found ? [{ path, dev: found.dev, ino: found.ino }] : [];
+    const { dev, ino, size } = found ?? {};
+    if (dev === undefined || ino === undefined) return [];
+    return [{ path, dev, ino, size: path === file ? size : undefined }];
   });
 }
 
-function fateOf({ path, dev, ino }: KnownFile): 'same' | 'gone' | 'another' {
+/**
+ * The log's own file only grows: one that is shorter than it was has been written over, by `cp` of a
+ * backup say, which keeps what the system knows it by. SQLite itself does not notice, and answers
+ * from what it has in memory.
+ */
+function fateOf(known: KnownFile): 'same' | 'gone' | 'another' | 'shorter' {
+  const { path, dev, ino, size } = known;
   let found: ReturnType<typeof find>;
   try {
     found = find(path);
@@ -38,18 +48,25 @@ function fateOf({ path, dev, ino }: KnownFile): 'same' | 'gone' | 'another' {
     return 'gone';
   }
   if (!found) return 'gone';
-  return found.dev === dev && found.ino === ino ? 'same' : 'another';
+  if (found.dev !== dev || found.ino !== ino) return 'another';
+  if (size === undefined) return 'same';
+  if (found.size < size) return 'shorter';
+  known.size = found.size;
+  return 'same';
 }
+
+const SAYS = {
+  gone: 'is gone',
+  another: 'is another than the one that was opened',
+  shorter: 'was written over with a shorter one',
+};
 
 /** What has become of the files since, as half a sentence; undefined while they are the same. */
 export function changeIn(files: LogFiles): string | undefined {
   for (const known of files) {
     const fate = fateOf(known);
     if (fate === 'same') continue;
-    const name = basename(known.path);
-    return fate === 'gone'
-      ? `its file ${name} is gone`
-      : `its file ${name} is another than the one that was opened`;
+    return `its file ${basename(known.path)} ${SAYS[fate]}`;
   }
   return undefined;
 }

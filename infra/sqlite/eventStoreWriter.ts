@@ -68,6 +68,17 @@ function prepareAppend(database: DatabaseSync): (append: Append) => Written {
  */
 export function createWriter(database: DatabaseSync): Commit {
   const write = prepareAppend(database);
+  const newest = database.prepare('SELECT position, id FROM events ORDER BY position DESC LIMIT 1');
+  const idAt = database.prepare('SELECT id FROM events WHERE position = ?');
+  /** The newest event as of the commit before. */
+  let last: ReturnType<typeof newest.get>;
+
+  /** SQLite can put other content into the very file that is open: `.restore` of its shell does. */
+  function requireLast(): void {
+    const { position, id } = last ?? {};
+    if (position !== undefined && idAt.get(position)?.['id'] !== id)
+      throw logExchanged('its newest event is gone');
+  }
 
   function attempt(append: Append): Outcome {
     try {
@@ -82,8 +93,11 @@ export function createWriter(database: DatabaseSync): Commit {
     try {
       // IMMEDIATE takes the write lock before the heads are read: another process may append too.
       database.exec('BEGIN IMMEDIATE');
+      requireLast();
       const outcomes = appends.map(attempt);
+      const written = newest.get();
       database.exec('COMMIT');
+      last = written;
       return outcomes;
     } catch (error) {
       // Some errors, a full disk among them, may have rolled back already.

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type Koa from 'koa';
 import { TurnlogError } from '../../shared/errors.ts';
@@ -20,6 +20,8 @@ export interface ApiServer {
    * once.
    */
   close(): Promise<void>;
+  /** Whether requests are worked on whose answers are not written yet. */
+  isAnswering(): boolean;
   /** Cuts the connections that are left. */
   cut(): void;
 }
@@ -53,9 +55,18 @@ export async function serve(
   { host, port, ids, logger }: { host: string; port: number; ids: Ids; logger: Logger },
 ): Promise<ApiServer> {
   const handle = app.callback();
+  let unanswered = 0;
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    unanswered += 1;
+    try {
+      await handle(request, response);
+    } finally {
+      unanswered -= 1;
+    }
+  }
   const server = createServer(
     { keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false },
-    (request, response) => void handle(request, response),
+    (request, response) => void answer(request, response),
   );
   const connections = connectionsOf(server);
   answerRefusals(server, ids);
@@ -70,6 +81,7 @@ export async function serve(
         server.close(() => resolve());
         server.closeIdleConnections();
       }),
+    isAnswering: () => unanswered > 0,
     cut() {
       for (const socket of connections) socket.destroy();
     },

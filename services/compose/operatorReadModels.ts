@@ -79,11 +79,11 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
 
   async function followedLog(): Promise<string | undefined> {
     if (currentGeneration(folder) === undefined) return undefined;
-    const store = await openSqliteProjectionStore({ folder });
+    const current = await openSqliteProjectionStore({ folder });
     try {
-      return (await store.checkpoint())?.log_id;
+      return (await current.checkpoint())?.log_id;
     } finally {
-      await store.close();
+      await current.close();
     }
   }
 
@@ -119,7 +119,7 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
   async function followedLog(): Promise<string | undefined> {
     const readModels = await openReadModels(databaseUrl, POOL_SIZE);
     try {
-      return await readModels.followedLog();
+      return (await readModels.checkpoint())?.log_id;
     } finally {
       await readModels.close();
     }

@@ -16,6 +16,7 @@ import { reportDamage } from '../server/reportDamage.ts';
 import { followReadModels } from '../server/readModelsHealth.ts';
 import { startAsking, startSweeper } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
+import { untilFollowed } from '../server/untilFollowed.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { openRunContext, runsPart } from './api.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
@@ -44,7 +45,7 @@ async function openApi(opening: Opening, common: Common): Promise<{ api: RunCont
   const { store, damaged, readModels, instances, watch, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
-  const known = rememberedRows(readModels);
+  const known = rememberedRows(readModels, store);
   const storage = { store, damaged, readModels, known, instance: { id, isGone, isOverdue } };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
@@ -86,7 +87,9 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
 
 /** The read models, which another process may keep up to date. */
 function readModelsPart(common: Common): Part {
-  const { readModels, logger } = common;
+  const { store, readModels, logger } = common;
+  let misfit: string | undefined;
+  const logChanged = (): string | undefined => misfit ?? readModels.logChanged();
   const { look, health } = followReadModels({
     projectorBeat: readModels.projectorBeat,
     listParkedStreams: readModels.listParkedStreams,
@@ -97,8 +100,17 @@ function readModelsPart(common: Common): Part {
   });
   return {
     health: async () => ({ projection: health() }),
-    doubt: () => doubtOf({ healing: () => undefined, logChanged: readModels.logChanged }),
+    doubt: () => doubtOf({ healing: () => undefined, logChanged }),
     async prepare(signal) {
+      await untilFollowed(
+        {
+          store,
+          checkpoint: readModels.checkpoint,
+          logger,
+          onLogChanged: (reason) => void (misfit = reason),
+        },
+        signal,
+      );
       await untilAllShown(common, signal);
       await onceStoreAnswers(look, logger, signal);
     },

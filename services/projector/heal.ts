@@ -40,7 +40,8 @@ export async function healReadModels(
       const refused = await store.refused();
       if (refused === undefined) return;
       const built = await openRebuild();
-      if (await rebuildReadModels({ ...parts, store: built })) {
+      const onLogChanged = store.noteLogChanged;
+      if (await rebuildReadModels({ ...parts, store: built, onLogChanged })) {
         logger.info({ refused }, 'The read models are healed: they were built anew from the log');
         return;
       }

@@ -8,7 +8,7 @@ import type { Projection } from './projection.ts';
  * row is believed.
  */
 const LOOKS = 2;
-const LOOK_MS = 1_000;
+const LOOK_MS = 500;
 /** How often a log that is not followed is looked at: the right one may have been put back. */
 const LOOK_AGAIN_MS = 2_000;
 
@@ -31,18 +31,22 @@ export const restoredLog = (
 /** Deals with a log that does not hold the checkpoint of a projection. */
 export function createLogChanges({
   onLogChanged,
+  saidOfLog,
   logger,
   signal,
-}: Pick<Projection, 'onLogChanged' | 'logger' | 'signal'>) {
-  /** In a row, without anything else between them. */
+}: Pick<Projection, 'onLogChanged' | 'saidOfLog' | 'logger' | 'signal'>) {
+  /** In a row: without one that fits between them. */
   let looks = 0;
   /** What was told last; nothing yet, where a projector before may have told something. */
   let told: { reason: string | undefined } | undefined;
 
   async function tell(reason: string | undefined): Promise<void> {
     if (told && told.reason === reason) return;
-    if (reason !== undefined) logger.error({}, `The read models do not follow the log. ${reason}`);
-    else if (told) logger.info({}, 'The log is again the one that the read models were built from');
+    const said = told ? told.reason : saidOfLog;
+    if (reason !== undefined && reason !== said)
+      logger.error({}, `The read models do not follow the log. ${reason}`);
+    if (reason === undefined && said !== undefined)
+      logger.info({}, 'The log is again the one that the read models were built from');
     await onLogChanged?.(reason);
     told = { reason };
   }

@@ -1,12 +1,6 @@
 import { createBackOff } from '../../shared/backOff.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
-import type { Position } from '../../shared/ports/eventStore.ts';
-import type { ActiveProjectionStore, ProjectorLag } from '../../shared/ports/readModels.ts';
-import { createBeats } from './beats.ts';
-import { healingOf, healReadModels, type Healing } from './heal.ts';
-import type { AppliedBatch, Projection } from './projection.ts';
-import { runProjection } from './run.ts';
-import { watchForStall, type StallWatch } from './stallWatch.ts';
+import { serveAsActive, type Standing } from './serveAsActive.ts';
 import { untilLogAnswers } from './untilLogAnswers.ts';
 
 const PAUSE_MS = 500;
@@ -16,146 +10,23 @@ const PAUSE_MS = 500;
  */
 const RESTS = { firstMs: 2_000, longestMs: 10_000 };
 
-export type ProjectorState = 'standing_by' | 'active';
-
-interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild'> {
-  /** Waits until this process is the one that projects; undefined when the signal aborted first. */
-  becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
-  onState: (state: ProjectorState) => void;
-  /**
-   * Told one sentence on why the read models are rebuilt, which can't be trusted; undefined once
-   * they can.
-   */
-  onHealing: (reason: string | undefined) => void;
-  /** How far that is. */
-  onHealingProgress: Healing['onProgress'];
-  /** Told each second where the log ends, as far as that is known. */
-  onEnd: (end: Position | undefined) => void;
-  /** How far it is behind the log; undefined while it doesn't know. */
-  lag: () => ProjectorLag | undefined;
-}
-
-/**
- * Says, once, that the read models have caught up; tries again with the next batch where that
- * failed.
- */
-function completion(
-  store: ActiveProjectionStore,
-  logger: Projection['logger'],
-): (batch: AppliedBatch) => void {
-  let said = false;
-  return ({ caughtUp }) => {
-    if (said || !caughtUp) return;
-    said = true;
-    store.complete().catch((error: unknown) => {
-      said = false;
-      logger.warn({ err: error }, 'That the read models are complete could not be recorded');
-    });
-  };
-}
-
-/**
- * Rebuilds the read models if their checkpoint was given up, by this projector or by one that has
- * ended since.
- */
-async function healIfNeeded(
-  store: ActiveProjectionStore,
-  standing: Standing,
-  signal: AbortSignal,
-): Promise<void> {
-  const { log, logger, openRebuild, onHealing, onHealingProgress } = standing;
-  const refused = await store.refused();
-  if (refused === undefined) return;
-  onHealing(healingOf(refused));
-  await healReadModels(store, { log, logger, openRebuild, onProgress: onHealingProgress, signal });
-  if (!signal.aborted) onHealing(undefined);
-}
-
-/**
- * Projects until another projector is the active one, or the checkpoint turns out to be none and is
- * given up.
- */
-async function projectOn(
-  { store, applied }: StallWatch,
-  standing: Standing,
-  signal: AbortSignal,
-): Promise<void> {
-  const { onProgress, onReading, onLogChanged, logger, log } = standing;
-  const complete = completion(store, logger);
-  const restored = await runProjection({
-    log,
-    store,
-    logger,
-    signal,
-    ...(onReading && { onReading }),
-    async onLogChanged(reason) {
-      await onLogChanged?.(reason);
-      await store.noteLogChanged(reason);
-    },
-    onProgress(batch) {
-      applied(batch.position);
-      onProgress(batch);
-      complete(batch);
-    },
-  });
-  if (!restored) return;
-  logger.warn(
-    restored.checkpoint,
-    `The read models are built anew from the log. ${restored.reason}`,
-  );
-  await store.giveUp(restored.checkpoint);
-}
-
-/**
- * Resolves with half a sentence on why it has stood still and given up its place; undefined where
- * it has lost it, or the signal aborted.
- */
-async function serveAsActive(
-  store: ActiveProjectionStore,
-  standing: Standing,
-): Promise<string | undefined> {
-  await using opened = new AsyncDisposableStack();
-  opened.adopt(store, (active) => active.close());
-  const stalled = new AbortController();
-  let why: string | undefined;
-  const beat = createBeats(store, standing.lag);
-  const watch = opened.use(
-    watchForStall({
-      log: standing.log,
-      store,
-      onLook(end) {
-        standing.onEnd(end);
-        beat();
-      },
-      onStall(reason) {
-        why = reason;
-        stalled.abort();
-        // At once, whatever the work at hand still waits for.
-        void store.close();
-      },
-    }),
-  );
-  const watched = { ...standing, log: watch.log };
-  const signal = AbortSignal.any([standing.signal, store.lost, stalled.signal]);
-  while (!signal.aborted) {
-    watch.expect('answers');
-    await healIfNeeded(store, standing, signal);
-    watch.expect('batches');
-    await projectOn(watch, watched, signal);
-  }
-  return standing.signal.aborted ? undefined : why;
-}
-
 /**
  * Projects whenever this process is the active projector, and stands by when it is not, until the
  * signal aborts. A projector that loses its place goes back to standing by, and one that stands
- * still gives it up and says so once until it gets on again; none ever ends by itself. Only who can
- * read the log asks for the place: where nobody can, nobody has it.
+ * still, or whose log is another one, gives it up and says so once until it gets on again: another
+ * may read the right log. None ever ends by itself. Only who can read the log asks for the place:
+ * where nobody can, nobody has it.
  */
 export async function projectWhenActive(standing: Standing): Promise<void> {
   const { becomeActive, onState, signal, logger, log } = standing;
   const rests = createBackOff(RESTS);
   let stoodStill = false;
+  let saidOfLog: string | undefined;
+  const onLogChanged: Standing['onLogChanged'] = (reason) => {
+    saidOfLog = reason;
+    // The right log may be put back: it is looked at as often as by one that has its place.
+    rests.reset();
+  };
   const onProgress: Standing['onProgress'] = (batch) => {
     stoodStill = false;
     rests.reset();
@@ -169,7 +40,12 @@ export async function projectWhenActive(standing: Standing): Promise<void> {
       if (!store) return;
       onState('active');
       if (!stoodStill) logger.info({}, 'This projector is the active one');
-      const why = await serveAsActive(store, { ...standing, onProgress });
+      const why = await serveAsActive(store, {
+        ...standing,
+        saidOfLog,
+        onLogChanged,
+        onProgress,
+      });
       if (why === undefined) {
         if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
         continue;

@@ -28,6 +28,8 @@ export interface Projection {
    * failure of the projection.
    */
   onLogChanged?: ((reason: string | undefined) => void | Promise<void>) | undefined;
+  /** What was said of that before this projection began, and is not said again. */
+  saidOfLog?: string | undefined;
   /** Told why the projection failed, each time; progress ends that. */
   onTrouble?: (reason: string) => void;
   logger: ProjectorLogger;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { RebuildStore } from '../../shared/ports/readModels.ts';
-import type { AppliedBatch, ProjectorLogger } from './projection.ts';
+import type { AppliedBatch, Projection, ProjectorLogger } from './projection.ts';
 import { runProjection } from './run.ts';
 
 /**
@@ -27,6 +27,11 @@ interface Rebuild {
   store: RebuildStore;
   signal: AbortSignal;
   onProgress: (progress: RebuildProgress) => void;
+  /**
+   * Told why the log is not the one of the rebuild that was interrupted, which waits for it then.
+   * Without it the rebuild begins anew: whoever asks for one wants the log as it is.
+   */
+  onLogChanged?: Projection['onLogChanged'];
   logger: ProjectorLogger;
 }
 
@@ -39,6 +44,7 @@ function stepwise({
   store,
   signal,
   onProgress,
+  onLogChanged,
   logger,
 }: Rebuild): (watch: (batch: AppliedBatch, end: () => void) => void) => Promise<boolean> {
   const stopped = AbortSignal.any(store.lost ? [signal, store.lost] : [signal]);
@@ -49,14 +55,14 @@ function stepwise({
     const ended = new AbortController();
     while (!stopped.aborted && !ended.signal.aborted) {
       let applied = 0;
-      // Whatever log the interrupted one was of: this one is built from the log as it is.
-      const otherLog = new AbortController();
+      const changed = new AbortController();
       const restored = await runProjection({
         log,
         store,
         logger,
-        signal: AbortSignal.any([stopped, ended.signal, otherLog.signal]),
-        onLogChanged: (reason) => void (reason !== undefined && otherLog.abort()),
+        signal: AbortSignal.any([stopped, ended.signal, changed.signal]),
+        onLogChanged:
+          onLogChanged ?? ((reason) => void (reason !== undefined && changed.abort(reason))),
         onProgress(batch) {
           parked += batch.parked.length;
           applied = batch.events;
@@ -71,11 +77,9 @@ function stepwise({
         },
       });
       before += applied;
-      if (!restored && !otherLog.signal.aborted) continue;
-      logger.warn(
-        {},
-        'The interrupted rebuild of the read models begins anew: it was of another log',
-      );
+      if (!restored && !changed.signal.aborted) continue;
+      const reason = restored?.reason ?? String(changed.signal.reason);
+      logger.warn({}, `The interrupted rebuild of the read models begins anew. ${reason}`);
       await store.startOver();
     }
     return ended.signal.aborted;

@@ -29,7 +29,9 @@ async function follow(projection: Projection, course: Course): Promise<void> {
   const { log, store, signal, onProgress, onReading } = projection;
   course.checkpoint = await store.checkpoint();
   const after = course.checkpoint;
-  let position: Position | undefined = after?.position;
+  // The first batch is applied whatever it says: others' records, up to which everything was shown,
+  // may be gone from a log that was restored.
+  let position: Position | undefined;
   const endOfLog = createEndOfLog(log);
   let end: Position | undefined;
   for await (const batch of log.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
@@ -39,7 +41,7 @@ async function follow(projection: Projection, course: Course): Promise<void> {
     const { checkpoint } = batch;
     const moved = reached !== undefined && reached !== position;
     const parked = moved ? await store.apply(batch.events, { position: reached, checkpoint }) : [];
-    position = reached ?? position;
+    position = reached ?? position ?? after?.position;
     course.checkpoint = checkpoint;
     course.events += batch.events.length;
     if (!batch.caughtUp && (end === undefined || (position ?? '') >= end))

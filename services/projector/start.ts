@@ -4,7 +4,8 @@ import type { ActiveProjectionStore, ProjectorLag } from '../../shared/ports/rea
 import type { ProjectorHealth } from '../../shared/queries/health.ts';
 import { createLag, type Lag } from '../../shared/eventlog/lag.ts';
 import type { Healing } from './heal.ts';
-import { projectWhenActive, type ProjectorState } from './projectWhenActive.ts';
+import { projectWhenActive } from './projectWhenActive.ts';
+import type { ProjectorState } from './serveAsActive.ts';
 import { logParked, progressLines } from './reports.ts';
 import type { ProjectorLogger } from './projection.ts';
 

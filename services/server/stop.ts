@@ -23,12 +23,14 @@ interface Stopping {
 export async function stopInOrder({ server, inFlight, logger, graceMs }: Stopping): Promise<void> {
   logger.info({ runs_in_flight: inFlight.count() }, 'shutting down: no new requests are accepted');
   const graceEnds = performance.now() + graceMs;
+  const timeLeft = (): number => Math.max(0, graceEnds - performance.now());
   const closed = server.close();
   let answered = false;
-  while (await settlesWithin(inFlight.idle(), Math.max(0, graceEnds - performance.now()))) {
+  while (await settlesWithin(inFlight.idle(), timeLeft())) {
     answered = await settlesWithin(closed, LAST_WORDS_MS);
-    // A request that was accepted before may have begun its run only now.
-    if (answered || inFlight.count() === 0) break;
+    // A request that was accepted before may have begun its run only now, or is about to.
+    if (answered || timeLeft() === 0) break;
+    if (inFlight.count() === 0 && !server.isAnswering()) break;
   }
   const left = inFlight.count();
   inFlight.interruptAll();

@@ -1,6 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { isTurnlogError, storeUnavailable } from '../errors.ts';
+import { accountStream, agentStream } from '../eventlog/streams.ts';
+import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import type { AgentRow, ApiKeyRow } from '../readModels/tables.ts';
 import { settlesWithin } from '../settlesWithin.ts';
 
 /**
@@ -12,6 +15,8 @@ const KEY_FRESH_MS = 500;
 const AWAY_MS = 120_000;
 /** Read models that take longer count as away: a vanished host refuses nothing. */
 const ANSWER_LIMIT_MS = 1_000;
+/** More events behind a row than this are not looked through: it counts as outdated. */
+const MAX_LATER = 1_000;
 const MAX_ROWS = 10_000;
 /** Agents may have long instructions: UTF-16 units of them, together. */
 const MAX_LENGTH = 32 * 1_048_576;
@@ -21,6 +26,8 @@ interface Memory<Row> {
   /** For how long a row is used without asking again. */
   freshMs: number;
   lengthOf: (row: Row) => number;
+  /** Whether the log tells more of it than the row. Errors: `store_unavailable`. */
+  isOutdated: (row: Row) => Promise<boolean>;
   /** In milliseconds of a monotonic clock. */
   now: () => number;
 }
@@ -35,6 +42,7 @@ function remembering<Row extends object>({
   find,
   freshMs,
   lengthOf,
+  isOutdated,
   now,
 }: Memory<Row>): (id: string) => Promise<Row | undefined> {
   const rows = new LRUCache<string, { row: Row; askedAt: number }>({
@@ -53,32 +61,64 @@ function remembering<Row extends object>({
       else rows.delete(id);
       return row;
     } catch (error) {
-      if (known && age < AWAY_MS && isTurnlogError(error, 'store_unavailable')) return known.row;
-      throw error;
+      if (!known || age >= AWAY_MS || !isTurnlogError(error, 'store_unavailable')) throw error;
+      // Read models that are away for this process alone, or busy, keep nobody from a change.
+      if (await isOutdated(known.row)) throw error;
+      return known.row;
     }
   };
 }
 
+const keyIdOf = ({ data }: StoredEvent): unknown =>
+  (JSON.parse(data) as { key_id?: unknown }).key_id;
+
+/** What rows that the read models can't be asked for are compared with. */
+const outdatedIn = ({ readStream }: Pick<EventStore, 'readStream'>) => ({
+  async key({ account_id, key_id, revision }: ApiKeyRow): Promise<boolean> {
+    const later = await readStream(accountStream(account_id), {
+      direction: 'forwards',
+      from: revision + 1,
+      limit: MAX_LATER,
+    });
+    return later.length === MAX_LATER || later.some((event) => keyIdOf(event) === key_id);
+  },
+  async agent({ agent_id, revision }: AgentRow): Promise<boolean> {
+    const from = revision + 1;
+    const later = await readStream(agentStream(agent_id), {
+      direction: 'forwards',
+      from,
+      limit: 1,
+    });
+    return later.length > 0;
+  },
+});
+
 /**
  * Remembers what runs read, for read models in another process that may be away. API keys are used
  * for half a second without asking again. Agents are asked for each time: every acknowledged change
- * must be seen by every later run. `now` in milliseconds of a monotonic clock.
+ * must be seen by every later run. While the read models don't answer, the log is asked whether what
+ * is remembered still holds: a revoked key and a changed agent are refused then.
+ * `now` in milliseconds of a monotonic clock.
  */
 export function rememberedRows(
   readModels: Pick<ReadModels, 'findApiKey' | 'findAgent'>,
+  log: Pick<EventStore, 'readStream'>,
   now = (): number => performance.now(),
 ): Pick<ReadModels, 'findApiKey' | 'findAgent'> {
+  const outdated = outdatedIn(log);
   return {
     findApiKey: remembering({
       find: readModels.findApiKey,
       freshMs: KEY_FRESH_MS,
       lengthOf: ({ hash, name }) => hash.length + name.length,
+      isOutdated: outdated.key,
       now,
     }),
     findAgent: remembering({
       find: readModels.findAgent,
       freshMs: 0,
       lengthOf: ({ instruction, name }) => instruction.length + name.length,
+      isOutdated: outdated.agent,
       now,
     }),
   };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { appendContract } from './eventStore/appends.ts';
+import { checkpointContract } from './eventStore/checkpoints.ts';
 import { closingContract } from './eventStore/closing.ts';
 import { modelContract } from './eventStore/model.ts';
 import { readContract } from './eventStore/reads.ts';
@@ -22,6 +23,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreF
     readContract(opened);
     subscriptionContract(opened);
     startContract(open);
+    checkpointContract(open);
     modelContract(opened);
     closingContract(open);
   });

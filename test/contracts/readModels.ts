@@ -373,6 +373,22 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await fixture.readModels.findAgent('agent_1')).toBeDefined();
     });
 
+    test('keeps the last event as its checkpoint where others have written to the log behind it', async () => {
+      const others = { position: positionOf(3), checkpoint: undefined };
+      await fixture.store.apply([], others);
+      expect(await fixture.store.checkpoint()).toBeUndefined();
+      await apply(createAgent('agent_1'));
+      const { checkpoint } = reached(positionOf(1));
+      for (const position of [positionOf(9), positionOf(5)]) {
+        await fixture.store.apply([], { position, checkpoint });
+        expect(await fixture.store.checkpoint()).toEqual(checkpoint);
+        fixture.announce(position, true);
+        expect(await fixture.readModels.untilShown(position, 5_000)).toBe(true);
+      }
+      // A log from which others' records are gone ends before where it ended.
+      expect(await fixture.readModels.untilShown(positionOf(9), 50)).toBe(false);
+    });
+
     test('refuses a checkpoint that no log can have, with all that comes with it', async () => {
       await apply(createAgent('agent_1'));
       const refused = fixture.store.apply(

@@ -76,6 +76,7 @@ function suite(server: PostgresProcess): void {
       (count) => count >= 10 * CLIENTS,
     );
 
+    const ready = (): Promise<Reply> => service.get('/health/ready');
     await server.kill();
     const back = sleep(AWAY_MS);
     state.away = true;
@@ -84,19 +85,20 @@ function suite(server: PostgresProcess): void {
       await service.get(`/v1/agents/${known}`),
       await service.get('/v1/sessions'),
       await service.get(`/v1/sessions/${turns[0]!.session_id}`),
-      await service.get('/health/ready'),
       await service.post(`/v1/agents/${unknown}/run`, { input: 'hi' }),
     ];
     for (const reply of refused) {
       expectFailure(reply, 'store_unavailable');
       expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     }
+    // It says what is known from the last second.
+    const told = await eventually(ready, ({ status }) => status !== 200);
+    expectFailure(told, 'store_unavailable');
     await sleep(AWAY_MS - SLOW_MS / 2);
     const slow = run('slow');
     await back;
     state.away = false;
     await server.start();
-    const ready = (): Promise<Reply> => service.get('/health/ready');
     await eventually(ready, ({ body }) => body.data?.status === 'ready');
     await slow;
     state.over = true;

@@ -6,7 +6,7 @@ import { applyBatch, type RowAccess } from '../../../shared/projections/applyBat
 import { transaction } from '../connection.ts';
 import { guarded, isRowFailure } from '../failures.ts';
 import type { WriterSession } from '../writerSession.ts';
-import { keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generations.ts';
+import { CHECKPOINT, keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
 import { channelOf } from './version.ts';
 
@@ -97,10 +97,7 @@ export async function openGenerationWriter(
     checkpoint: () =>
       guarded(() =>
         session.run(async (client) => {
-          const { rows } = await client.query<Checkpoint>(
-            `SELECT log_id, event_position AS position, event_id, event_hash FROM ${ROW} AND event_position IS NOT NULL`,
-            keyOf(place),
-          );
+          const { rows } = await client.query<Checkpoint>(CHECKPOINT, keyOf(place));
           return rows[0];
         }),
       ),

@@ -59,6 +59,8 @@ export async function noteVersion(client: Client, { number, ddl }: Version): Pro
 
 /** The row of a place; to be given `keyOf(place)`. */
 export const ROW = 'turnlog.projections WHERE version = $1 AND slot = $2';
+/** Reads the checkpoint of a place, where it has one; to be given `keyOf(place)`. */
+export const CHECKPOINT = `SELECT log_id, event_position AS position, event_id, event_hash FROM ${ROW} AND event_position IS NOT NULL`;
 export const keyOf = ({ version, stage }: Place): [number, Stage] => [version.number, stage];
 
 /** The positions of two generations can't be compared, so whoever waits is to look anew. */

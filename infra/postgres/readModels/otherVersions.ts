@@ -23,6 +23,8 @@ type Waiters = ReturnType<typeof createPositionWaiters>;
  */
 export function createOtherVersions() {
   const waiters = new Map<string, Waiters>();
+  /** What a version did not show in time: until it does, no other write waits for it. */
+  const missed = new WeakMap<Waiters, Position>();
   let last: Promise<void> = Promise.resolve();
 
   function drop(channel: string): void {
@@ -67,10 +69,17 @@ export function createOtherVersions() {
     },
     /** What the server has told on the channel of a version. */
     hear: show,
-    /** Resolves once all of them show the position, or when that takes longer. */
+    /**
+     * Resolves once all of them show the position, or when that takes longer. One that is late is
+     * waited for again when it shows what it was late with: a stopped process slows no more than
+     * the writes at hand.
+     */
     async untilShown(position: Position, timeoutMs: number): Promise<void> {
       await Promise.all(
-        [...waiters.values()].map((version) => version.untilShown(position, timeoutMs)),
+        [...waiters.values()].map(async (version) => {
+          if ((missed.get(version) ?? '') > (version.shown() ?? '')) return;
+          if (!(await version.untilShown(position, timeoutMs))) missed.set(version, position);
+        }),
       );
     },
     /** Nothing is known any more: nobody waits for what can't be heard. */

@@ -6,10 +6,10 @@ import type {
   ReadModels,
   TranscriptRows,
 } from '../../../shared/ports/readModels.ts';
-import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { heldBy } from '../locks.ts';
-import { keyOf, ROW } from './generations.ts';
+import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
@@ -65,8 +65,11 @@ export interface PostgresReadModels extends ReadModels {
    * trusted. Errors: `store_unavailable`.
    */
   refusedCheckpoint(): Promise<Position | undefined>;
-  /** The id of the log that they were built from; undefined where there are none. */
-  followedLog(): Promise<string | undefined>;
+  /**
+   * The last event that the live ones show, and so the log that they were built from; undefined
+   * where there are none. Errors: `store_unavailable`.
+   */
+  checkpoint(): Promise<Checkpoint | undefined>;
   /** Why the projector does not follow the log, as it told last; undefined while it does. */
   logChanged(): string | undefined;
   /**
@@ -146,13 +149,7 @@ export function openPostgresReadModels({
       );
       return found?.refused ?? undefined;
     },
-    followedLog: async () => {
-      const [found] = await reader.rows<{ log_id: string | null }>(
-        `SELECT log_id FROM ${ROW}`,
-        ROW_KEY,
-      );
-      return found?.log_id ?? undefined;
-    },
+    checkpoint: async () => (await reader.rows<Checkpoint>(CHECKPOINT, ROW_KEY))[0],
     logChanged: reader.logChanged,
     projectorBeat: async () => {
       const [found] = await reader.rows<BeatRow>(LAST_BEAT, [VERSION.number]);

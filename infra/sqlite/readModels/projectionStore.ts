@@ -1,4 +1,4 @@
-import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore, Reached, RebuildStore } from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
@@ -18,7 +18,7 @@ export function projectionStoreAt(
   const { tables } = options.version;
   const rows = createRowAccess(database, tables);
   const selectCheckpoint = database.prepare(
-    'SELECT log_id, event_position, event_id, event_hash FROM checkpoint WHERE event_position IS NOT NULL',
+    'SELECT log_id, event_position AS position, event_id, event_hash FROM checkpoint WHERE event_position IS NOT NULL',
   );
   // A second projector (an operator command beside a server) may be ahead; a checkpoint never moves
   // back.
@@ -28,25 +28,9 @@ export function projectionStoreAt(
        event_position = excluded.event_position, event_id = excluded.event_id, event_hash = excluded.event_hash
      WHERE coalesce(excluded.event_position, '') >= coalesce(event_position, '')`,
   );
-  const moveCheckpoint = ({ position, checkpoint: to }: Reached): void =>
-    void setCheckpoint.run(
-      position,
-      to?.log_id ?? null,
-      to?.position ?? null,
-      to?.event_id ?? null,
-      to?.event_hash ?? null,
-    );
-
-  function readCheckpoint(): Checkpoint | undefined {
-    const found = selectCheckpoint.get() as Record<string, string> | undefined;
-    return (
-      found && {
-        log_id: found['log_id']!,
-        position: found['event_position'] as Position,
-        event_id: found['event_id']!,
-        event_hash: found['event_hash']!,
-      }
-    );
+  function moveCheckpoint({ position, checkpoint: to }: Reached): void {
+    const { log_id = null, position: at = null, event_id = null, event_hash = null } = to ?? {};
+    setCheckpoint.run(position, log_id, at, event_id, event_hash);
   }
 
   const empty = ['checkpoint', 'parked_streams', ...Object.keys(tables)]
@@ -82,7 +66,7 @@ export function projectionStoreAt(
   }
 
   return {
-    checkpoint: () => inTurn(readCheckpoint),
+    checkpoint: () => inTurn(() => selectCheckpoint.get() as Checkpoint | undefined),
     apply: (events, reached) =>
       inTurn(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
     startOver: () => inTurn(() => transaction(async () => database.exec(empty))),

@@ -23,6 +23,7 @@ export function closingContract(open: () => Promise<EventStoreFixture>): void {
     test('makes every later call fail with store_unavailable', () =>
       withFixture(async (fixture) => {
         const store = fixture.store();
+        const { position: before } = await store.append(newStream(), 'no_stream', newEvents(1));
         await store.close();
         await refusedWith(
           'store_unavailable',
@@ -33,6 +34,8 @@ export function closingContract(open: () => Promise<EventStoreFixture>): void {
           store.readStream(newStream(), { direction: 'forwards', limit: 1 }),
         );
         await refusedWith('store_unavailable', store.head());
+        await refusedWith('store_unavailable', store.firstEvent());
+        await refusedWith('store_unavailable', store.eventAt(before));
         await refusedWith('store_unavailable', follow(store, undefined).next());
       }));
 

@@ -8,6 +8,7 @@ import {
   follow,
   holds,
   idsOf,
+  movedOn,
   newEvent,
   newEvents,
   newStream,
@@ -249,12 +250,6 @@ export function subscriptionContract(opened: Opened): void {
     });
   });
 }
-
-/** The position itself with another number: so much further on, in every number that it has. */
-const movedOn = (position: Position, by: bigint): Position =>
-  position.replaceAll(/\d+/g, (digits) =>
-    String(BigInt(digits) + by).padStart(digits.length, '0'),
-  ) as Position;
 
 /**
  * Where a subscription may begin, on a log that only this suite writes to unless a server is shared

@@ -4,6 +4,7 @@ import { isTurnlogError, type ErrorCode } from '../../../shared/errors.ts';
 import type { StreamKind } from '../../../shared/eventlog/streams.ts';
 import type {
   AppendResult,
+  Checkpoint,
   EncodedEvent,
   EventBatch,
   EventStore,
@@ -84,7 +85,11 @@ export async function appendEach(
  * A subscription by hand: the test says when the next batch is asked for. Stop it at the end of the
  * test.
  */
-export function follow(store: EventStore, after: Position | undefined, batchSize = 100) {
+export function follow(
+  store: EventStore,
+  after: Checkpoint | Position | undefined,
+  batchSize = 100,
+) {
   const controller = new AbortController();
   const batches = store
     .subscribe({ after, batchSize, signal: controller.signal })
@@ -124,3 +129,9 @@ export const holds =
 export function expectStrictlyAscending(positions: readonly Position[]): void {
   expect(positions).toEqual([...new Set(positions)].toSorted());
 }
+
+/** The position itself with another number: so much further on, in every number that it has. */
+export const movedOn = (position: Position, by: bigint): Position =>
+  position.replaceAll(/\d+/g, (digits) =>
+    String(BigInt(digits) + by).padStart(digits.length, '0'),
+  ) as Position;

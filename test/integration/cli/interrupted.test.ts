@@ -1,30 +1,22 @@
 /** Operator commands that wait for read models which are not up to date. */
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
-import { startCli } from '../../support/processes/cliProcess.ts';
-import { appendAgents } from '../../support/projections/projector.ts';
-import { positionOf } from '../../support/events/history.ts';
-import { storeCheckpoint } from '../../support/projections/refusedCheckpoint.ts';
+import { startCliWith } from '../../support/processes/cliProcess.ts';
+import { freePort } from '../../support/processes/freePort.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 beforeEach(async () => {
   folder = await temporaryFolder();
-  const store = await openSqliteEventStore({ folder });
-  await appendAgents(store, 0, 3);
-  await store.close();
-  await (await openSqliteProjectionStore({ folder })).close();
-  storeCheckpoint(folder, positionOf(99));
 });
 afterEach(() => rm(folder, { recursive: true }));
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s ends the wait, and the exit code says so',
   async (signal) => {
-    const cli = startCli(folder, 'accounts', 'list');
-    await cli.told((err) => err.includes('looked at again'));
+    const EVENTSTOREDB_URL = `esdb://127.0.0.1:${await freePort()}?tls=false`;
+    const cli = startCliWith({ DATA_DIR: folder, EVENTSTOREDB_URL }, 'accounts', 'list');
+    await cli.told((err) => err.includes('refuses connections'));
     const began = performance.now();
     cli.kill(signal);
     expect(await cli.ended).toMatchObject({

@@ -177,6 +177,37 @@ function suite(serverUrl: string): void {
     await next.close();
   });
 
+  test('a projector that stands by notices soon that its network has fallen silent, and ends when it is told to', async () => {
+    const network = await silenceableNetwork(database.url);
+    const active = await openActive(database.url);
+    const stopping = new AbortController();
+    const failures: unknown[] = [];
+    const standing = awaitWriterSession({
+      databaseUrl: network.url,
+      name: 'turnlog projector',
+      lock: writerLock(VERSION.number, 'live'),
+      signal: stopping.signal,
+      onFailure: (error) => failures.push(error),
+    });
+    await eventually(
+      () =>
+        execute(
+          database.url,
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_try_advisory_lock%' AND state = 'idle'",
+        ),
+      (asked) => asked.length > 0,
+    );
+    network.cut();
+    await eventually(
+      async () => failures,
+      (found) => found.length > 0,
+    );
+    stopping.abort();
+    expect(await standing).toBeUndefined();
+    await active.close();
+    await network.close();
+  }, 25_000);
+
   test('an idle projector keeps its place', async () => {
     const idle = await openActive(database.url);
     const waiting = new AbortController();

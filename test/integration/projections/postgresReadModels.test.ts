@@ -147,7 +147,9 @@ function suite(serverUrl: string): void {
   test('a wait ends although its position is told together with the answer that there is none yet', async () => {
     const store = await openStore();
     await store.complete();
-    const network = closeLater(await heldAnswers(database.url, 'SELECT position FROM'));
+    const network = closeLater(
+      await heldAnswers(database.url, 'SELECT position, log_changed FROM'),
+    );
     const replica = closeLater(openPostgresReadModels({ databaseUrl: network.url }));
     const wait = replica.untilShown(positionOf(1), 3_000);
     await eventually(network.held, (said) => said.includes('SELECT 1'));

@@ -17,7 +17,7 @@ import { fileName } from '../../support/projections/generationNames.ts';
 import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
 import { readLog } from '../../support/postgres/postgresFaults.ts';
 import { agentId, appendAgents, startProjector } from '../../support/projections/projector.ts';
-import { filesOf, onFile } from '../../support/projections/refusedCheckpoint.ts';
+import { filesOf, onFile } from '../../support/projections/readModelFiles.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { reached } from '../../support/events/history.ts';
 

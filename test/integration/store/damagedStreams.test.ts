@@ -310,12 +310,13 @@ test('a session that a newer release has gone on with is none that is damaged: 5
   const { agent, session, stream } = await converse(service, 2);
   const events = (await service.get(`/v1/sessions/${session}/events`)).body.data;
   const { revision, metadata } = events.at(-1);
+  const { prev_hash: _before, hash, ...authorship } = metadata;
   await asOperator(service.folder, ({ store, ids }) =>
     appendEvents(
       store,
-      { stream, head: { revision, hash: metadata.hash } },
+      { stream, head: { revision, hash } },
       [{ id: ids.uuid(), type: 'session.turn_rated.v1', data: { turn: 2, stars: 5 } }],
-      { ...metadata, recorded_at: new Date().toISOString() },
+      { ...authorship, recorded_at: new Date().toISOString() },
     ),
   );
   for (const answer of [

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
-import { copyFile, cp, mkdir, rename, rm } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { backup, DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openForWriting } from '../../../infra/sqlite/eventStoreDatabase.ts';
 import { filesOf } from '../../../infra/sqlite/eventStoreFiles.ts';
@@ -42,6 +42,13 @@ afterEach(async () => {
 });
 
 const append = () => store.append(newStream(), 'no_stream', newEvents(1));
+
+/** What is in the -wal comes into events.db. */
+function checkpoint(): void {
+  const database = openForWriting(file);
+  database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  database.close();
+}
 
 /** How many events somebody finds who opens the log at its path with nothing else running. */
 async function eventsAtPath(): Promise<number> {
@@ -117,6 +124,34 @@ describe.each(Object.entries(CHANGES))('when %s', (_, [change, says]) => {
     await change();
     await refused;
   });
+});
+
+test('a backup that is written over events.db, which the system knows as the same, is noticed', async () => {
+  checkpoint();
+  await copyFile(file, aside);
+  for (let more = 0; more < 20; more += 1) await append();
+  checkpoint();
+  await append();
+  expect(store.trouble()).toBeUndefined();
+  const { ino } = statSync(file);
+  await writeFile(file, await readFile(aside));
+  expect(statSync(file).ino).toBe(ino);
+  const message = expect.stringContaining('events.db was written over with a shorter one');
+  await expect(append()).rejects.toMatchObject({ code: 'log_changed', message });
+  expect(store.trouble()).toEqual(message);
+});
+
+test('a backup that SQLite itself puts into events.db is noticed with the next write', async () => {
+  const before = new DatabaseSync(file);
+  await backup(before, aside);
+  before.close();
+  await append();
+  const restored = new DatabaseSync(aside);
+  await backup(restored, file);
+  restored.close();
+  const message = expect.stringContaining('its newest event is gone');
+  await expect(append()).rejects.toMatchObject({ code: 'log_changed', message });
+  expect(await eventsAtPath()).toBe(1);
 });
 
 test('a log that is back in its place is written to again', async () => {

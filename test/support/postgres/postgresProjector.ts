@@ -1,11 +1,9 @@
 import { openPostgresProjectionStore } from '../../../infra/postgres/readModels/projectionStore.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { VERSION } from '../../../infra/postgres/readModels/version.ts';
-import {
-  projectWhenActive,
-  type ProjectorState,
-} from '../../../services/projector/projectWhenActive.ts';
-import type { ProjectorLogger } from '../../../services/projector/projection.ts';
+import { projectWhenActive } from '../../../services/projector/projectWhenActive.ts';
+import type { ProjectorState } from '../../../services/projector/serveAsActive.ts';
+import type { Projection, ProjectorLogger } from '../../../services/projector/projection.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
 
@@ -19,6 +17,8 @@ interface Options {
   log: Pick<EventLog, 'subscribe' | 'head'>;
   databaseUrl: string;
   onState?: (state: ProjectorState) => void;
+  onProgress?: Projection['onProgress'];
+  onLogChanged?: Projection['onLogChanged'];
   logger?: ProjectorLogger;
 }
 
@@ -27,6 +27,8 @@ export function startPostgresProjector({
   log,
   databaseUrl,
   onState = () => undefined,
+  onProgress = () => undefined,
+  onLogChanged,
   logger = QUIET,
 }: Options) {
   const stopping = new AbortController();
@@ -35,7 +37,8 @@ export function startPostgresProjector({
     logger,
     signal: stopping.signal,
     onState,
-    onProgress: () => undefined,
+    onProgress,
+    onLogChanged,
     onHealing: () => undefined,
     onHealingProgress: () => undefined,
     onEnd: () => undefined,

@@ -14,12 +14,14 @@ const STATUS = 'session.turn_failed.v1 turns/id_1/1 status';
 const withStatus = (status: string, logic = now.logic) =>
   differences(now, { ...now, logic, values: { ...now.values, [STATUS]: status } });
 
-test('the projections make the rows that were recorded, of every event type', async () => {
+test('the projections make the rows that were recorded, of every event type that makes any', async () => {
   const file = new URL('../../fixtures/projections.json', import.meta.url);
   const recorded = JSON.parse(await readFile(file, 'utf8')) as ProjectionRecord;
   expect(differences(recorded, now)).toEqual(NOTHING);
   const types = new Set(Object.keys(now.values).map((place) => place.split(' ')[0]));
-  expect([...types]).toEqual(eventSchemas.map((schema) => schema.properties.type.const));
+  const all = eventSchemas.map((schema) => schema.properties.type.const);
+  // What is declared of the log as a whole is shown by no read model.
+  expect([...types]).toEqual(all.filter((type) => type !== 'log.restore_accepted.v1'));
 });
 
 test('another value of the same event asks for another logic number', () => {

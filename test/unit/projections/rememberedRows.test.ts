@@ -1,10 +1,13 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { storeUnavailable } from '../../../shared/errors.ts';
+import type { EventStore, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { AgentRow, ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import { rememberedRows } from '../../../shared/queries/rememberedRows.ts';
 
 let now: number;
 let away: boolean;
+/** What the log holds behind the rows. */
+let later: StoredEvent[];
 let asked: number;
 let key: ApiKeyRow | undefined;
 let agent: AgentRow | undefined;
@@ -16,8 +19,25 @@ async function answer<Row>(row: () => Row): Promise<Row> {
   return row();
 }
 
+/** As a store reads: from a revision on. */
+const log: Pick<EventStore, 'readStream'> = {
+  readStream: async (stream, { from = 0, limit }) =>
+    later.filter((event) => event.stream === stream && event.revision >= from).slice(0, limit),
+};
+
+const event = (stream: string, revision: number, data: object): StoredEvent => ({
+  id: `${stream}-${revision}`,
+  stream,
+  revision,
+  type: 'any',
+  data: JSON.stringify(data),
+  metadata: '{}',
+  position: '' as StoredEvent['position'],
+});
+
 beforeEach(() => {
   [now, away, asked] = [0, false, 0];
+  later = [];
   key = {
     key_id: 'key_1',
     account_id: 'acct_1',
@@ -45,6 +65,7 @@ beforeEach(() => {
   };
   rows = rememberedRows(
     { findApiKey: () => answer(() => key), findAgent: () => answer(() => agent) },
+    log,
     () => now,
   );
 });
@@ -89,6 +110,36 @@ describe('while the read models are away', () => {
     await expect(rows.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
+  test('a key is refused that was revoked meanwhile, and others of its account are not', async () => {
+    await rows.findApiKey('key_1');
+    away = true;
+    now = 500;
+    later = [event('account-acct_1', 1, { key_id: 'key_1' })];
+    later.push(event('account-acct_1', 2, { key_id: 'key_2' }));
+    expect(await rows.findApiKey('key_1')).toBe(key);
+    later.push(event('account-acct_1', 3, { key_id: 'key_1' }));
+    await expect(rows.findApiKey('key_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('a key is refused whose account has more behind it than is looked through', async () => {
+    await rows.findApiKey('key_1');
+    away = true;
+    now = 500;
+    later = Array.from({ length: 1_000 }, (_, i) =>
+      event('account-acct_1', i + 2, { key_id: 'k' }),
+    );
+    await expect(rows.findApiKey('key_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('an agent is not run as it was before a change, nor after it was deleted', async () => {
+    await rows.findAgent('agent_1');
+    away = true;
+    later = [event('agent-agent_1', 0, {})];
+    expect(await rows.findAgent('agent_1')).toBe(agent);
+    later.push(event('agent-agent_1', 1, {}));
+    await expect(rows.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
   test('what was never read, and what was gone when it was read last, is not known', async () => {
     await rows.findAgent('agent_1');
     agent = undefined;
@@ -105,6 +156,7 @@ describe('while the read models are away', () => {
         findApiKey: () => Promise.resolve(key),
         findAgent: () => (answers ? Promise.resolve(agent) : new Promise(() => undefined)),
       },
+      log,
       () => now,
     );
     await silent.findAgent('agent_1');
@@ -119,6 +171,7 @@ describe('while the read models are away', () => {
         findApiKey: () => Promise.reject(new Error('defect')),
         findAgent: () => Promise.reject(new Error('defect')),
       },
+      log,
       () => now,
     );
     await expect(broken.findAgent('agent_1')).rejects.toThrow('defect');

@@ -7,11 +7,16 @@ import { createLogger } from '../../../shared/logger.ts';
 /** A server with one request at work. */
 function serverWithRequest() {
   const request = Promise.withResolvers<void>();
-  const state = { cut: false };
+  const state = { cut: false, isAnswering: false };
   return {
     answer: request.resolve,
     state,
-    server: { url: '', close: () => request.promise, cut: () => void (state.cut = true) },
+    server: {
+      url: '',
+      close: () => request.promise,
+      isAnswering: () => state.isAnswering,
+      cut: () => void (state.cut = true),
+    },
   };
 }
 
@@ -30,6 +35,27 @@ test('a run that begins during the stop, for a request that was accepted before,
   answer();
   await stopped;
   expect(state.cut).toBe(false);
+});
+
+test('a request that was accepted before may take longer than the last answers before it begins its run', async () => {
+  const { server, answer, state } = serverWithRequest();
+  const inFlight = createRunsInFlight();
+  const logger = createLogger('silent');
+  state.isAnswering = true;
+  const stopped = stopInOrder({ server, inFlight, logger, graceMs: 30_000 });
+  await sleep(3_000);
+  await inFlight.track(() => sleep(50));
+  answer();
+  await stopped;
+  expect(state.cut).toBe(false);
+});
+
+test('a request that goes on for longer than the grace time is cut off', async () => {
+  const { server, state } = serverWithRequest();
+  const inFlight = createRunsInFlight();
+  state.isAnswering = true;
+  await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 100 });
+  expect(state.cut).toBe(true);
 });
 
 test('no run begins once the service has stopped', async () => {

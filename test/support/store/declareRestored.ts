@@ -1,0 +1,17 @@
+import { systemClock, systemIds } from '../../../services/compose/system.ts';
+import { acceptRestored } from '../../../shared/commands/acceptRestored.ts';
+import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+
+/**
+ * Declares a log to stand for the one of its followers, as an operator would. Resolves with its new
+ * id.
+ */
+export async function declareRestored(
+  store: EventStore,
+  replaces: readonly string[] = [],
+): Promise<string> {
+  const damaged = createDamagedStreams(() => undefined);
+  const context = { store, damaged, clock: systemClock, ids: systemIds };
+  return (await acceptRestored(context, { replaces, reason: 'a test' })).log_id;
+}
