@@ -22,7 +22,8 @@ export async function projectWhenActive(standing: Standing): Promise<void> {
   const rests = createBackOff(RESTS);
   let stoodStill = false;
   let saidOfLog: string | undefined;
-  const onLogChanged: Standing['onLogChanged'] = (reason) => {
+  const onLogChanged: Standing['onLogChanged'] = async (reason) => {
+    await standing.onLogChanged?.(reason);
     saidOfLog = reason;
     // The right log may be put back: it is looked at as often as by one that has its place.
     rests.reset();

@@ -12,9 +12,10 @@ export const appendsWhileFollowed = (
 ): EventStore => ({
   ...store,
   async append(stream, expected, events) {
-    if (logChanged() !== undefined)
+    const reason = logChanged();
+    if (reason !== undefined)
       throw logHasChanged(
-        'The event log is not the one that this service follows; nothing is written before the operator has decided.',
+        `The event log is not the one that this service follows, and nothing is written to it. ${reason}`,
       );
     return store.append(stream, expected, events);
   },

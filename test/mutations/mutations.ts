@@ -70,8 +70,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'writing goes on to a log that is not followed',
     file: 'shared/eventlog/appendsWhileFollowed.ts',
-    from: 'if (logChanged() !== undefined)',
-    to: "if (logChanged() === 'never')",
+    from: 'if (reason !== undefined)',
+    to: "if (reason === 'never')",
     likely: ['test/integration/process/changedLog.test.ts'],
   },
   {

@@ -254,7 +254,11 @@ function suite(serverUrl: string): void {
     );
     expect(body.data).toEqual({
       status: 'degraded',
-      relay: { state: 'retrying', lag_ms: expect.any(Number) },
+      relay: {
+        state: 'retrying',
+        lag_ms: expect.any(Number),
+        reason: expect.stringContaining('ECONNREFUSED'),
+      },
     });
   });
 

@@ -47,12 +47,12 @@ export function relayFollower(): Follower & { published: readonly PublicEvent[] 
     checkpoint: publisher.checkpoint,
     async follow(log) {
       const events = await log.head();
-      const relay = relayTo(publisher, log);
+      const relay = relayTo(publisher, log, { takeOverMs: 10_000 });
       try {
         const found = await eventually(
           relay.health,
           (health) =>
-            health.reason !== undefined ||
+            health.reason?.includes('The log has changed') === true ||
             (health.state === 'relaying' &&
               health.lag_ms === 0 &&
               (health.position ?? '') >= (events ?? '')),
