@@ -9,6 +9,7 @@ import { appendSession, foundAndDue } from '../support/postgres/postgresFaults.t
 import { startPostgresProcess } from '../support/postgres/postgresProcess.ts';
 import { startPostgresProjector } from '../support/postgres/postgresProjector.ts';
 import { withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { eventually } from '../support/processes/operator.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
@@ -62,6 +63,11 @@ async function underLoad(
   async function look(): Promise<void> {
     const looked = Promise.withResolvers<void>();
     state.goOn = looked.promise;
+    // The first generation answers only once it has caught up.
+    await eventually(
+      () => readModels.findSession('session_000001').catch(() => undefined),
+      (session) => session !== undefined,
+    );
     const { found, due } = await foundAndDue(databaseUrl, log).finally(looked.resolve);
     expect(found).toEqual(due);
   }
