@@ -21,8 +21,11 @@ import {
   appendTo,
 } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { size } from '../../support/jest/size.ts';
 
-jest.setTimeout(180_000);
+const KILLS = size({ small: 3, full: 6 });
+
+jest.setTimeout(400_000);
 
 const RELAY_PROCESS = fileURLToPath(
   new URL('../../support/kafka/relayProcess.ts', import.meta.url),
@@ -163,7 +166,7 @@ onKafka('a log that was restored, and declared so', () => {
   test('has every event of it in the topics once and in order, though relays are killed all the time', async () => {
     const restored = await publishAndRestore();
     await abortAtTheEnds(topicsOf(prefix).agents);
-    for (let kill = 0; kill < 6; kill += 1) {
+    for (let kill = 0; kill < KILLS; kill += 1) {
       spawnRelay();
       spawnRelay();
       await sleep(1_000 + randomInt(3_000));
