@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import type { EachBatchPayload, Kafka } from 'kafkajs';
 import { settlesWithin } from '../../shared/settlesWithin.ts';
-import { RETRY, withAdmin } from './client.ts';
+import { withAdmin } from './client.ts';
+import { createReader, type Reader } from './reader.ts';
 import { endOf } from './topics.ts';
 
 const READ_LIMIT_MS = 30_000;
@@ -25,9 +25,7 @@ interface Note {
 /** The committed notes of a checkpoint topic by their keys, without those that were deleted. */
 export type Notes = ReadonlyMap<string, Note>;
 
-interface Reading {
-  consumer: Consumer;
-  groupId: string;
+interface Reading extends Reader {
   notes: Map<string, Note>;
   /** The offset that comes next. */
   next: bigint;
@@ -54,9 +52,8 @@ interface NotesTopic {
 }
 
 /**
- * A reader that begins when it is first asked, and again after a failure. kafkajs can read only as
- * a member of a group, so a group of this name prefix is made for it and deleted: `<keys>.reader.`.
- * It stays, because joining a group takes seconds and dozens of requests.
+ * A reader that begins when it is first asked, and again after a failure. It stays, because joining
+ * a group takes seconds and dozens of requests.
  */
 export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): NotesReader {
   let current: Promise<Reading> | undefined;
@@ -72,23 +69,14 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
     }
   }
 
-  async function end({ consumer, groupId }: Reading): Promise<void> {
-    await consumer.disconnect().catch(() => undefined);
-    await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
-  }
+  const end = (reading: Reading): Promise<void> => reading.end();
 
   async function begin(): Promise<Reading> {
-    const groupId = `${keys}.reader.${randomUUID()}`;
-    const consumer = kafka.consumer({
-      groupId,
-      maxWaitTimeInMs: FETCH_WAIT_MS,
-      allowAutoTopicCreation: false,
-      retry: { ...RETRY, restartOnFailure: async () => false },
-    });
+    const reader = createReader(kafka, keys, FETCH_WAIT_MS);
+    const { consumer } = reader;
     const reading: Reading = {
+      ...reader,
       fetching: false,
-      consumer,
-      groupId,
       notes: new Map(),
       next: 0n,
       empty: 0,

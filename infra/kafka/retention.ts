@@ -1,7 +1,6 @@
 import type { KafkaPublisherOptions } from './options.ts';
-import type { Topic } from './topics.ts';
+import { FOR_EVER, type Topic } from './topics.ts';
 
-const FOR_EVER = -1;
 const DAY_MS = 86_400_000;
 
 const isLess = (found: number, wanted: number): boolean =>

@@ -11,7 +11,8 @@ const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 const CHECKPOINT_SEGMENT_BYTES = 1024 * 1024;
 /** The cluster's own default. */
 const REPLICATION = -1;
-const FOR_EVER = -1;
+/** Of a retention. */
+export const FOR_EVER = -1;
 
 /** A topic that exists. */
 export interface Topic {

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs';
 import { pauseFor } from '../../shared/pause.ts';
-import { RETRY, withAdmin } from './client.ts';
+import { withAdmin } from './client.ts';
 import { persist } from './persist.ts';
+import { createReader } from './reader.ts';
 
 const FETCH_WAIT_MS = 200;
 const LOOK_MS = 50;
@@ -86,17 +86,10 @@ async function readThrough(
 export async function visitPublished(kafka: Kafka, reading: Reading): Promise<void> {
   const partitions = await partitionsOf(kafka, reading.topics);
   if (partitions.size === 0) return;
-  const groupId = `${reading.group}.reader.${randomUUID()}`;
-  const consumer = kafka.consumer({
-    groupId,
-    maxWaitTimeInMs: FETCH_WAIT_MS,
-    allowAutoTopicCreation: false,
-    retry: { ...RETRY, restartOnFailure: async () => false },
-  });
+  const { consumer, end } = createReader(kafka, reading.group, FETCH_WAIT_MS);
   try {
     await readThrough(consumer, partitions, reading);
   } finally {
-    await consumer.disconnect().catch(() => undefined);
-    await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
+    await end();
   }
 }

@@ -7,14 +7,12 @@ import type { CliContext, WithOperator } from './context.ts';
 import { parsePosition } from './events.ts';
 import { openHeadsFile, requireWritable, writeHeadsFile } from './headsFile.ts';
 import { compareWithHeads } from './headsInLog.ts';
+import { rate } from './progressLine.ts';
 
 interface VerifyOptions {
   after?: Position;
   heads?: string;
 }
-
-const rate = (count: number, began: number): string =>
-  `${Math.round((1_000 * count) / (performance.now() - began))}/s`;
 
 const goOn = (after: Position | undefined, heads: string | undefined): string =>
   `Go on with: audit verify${after === undefined ? '' : ` --after ${after}`}${heads === undefined ? '' : ` --heads ${heads}`}`;

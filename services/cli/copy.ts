@@ -4,6 +4,7 @@ import { createLogger } from '../../shared/logger.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import type { CliContext } from './context.ts';
 import { parsePosition } from './events.ts';
+import { rate } from './progressLine.ts';
 import { openNamedStore } from '../compose/eventStore.ts';
 
 interface CopyOptions {
@@ -38,10 +39,7 @@ const copy = (
       signal,
       onProgress: (state) => {
         done = state;
-        progress.update(
-          () =>
-            `${state.events} events copied, ${Math.round((1_000 * state.events) / (performance.now() - began))}/s`,
-        );
+        progress.update(() => `${state.events} events copied, ${rate(state.events, began)}`);
       },
     });
     progress.end(`${done.events} events copied`);

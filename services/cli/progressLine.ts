@@ -1,5 +1,9 @@
 const INTERVAL_MS = 500;
 
+/** How many a second, since a time of `performance.now()`: `1200/s`. */
+export const rate = (count: number, began: number): string =>
+  `${Math.round((1_000 * count) / (performance.now() - began))}/s`;
+
 /**
  * Writes lines of progress to standard error, the first at once and then at most two a second; on a
  * terminal each one replaces the last.

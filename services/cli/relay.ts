@@ -3,6 +3,7 @@ import type { Position } from '../../shared/ports/eventStore.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import type { WithOperator } from './context.ts';
 import { parsePosition } from './events.ts';
+import { rate } from './progressLine.ts';
 
 function parseTopic(text: string): string {
   if (!/^[\w.-]{1,230}$/.test(text))
@@ -45,7 +46,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
           only,
           signal,
           onProgress: ({ published, percent, position }) => {
-            last = `${percent.toFixed(1)} %: ${published} messages, ${Math.round((1_000 * published) / (performance.now() - began))}/s, position ${position ?? '-'}`;
+            last = `${percent.toFixed(1)} %: ${published} messages, ${rate(published, began)}, position ${position ?? '-'}`;
             progress.update(() => last);
           },
         });

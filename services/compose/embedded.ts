@@ -75,6 +75,8 @@ function lateness({ trouble }: Pick<ProjectorThread, 'trouble'>): string | undef
 
 /** The read models show everything before what a crash left open is looked for in them. */
 function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
+  const doubt = (): string | undefined =>
+    doubtOf({ healing: projector.healing(), logChanged: projector.logChanged() });
   let prepared = false;
   return {
     async health() {
@@ -85,14 +87,14 @@ function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
           caught_up: projector.caughtUp(),
           ...(trouble && { lag: { events: null, ms: trouble.sinceMs } }),
           ...(late !== undefined && { late }),
-          doubt: doubtOf(projector),
+          doubt: doubt(),
           parked_streams: await api.readModels.listParkedStreams(),
         },
       };
     },
     // A start waits for them; later on much is served without them.
     trouble: () => (prepared ? undefined : lateness(projector)),
-    doubt: () => doubtOf(projector),
+    doubt,
     async prepare(signal) {
       await untilCaughtUp(projector.progress, signal);
       await onceStoreAnswers(() => recoverOpenTurns(api, signal), api.logger, signal);

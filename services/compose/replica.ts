@@ -80,7 +80,7 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
   return [
     {
       health: async () => ({ projector: projector.health() }),
-      doubt: () => doubtOf({ healing: projector.healing, logChanged: () => undefined }),
+      doubt: () => doubtOf({ healing: projector.healing() }),
     },
   ];
 }
@@ -89,18 +89,17 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
 function readModelsPart(common: Common): Part {
   const { store, readModels, logger } = common;
   let misfit: string | undefined;
-  const logChanged = (): string | undefined => misfit ?? readModels.logChanged();
   const { look, health } = followReadModels({
     projectorBeat: readModels.projectorBeat,
     listParkedStreams: readModels.listParkedStreams,
     async doubt() {
       const refused = await readModels.refusedCheckpoint();
-      return doubtOf({ healing: () => healingOf(refused), logChanged: readModels.logChanged });
+      return doubtOf({ healing: healingOf(refused), logChanged: readModels.logChanged() });
     },
   });
   return {
     health: async () => ({ projection: health() }),
-    doubt: () => doubtOf({ healing: () => undefined, logChanged }),
+    doubt: () => doubtOf({ logChanged: misfit ?? readModels.logChanged() }),
     async prepare(signal) {
       await untilFollowed(
         {

@@ -12,7 +12,7 @@ import type { ProjectorLogger } from './projection.ts';
 interface RunningProjector {
   /** What is known: it asks nobody. */
   health(): ProjectorHealth;
-  /** Half a sentence on why it rebuilds the read models; undefined while it doesn't. */
+  /** One sentence on why it rebuilds the read models; undefined while it doesn't. */
   healing(): string | undefined;
   /** Lets the batch at work finish, and lets another projector take over at once. */
   close(): Promise<void>;

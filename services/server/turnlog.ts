@@ -16,7 +16,7 @@ export interface Part {
   health?(): Promise<Partial<Health>>;
   /** One sentence on why the part can't work now; undefined where it can. Known at once. */
   trouble?(): string | undefined;
-  /** Half a sentence on why the read models are being rebuilt; undefined where they aren't. */
+  /** One sentence on why the read models can't be trusted; undefined where they can. */
   doubt?(): string | undefined;
   /** Starts what the part does again and again while the process serves. */
   upkeep?(): Repeated;
