@@ -6,6 +6,7 @@ type RequestCode =
   | 'forbidden'
   | 'not_found'
   | 'method_not_allowed'
+  | 'rate_limited'
   | 'payload_too_large'
   | 'unsupported_media_type';
 
@@ -24,6 +25,7 @@ type UseCaseCode =
   | 'model_overloaded'
   | 'model_timeout'
   | 'turn_interrupted'
+  | 'overloaded'
   | 'log_changed'
   | 'store_unavailable';
 

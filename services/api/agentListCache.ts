@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 
 interface KeptAnswer {
@@ -6,8 +7,6 @@ interface KeptAnswer {
   body: Buffer;
   next: string | undefined;
 }
-
-const MAX_BYTES = 16 * 1_048_576;
 
 const kept = new WeakMap<ReadModels, LRUCache<string, KeptAnswer>>();
 
@@ -37,7 +36,7 @@ function cacheOf(readModels: ReadModels): LRUCache<string, KeptAnswer> {
   let cache = kept.get(readModels);
   if (!cache) {
     cache = new LRUCache<string, KeptAnswer>({
-      maxSize: MAX_BYTES,
+      maxSize: LIMITS.cache.agentListBytes,
       sizeCalculation: ({ body }) => body.length + 1,
     });
     kept.set(readModels, cache);

@@ -63,6 +63,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     status: 415,
     description: 'The body is not declared as `application/json`, or it is compressed',
   },
+  rate_limited: {
+    status: 429,
+    description:
+      'The API key or its account has used up what it may; `Retry-After` says when to try again',
+  },
   model_error: {
     status: 502,
     description:
@@ -77,6 +82,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     status: 503,
     description:
       'The model server is overloaded or limits the rate; `Retry-After` says when to try again',
+  },
+  overloaded: {
+    status: 503,
+    description:
+      'The process has more to do than it can hold, and took nothing on; `Retry-After` says when to try again',
   },
   store_unavailable: {
     status: 503,

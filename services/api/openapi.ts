@@ -8,7 +8,9 @@ import { CommonQuery } from './schemas/common.ts';
 function codesOf(route: Route): ErrorCode[] {
   return [
     'invalid_request',
-    ...(route.access === 'open' ? [] : (['unauthorized', 'store_unavailable'] as const)),
+    ...(route.access === 'open'
+      ? []
+      : (['unauthorized', 'rate_limited', 'overloaded', 'store_unavailable'] as const)),
     ...(route.method === 'get' ? [] : (['log_changed'] as const)),
     ...(route.access === 'open' || route.access === 'key' ? [] : (['forbidden'] as const)),
     ...(route.body
@@ -67,7 +69,7 @@ function failures(route: Route) {
           headers: {
             ...requestIdHeader,
             ...visibleHeader(route, status),
-            ...(status === 503
+            ...(status === 429 || status === 503
               ? { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'integer' } } }
               : {}),
           },

@@ -1,11 +1,7 @@
 import type { TSchema } from 'typebox';
 import { TurnlogError, type ErrorDetail } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { lazyValidator, problemsOf, type Problem, type Words } from '../../shared/validation.ts';
-
-/**
- * More problems than this are not listed: nobody reads them, and a hostile body can have a million.
- */
-const MAX_DETAILS = 20;
 
 type Place = 'body' | 'query';
 
@@ -20,7 +16,7 @@ export function validator(place: Place, schema: TSchema): (input: unknown) => un
   return (input) => {
     const validate = compiled();
     if (validate(input)) return input;
-    throw invalidRequest(place, problemsOf(validate.errors?.slice(0, MAX_DETAILS), words));
+    throw invalidRequest(place, problemsOf(validate.errors?.slice(0, LIMITS.http.details), words));
   };
 }
 

@@ -10,6 +10,7 @@ import type { Access } from '../../services/api/route.ts';
 import { routes } from '../../services/api/routes/index.ts';
 import { ConfigSchema } from '../../shared/config.ts';
 import { eventSchemas } from '../../shared/domain/events.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/docs/markdown.ts';
 import { projectFiles, root, textOf } from '../support/docs/projectFiles.ts';
 
@@ -58,6 +59,18 @@ test('docs/api.md lists every error code under its status', () => {
     .filter(([code, { status }]) => status !== 500 || code === 'internal_error')
     .map(([code, { status }]) => `${status} ${code}`);
   expect(listed.toSorted()).toEqual(answered.toSorted());
+});
+
+test('docs/limits.md lists every fixed limit with its value', () => {
+  const listed = rowsOf('docs/limits.md', 'Fixed').map(
+    ([name, value]) => `${codeSpans(name!)[0]}: ${value}`,
+  );
+  const limits = Object.entries(LIMITS).flatMap(([group, values]) =>
+    Object.entries(values).map(
+      ([name, value]) => `${group}.${name}: ${value.toLocaleString('en-US')}`,
+    ),
+  );
+  expect(listed.toSorted()).toEqual(limits.toSorted());
 });
 
 test('docs/architecture.md lists every type of event', () => {

@@ -1,9 +1,7 @@
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
 import { TurnlogError } from '../../../shared/errors.ts';
-
-/** An EventStoreDB append is at most 1 MiB, so a larger body could not be recorded anyway. */
-const MAX_BODY_BYTES = 1_048_576;
+import { LIMITS } from '../../../shared/limits.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -15,12 +13,12 @@ export async function readJsonBody(ctx: Context): Promise<unknown> {
   const length = ctx.request.length;
   let bytes: Buffer;
   try {
-    bytes = await getRawBody(ctx.req, { limit: MAX_BODY_BYTES, length: length ?? null });
+    bytes = await getRawBody(ctx.req, { limit: LIMITS.http.bodyBytes, length: length ?? null });
   } catch (error) {
     if ((error as { type?: string }).type === 'entity.too.large')
       throw new TurnlogError(
         'payload_too_large',
-        `The body is larger than ${MAX_BODY_BYTES} bytes.`,
+        `The body is larger than ${LIMITS.http.bodyBytes} bytes.`,
         { cause: error },
       );
     throw new TurnlogError('invalid_json', 'The body ended before it was complete.', {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { LIMITS } from '../../../shared/limits.ts';
 import { KIB, text } from './text.ts';
 
 export const AgentId = Type.String({
@@ -22,14 +23,13 @@ const Cursor = text({
   maxLength: 256,
   description: 'Continues after this entry; take it from the `Link` header of the page before',
 });
-const MAX_PAGE = 1_000;
 /** No stream gets longer, and every store has an integer that holds it. */
 const MAX_NUMBER = 2_147_483_647;
 
 /** Pages by the key of the last entry. */
 export const pageQuery = (limit: { default?: number; description: string }) => ({
   ...Pretty,
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, ...limit })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.http.pageEntries, ...limit })),
   after: Type.Optional(Cursor),
 });
 
@@ -39,7 +39,7 @@ export const numberedPageQuery = (entries: string, after: string) => ({
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: MAX_PAGE,
+      maximum: LIMITS.http.pageEntries,
       default: 100,
       description: `The most ${entries} to answer`,
     }),

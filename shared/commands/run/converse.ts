@@ -5,6 +5,7 @@ import type { Tokens } from '../../domain/schema.ts';
 import { TurnlogError } from '../../errors.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
+import { LIMITS } from '../../limits.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { countMessages } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
@@ -12,8 +13,6 @@ import { recordInRun } from './record.ts';
 
 /** What a turn is completed with. */
 export type Answer = Omit<TurnCompletedData, 'turn'>;
-
-const MAX_ROUNDS = 8;
 
 /** Since a time of `performance.now()`, in whole milliseconds: the system's clock may be put back. */
 const msSince = (began: number): number => Math.round(performance.now() - began);
@@ -43,7 +42,7 @@ export async function converse(
 ): Promise<Answer> {
   const { settings, history, turn } = run;
   const { instruction } = run.request.agent;
-  for (let round = 1; round <= MAX_ROUNDS; round += 1) {
+  for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     const request = chatRequest(settings, instruction, history, turn);
     const answer = await callModel(context, { run, request, calls }, signal);
     if (answer.tool_calls.length === 0)
@@ -60,7 +59,7 @@ export async function converse(
   }
   throw new TurnlogError(
     'tool_error',
-    `The model went on calling tools for ${MAX_ROUNDS} rounds without an answer.`,
+    `The model went on calling tools for ${LIMITS.run.rounds} rounds without an answer.`,
   );
 }
 
