@@ -20,6 +20,20 @@ export const LIMITS = {
     /** Model calls that end in tool calls. */
     rounds: 8,
   },
+  /** Of one call of the calculator. */
+  calculator: {
+    expressionChars: 1_000,
+    /** Parentheses, signs and powers within each other. */
+    depth: 100,
+    /** Of a numerator and of a denominator; a longer one is taken for its first 58 digits. */
+    exactDigits: 3_000,
+    /** Of a result that is written out. */
+    resultDigits: 1_000,
+    /** The largest number whose factorial is calculated. */
+    factorial: 1_000,
+    /** In units of about half a millisecond: what one inexact function, such as a sine, takes. */
+    work: 40,
+  },
   /** Of what is kept in memory to answer faster. */
   cache: {
     agentListBytes: 16 * MIB,
