@@ -34,6 +34,14 @@ export const LIMITS = {
     /** In units of about half a millisecond: what one inexact function, such as a sine, takes. */
     work: 40,
   },
+  /** Of the model inside the process that needs no provider. */
+  offlineModel: {
+    bodyBytes: 32 * MIB,
+    /** Of an input: where a wish for a function is looked for. */
+    searchedChars: 2_000,
+    /** Of an input that is quoted in the answer. */
+    quotedChars: 4_000,
+  },
   /** Of what is kept in memory to answer faster. */
   cache: {
     agentListBytes: 16 * MIB,
