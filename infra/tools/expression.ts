@@ -143,7 +143,8 @@ function evaluate(text: string): Value {
       value = multiply(value, signed());
       juxtaposed = true;
     }
-    if (/[\d.]/.test(next())) return refuse('Two numbers need a sign between them, such as *.');
+    if (/^ *\.?\d/.test(text.slice(cursor.at, cursor.at + 3)))
+      return refuse('Two numbers need a sign between them, such as *.');
     return value;
   }
 
