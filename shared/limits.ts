@@ -20,8 +20,8 @@ export const LIMITS = {
     /** Model calls that end in tool calls. */
     rounds: 8,
   },
-  /** Of one call of the calculator. */
-  calculator: {
+  /** Of one arithmetic expression that a model asks for. */
+  arithmetic: {
     expressionChars: 1_000,
     /** Parentheses, signs and powers within each other. */
     depth: 100,

@@ -70,7 +70,7 @@ function balanced(text: string): boolean {
  */
 export function findExpression(text: string): string | undefined {
   const { searchedChars } = LIMITS.offlineModel;
-  const { expressionChars } = LIMITS.calculator;
+  const { expressionChars } = LIMITS.arithmetic;
   const written = text.slice(0, searchedChars + expressionChars + 1);
   // Full-width forms, as in 1+2, are read like the plain ones.
   const searched = written.replace(/[！-～]/g, (sign) =>

@@ -6,7 +6,7 @@ const Arguments = Type.Object(
   {
     expression: Type.String({
       minLength: 1,
-      maxLength: LIMITS.calculator.expressionChars,
+      maxLength: LIMITS.arithmetic.expressionChars,
       description:
         'An arithmetic expression, such as (12.5 + 3) * 4 ^ 2. log(x) is the natural logarithm, as is ln(x); others are log10(x), log2(x) and log(x, base). Angles are in radians. 17 % 5 is the remainder, and 20% of 50 is 10. Decimals have a point; 1,000 is one thousand, but in max(1, 2) a comma separates.',
     }),

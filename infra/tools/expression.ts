@@ -1,7 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
 import { createCursor, refuse } from './arithmetic/cursor.ts';
 import { ALLOWED, CONSTANTS, factorial, FUNCTIONS, modulo } from './arithmetic/functions.ts';
-import { numberAt } from './arithmetic/numbers.ts';
+import { hasUnclearComma, numberAt } from './arithmetic/numbers.ts';
 import { power, squareRoot } from './arithmetic/powers.ts';
 import { print } from './arithmetic/print.ts';
 import { plain } from './arithmetic/spelling.ts';
@@ -35,19 +35,18 @@ function evaluate(text: string): Value {
 
   function nested<Result>(read: () => Result): Result {
     depth += 1;
-    if (depth > LIMITS.calculator.depth)
-      return refuse(`The expression is nested deeper than ${LIMITS.calculator.depth} levels.`);
+    if (depth > LIMITS.arithmetic.depth) refuse('The expression is nested too deep.');
     const result = read();
     depth -= 1;
     return result;
   }
 
   /** What stands in parentheses or braces; `read` reads it. */
-  function enclosed<Result>(call: boolean, read: () => Result): Result {
+  function enclosed<Result>(separating: boolean, read: () => Result): Result {
     const closing = CLOSING[next()] ?? unexpected();
     cursor.at += 1;
     const outer = inCall;
-    inCall = call;
+    inCall = separating;
     const result = nested(read);
     inCall = outer;
     if (!take(closing)) return unexpected();
@@ -63,15 +62,12 @@ function evaluate(text: string): Value {
       return read;
     });
     const written = text.slice(start, cursor.at);
-    const grouping = /\d,\d{3}(?!\d)/.test(written);
-    if (grouping && most > 1 && (least === 1 || /\d,0\d\d|, /.test(written)))
+    if (most > 1 && hasUnclearComma(written, least))
       return refuse(
-        `The comma in ${name}${written} can be read in two ways. Write numbers without it, as in 1000, and a space after a comma between arguments.`,
+        `The comma in ${name}${written} can be read in two ways. Write 1000 for 1,000, and a space after a comma between arguments.`,
       );
     if (values.length < least || values.length > most)
-      return refuse(
-        `${name} takes ${least === most ? least : `${least} or more`} argument${most === 1 ? '' : 's'}, and not ${values.length}.`,
-      );
+      return refuse(`${name} takes ${least === most ? least : `${least} or more`} arguments.`);
     return run(...values);
   }
 
@@ -160,9 +156,7 @@ function evaluate(text: string): Value {
       cursor.at += 1;
       const divisor = factor();
       if (juxtaposed)
-        return refuse(
-          `A product without * after ${sign} can be read in two ways. Write * and parentheses, as in 6/(2*(1+2)) or (6/2)*(1+2).`,
-        );
+        return refuse(`After ${sign}, write * and parentheses: 6/(2*(1+2)) or (6/2)*(1+2).`);
       value = sign === '/' ? divide(value, divisor) : modulo(value, divisor);
     }
   }

@@ -45,11 +45,11 @@ export const modulo = (a: Value, b: Value): Value => subtract(a, multiply(b, flo
 /** Errors: ToolFailure when `value` is not a whole number from 0 to the limit. */
 export function factorial(value: Value): Value {
   const n = wholeNumber(value, 'The factorial');
-  if (n < 0n || n > BigInt(LIMITS.calculator.factorial))
+  if (n < 0n || n > BigInt(LIMITS.arithmetic.factorial))
     throw new ToolFailure(
-      `The factorial is calculated of whole numbers from 0 to ${LIMITS.calculator.factorial}.`,
+      `The factorial is calculated of whole numbers from 0 to ${LIMITS.arithmetic.factorial}.`,
     );
-  charge((Number(n) / LIMITS.calculator.factorial) ** 2);
+  charge((Number(n) / LIMITS.arithmetic.factorial) ** 2);
   let product = 1n;
   for (let factor = 2n; factor <= n; factor += 1n) product *= factor;
   return new Fraction(product);
@@ -106,8 +106,8 @@ export interface Operation {
 type Unary = (a: Value) => Value;
 type Binary = (a: Value, b: Value) => Value;
 
-const one = (run: Unary): Operation => ({ least: 1, most: 1, run: (a) => run(a!) });
-const two = (run: Binary): Operation => ({ least: 2, most: 2, run: (a, b) => run(a!, b!) });
+const one = (run: Unary): Operation => ({ least: 1, most: 1, run });
+const two = (run: Binary): Operation => ({ least: 2, most: 2, run });
 const many = (run: Binary): Operation => ({
   least: 2,
   most: Infinity,
@@ -118,13 +118,13 @@ export const FUNCTIONS: ReadonlyMap<string, Operation> = new Map([
   ['abs', one(absolute)],
   ['ceil', one((a) => negate(floor(negate(a))))],
   ['floor', one(floor)],
-  ['round', { least: 1, most: 2, run: (a, places) => round(a!, places) }],
+  ['round', { least: 1, most: 2, run: round }],
   ['sign', one(sign)],
   ['sqrt', one(squareRoot)],
   ['cbrt', one(cubeRoot)],
   ['exp', one(exp)],
   ['ln', one(ln)],
-  ['log', { least: 1, most: 2, run: (a, base) => (base ? logarithm(a!, base) : ln(a!)) }],
+  ['log', { least: 1, most: 2, run: (a, base) => (base ? logarithm(a, base) : ln(a)) }],
   ['log2', one((a) => logarithm(a, whole(2)))],
   ['log10', one((a) => logarithm(a, whole(10)))],
   ['sin', one(sine)],

@@ -11,7 +11,7 @@ function valueOf(written: string): Value {
     written,
   )!;
   const shift = Number(exponent) - decimals.length;
-  if (Math.abs(shift) > LIMITS.calculator.exactDigits) return ball(new Real(written), new Real(0));
+  if (Math.abs(shift) > LIMITS.arithmetic.exactDigits) return ball(new Real(written), new Real(0));
   const whole = BigInt(digits + decimals);
   return shift < 0 ? ratio(whole, 10n ** BigInt(-shift)) : ratio(whole * 10n ** BigInt(shift), 1n);
 }
@@ -46,3 +46,11 @@ export function numberAt(
   }
   return { value: valueOf(isGrouped ? written.replace(/[,_' ]/g, '') : written), end };
 }
+
+/**
+ * Whether a comma among a function's arguments may group digits: in one without a space before
+ * three digits, if the function takes a single argument too, the digits begin with 0, or other
+ * commas have a space.
+ */
+export const hasUnclearComma = (written: string, fewestArguments: number): boolean =>
+  /\d,\d{3}(?!\d)/.test(written) && (fewestArguments === 1 || /\d,0\d\d|, /.test(written));

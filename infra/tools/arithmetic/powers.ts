@@ -40,8 +40,8 @@ export function exp(a: Value): Value {
   if (middle.e > 12 || radius.gt(0.5))
     throw new ToolFailure('A power in the expression is too large or too near 0.');
   charge(1 + Math.max(middle.e, 0));
-  const power = middle.exp();
-  return ball(power, power.times(radius).times(2));
+  const result = middle.exp();
+  return ball(result, result.times(radius).times(2));
 }
 
 /** The whole `degree`-th root; undefined when there is none. */
@@ -50,7 +50,7 @@ function wholeRoot(whole: bigint, degree: bigint): bigint | undefined {
   // Newton's steps come down to the root from above.
   let root = 1n << (BigInt(whole.toString(2).length) / degree + 1n);
   for (;;) {
-    charge(0.01 + (digitsOf(whole) / LIMITS.calculator.exactDigits) ** 2 / 5);
+    charge(0.01 + (digitsOf(whole) / LIMITS.arithmetic.exactDigits) ** 2 / 5);
     const next = ((degree - 1n) * root + whole / root ** (degree - 1n)) / degree;
     if (next >= root) break;
     root = next;
@@ -67,29 +67,29 @@ function exactRoot(a: Value, degree: bigint): Value | undefined {
   return denominator === undefined ? undefined : ratio(numerator, denominator);
 }
 
-/** By squaring: the `power` is a whole number from 1 to MULTIPLIED. */
-function multipliedOut(a: Value, power: bigint): Value {
+/** By squaring: the `exponent` is a whole number from 1 to MULTIPLIED. */
+function multipliedOut(a: Value, exponent: bigint): Value {
   let result: Value = ONE;
-  for (const bit of power.toString(2)) {
+  for (const bit of exponent.toString(2)) {
     result = multiply(result, result);
     if (bit === '1') result = multiply(result, a);
   }
   return result;
 }
 
-function wholePower(a: Value, power: bigint): Value {
-  if (power < 0n) return divide(ONE, wholePower(a, -power));
-  if (power === 0n) return ONE;
+function wholePower(a: Value, exponent: bigint): Value {
+  if (exponent < 0n) return divide(ONE, wholePower(a, -exponent));
+  if (exponent === 0n) return ONE;
   if (isExact(a)) {
-    if (a.n < 2n && a.d === 1n) return power % 2n === 0n ? a.abs() : a;
-    const digits = Math.max(digitsOf(a.n), digitsOf(a.d)) * Number(power);
-    if (digits <= 2 * LIMITS.calculator.exactDigits) {
-      return ratio((a.s * a.n) ** power, a.d ** power);
+    if (a.n < 2n && a.d === 1n) return exponent % 2n === 0n ? a.abs() : a;
+    const digits = Math.max(digitsOf(a.n), digitsOf(a.d)) * Number(exponent);
+    if (digits <= 2 * LIMITS.arithmetic.exactDigits) {
+      return ratio((a.s * a.n) ** exponent, a.d ** exponent);
     }
   }
-  if (power <= BigInt(MULTIPLIED)) return multipliedOut(a, power);
-  const size = exp(multiply(ratio(power, 1n), ln(absolute(a))));
-  return signOf(a) === -1 && power % 2n === 1n ? negate(size) : size;
+  if (exponent <= BigInt(MULTIPLIED)) return multipliedOut(a, exponent);
+  const size = exp(multiply(ratio(exponent, 1n), ln(absolute(a))));
+  return signOf(a) === -1 && exponent % 2n === 1n ? negate(size) : size;
 }
 
 /** Errors: ToolFailure when the result is not real, or too large. */
@@ -124,7 +124,7 @@ export function logarithm(a: Value, base: Value): Value {
   const result = divide(ln(a), ln(base));
   if (isExact(result) || !isExact(a)) return result;
   const nearest = result.middle.round();
-  if (nearest.abs().gt(LIMITS.calculator.exactDigits * 4) || !nearest.isInteger()) return result;
+  if (nearest.abs().gt(LIMITS.arithmetic.exactDigits * 4) || !nearest.isInteger()) return result;
   const whole = ratio(BigInt(nearest.toFixed(0)), 1n);
   if (result.middle.minus(nearest).abs().gt(result.radius)) return result;
   const check = power(base, whole);

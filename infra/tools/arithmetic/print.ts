@@ -8,7 +8,7 @@ const MOST_DIGITS = 20;
 const FEWEST_DIGITS = 17;
 /** What can't be told from 0, and is nearer to it than this, is about 0. */
 const NEAR_ZERO = 1e-17;
-const PLACES = LIMITS.calculator.resultDigits;
+const PLACES = LIMITS.arithmetic.resultDigits;
 const SCALE = 10n ** BigInt(PLACES);
 
 /** A fraction that has finitely many decimals, as they are; undefined when they are too many. */

@@ -7,8 +7,7 @@ const CURRENCY = /[$€£¥]/g;
 const PLAIN: readonly (readonly [RegExp, string | ((found: string) => string)])[] = [
   [
     /[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+/g,
-    (found) =>
-      `^(${[...found].map((sign) => '0123456789+-'[SUPERSCRIPTS.indexOf(sign)]).join('')})`,
+    (found) => `^(${found.replace(/./g, (sign) => '0123456789+-'[SUPERSCRIPTS.indexOf(sign)]!)})`,
   ],
   // Full-width forms, as in 1+2.
   [/[！-～]/g, (found) => String.fromCharCode(found.charCodeAt(0) - 0xfee0)],

@@ -27,7 +27,7 @@ export const ONE = new Fraction(1);
 export const HALF = new Fraction(1, 2);
 
 const LONGEST_EXPONENT = 1e12;
-const TOO_LONG = 10n ** BigInt(LIMITS.calculator.exactDigits);
+const TOO_LONG = 10n ** BigInt(LIMITS.arithmetic.exactDigits);
 
 /** The number of decimal digits, or a little more. */
 export const digitsOf = (whole: bigint): number =>

@@ -5,7 +5,7 @@ let left = 0;
 
 /** Begins a calculation. There is one at a time, since it never waits for anything. */
 export function beginWork(): void {
-  left = LIMITS.calculator.work;
+  left = LIMITS.arithmetic.work;
 }
 
 /** Counts work before it is done. Errors: ToolFailure when the calculation has had its share. */
