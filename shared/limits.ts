@@ -29,6 +29,28 @@ export const LIMITS = {
     /** Of the events that wait for the disk. */
     pendingBytes: 64 * MIB,
   },
+  /** Of one arithmetic expression that a model asks for. */
+  arithmetic: {
+    expressionChars: 1_000,
+    /** Parentheses, signs and powers within each other. */
+    depth: 100,
+    /** Of a numerator and of a denominator; a longer one is taken for its first 58 digits. */
+    exactDigits: 3_000,
+    /** Of a result that is written out. */
+    resultDigits: 1_000,
+    /** The largest number whose factorial is calculated. */
+    factorial: 1_000,
+    /** In units of about half a millisecond: what one inexact function, such as a sine, takes. */
+    work: 40,
+  },
+  /** Of the model inside the process that needs no provider. */
+  offlineModel: {
+    bodyBytes: 32 * MIB,
+    /** Of an input: where a wish for a function is looked for. */
+    searchedChars: 2_000,
+    /** Of an input that is quoted in the answer. */
+    quotedChars: 4_000,
+  },
   /** Of what is kept in memory to answer faster. */
   cache: {
     agentListBytes: 16 * MIB,

@@ -1,10 +1,57 @@
-/** Not after a letter: what follows a function's name is not the whole expression. */
-const SUM = /(?<![\w.])[-(\d.][-\d.+*/^%() ]*[\d)]/g;
-/** A number, an operator, a number, whatever parentheses and signs stand between. */
-const OPERATION = /\d[ )]*[+\-*/^%][ (+-]*[\d.]/;
+import { LIMITS } from '../../shared/limits.ts';
+
+/** A word or number, as long as it gets; spaces; or one other sign. */
+const PIECE = /[\p{L}\p{N}_](?:[\p{L}\p{N}_]|[.,'’](?=[\p{L}\p{N}_]))*|\s+|[^]/gu;
+/** Also 2e3, 3x4, 2pi and 2². */
+const NUMBER = /^\d[\d.,_'’]*(?:e\d*|x\d+|pi|π)?[⁰¹²³⁴⁵⁶⁷⁸⁹]*$/i;
+const SIGN = /^(?:pi|π|e|[-+*/^%()×÷·−√$€£¥⁰¹²³⁴⁵⁶⁷⁸⁹⁻])$/;
+const CALL = /^(?:math\.)?[a-z]+\d*$/i;
+/** An operator between two operands, or a function. */
+const OPERATION =
+  /[\d)πie%!][\s)$€£¥%]*(?:\*\*|[-+*/^×÷·−%x]|mod|of)[\s(+$€£¥√−-]*[\d.a-zπ]|\d[\s)]*!|[⁰¹²³⁴⁵⁶⁷⁸⁹√]|[a-z]\d*\(/i;
 /** Such as 2026-11-20, 24/7/365 or 555-0199: written without spaces, these are no sums. */
 const DATE_OR_NUMBER =
   /^\d{4}[-/]\d{1,2}[-/]\d{1,2}$|^\d{1,2}\/\d{1,2}\/\d{2,4}$|^\d{3,}-\d{3,}(-\d+)*$/;
+/** An operator at the edge makes it a part of something longer, as in "2 apples * 3". */
+const FRAGMENT = /^(?:[+*/^×÷·%x)!]|[-−] )|[-+*/^×÷·−√(x]$/;
+const BEFORE = /(?:^\s*=|^|[\s"'`«“‘([])$/;
+/** As in "3 plus 4 * 5". */
+const SPOKEN_BEFORE = /\d\s+(?:plus|minus|times|over|by|of)\s+$/i;
+const AFTER =
+  /^(?!\s+(?:plus|minus|times|over|divided|of|squared|cubed|percent)\b)(?:[\s"'`»”’)\]]|$|[=.,;:?!…]+(?:[\s"'`»”’)\]]|$))/i;
+
+/** Whether a piece goes on with a run of arithmetic. */
+function continues(run: string, piece: string, rest: string): boolean {
+  if (NUMBER.test(piece) || SIGN.test(piece)) return true;
+  if (CALL.test(piece) && rest.startsWith('(')) return true;
+  if (piece === '.') return /^\d/.test(rest) && !/[\d)]$/.test(run);
+  if (piece === '!') return /[\d)]$/.test(run) && /^ *[-+*/^×÷·−)]/.test(rest);
+  if (piece === ',') return run.split('(').length > run.split(')').length;
+  if (piece === 'of') return /%\s*$/.test(run);
+  if (/^(?:x|mod)$/i.test(piece)) return /[\d)%]\s*$/.test(run);
+  return run !== '' && piece.trim() === '';
+}
+
+interface Run {
+  text: string;
+  start: number;
+}
+
+/** The parts of a text that hold nothing but arithmetic, each as long as it gets. */
+function runsOf(text: string): Run[] {
+  const runs: Run[] = [];
+  let run: Run = { text: '', start: 0 };
+  for (const { 0: piece, index } of text.matchAll(PIECE)) {
+    const end = index + piece.length;
+    if (continues(run.text, piece, text.slice(end, end + 8))) {
+      run.text += piece;
+    } else {
+      runs.push(run);
+      run = { text: '', start: end };
+    }
+  }
+  return [...runs, run].map(({ text: written, start }) => ({ text: written.trimEnd(), start }));
+}
 
 function balanced(text: string): boolean {
   let open = 0;
@@ -17,14 +64,33 @@ function balanced(text: string): boolean {
 }
 
 /**
- * The first arithmetic expression with an operator in a text, such as `12*34` in "What is 12*34?";
- * undefined when there is none. Meant for short texts: its time grows with the square of the
- * length.
+ * The first arithmetic expression with an operator that begins in the searched part of a text, such
+ * as `12*34` in "What is 12*34?"; as it is written, and never a part of one: undefined when there
+ * is none, or when words stand within it.
  */
 export function findExpression(text: string): string | undefined {
-  const candidates = [...text.matchAll(SUM)].map(([match]) => match.trim());
-  return candidates.find(
-    (candidate) =>
-      OPERATION.test(candidate) && !DATE_OR_NUMBER.test(candidate) && balanced(candidate),
+  const { searchedChars } = LIMITS.offlineModel;
+  const { expressionChars } = LIMITS.arithmetic;
+  const written = text.slice(0, searchedChars + expressionChars + 1);
+  // Full-width forms, as in 1+2, are read like the plain ones.
+  const searched = written.replace(/[！-～]/g, (sign) =>
+    String.fromCharCode(sign.charCodeAt(0) - 0xfee0),
   );
+  const runs = runsOf(searched).filter((run) => /\d|π|pi/.test(run.text));
+  if (runs.some((run) => FRAGMENT.test(run.text))) return undefined;
+  const found = runs.find(({ text: run, start }) => {
+    const end = start + run.length;
+    const before = searched.slice(Math.max(0, start - 20), start);
+    return (
+      start < searchedChars &&
+      run.length <= expressionChars &&
+      OPERATION.test(run) &&
+      !DATE_OR_NUMBER.test(run) &&
+      balanced(run) &&
+      BEFORE.test(before) &&
+      !SPOKEN_BEFORE.test(before) &&
+      AFTER.test(searched.slice(end, end + 20))
+    );
+  });
+  return found && written.slice(found.start, found.start + found.text.length);
 }

@@ -3,10 +3,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { LIMITS } from '../../shared/limits.ts';
 import { complete, completionBody, completionEvents, OFFLINE_MODEL } from './completion.ts';
 import { parseRequest, type CompletionRequest } from './request.ts';
 
-const LONGEST_BODY = 32 * 1024 * 1024;
+const LONGEST_BODY = LIMITS.offlineModel.bodyBytes;
 
 export interface OfflineModel {
   /** With the `/v1` that clients expect. */

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../shared/limits.ts';
 import { findExpression } from './arithmetic.ts';
 import { textOf, type CompletionRequest } from './request.ts';
 
@@ -8,15 +9,10 @@ const TIME_OR_DATE =
   /\b(what|which|tell|give|know|current|today|now)\b.*\b(time|date|day|hour|year|clock)\b|\b(time|date) (is it|now)\b|\bo'?clock\b/is;
 const TIME_ZONE =
   /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)\/[A-Za-z_]+(?:\/[A-Za-z_]+)?\b/;
-/**
- * The longest input that is quoted whole, and the part of it in which a wish for a function is
- * looked for: the patterns take the square of its length.
- */
-const LONGEST_QUOTE = 4_000;
-const SEARCHED = 2_000;
+const { quotedChars, searchedChars } = LIMITS.offlineModel;
 
 const quoted = (text: string): string =>
-  `"${text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE).toWellFormed()}…` : text}"`;
+  `"${text.length > quotedChars ? `${text.slice(0, quotedChars).toWellFormed()}…` : text}"`;
 
 function jsonObjectIn(text: string): string {
   const candidate = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1);
@@ -28,6 +24,13 @@ function jsonObjectIn(text: string): string {
   }
 }
 
+/** Whether a word of the text is the name. */
+const names = (text: string, name: string): boolean =>
+  text
+    .toLowerCase()
+    .split(/[^\w-]+/)
+    .includes(name.toLowerCase());
+
 /**
  * The arguments to call a function with when the input plainly asks for it; undefined when it
  * doesn't.
@@ -38,12 +41,14 @@ function argumentsFor(name: string, input: string): string | undefined {
     return expression && JSON.stringify({ expression });
   }
   if (name === 'clock') {
-    const zone = TIME_ZONE.exec(input)?.[0];
-    return TIME_OR_DATE.test(input)
+    // The pattern takes the square of a text's length.
+    const searched = input.slice(0, searchedChars);
+    const zone = TIME_ZONE.exec(searched)?.[0];
+    return TIME_OR_DATE.test(searched)
       ? JSON.stringify(zone === undefined ? {} : { time_zone: zone })
       : undefined;
   }
-  return input.toLowerCase().includes(name.toLowerCase()) ? jsonObjectIn(input) : undefined;
+  return names(input, name) ? jsonObjectIn(input) : undefined;
 }
 
 function functionCalled(messages: CompletionRequest['messages'], id: string | undefined): string {
@@ -67,7 +72,7 @@ export function think(request: CompletionRequest): Thought {
   const results = messages.slice(asked + 1).filter((message) => message.role === 'tool');
   if (results.length === 0) {
     for (const name of functionNames(request)) {
-      const args = argumentsFor(name, input.slice(0, SEARCHED));
+      const args = argumentsFor(name, input);
       if (args !== undefined) return { call: { name, arguments: args } };
     }
   }

@@ -1,54 +1,27 @@
 import { Type } from 'typebox';
-import { ALLOWED, requireArithmetic } from './expression.ts';
-import { ToolFailure, type Tool } from './tool.ts';
-
-const LONGEST_EXPRESSION = 1_000;
-/** Digits that a double holds without its rounding showing: 0.1 + 0.2 is 0.3. */
-const SIGNIFICANT_DIGITS = 14;
+import { LIMITS } from '../../shared/limits.ts';
+import type { Tool } from './tool.ts';
 
 const Arguments = Type.Object(
   {
     expression: Type.String({
       minLength: 1,
-      maxLength: LONGEST_EXPRESSION,
-      description: 'An arithmetic expression, such as (12.5 + 3) * 4 ^ 2',
+      maxLength: LIMITS.arithmetic.expressionChars,
+      description:
+        'An arithmetic expression, such as (12.5 + 3) * 4 ^ 2. log(x) is the natural logarithm, as is ln(x); others are log10(x), log2(x) and log(x, base). Angles are in radians. 17 % 5 is the remainder, and 20% of 50 is 10. Decimals have a point; 1,000 is one thousand, but in max(1, 2) a comma separates.',
     }),
   },
   { additionalProperties: false },
 );
 
-/**
- * The expression's value. Errors: ToolFailure when it is not an arithmetic expression, or has no
- * finite value.
- */
-async function calculate(expression: string): Promise<number> {
-  const { parse } = await import('mathjs/number');
-  let value: unknown;
-  try {
-    const tree = parse(expression);
-    requireArithmetic(tree);
-    value = tree.evaluate();
-  } catch (error) {
-    if (error instanceof ToolFailure) throw error;
-    const said = error instanceof Error ? error.message : String(error);
-    const reason = error instanceof RangeError ? 'It is nested too deep' : said;
-    throw new ToolFailure(`The expression can't be calculated: ${reason}. ${ALLOWED}`);
-  }
-  if (typeof value !== 'number' || !Number.isFinite(value)) {
-    throw new ToolFailure(
-      'The expression has no finite value: it divides by zero, leaves the real numbers, or is too large.',
-    );
-  }
-  return value;
-}
-
-/**
- * Arithmetic through the mathjs parser, on doubles. Nothing of the expression is ever run as code.
- */
+/** Arithmetic with fractions, and with 60 digits where those don't do. Nothing is run as code. */
 export const calculator: Tool<typeof Arguments> = {
   name: 'calculator',
-  description: 'Calculates the value of an arithmetic expression.',
+  description:
+    'Calculates the value of an arithmetic expression. The result is exact, with all its digits, unless it says "about": then it is rounded, to at least 17 significant digits. What has no finite decimals is answered as a fraction and about its decimals: 1/3, about 0.33333333333333333333.',
   parameters: Arguments,
-  run: async ({ expression }) =>
-    String(Number((await calculate(expression)).toPrecision(SIGNIFICANT_DIGITS)) + 0),
+  async run({ expression }) {
+    const { calculate } = await import('./expression.ts');
+    return calculate(expression);
+  },
 };

@@ -1,102 +1,199 @@
-import type {
-  ConstantNode,
-  FunctionNode,
-  MathNode,
-  OperatorNode,
-  ParenthesisNode,
-  SymbolNode,
-} from 'mathjs';
-import { ToolFailure } from './tool.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { createCursor, refuse } from './arithmetic/cursor.ts';
+import { ALLOWED, CONSTANTS, factorial, FUNCTIONS, modulo } from './arithmetic/functions.ts';
+import { hasUnclearComma, numberAt } from './arithmetic/numbers.ts';
+import { power, squareRoot } from './arithmetic/powers.ts';
+import { print } from './arithmetic/print.ts';
+import { plain } from './arithmetic/spelling.ts';
+import {
+  add,
+  divide,
+  isExact,
+  multiply,
+  negate,
+  ratio,
+  subtract,
+  type Value,
+} from './arithmetic/value.ts';
+import { beginWork } from './arithmetic/work.ts';
 
-const FUNCTIONS = [
-  'abs',
-  'ceil',
-  'floor',
-  'round',
-  'sign',
-  'sqrt',
-  'cbrt',
-  'exp',
-  'log',
-  'log2',
-  'log10',
-  'sin',
-  'cos',
-  'tan',
-  'asin',
-  'acos',
-  'atan',
-  'atan2',
-  'min',
-  'max',
-  'pow',
-  'mod',
-  'gcd',
-  'lcm',
-  'hypot',
-] as const;
-const CONSTANTS = ['pi', 'e', 'tau', 'phi'] as const;
-export const ALLOWED = `Allowed are numbers, + - * / ^ % ! and parentheses, the functions ${FUNCTIONS.join(', ')} and the constants ${CONSTANTS.join(', ')}.`;
+const NAME = /(?:math\.)?([a-z]+\d*)/iy;
+const CLOSING: Readonly<Record<string, string>> = { '(': ')', '{': '}' };
+/** The beginning of an operand, after which % is modulo. */
+const OPERAND = /[\d.(√{a-z]/i;
 
-const OPERATIONS = new Set([
-  'add',
-  'subtract',
-  'multiply',
-  'divide',
-  'pow',
-  'mod',
-  'unaryMinus',
-  'unaryPlus',
-  'factorial',
-]);
-const functions = new Set<string>(FUNCTIONS);
-const constants = new Set<string>(CONSTANTS);
-/**
- * Far above what a person writes, far below what the recursion of the parser and the evaluator
- * bears.
- */
-const DEEPEST = 100;
+/** Calculates while it reads: from the loosest sign, +, down to numbers and parentheses. */
+function evaluate(text: string): Value {
+  const cursor = createCursor(text);
+  const { next, take, unexpected } = cursor;
+  let depth = 0;
+  /** Within a function's own parentheses, where commas separate. */
+  let inCall = false;
+  /** Where the last percentage stands, and whether the last factor was 2(3) or 2 pi. */
+  let percentage = { start: -1, end: -1 };
+  let juxtaposed = false;
 
-const refuse = (what: string): never => {
-  throw new ToolFailure(`${what} can't be used in an expression. ${ALLOWED}`);
-};
-
-function childrenOf(node: MathNode): MathNode[] {
-  switch (node.type) {
-    case 'ConstantNode':
-      return typeof (node as ConstantNode).value === 'number'
-        ? []
-        : refuse('A value that is not a number');
-    case 'SymbolNode':
-      return constants.has((node as SymbolNode).name)
-        ? []
-        : refuse(`"${(node as SymbolNode).name}"`);
-    case 'ParenthesisNode':
-      return [(node as ParenthesisNode).content];
-    case 'OperatorNode':
-      return OPERATIONS.has((node as OperatorNode).fn)
-        ? (node as OperatorNode).args
-        : refuse(`The operation "${String((node as OperatorNode).fn)}"`);
-    case 'FunctionNode': {
-      const { fn, args } = node as FunctionNode;
-      return fn.type === 'SymbolNode' && functions.has(fn.name) ? args : refuse('That function');
-    }
-    default:
-      return refuse('What is not arithmetic');
+  function nested<Result>(read: () => Result): Result {
+    depth += 1;
+    if (depth > LIMITS.arithmetic.depth) refuse('The expression is nested too deep.');
+    const result = read();
+    depth -= 1;
+    return result;
   }
+
+  /** What stands in parentheses or braces; `read` reads it. */
+  function enclosed<Result>(separating: boolean, read: () => Result): Result {
+    const closing = CLOSING[next()] ?? unexpected();
+    cursor.at += 1;
+    const outer = inCall;
+    inCall = separating;
+    const result = nested(read);
+    inCall = outer;
+    if (!take(closing)) return unexpected();
+    return result;
+  }
+
+  function call(name: string): Value {
+    const { least, most, run } = FUNCTIONS.get(name)!;
+    const start = cursor.at;
+    const values = enclosed(most > 1, () => {
+      const read = [sum()];
+      while (take(',')) read.push(sum());
+      return read;
+    });
+    const written = text.slice(start, cursor.at);
+    if (most > 1 && hasUnclearComma(written, least))
+      return refuse(
+        `The comma in ${name}${written} can be read in two ways. Write 1000 for 1,000, and a space after a comma between arguments.`,
+      );
+    if (values.length < least || values.length > most)
+      return refuse(`${name} takes ${least === most ? least : `${least} or more`} arguments.`);
+    return run(...values);
+  }
+
+  function named(): Value {
+    NAME.lastIndex = cursor.at;
+    const [whole, written] = NAME.exec(text) ?? unexpected();
+    const name = written!.toLowerCase();
+    const constant = CONSTANTS.get(name);
+    if (name === 'frac' || FUNCTIONS.has(name)) {
+      cursor.at += whole.length;
+      if (CLOSING[next()] === undefined) return refuse(`${name} needs parentheses: ${name}(…).`);
+      return name === 'frac' ? divide(enclosed(false, sum), enclosed(false, sum)) : call(name);
+    }
+    if (!constant) return refuse(`"${whole}" can't be used in an expression. ${ALLOWED}`);
+    cursor.at += whole.length;
+    return constant();
+  }
+
+  function primary(): Value {
+    const first = next();
+    const number = numberAt(text, cursor.at, inCall);
+    if (number) {
+      cursor.at = number.end;
+      return number.value;
+    }
+    if (first in CLOSING) return enclosed(false, sum);
+    if (!take('√')) return named();
+    const root = squareRoot(nested(primary));
+    if ('^!'.includes(next()) && next() !== '')
+      return refuse(`√ before ${next()} can be read in two ways. Write sqrt(…).`);
+    return root;
+  }
+
+  /** A number with what stands behind it: ! and %. */
+  function postfix(): Value {
+    next();
+    const start = cursor.at;
+    let value = primary();
+    if (take('!')) value = next() === '!' ? refuse('!! is not understood.') : factorial(value);
+    if (
+      next() === '%' &&
+      !OPERAND.test(
+        text
+          .slice(cursor.at + 1)
+          .trimStart()
+          .charAt(0),
+      )
+    ) {
+      cursor.at += 1;
+      value = divide(value, ratio(100n, 1n));
+      next();
+      percentage = { start, end: cursor.at };
+    }
+    return value;
+  }
+
+  function signed(): Value {
+    if (take('-')) return negate(nested(signed));
+    if (take('+')) return nested(signed);
+    const base = postfix();
+    return take('^') ? power(base, nested(signed)) : base;
+  }
+
+  /** Also 2(3) and 2 pi. */
+  function factor(): Value {
+    let value = signed();
+    juxtaposed = false;
+    while (/[(√{a-z]/i.test(next())) {
+      value = multiply(value, signed());
+      juxtaposed = true;
+    }
+    if (/^ *\.?\d/.test(text.slice(cursor.at, cursor.at + 3)))
+      return refuse('Two numbers need a sign between them, such as *.');
+    return value;
+  }
+
+  function product(): Value {
+    let value = factor();
+    for (;;) {
+      if (take('*')) {
+        value = multiply(value, factor());
+        continue;
+      }
+      const sign = next();
+      if (sign !== '/' && sign !== '%') return value;
+      cursor.at += 1;
+      const divisor = factor();
+      if (juxtaposed)
+        return refuse(`After ${sign}, write * and parentheses: 6/(2*(1+2)) or (6/2)*(1+2).`);
+      value = sign === '/' ? divide(value, divisor) : modulo(value, divisor);
+    }
+  }
+
+  /** A product, and whether it is nothing but a percentage. */
+  function term(): { value: Value; isPercentage: boolean } {
+    next();
+    const start = cursor.at;
+    const value = product();
+    next();
+    return { value, isPercentage: percentage.start === start && percentage.end === cursor.at };
+  }
+
+  function sum(): Value {
+    let { value, isPercentage } = term();
+    for (;;) {
+      const sign = next();
+      if (sign !== '+' && sign !== '-') return value;
+      cursor.at += 1;
+      const right = term();
+      // 200 + 10% may be 220, and 17 % -5 a remainder; 1 + 10% is 1.1 in any case.
+      const isOne = isExact(value) && value.equals(1);
+      if (isPercentage ? sign === '-' && !right.isPercentage : right.isPercentage && !isOne)
+        return refuse(
+          `The % beside ${sign} can be read in two ways. Write 200 * 1.1 or 200 + 0.1 for 200 + 10%, and mod(17, -5) for a remainder.`,
+        );
+      isPercentage &&= right.isPercentage;
+      value = sign === '+' ? add(value, right.value) : subtract(value, right.value);
+    }
+  }
+
+  const result = sum();
+  return next() === '' ? result : unexpected();
 }
 
-/**
- * Lets pass only plain arithmetic: no names but the listed ones, no assignment, no definition, no
- * matrix, nothing nested deeper than 100. Errors: ToolFailure, which says what is allowed.
- */
-export function requireArithmetic(root: MathNode): void {
-  for (
-    let level: MathNode[] = [root], depth = 1;
-    level.length > 0;
-    level = level.flatMap(childrenOf), depth += 1
-  ) {
-    if (depth > DEEPEST)
-      throw new ToolFailure(`The expression is nested deeper than ${DEEPEST} levels.`);
-  }
+/** The value of an expression, in words for the model. Errors: ToolFailure. */
+export function calculate(expression: string): string {
+  beginWork();
+  return print(evaluate(plain(expression)));
 }

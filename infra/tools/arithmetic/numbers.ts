@@ -1,0 +1,56 @@
+import { LIMITS } from '../../../shared/limits.ts';
+import { ToolFailure } from '../tool.ts';
+import { ball, ratio, Real, type Value } from './value.ts';
+
+const PLAIN = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/iy;
+/** With a sign between each three digits before the decimal point. */
+const GROUPED = /[1-9]\d{0,2}([,_' ])\d{3}(?:\1\d{3})*(?!\d)(?:\.\d+)?/y;
+
+function valueOf(written: string): Value {
+  const [, digits = '', decimals = '', exponent = '0'] = /^(\d*)\.?(\d*)(?:e(.+))?$/i.exec(
+    written,
+  )!;
+  const shift = Number(exponent) - decimals.length;
+  if (Math.abs(shift) > LIMITS.arithmetic.exactDigits) return ball(new Real(written), new Real(0));
+  const whole = BigInt(digits + decimals);
+  return shift < 0 ? ratio(whole, 10n ** BigInt(-shift)) : ratio(whole * 10n ** BigInt(shift), 1n);
+}
+
+const matchAt = (pattern: RegExp, text: string, at: number): string | undefined => {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0];
+};
+
+/**
+ * The number that begins at a place, and where it ends; undefined when there is none. Commas group
+ * digits unless they separate a function's arguments. Errors: ToolFailure for what may be read in
+ * two ways.
+ */
+export function numberAt(
+  text: string,
+  at: number,
+  commasSeparate: boolean,
+): { value: Value; end: number } | undefined {
+  const grouped = matchAt(GROUPED, text, at);
+  const isGrouped = grouped !== undefined && !(commasSeparate && grouped.includes(','));
+  const written = isGrouped ? grouped : matchAt(PLAIN, text, at);
+  if (written === undefined) return undefined;
+  const end = at + written.length;
+  const after = commasSeparate ? /[._']\d/y : /[.,_']\d/y;
+  after.lastIndex = end;
+  if (after.test(text) || /^0[xb][\da-f]/i.test(text.slice(at, at + 3))) {
+    const around = /^[\w.,']{1,40}/.exec(text.slice(at))![0];
+    throw new ToolFailure(
+      `The number ${around} can be read in more than one way. Write a decimal point and no other signs in numbers, as in 1234.5.`,
+    );
+  }
+  return { value: valueOf(isGrouped ? written.replace(/[,_' ]/g, '') : written), end };
+}
+
+/**
+ * Whether a comma among a function's arguments may group digits: in one without a space before
+ * three digits, if the function takes a single argument too, the digits begin with 0, or other
+ * commas have a space.
+ */
+export const hasUnclearComma = (written: string, fewestArguments: number): boolean =>
+  /\d,\d{3}(?!\d)/.test(written) && (fewestArguments === 1 || /\d,0\d\d|, /.test(written));

@@ -1,0 +1,48 @@
+import { ToolFailure } from '../tool.ts';
+
+const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻';
+const CURRENCY = /[$€£¥]/g;
+
+/** What people and models write, and the plain form of it, in the order of replacing. */
+const PLAIN: readonly (readonly [RegExp, string | ((found: string) => string)])[] = [
+  [
+    /[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+/g,
+    (found) => `^(${found.replace(/./g, (sign) => '0123456789+-'[SUPERSCRIPTS.indexOf(sign)]!)})`,
+  ],
+  // Full-width forms, as in 1+2.
+  [/[！-～]/g, (found) => String.fromCharCode(found.charCodeAt(0) - 0xfee0)],
+  [/\s+/g, ' '],
+  [/[−–—]/g, '-'],
+  [/[×⋅·∙]|\\(?:times|cdot)\b/g, '*'],
+  [/[÷∕⁄]|\\div\b/g, '/'],
+  [/\\(?:left|right)\b|\\[,;:!]/g, ''],
+  [/\{,\}/g, ','],
+  [/\\(?=[a-z%$])/g, ' '],
+  [/π/g, ' pi '],
+  [/’/g, "'"],
+  [/\*\*/g, '^'],
+  [/% ?of /gi, '% * '],
+  [/(?<=[\d)] ?)mod(?= ?\d)/gi, '%'],
+  // A times between numbers. 0x10 would be another number in many languages.
+  [/(?<=[\d)!%] ?)(?<!\b0)x(?= ?[-\d.(√$€£¥])/gi, '*'],
+];
+
+/** 15 $ and $15 are 15; different currencies can't be calculated with. */
+function withoutCurrency(text: string): string {
+  const signs = new Set(text.match(CURRENCY));
+  if (signs.size > 1)
+    throw new ToolFailure('The expression has more than one currency. Write plain numbers.');
+  return text.replace(/(?<!\d ?)[$€£¥](?= ?[\d.(])|(?<=[\d)] ?)[$€£¥](?! ?[\d.(])/g, ' ');
+}
+
+/** An expression in plain signs, without `=` at its end. Errors: ToolFailure. */
+export function plain(expression: string): string {
+  const text = PLAIN.reduce(
+    (written, [pattern, by]) => written.replace(pattern, by as string),
+    expression,
+  );
+  return withoutCurrency(text)
+    .trim()
+    .replace(/^ ?=|(?: ?=)? ?\??$/g, '')
+    .trim();
+}

@@ -1,0 +1,84 @@
+import { ToolFailure } from '../tool.ts';
+import { squareRoot } from './powers.ts';
+import {
+  add,
+  ball,
+  divide,
+  HALF,
+  isExact,
+  multiply,
+  negate,
+  ONE,
+  Real,
+  signOf,
+  STEP,
+  subtract,
+  toBall,
+  ZERO,
+  type Ball,
+  type Value,
+} from './value.ts';
+import { charge } from './work.ts';
+
+/** Digits of the largest angle: it takes as many of pi. */
+const LONGEST_ANGLE = 100;
+
+/** Pi, which decimal.js holds. */
+export const pi = (): Ball => ball(Real.acos(-1), new Real(0));
+
+/** A quarter of a turn. */
+const quarter = (): Value => multiply(pi(), HALF);
+
+function angle(a: Value): Ball {
+  const turned = toBall(a);
+  if (turned.middle.e > LONGEST_ANGLE)
+    throw new ToolFailure('An angle in the expression is too large.');
+  charge(1 + Math.max(turned.middle.e, 0) / 30);
+  return turned;
+}
+
+export function sine(a: Value): Value {
+  if (signOf(a) === 0) return ZERO;
+  const { middle, radius } = angle(a);
+  const off = Real.min(middle.abs(), 1).times(STEP);
+  return ball(middle.sin(), radius.plus(off));
+}
+
+export function cosine(a: Value): Value {
+  if (signOf(a) === 0) return ONE;
+  const { middle, radius } = angle(a);
+  return ball(middle.cos(), radius.plus(STEP));
+}
+
+export const tangent = (a: Value): Value => divide(sine(a), cosine(a));
+
+export function arctangent(a: Value): Value {
+  if (signOf(a) === 0) return ZERO;
+  const { middle, radius } = toBall(a);
+  charge(6);
+  return ball(middle.atan(), radius);
+}
+
+/** Errors: ToolFailure when `a` is not from -1 to 1. */
+export function arcsine(a: Value): Value {
+  const rest = subtract(ONE, multiply(a, a));
+  if (signOf(rest) === 0) return signOf(a) === 1 ? quarter() : negate(quarter());
+  if (signOf(rest) === -1)
+    throw new ToolFailure('The arcsine or arccosine of a number beyond 1 has no real value.');
+  return arctangent(divide(a, squareRoot(rest)));
+}
+
+/** Errors: ToolFailure when `a` is not from -1 to 1. */
+export const arccosine = (a: Value): Value =>
+  isExact(a) && a.equals(1) ? ZERO : subtract(quarter(), arcsine(a));
+
+/** The angle of the point (x, y). Errors: ToolFailure for (0, 0). */
+export function arctangent2(y: Value, x: Value): Value {
+  if (signOf(x) === 0) {
+    if (signOf(y) === 0) throw new ToolFailure('atan2(0, 0) has no value.');
+    return signOf(y) === -1 ? negate(quarter()) : quarter();
+  }
+  const slope = arctangent(divide(y, x));
+  if (signOf(x) === 1) return slope;
+  return signOf(y) === -1 ? subtract(slope, pi()) : add(slope, pi());
+}
