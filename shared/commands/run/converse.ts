@@ -77,7 +77,7 @@ interface Round {
   allowance: ToolAllowance;
 }
 
-/** Makes and records the tool calls of one answer. A call that was made is recorded in any case. */
+/** Makes and records the tool calls of one answer. A call that ended is recorded in any case. */
 async function callTools(
   context: RunContext,
   { run, round, answer, allowance }: Round,
