@@ -47,6 +47,15 @@ export const LIMITS = {
     /** That a call can take, by the provider's count. */
     tokens: 1_000_000_000,
   },
+  /** Of what is read of the log, and waits for its disk. */
+  store: {
+    /** Of the events that are handed to a follower at a time. */
+    batchBytes: 16 * MIB,
+    /** Of the events of a session that are read at a time. */
+    pageBytes: 2 * MIB,
+    /** Of the events that wait for the disk. */
+    pendingBytes: 64 * MIB,
+  },
   /** Of what is kept in memory to answer faster. */
   cache: {
     agentListBytes: 16 * MIB,

@@ -1,4 +1,10 @@
-import type { EventBatch, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import {
+  bytesOf,
+  type EventBatch,
+  type Position,
+  type StoredEvent,
+} from '../../shared/ports/eventStore.ts';
 import type { Feed } from './feed.ts';
 import type { KnownEvents } from './knownEvents.ts';
 import type { LogView } from './logView.ts';
@@ -48,16 +54,18 @@ export async function* batches(
 
   for (;;) {
     const events: StoredEvent[] = [];
+    let bytes = 0;
     const before = position;
     // Nobody tells a live consumer that it has fallen behind; that as much waits as is kept for it
     // does, until the end is reached.
     const backlog: boolean = feed.isFull() || !upToDate;
     let begun: number | undefined;
     let due = false;
-    while (events.length < batchSize) {
+    while (events.length < batchSize && bytes < LIMITS.store.batchBytes) {
       const step = feed.take();
       if (step?.kind === 'event') {
         events.push(step.event);
+        bytes += bytesOf(step.event);
         ({ position } = step.event);
       } else if (step?.kind === 'checkpoint') {
         // A checkpoint may lie before the last event.
@@ -78,7 +86,7 @@ export async function* batches(
         upToDate ||= await view.isEnd(position);
       }
     }
-    if (live && (backlog || events.length === batchSize))
+    if (live && (backlog || events.length === batchSize || bytes >= LIMITS.store.batchBytes))
       upToDate = feed.isEmpty() && (await view.isEnd(position));
     said = caughtUp();
     yield { events, position, caughtUp: said };

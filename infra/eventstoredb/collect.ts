@@ -13,18 +13,23 @@ export interface Collected {
 export interface CollectOptions {
   requiresLeader: boolean;
   signal: AbortSignal;
+  /** Enough is read with the event that makes it as much as this: bytes of data and metadata. */
+  maxBytes?: number | undefined;
   /** Called with everything that comes. */
   heard: () => void;
 }
 
+const bytesIn = (event: Recorded): number =>
+  event.getData_asU8().length + event.getCustomMetadata_asU8().length;
+
 /**
- * Reads until the server has answered all of a request. Rejects with what ended the call before, or
+ * Reads until the server has answered all of a request, or enough of it. Rejects with what ended the call before, or
  * the signal's reason.
  */
 export async function collect(
   client: HostClient,
   request: ReadReq,
-  { requiresLeader, signal, heard }: CollectOptions,
+  { requiresLeader, maxBytes = Infinity, signal, heard }: CollectOptions,
 ): Promise<Collected> {
   signal.throwIfAborted();
   const call = await client.read(request, requiresLeader);
@@ -34,10 +39,18 @@ export async function collect(
     reject(signal.reason);
     call.cancel();
   });
+  let bytes = 0;
   call.on('data', (response) => {
     heard();
     const event = response.getEvent()?.getEvent();
-    if (event) collected.events.push(event);
+    if (event && bytes < maxBytes) {
+      collected.events.push(event);
+      bytes += bytesIn(event);
+      if (bytes >= maxBytes) {
+        resolve();
+        call.cancel();
+      }
+    }
     if (response.hasStreamNotFound()) collected.notFound = true;
   });
   call.on('error', reject);

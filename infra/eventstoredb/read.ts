@@ -60,7 +60,12 @@ export function createReads({
       const { client, heard } = attempt.connection;
       try {
         return await inTime(attempt, (signal) =>
-          collect(client, readStreamRequest(stream, options), { requiresLeader, signal, heard }),
+          collect(client, readStreamRequest(stream, options), {
+            requiresLeader,
+            maxBytes: options.maxBytes,
+            signal,
+            heard,
+          }),
         );
       } catch (error) {
         throw isStreamDeleted(error) ? streamEnded(stream) : error;

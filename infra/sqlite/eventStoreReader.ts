@@ -1,11 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Position, ReadOptions, StoredEvent } from '../../shared/ports/eventStore.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import {
+  bytesOf,
+  type Position,
+  type ReadOptions,
+  type StoredEvent,
+} from '../../shared/ports/eventStore.ts';
 import { openForReading } from './eventStoreDatabase.ts';
 import { asTurnlogError, logExchanged, storeClosed } from './eventStoreErrors.ts';
 import { changeIn, filesOf, type LogFiles } from './eventStoreFiles.ts';
-
-/** A batch ends early at this many characters, so that large events stay within memory. */
-const MAX_BATCH_CHARS = 16 * 1024 * 1024;
 
 type Row = [number, string, number, string, string, string, string];
 
@@ -18,14 +21,15 @@ export const toPosition = (position: number): Position =>
 
 export const isPosition = (text: string): boolean => text.length === DIGITS && /^\d+$/.test(text);
 
-function toEvents(rows: Iterable<unknown>, maxChars = Infinity): StoredEvent[] {
+function toEvents(rows: Iterable<unknown>, maxBytes = Infinity): StoredEvent[] {
   const events: StoredEvent[] = [];
-  let chars = 0;
+  let bytes = 0;
   for (const row of rows) {
     const [position, stream, revision, id, type, data, metadata] = row as Row;
-    events.push({ id, stream, revision, position: toPosition(position), type, data, metadata });
-    chars += data.length + metadata.length;
-    if (chars > maxChars) break;
+    const event = { id, stream, revision, position: toPosition(position), type, data, metadata };
+    events.push(event);
+    bytes += bytesOf(event);
+    if (bytes >= maxBytes) break;
   }
   return events;
 }
@@ -83,14 +87,17 @@ export function openReader(file: string): Reader {
     }
   }
 
-  function readStream(stream: string, { direction, from, limit }: ReadOptions): StoredEvent[] {
+  function readStream(
+    stream: string,
+    { direction, from, limit, maxBytes }: ReadOptions,
+  ): StoredEvent[] {
     const start = from ?? (direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER);
-    return read(() => toEvents(statements[direction].iterate(stream, start, limit)));
+    return read(() => toEvents(statements[direction].iterate(stream, start, limit), maxBytes));
   }
 
   function readAfter(position: Position | undefined, limit: number): StoredEvent[] {
     const events = read(() =>
-      toEvents(statements.after.iterate(Number(position ?? 0), limit), MAX_BATCH_CHARS),
+      toEvents(statements.after.iterate(Number(position ?? 0), limit), LIMITS.store.batchBytes),
     );
     const change = changeIn(files);
     if (change !== undefined) throw logExchanged(change);

@@ -1,12 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import { logHasChanged, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { logExchanged, storeClosed } from './eventStoreErrors.ts';
 import { changeIn, type LogFiles } from './eventStoreFiles.ts';
 import type { Refusal, WriterData, WriterReply, WriterRequest } from './eventStoreWorker.ts';
 import type { Append, Written } from './eventStoreWriter.ts';
-
-/** The most bytes of events that may wait for the disk before further appends are refused. */
-const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 interface Pending {
   append: Append;
@@ -81,7 +79,7 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
     if (closing) throw storeClosed();
     const change = worker ? undefined : changeIn(files);
     if (change !== undefined) throw logExchanged(change);
-    if (pendingBytes + bytes > MAX_PENDING_BYTES)
+    if (pendingBytes + bytes > LIMITS.store.pendingBytes)
       throw storeUnavailable('Too much is waiting to be written to the event log.');
     pendingBytes += bytes;
     try {

@@ -61,7 +61,10 @@ async function openReadModels({ config, logger, opened }: Opening, place: Embedd
     openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress }),
     (queries) => queries.close(),
   );
-  const options = { waitMs: config.VISIBILITY_WAIT_MS, late: () => lateness(projector) };
+  const options = {
+    waitMs: config.VISIBILITY_WAIT_MS,
+    late: () => lateness(projector) ?? projector.logChanged(),
+  };
   return { projector, readModels: neverStale(readModels, options) };
 }
 

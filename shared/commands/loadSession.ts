@@ -6,6 +6,7 @@ import { readBeginning, readPage, type StreamSource } from '../eventlog/readWhol
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
+import { LIMITS } from '../limits.ts';
 import type { Loaded, Target } from './target.ts';
 
 export interface LoadedSession extends Loaded<SessionState> {
@@ -60,7 +61,12 @@ export async function loadSession(
     const limit = Math.min(Math.max(tail.length, FIRST_PAGE), LARGEST_PAGE);
     const from = tail[0] === undefined ? {} : { from: tail[0].recorded.revision - 1 };
     tail = [
-      ...(await readPage(source, stream, { direction: 'backwards', ...from, limit })),
+      ...(await readPage(source, stream, {
+        direction: 'backwards',
+        ...from,
+        limit,
+        maxBytes: LIMITS.store.pageBytes,
+      })),
       ...tail,
     ];
     const oldest = tail[0]?.recorded;

@@ -1,4 +1,5 @@
 import { isTurnlogError, type TurnlogError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
 import {
@@ -123,7 +124,7 @@ export async function readNews(
   known: Pick<StoredEvent, 'id' | 'revision'>,
   limit: number,
 ): Promise<StreamNews | undefined> {
-  const options = { direction: 'backwards', limit } as const;
+  const options = { direction: 'backwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
   const events = await readStored(source, stream, options);
   const checked = checkNews({ ...options, events }, known);
   if (checked === undefined) return undefined;

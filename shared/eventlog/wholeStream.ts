@@ -4,7 +4,7 @@
  * over pages; readWhole.ts does the reading.
  */
 import type { DomainEvent } from '../domain/events.ts';
-import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
+import { bytesOf, type ReadOptions, type StoredEvent } from '../ports/eventStore.ts';
 import { decodeEvent } from './codec.ts';
 import { metadataFits, toDomainEvent } from './domainEvent.ts';
 import type { RecordedEvent } from './event.ts';
@@ -80,12 +80,17 @@ const missing = (due: number, found: number): Flaw =>
     ? { reason: `it begins at revision ${found}`, revision: 0 }
     : { reason: `revision ${due} is missing`, revision: due };
 
+/** True where the page holds all that was asked for at most: more may follow. */
+const isFull = ({ events, limit, maxBytes = Infinity }: StreamPage): boolean =>
+  events.length >= limit || events.reduce((sum, event) => sum + bytesOf(event), 0) >= maxBytes;
+
 /**
- * What is wrong with the revisions of a page. A page that ends before its limit has met the end of
+ * What is wrong with the revisions of a page. A page that ends before its limits has met the end of
  * the stream in its direction, which backwards must be revision 0. An empty page of a read without
  * `from` tells nothing: there is no such stream, or it is gone.
  */
-function misplaced({ events, direction, from, limit }: StreamPage): Flaw | undefined {
+function misplaced(page: StreamPage): Flaw | undefined {
+  const { events, direction, from } = page;
   const step = direction === 'forwards' ? 1 : -1;
   let due = from ?? (direction === 'forwards' ? 0 : events[0]?.revision);
   if (due === undefined) return undefined;
@@ -93,9 +98,7 @@ function misplaced({ events, direction, from, limit }: StreamPage): Flaw | undef
     if (revision !== due) return missing(due, revision);
     due += step;
   }
-  return direction === 'backwards' && events.length < limit && due >= 0
-    ? missing(0, due + 1)
-    : undefined;
+  return direction === 'backwards' && due >= 0 && !isFull(page) ? missing(0, due + 1) : undefined;
 }
 
 function understandAll(events: readonly StoredEvent[]): KnownEvent[] | Flaw {

@@ -52,7 +52,13 @@ export interface ReadOptions {
   from?: number;
   /** The most events to return, ≥ 1. */
   limit: number;
+  /** The page ends early, with the event that makes it as large as this (`bytesOf`). */
+  maxBytes?: number;
 }
+
+/** What an event counts as where events are bounded by size: UTF-8 bytes of data and metadata. */
+export const bytesOf = ({ data, metadata }: Pick<StoredEvent, 'data' | 'metadata'>): number =>
+  Buffer.byteLength(data) + Buffer.byteLength(metadata);
 
 /**
  * How far a follower of the log has come: the last event that it has dealt with, and so which log

@@ -27,14 +27,16 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
   /** Of the last write that was answered before it was shown. */
   let owed: Position | undefined;
 
+  const patience = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);
+
   async function untilShown(position: Position, timeoutMs: number): Promise<boolean> {
-    const shown = await readModels.untilShown(position, timeoutMs);
+    const shown = await readModels.untilShown(position, patience(timeoutMs));
     if (!shown && (owed === undefined || position > owed)) owed = position;
     return shown;
   }
 
   async function untilPaid(position: Position): Promise<void> {
-    if (!(await readModels.untilShown(position, late() === undefined ? waitMs : 0)))
+    if (!(await readModels.untilShown(position, patience(waitMs))))
       throw storeUnavailable(`What was written last can't be shown yet. ${late() ?? ''}`.trimEnd());
     if (owed === position) owed = undefined;
   }

@@ -4,6 +4,7 @@ import { headOf } from '../../eventlog/append.ts';
 import { readPage, type StreamSource } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { KnownEvent } from '../../eventlog/wholeStream.ts';
+import { LIMITS } from '../../limits.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { Facts } from '../facts.ts';
 import { sessionEvents } from '../loadSession.ts';
@@ -47,7 +48,12 @@ export async function afterConflict(
   { events }: Facts,
   conflict: unknown,
 ): Promise<Position | undefined> {
-  const page = { direction: 'forwards', from: run.head.revision + 1, limit: NEWS_PAGE } as const;
+  const page = {
+    direction: 'forwards',
+    from: run.head.revision + 1,
+    limit: NEWS_PAGE,
+    maxBytes: LIMITS.store.pageBytes,
+  } as const;
   const news = await readPage(source, sessionStream(run.request.session_id), page);
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
   const end = endOfTurn(run, news);

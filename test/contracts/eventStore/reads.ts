@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { EncodedEvent } from '../../../shared/ports/eventStore.ts';
+import { bytesOf, type EncodedEvent } from '../../../shared/ports/eventStore.ts';
 import {
   expectStrictlyAscending,
   idsOf,
@@ -44,6 +44,27 @@ export function readContract(opened: Opened): void {
       );
       expectStrictlyAscending(stored.map((event) => event.position));
     });
+
+    test.each([
+      ['forwards', [0, 1, 2]],
+      ['backwards', [9, 8, 7]],
+    ] as const)(
+      '%s, ends with the event that makes the page large enough',
+      async (direction, revisions) => {
+        const long = newStream();
+        const each = newEvent('x'.repeat(50_000));
+        const bytes = bytesOf(each);
+        const long10 = Array.from({ length: 10 }, () => newEvent('x'.repeat(50_000)));
+        await opened().store().append(long, 'no_stream', long10);
+        const read = async (maxBytes: number): Promise<number[]> =>
+          (await opened().store().readStream(long, { direction, limit: 100, maxBytes })).map(
+            ({ revision }) => revision,
+          );
+        expect(await read(2 * bytes + 1)).toEqual(revisions);
+        expect(await read(3 * bytes)).toEqual(revisions);
+        expect(await read(1)).toEqual(revisions.slice(0, 1));
+      },
+    );
 
     test.each([
       ['forwards', undefined, 4, [0, 1, 2, 3]],

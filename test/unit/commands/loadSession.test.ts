@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { sessionTarget } from '../../../shared/commands/loadSession.ts';
+import { loadSession, sessionTarget } from '../../../shared/commands/loadSession.ts';
 import { session } from '../../../shared/domain/session/decider.ts';
 import type { SessionEvent } from '../../../shared/domain/session/events.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { bytesOf, type ReadOptions } from '../../../shared/ports/eventStore.ts';
 import { replay } from '../../support/events/deciderSpecification.ts';
 import {
   sessionStarted,
@@ -32,6 +35,24 @@ const turns = Array.from({ length: 40 }, (_, index): SessionEvent[] => [
   ENDS[index % ENDS.length]!(index + 1),
 ]).flat();
 
+async function write(stream: string, events: readonly SessionEvent[]): Promise<void> {
+  let head = NO_STREAM;
+  // One at a time: together they may be more than an append takes.
+  for (const event of events)
+    ({ head } = await appendEvents(
+      fixture.store(),
+      { stream, head },
+      [{ id: randomUUID(), ...event }],
+      {
+        account_id: 'acct_1',
+        key_id: 'key_1',
+        request_id: 'request_1',
+        causation_id: 'request_1',
+        recorded_at: '2026-11-21T09:00:00.000Z',
+      },
+    ));
+}
+
 /** Only the beginning and the end of a long session are read: what is told in between can be no part of its state. */
 test.each([
   ['between its turns', [...turns]],
@@ -39,19 +60,40 @@ test.each([
 ])('a long session %s has the state that all of its events come to', async (_where, later) => {
   const events = [sessionStarted(), ...(ofNoTurn as SessionEvent[]), ...later];
   const { stream, load } = sessionTarget('session_1');
-  await appendEvents(
-    fixture.store(),
-    { stream, head: NO_STREAM },
-    events.map((event) => ({ id: randomUUID(), ...event })),
-    {
-      account_id: 'acct_1',
-      key_id: 'key_1',
-      request_id: 'request_1',
-      causation_id: 'request_1',
-      recorded_at: '2026-11-21T09:00:00.000Z',
-    },
-  );
+  await write(stream, events);
   const damaged = createDamagedStreams(() => undefined);
   const { state } = await load({ store: fixture.store(), damaged });
   expect(state).toEqual(replay(session, events));
+});
+
+test('a session of large turns is read in pages of a bounded size', async () => {
+  const TURNS = 20;
+  const large = 'x'.repeat(300_000);
+  const events = Array.from({ length: TURNS }, (_, index): SessionEvent[] => {
+    const started = turnStarted(index + 1);
+    return [
+      { ...started, data: { ...started.data, input: large } } as SessionEvent,
+      turnCompleted(index + 1),
+    ];
+  }).flat();
+  await write(sessionStream('session_1'), [sessionStarted(), ...events]);
+  const store = fixture.store();
+  const pages: number[] = [];
+  const source = {
+    damaged: createDamagedStreams(() => undefined),
+    store: {
+      async readStream(stream: string, options: ReadOptions) {
+        const page = await store.readStream(stream, options);
+        pages.push(page.reduce((sum, event) => sum + bytesOf(event), 0));
+        return page;
+      },
+    },
+  };
+  const loaded = await loadSession(source, 'session_1', async (found) => found);
+  expect(loaded.whole).toBe(true);
+  expect(loaded.turns.map(({ turn, input }) => [turn, input.length])).toEqual(
+    Array.from({ length: TURNS }, (_, index) => [index + 1, large.length]),
+  );
+  expect(pages.length).toBeGreaterThan(2);
+  expect(Math.max(...pages)).toBeLessThan(LIMITS.store.pageBytes + 2 * large.length);
 });

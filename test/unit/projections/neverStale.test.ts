@@ -54,3 +54,10 @@ test('a query waits as long as it may, and not at all where it is known why it w
   await expect(readModels.findSession('session_1')).rejects.toThrow('The database is locked.');
   expect(state.waits).toEqual([700, 0]);
 });
+
+test('nor does a write', async () => {
+  const { state, readModels } = shownUpTo(5);
+  state.late = 'The log is another one.';
+  expect(await readModels.untilShown(at(6), 100)).toBe(false);
+  expect(state.waits).toEqual([0]);
+});
