@@ -19,6 +19,33 @@ export const LIMITS = {
   run: {
     /** Model calls that end in tool calls. */
     rounds: 8,
+    /** Tool calls of a turn: each is an event for ever. */
+    toolCalls: 128,
+    /** Of all that a turn's tool calls record; the last result may go beyond it. */
+    toolCallBytes: 2 * MIB,
+  },
+  /** Of what a model provider answers. */
+  model: {
+    /** Status line and headers. */
+    headerBytes: 16 * KIB,
+    /** An event holds 1 MiB: what is longer could not be recorded. */
+    answerBytes: 2 * MIB,
+    /** Answers that are being read at one time, in one process. */
+    answersBytes: 64 * MIB,
+    /** JSON values in an answer: millions of tiny ones take a hundred times their bytes in memory. */
+    answerValues: 20_000,
+    /** What is read of an error; the rest is left. */
+    errorBytes: 64 * KIB,
+    /** What the log quotes of an error. */
+    quotedChars: 200,
+    /** An answer's id, model and finish reason; what is longer is cut. */
+    labelChars: 256,
+    /** Of a tool call. */
+    functionNameChars: 256,
+    callIdChars: 1_024,
+    argumentsChars: 256 * KIB,
+    /** That a call can take, by the provider's count. */
+    tokens: 1_000_000_000,
   },
   /** Of what is read of the log, and waits for its disk. */
   store: {

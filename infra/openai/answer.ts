@@ -2,11 +2,14 @@ import { Type, type Static } from 'typebox';
 import type { ToolCallRequest } from '../../shared/domain/session/chat.ts';
 import type { Tokens } from '../../shared/domain/schema.ts';
 import { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
 import { lazyValidator } from '../../shared/validation.ts';
 
 const optional = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
+
+const { functionNameChars, callIdChars, argumentsChars, labelChars } = LIMITS.model;
 
 /** What is read of a chat completion; some servers leave parts out or send null. */
 const Completion = Type.Object({
@@ -21,10 +24,10 @@ const Completion = Type.Object({
         tool_calls: optional(
           Type.Array(
             Type.Object({
-              id: optional(Type.String()),
+              id: optional(Type.String({ maxLength: callIdChars })),
               function: Type.Object({
-                name: Type.String({ minLength: 1 }),
-                arguments: optional(Type.String()),
+                name: Type.String({ minLength: 1, maxLength: functionNameChars }),
+                arguments: optional(Type.String({ maxLength: argumentsChars })),
               }),
             }),
           ),
@@ -36,7 +39,7 @@ const Completion = Type.Object({
 });
 type Message = Static<typeof Completion>['choices'][number]['message'];
 
-const count = Type.Integer({ minimum: 0 });
+const count = Type.Integer({ minimum: 0, maximum: LIMITS.model.tokens });
 const Usage = Type.Object({
   usage: Type.Object({
     prompt_tokens: count,
@@ -50,6 +53,9 @@ const reportsUsage = lazyValidator(Usage);
 
 /** Text that can be stored and answered: NUL and halves of surrogate pairs become U+FFFD. */
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
+
+/** What is recorded for ever and only names something. */
+const label = (text: string): string => storable(text.slice(0, labelChars));
 
 /** A tool call is answered by its id; where the server sent none it gets one. */
 const toolCalls = (message: Message): ToolCallRequest[] =>
@@ -68,25 +74,37 @@ function tokens(body: unknown): Tokens | undefined {
   return { prompt, completion, total: total ?? prompt + completion };
 }
 
+/** Why there is no text, where the provider says so. */
+const EMPTY: ReadonlyMap<unknown, string> = new Map([
+  ['length', ': the model reached its limit of tokens before it said anything'],
+  ['content_filter', ': its content filter stopped the model'],
+]);
+
 /**
  * The answer in a chat completion's body. A refusal is an answer: its text is the content. `model`
  * is the one asked for when the provider does not say which answered. Errors: `model_error` when it
- * is not a chat completion, or its first choice is empty.
+ * is not a chat completion, holds a tool call over its limits, or its first choice is empty.
  */
 export function readAnswer(body: unknown, modelAsked: string): ChatAnswer {
   if (!isCompletion()(body))
-    throw new TurnlogError('model_error', "The model provider's answer is not a chat completion.");
+    throw new TurnlogError(
+      'model_error',
+      "The model provider's answer is not a chat completion, or has a tool call that is too long.",
+    );
   const choice = body.choices[0];
   const calls = choice ? toolCalls(choice.message) : [];
   const text = choice?.message.content || choice?.message.refusal || null;
   if (!choice || (text === null && calls.length === 0))
-    throw new TurnlogError('model_error', 'The model provider sent an empty answer.');
+    throw new TurnlogError(
+      'model_error',
+      `The model provider sent an empty answer${EMPTY.get(choice?.finish_reason) ?? ''}.`,
+    );
   return {
-    response_id: storable(body.id ?? ''),
-    model: storable(body.model || modelAsked),
+    response_id: label(body.id ?? ''),
+    model: label(body.model || modelAsked),
     content: text === null ? null : storable(text),
     tool_calls: calls,
-    finish_reason: storable(choice.finish_reason ?? ''),
+    finish_reason: label(choice.finish_reason ?? ''),
     tokens: tokens(body),
   };
 }

@@ -1,10 +1,12 @@
 import type * as OpenAi from 'openai';
 import type { Agent } from 'undici';
 import { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { readAnswer } from './answer.ts';
+import type { AnswersInProgress } from './body.ts';
 import { modelError } from './modelErrors.ts';
-import { pooledFetch, type FetchLimits } from './pooledFetch.ts';
+import { pooledFetch } from './pooledFetch.ts';
 
 /** An OpenAI-compatible server. Without a key no credentials are sent. */
 export interface Provider {
@@ -13,7 +15,7 @@ export interface Provider {
   api_key?: string;
 }
 
-export interface ChatModelLimits extends Partial<FetchLimits> {
+export interface ChatModelLimits {
   /** For one attempt, from sending to the last byte of the answer. */
   attemptTimeoutMs: number;
   /** How often a call is repeated after 429, 5xx or a failure before the answer began. */
@@ -29,34 +31,37 @@ interface ChatModelsOptions {
 }
 
 const DEFAULTS = {
-  maxResponseBytes: 8 * 1024 * 1024,
-  maxRetryAfterMs: 20_000,
   maxConnections: 256,
   connectTimeoutMs: 10_000,
 };
+
+interface Libraries {
+  openai: typeof OpenAi;
+  agent: Agent;
+  inProgress: AnswersInProgress;
+}
 
 /**
  * The libraries take a quarter of a second and tens of megabytes to load: not before the first
  * call.
  */
-async function load({
-  limits,
-}: ChatModelsOptions): Promise<{ openai: typeof OpenAi; agent: Agent }> {
+async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
   const [openai, undici] = await Promise.all([import('openai'), import('undici')]);
   const agent = new undici.Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
     connect: { timeout: DEFAULTS.connectTimeoutMs },
+    maxHeaderSize: LIMITS.model.headerBytes,
     // The time limit per attempt is the library's; undici's own would cut a slow model off at five
     // minutes.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  return { openai, agent };
+  return { openai, agent, inProgress: { bytes: 0 } };
 }
 
 function createClient(
   provider: Provider,
-  { openai, agent }: Awaited<ReturnType<typeof load>>,
+  { openai, agent, inProgress }: Libraries,
   limits: ChatModelLimits,
 ): OpenAi.OpenAI {
   return new openai.OpenAI({
@@ -69,10 +74,7 @@ function createClient(
     timeout: limits.attemptTimeoutMs,
     maxRetries: limits.maxRetries,
     logLevel: 'off',
-    fetch: pooledFetch(agent, {
-      maxResponseBytes: limits.maxResponseBytes ?? DEFAULTS.maxResponseBytes,
-      maxRetryAfterMs: limits.maxRetryAfterMs ?? DEFAULTS.maxRetryAfterMs,
-    }),
+    fetch: pooledFetch(agent, inProgress),
   });
 }
 
@@ -82,8 +84,10 @@ export function createChatModels(
 ): ChatModels & { close(): Promise<void> } {
   const models = new Map(options.models.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
+  // Of every provider: one that is behind another's proxy may quote that one's key.
+  const keys = options.providers.flatMap(({ api_key }) => api_key ?? []);
   const clients = new Map<string, OpenAi.OpenAI>();
-  let libraries: ReturnType<typeof load> | undefined;
+  let libraries: Promise<Libraries> | undefined;
 
   function providerOf(modelId: string): Provider {
     const provider = providers.get(models.get(modelId)?.provider ?? '');
@@ -92,7 +96,7 @@ export function createChatModels(
     throw new TurnlogError('model_not_supported', `The model ${named} is not configured.`);
   }
 
-  function clientOf(provider: Provider, loaded: Awaited<ReturnType<typeof load>>): OpenAi.OpenAI {
+  function clientOf(provider: Provider, loaded: Libraries): OpenAi.OpenAI {
     const client = clients.get(provider.id) ?? createClient(provider, loaded, options.limits);
     clients.set(provider.id, client);
     return client;
@@ -113,7 +117,7 @@ export function createChatModels(
       } catch (error) {
         // Whatever the library made of an abort, the caller gets the reason that it gave.
         signal.throwIfAborted();
-        throw modelError(error, loaded.openai, provider.api_key);
+        throw modelError(error, loaded.openai, keys);
       }
     },
     async close() {

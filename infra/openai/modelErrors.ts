@@ -6,43 +6,44 @@ import { redact } from './redact.ts';
 const DEFAULT_RETRY_AFTER_S = 1;
 const LONGEST_RETRY_AFTER_S = 86_400;
 
-const CREDENTIALS = 'The model provider did not accept the configured credentials';
+/** What a provider's own code means, in our words. Its sentences are for the log alone. */
+const KNOWN: ReadonlyMap<unknown, string> = new Map([
+  ['context_length_exceeded', 'the prompt is longer than the model takes'],
+  ['content_filter', 'its content filter stopped it'],
+  ['content_policy_violation', 'its content filter stopped it'],
+  ['model_not_found', 'it does not have the model'],
+  ['unsupported_parameter', 'the model does not take a parameter that was sent'],
+  ['insufficient_quota', 'the quota is used up'],
+]);
 
-/** The provider's sentence in `{"error":{"message"}}`, or undefined. */
-function ownWords(error: OpenAi.APIError, key: string | undefined): string | undefined {
-  const message: unknown =
-    error.error && 'message' in error.error ? error.error.message : undefined;
-  return typeof message === 'string' && message.trim() !== '' ? redact(message, key) : undefined;
+/** Our words for an answer with an error status: what happened, the status, and why where known. */
+function words(what: string, { status, code }: OpenAi.APIError): string {
+  const why = KNOWN.get(code);
+  return `The model provider ${what} (${status})${why === undefined ? '' : `: ${why}`}.`;
 }
 
-function overloaded(error: OpenAi.APIError): TurnlogError {
+function overloaded(error: OpenAi.APIError, cause: Error): TurnlogError {
   const wait = error.headers && retryAfterMs(error.headers, Date.now());
   const seconds = Math.min(
     Math.max(Math.ceil((wait ?? DEFAULT_RETRY_AFTER_S * 1000) / 1000), 1),
     LONGEST_RETRY_AFTER_S,
   );
-  const message = `The model provider takes no more requests now (${error.status}).`;
-  return new TurnlogError('model_overloaded', message, {
+  return new TurnlogError('model_overloaded', words('takes no more requests now', error), {
     retriable: true,
     retryAfterSeconds: seconds,
-    cause: error,
+    cause,
   });
 }
 
-function refused(error: OpenAi.APIError, key: string | undefined): TurnlogError {
-  const status = error.status ?? 0;
-  // A provider's 401 quotes the key.
-  const words = status === 401 ? undefined : ownWords(error, key);
+function refused(error: OpenAi.APIError, cause: Error): TurnlogError {
+  const { status = 0 } = error;
   const what =
     status === 401
-      ? CREDENTIALS
+      ? 'did not accept the configured credentials'
       : status >= 500
-        ? 'The model provider failed'
-        : 'The model provider refused the request';
-  return new TurnlogError('model_error', `${what} (${status})${words ? `: ${words}` : '.'}`, {
-    retriable: status >= 500,
-    cause: error,
-  });
+        ? 'failed'
+        : 'refused the request';
+  return new TurnlogError('model_error', words(what, error), { retriable: status >= 500, cause });
 }
 
 /** The code of the network error at the bottom of the chain of causes, such as ECONNREFUSED. */
@@ -53,18 +54,20 @@ function networkCode(error: unknown): string | undefined {
 
 /**
  * What a failed call of the `openai` package means, as `model_error`, `model_overloaded` or
- * `model_timeout`. `key` is the provider's, so that it never shows.
+ * `model_timeout`, in our own words. The library's error holds the provider's whole answer: none of
+ * it goes on but the cause's message, a quotation for the log that is short and without `keys`.
  */
 export function modelError(
   error: unknown,
   openai: typeof OpenAi,
-  key: string | undefined,
+  keys: readonly string[],
 ): TurnlogError {
   if (error instanceof TurnlogError) return error;
+  const cause = new Error(redact(error instanceof Error ? error.message : String(error), keys));
   if (error instanceof openai.APIConnectionTimeoutError) {
     return new TurnlogError('model_timeout', 'The model provider did not answer in time.', {
       retriable: true,
-      cause: error,
+      cause,
     });
   }
   if (error instanceof openai.APIConnectionError) {
@@ -72,17 +75,21 @@ export function modelError(
     const what =
       code === 'UND_ERR_SOCKET' || code === 'ECONNRESET'
         ? 'closed the connection without an answer'
-        : 'could not be reached';
+        : code === 'UND_ERR_HEADERS_OVERFLOW'
+          ? 'answered with headers that are too long'
+          : 'could not be reached';
     const message = `The model provider ${what}${code ? ` (${code})` : ''}.`;
-    return new TurnlogError('model_error', message, { retriable: true, cause: error });
+    return new TurnlogError('model_error', message, { retriable: true, cause });
   }
   if (error instanceof openai.APIError && error.status !== undefined) {
-    return error.status === 429 || error.status === 503 ? overloaded(error) : refused(error, key);
+    return error.status === 429 || error.status === 503
+      ? overloaded(error, cause)
+      : refused(error, cause);
   }
   if (error instanceof SyntaxError)
     return new TurnlogError('model_error', "The model provider's answer is not valid JSON.", {
       retriable: true,
-      cause: error,
+      cause,
     });
-  return new TurnlogError('model_error', 'The call of the model failed.', { cause: error });
+  return new TurnlogError('model_error', 'The call of the model failed.', { cause });
 }

@@ -16,6 +16,7 @@ const ModelsFile = Type.Object(
           {
             base_url: Type.String({ pattern: '^https?://[^\\s@]+$' }),
             api_key_env: Type.Optional(Type.String({ minLength: 1 })),
+            allow_plain_http: Type.Optional(Type.Boolean()),
           },
           strict,
         ),

@@ -1,13 +1,12 @@
 import { addAbortListener } from 'node:events';
 import type { Agent, Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { createBody, type AnswersInProgress, type Body } from './body.ts';
+import { hasMoreValues } from './jsonValues.ts';
 
-export interface FetchLimits {
-  /** The longest body that is read, in bytes. */
-  maxResponseBytes: number;
-  /** A `retry-after` above this is not slept through: the answer goes to the caller at once. */
-  maxRetryAfterMs: number;
-}
+/** A `retry-after` above this is not slept through: the answer goes to the caller at once. */
+const LONGEST_SLEEP_MS = 20_000;
 
 type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
@@ -28,7 +27,7 @@ function bufferedResponse({ url, status, headers, body }: Reply): Response {
     return body;
   };
   const response: BufferedResponse = {
-    ok: status >= 200 && status < 300,
+    ok: isGood(status),
     status,
     url,
     headers,
@@ -66,53 +65,81 @@ const tooLate = (): TurnlogError =>
     retriable: true,
   });
 
-const tooLong = (bytes: number): TurnlogError =>
-  new TurnlogError('model_error', `The model provider's answer is longer than ${bytes} bytes.`);
+const unusable = (why: string): TurnlogError =>
+  new TurnlogError('model_error', `The model provider's answer ${why}.`);
 
-const brokenOff = (cause: Error): TurnlogError =>
+const tooLong = (): TurnlogError =>
+  unusable(`is longer than ${LIMITS.model.answerBytes.toLocaleString('en-US')} bytes`);
+
+const noRoom = (): TurnlogError =>
+  new TurnlogError('model_overloaded', 'Too many long answers of models are being read.', {
+    retriable: true,
+    retryAfterSeconds: 1,
+  });
+
+const brokenOff = (): TurnlogError =>
   new TurnlogError('model_error', 'The model provider broke off in the middle of its answer.', {
     retriable: true,
-    cause,
   });
+
+const isGood = (status: number): boolean => status >= 200 && status < 300;
+
+/** The text of a whole answer, or why it is not read. */
+function readBody(body: Body): string | TurnlogError {
+  const text = body.text();
+  return hasMoreValues(text, LIMITS.model.answerValues) ? unusable('has too many parts') : text;
+}
 
 /**
  * A `fetch` for the `openai` package straight over undici's dispatcher: about twice as fast as the
  * built-in one, and the whole body is read before it resolves, so that the library's time limit per
- * attempt covers a body that stalls.
+ * attempt covers a body that stalls. Of an error no more is read than is looked at.
  *
  * The library repeats a call whose fetch rejects, and does not repeat one whose body fails. So a
  * failure before the first byte of an answer rejects; an attempt that ran out of time or broke off
  * in its answer, which the model may have worked on and which is paid for, resolves with a response
- * whose body fails. Bodies are strings; answers are never streams.
+ * whose body fails. Bodies are strings; answers are never streams, never compressed, and no
+ * redirect is followed.
  */
-export function pooledFetch(agent: Agent, limits: FetchLimits): Fetch {
+export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch {
   return (input, init = {}) =>
     new Promise((resolve, reject) => {
       const url = new URL(input instanceof Request ? input.url : input);
-      const chunks: Buffer[] = [];
-      let size = 0;
+      let body: Body | undefined;
       let status = 200;
       let headers: Headers | undefined;
       let controller: Dispatcher.DispatchController | undefined;
-      const reply = (body: string | Error): void =>
+      const reply = (said: string | Error): void => {
+        limit?.[Symbol.dispose]();
+        body?.release();
+        body = undefined;
         resolve(
-          bufferedResponse({ url: url.href, status, headers: headers ?? new Headers(), body }),
+          bufferedResponse({
+            url: url.href,
+            status,
+            headers: headers ?? new Headers(),
+            body: said,
+          }),
         );
-      const stop = (error: TurnlogError): void => {
-        reply(error);
-        controller?.abort(error);
       };
+      const stop = (said: string | TurnlogError): void => {
+        reply(said);
+        controller?.abort(new Error('no more is read'));
+      };
+      const requestHeaders = new Headers(init.headers);
+      requestHeaders.set('accept-encoding', 'identity');
       const { signal } = init;
+      let limit: Disposable | undefined;
       // A listener hears of an abort that has been only in a moment; the library repeats what fails
       // until then.
       if (signal?.aborted) stop(tooLate());
-      const limit = signal && addAbortListener(signal, () => stop(tooLate()));
+      else if (signal) limit = addAbortListener(signal, () => stop(tooLate()));
       agent.dispatch(
         {
           origin: url.origin,
           path: url.pathname + url.search,
           method: init.method ?? 'GET',
-          headers: new Headers(init.headers),
+          headers: requestHeaders,
           body: init.body as string | null,
         },
         {
@@ -121,26 +148,32 @@ export function pooledFetch(agent: Agent, limits: FetchLimits): Fetch {
             if (signal?.aborted) started.abort(new Error('aborted before it was sent'));
           },
           onResponseStart(_controller, statusCode, rawHeaders) {
+            // What comes before the answer, such as early hints.
+            if (statusCode < 200) return;
             status = statusCode;
             headers = readHeaders(rawHeaders);
             // The library sleeps through any retry-after up to a minute, and takes a longer one for
             // none at all.
-            if ((retryAfterMs(headers, Date.now()) ?? 0) > limits.maxRetryAfterMs)
+            if ((retryAfterMs(headers, Date.now()) ?? 0) > LONGEST_SLEEP_MS)
               headers.set('x-should-retry', 'false');
+            const { answerBytes, errorBytes } = LIMITS.model;
+            body = createBody(isGood(status) ? answerBytes : errorBytes, inProgress);
+            const encoding = (headers.get('content-encoding') ?? 'identity').toLowerCase();
+            if (isGood(status) && encoding !== 'identity')
+              stop(unusable('is compressed, which was not asked for'));
           },
           onResponseData(_controller, chunk) {
-            size += chunk.length;
-            chunks.push(chunk);
-            if (size > limits.maxResponseBytes) stop(tooLong(limits.maxResponseBytes));
+            if (!body || body.add(chunk)) return;
+            if (!isGood(status)) stop(body.text());
+            else stop(body.isFull() ? tooLong() : noRoom());
           },
           onResponseEnd() {
-            limit?.[Symbol.dispose]();
-            reply(Buffer.concat(chunks, size).toString('utf8'));
+            if (body) reply(readBody(body));
           },
           onResponseError(_controller, error) {
+            if (headers) return reply(brokenOff());
             limit?.[Symbol.dispose]();
-            if (headers) reply(brokenOff(error));
-            else reject(error);
+            reject(error);
           },
         },
       );

@@ -1,4 +1,7 @@
-const LONGEST = 300;
+import { LIMITS } from '../../shared/limits.ts';
+
+/** Of a provider's text; what is shown of it is a part of this. */
+const LOOKED_AT = 5 * LIMITS.model.quotedChars;
 
 /**
  * Bearer credentials, credentials in URLs, keys by their usual prefix (also when the provider
@@ -12,19 +15,23 @@ const SECRETS = [
   /(?=[\w*+/=]*\d)(?=[\w*+/=]*[a-z])[\w*+/=]{20,}/gi,
 ];
 
+/** The beginning of a text, without the word that the cut went through: it could be half a key. */
+const beginningOf = (text: string): string =>
+  text.length <= LOOKED_AT ? text : text.slice(0, LOOKED_AT).replace(/[\w*+/=.-]{1,256}$/, '');
+
 /**
- * A provider's own words as they may be shown to a client: on one line, at most 300 characters,
- * with whatever looks like a key taken out.
+ * What others said, as the log may quote it: on one line, at most 200 characters, without `keys`
+ * and without whatever else looks like one.
  */
-export function redact(text: string, key: string | undefined): string {
-  const withoutKey = key ? text.replaceAll(key, '[redacted]') : text;
+export function redact(text: string, keys: readonly string[]): string {
+  const withoutKeys = keys.reduce((rest, key) => rest.replaceAll(key, '[redacted]'), text);
   const clean = SECRETS.reduce(
     (rest, pattern) => rest.replace(pattern, '[redacted]'),
-    withoutKey
-      .slice(0, 10 * LONGEST)
+    beginningOf(withoutKeys)
       .toWellFormed()
       .replace(/[\s\p{C}]+/gu, ' ')
       .trim(),
   );
-  return clean.length > LONGEST ? `${clean.slice(0, LONGEST - 1).toWellFormed()}…` : clean;
+  const longest = LIMITS.model.quotedChars;
+  return clean.length > longest ? `${clean.slice(0, longest - 1).toWellFormed()}…` : clean;
 }

@@ -1,3 +1,5 @@
+import { isIPv4 } from 'node:net';
+import { TurnlogError } from '../../shared/errors.ts';
 import type { ModelInfo } from '../../shared/ports/chatModel.ts';
 import type { Provider } from './chatModels.ts';
 import { badModelsFile, readModelsFile, type ModelsFile, type Problems } from './modelsFile.ts';
@@ -34,6 +36,30 @@ const provider = (id: string, base_url: string, api_key: string | undefined): Pr
   ...(api_key ? { api_key } : {}),
 });
 
+/** True for a URL over which whoever is between reads the key. */
+function isPlainHttp(baseUrl: string): boolean {
+  const url = URL.parse(baseUrl);
+  if (url?.protocol !== 'http:') return false;
+  const { hostname } = url;
+  const loopback =
+    hostname === '[::1]' ||
+    /(?:^|\.)localhost\.?$/.test(hostname) ||
+    (isIPv4(hostname) && hostname.startsWith('127.'));
+  return !loopback;
+}
+
+const PLAIN_HTTP = 'would send the key over plain http to another host: use https';
+
+/** Errors: `configuration_invalid` where OPENAI_BASE_URL would show the key. */
+function requireHidden({ openaiApiKey, openaiBaseUrl }: RegistryOptions): void {
+  if (openaiApiKey && openaiBaseUrl && isPlainHttp(openaiBaseUrl))
+    throw new TurnlogError(
+      'configuration_invalid',
+      `OPENAI_BASE_URL ${PLAIN_HTTP}, or name the provider openai with allow_plain_http in MODELS_FILE.`,
+      { details: { OPENAI_BASE_URL: { message: PLAIN_HTTP, path: 'OPENAI_BASE_URL' } } },
+    );
+}
+
 /** The providers that exist without a file. */
 function defaultProviders({
   openaiApiKey,
@@ -52,7 +78,11 @@ function problemsOf(
   env: RegistryOptions['env'],
 ): Problems {
   const problems: Problems = {};
-  for (const [id, { api_key_env }] of Object.entries(file.providers ?? {})) {
+  for (const [id, { base_url, api_key_env, allow_plain_http }] of Object.entries(
+    file.providers ?? {},
+  )) {
+    if (api_key_env && !allow_plain_http && isPlainHttp(base_url))
+      problems[`/providers/${id}/base_url`] = `${PLAIN_HTTP}, or set allow_plain_http`;
     if (id === 'offline') problems['/providers/offline'] = 'is built in and can not be set';
     if (api_key_env && !env[api_key_env])
       problems[`/providers/${id}/api_key_env`] =
@@ -75,16 +105,20 @@ function problemsOf(
  * The providers and models to offer. A file names the models, and providers beside `openai` (there
  * when OPENAI_API_KEY or OPENAI_BASE_URL is set) and `offline`. Without a file: OpenAI's models if
  * `openai` is there, else only `offline-echo`.
+ * A key goes over plain http only to this machine, unless the file says that it may.
  * Errors: `configuration_invalid` that lists every problem of the file.
  */
 export async function loadRegistry(options: RegistryOptions): Promise<Registry> {
   const defaults = defaultProviders(options);
-  if (!options.modelsFile)
+  if (!options.modelsFile) {
+    requireHidden(options);
     return {
       providers: defaults,
       models: defaults.length > 1 ? [...openaiModels] : [offlineModel],
     };
+  }
   const file = await readModelsFile(options.modelsFile);
+  if (!file.providers?.['openai']) requireHidden(options);
   const providers = new Map(defaults.map((known) => [known.id, known]));
   for (const [id, { base_url, api_key_env }] of Object.entries(file.providers ?? {})) {
     if (id !== 'offline')

@@ -76,7 +76,7 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   tool_error: {
     status: 502,
     description:
-      'The model called tools for 8 rounds without an answer; the turn is recorded as failed',
+      'The model called tools for 8 rounds without an answer, or too many of them; the turn is recorded as failed',
   },
   model_overloaded: {
     status: 503,

@@ -1,4 +1,5 @@
 import type { DamagedStreams } from '../eventlog/damagedStreams.ts';
+import { inShort } from '../inShort.ts';
 import type { Logger } from '../logger.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/eventStore.ts';
@@ -44,7 +45,7 @@ export async function untilShown(
       );
   } catch (error) {
     shown = false;
-    logger.warn({ err: error }, 'the read models could not be asked whether they show a write');
+    logger.warn(inShort(error), 'the read models could not be asked whether they show a write');
   }
   if (!shown) onLate?.();
 }

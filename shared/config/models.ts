@@ -9,7 +9,7 @@ export const modelOptions = {
   ),
   OPENAI_BASE_URL: Type.Optional(
     Type.String({
-      pattern: '^https?://',
+      pattern: '^https?://[^\\s@]+$',
       description: 'Base URL of the provider `openai`, for any OpenAI-compatible server',
     }),
   ),

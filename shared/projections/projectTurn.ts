@@ -17,11 +17,13 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
   switch (event.type) {
     case 'session.tool_called.v1': {
       const { turn: _, ...call } = event.data;
-      return { tool_used: row.tool_used || call.tool, tool_calls: [...row.tool_calls, call] };
+      // Models also call functions that they were not offered.
+      const used = row.offered.includes(call.tool) ? call.tool : '';
+      return { tool_used: row.tool_used || used, tool_calls: [...row.tool_calls, call] };
     }
     case 'session.turn_completed.v1': {
-      const { output, model, tool_used, tokens } = event.data;
-      return { status: 'completed', output, model, tool_used, tokens };
+      const { output, model, tool_used, tokens, finish_reason } = event.data;
+      return { status: 'completed', output, model, tool_used, tokens, finish_reason };
     }
     case 'session.turn_failed.v1': {
       const { code, message, tokens } = event.data;
@@ -46,7 +48,7 @@ export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChang
   const change = (found: TurnRow | undefined): TurnRow => {
     if (event.type === 'session.turn_started.v1') {
       absent(found, 'turn');
-      const { input, model, owner, deadline } = event.data;
+      const { input, model, settings, owner, deadline } = event.data;
       return {
         session_id,
         turn,
@@ -55,8 +57,10 @@ export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChang
         output: null,
         model,
         tool_used: '',
+        offered: (settings.tools ?? []).map((tool) => tool.function.name),
         tool_calls: [],
         tokens: null,
+        finish_reason: null,
         error: null,
         started_at: at,
         ended_at: null,

@@ -84,8 +84,12 @@ export const TABLES = {
       output: orNull(text),
       model: text,
       tool_used: text,
+      /** Names of the functions that the model was offered. */
+      offered: json<string[]>(),
       tool_calls: json<Omit<ToolCalledData, 'turn'>[]>(),
       tokens: orNull(json<Tokens>()),
+      /** Of a completed turn: how the provider says that its answer ended. */
+      finish_reason: orNull(text),
       /** Of a failed turn: its code and message; of an interrupted one: the reason as the code. */
       error: orNull(json<{ code: string; message: string }>()),
       started_at: text,

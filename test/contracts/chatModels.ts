@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
 import type { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import type { ChatModels } from '../../shared/ports/chatModel.ts';
 import {
   startScriptedModel,
@@ -11,10 +12,10 @@ import {
 const MAX_RETRIES = 2;
 
 /** The adapter under test, with one model `m` whose provider is at `baseUrl`. */
-interface ChatModelsUnderTest extends ChatModels {
+export interface ChatModelsUnderTest extends ChatModels {
   close(): Promise<void>;
 }
-interface ContractLimits {
+export interface ContractLimits {
   attemptTimeoutMs: number;
   maxRetries: number;
 }
@@ -227,7 +228,7 @@ export function chatModelsContract(
       ['an empty body', { status: 200, body: '' }],
       ['no content', { status: 204, body: '' }],
       ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }],
-      ['more than 8 MiB', { text: 'x'.repeat(9 * 1024 * 1024) }],
+      ['more than 2 MiB', { text: 'x'.repeat(LIMITS.model.answerBytes) }],
       ['a body that breaks off', { fault: 'reset_in_body' }],
     ])('because of %s is model_error, and is not asked for again', async (_, step) => {
       const { outcome, sent } = await failed(step);

@@ -275,6 +275,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         output: 'answer 1',
         model: 'gpt-4o-2026',
         tool_used: 'calculator',
+        offered: ['calculator'],
         tool_calls: [
           {
             round: 1,
@@ -287,6 +288,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
           },
         ],
         tokens: { prompt: 9, completion: 3, total: 12 },
+        finish_reason: 'stop',
         error: null,
         started_at: at(1),
         ended_at: at(3),

@@ -1,6 +1,7 @@
 import type { Middleware } from 'koa';
 import { Rejection } from '../../../shared/domain/rejection.ts';
-import { TurnlogError } from '../../../shared/errors.ts';
+import { TurnlogError, type ErrorCode } from '../../../shared/errors.ts';
+import { inShort } from '../../../shared/inShort.ts';
 import type { Logger } from '../../../shared/logger.ts';
 import { ERROR_ANSWERS } from '../errors.ts';
 import { answerTo } from '../rejections.ts';
@@ -17,6 +18,14 @@ function publicError(thrown: unknown): TurnlogError {
   if (error instanceof TurnlogError && ERROR_ANSWERS[error.code].status !== 500) return error;
   return new TurnlogError('internal_error', INTERNAL, { cause: error });
 }
+
+/** A turn that failed so has its line in the log: shared/commands/run/failTurn.ts. */
+const OF_A_TURN: ReadonlySet<ErrorCode> = new Set([
+  'model_error',
+  'model_overloaded',
+  'model_timeout',
+  'tool_error',
+]);
 
 /** The one place where errors become answers. */
 export const answerErrors =
@@ -36,17 +45,14 @@ export const answerErrors =
       const { status } = ERROR_ANSWERS[error.code];
       // What a probe is told stands in the log already, once, where it began.
       const isProbe = ctx.path.startsWith('/health/') && status !== 500;
-      if (status >= 500 && !isProbe)
-        logger[status === 500 ? 'error' : 'warn'](
-          {
-            err: error.cause ?? error,
-            code: error.code,
-            request_id,
-            method: ctx.method,
-            path: ctx.path,
-          },
+      const request = { request_id, method: ctx.method, path: ctx.path };
+      if (status === 500)
+        logger.error(
+          { err: error.cause ?? error, code: error.code, ...request },
           'a request failed',
         );
+      else if (status > 500 && !isProbe && !OF_A_TURN.has(error.code))
+        logger.warn({ ...inShort(error), ...request }, 'a request failed');
     }
     if (error.retryAfterSeconds !== undefined)
       ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));

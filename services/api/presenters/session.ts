@@ -24,6 +24,7 @@ const presentTurn = ({
   revision: _revision,
   owner: _owner,
   deadline: _deadline,
+  offered: _offered,
   ...turn
 }: TurnRow): Static<typeof Transcript>['turns'][number] => ({
   ...turn,

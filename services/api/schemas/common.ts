@@ -11,6 +11,12 @@ export const SessionId = Type.String({
   examples: ['session_01kahz1c3sf6w9m3v5q7x9z1a3'],
 });
 
+export const FinishReason = Type.String({
+  description:
+    'How the provider says that the answer ended: `stop`; `length` (cut off at a limit of tokens), `content_filter` (cut off by its filter); other words are the provider’s own, and it is empty where it says none',
+  examples: ['stop', 'length', 'content_filter'],
+});
+
 const Pretty = {
   pretty: Type.Optional(Type.Boolean({ description: 'Pretty-prints the JSON answer' })),
 };

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Tokens } from '../../../shared/domain/schema.ts';
-import { InputText, SessionId } from './common.ts';
+import { FinishReason, InputText, SessionId } from './common.ts';
 import { text } from './text.ts';
 
 export const RunBody = Type.Object(
@@ -22,7 +22,10 @@ export const RunResult = Type.Object({
   session_id: SessionId,
   metadata: Type.Object({
     model: Type.String({ description: 'The model as the provider reported it' }),
-    tool_used: Type.String({ description: 'The tool that was called; empty when none was' }),
+    tool_used: Type.String({
+      description: 'The first function that was called of those the agent has; empty when none was',
+    }),
     tokens: Tokens,
+    finish_reason: FinishReason,
   }),
 });

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
 import { EventMetadata } from '../../../shared/eventlog/event.ts';
-import { AgentId, numberedPageQuery, pageQuery, SessionId } from './common.ts';
+import { AgentId, FinishReason, numberedPageQuery, pageQuery, SessionId } from './common.ts';
 import { text } from './text.ts';
 
 const sessionFields = {
@@ -32,6 +32,7 @@ const Turn = Type.Object({
   tool_used: Type.String(),
   tool_calls: Type.Array(ToolCall),
   tokens: Type.Union([Tokens, Type.Null()]),
+  finish_reason: Type.Union([FinishReason, Type.Null()]),
   error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
     description: 'Why a turn failed or was interrupted',
   }),

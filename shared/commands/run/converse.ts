@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { chatRequest } from '../../domain/session/prompt.ts';
 import type { ChatRequest, ToolCallRequest } from '../../domain/session/chat.ts';
 import type { ModelCall, ToolCalledData, TurnCompletedData } from '../../domain/session/events.ts';
@@ -7,9 +8,11 @@ import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
+import { unlessAborted } from '../../unlessAborted.ts';
 import { countMessages } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { recordInRun } from './record.ts';
+import { createToolAllowance, type ToolAllowance } from './toolAllowance.ts';
 
 /** What a turn is completed with. */
 export type Answer = Omit<TurnCompletedData, 'turn'>;
@@ -31,8 +34,9 @@ export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
 /**
  * Calls the model, and the tools that it asks for, until it answers. Every tool call is recorded
  * before its result goes back to the model; every answered model call is added to `calls`, which
- * therefore also serves a run that fails.
- * Errors: those of the model, `tool_error` after 8 rounds without an answer, the signal's reason.
+ * therefore also serves a run that fails. The signal is looked at before each call.
+ * Errors: those of the model, `tool_error` after 8 rounds without an answer and for tool calls
+ * beyond LIMITS.run, the signal's reason.
  */
 export async function converse(
   context: RunContext,
@@ -42,25 +46,55 @@ export async function converse(
 ): Promise<Answer> {
   const { settings, history, turn } = run;
   const { instruction } = run.request.agent;
+  const allowance = createToolAllowance();
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
+    signal.throwIfAborted();
     const request = chatRequest(settings, instruction, history, turn);
     const answer = await callModel(context, { run, request, calls }, signal);
     if (answer.tool_calls.length === 0)
       return completed(run, calls, {
         output: answer.content ?? '',
-        tool_used: turn.tool_calls[0]?.tool ?? '',
+        tool_used: toolUsed(run),
       });
-    for (const [index, call] of answer.tool_calls.entries()) {
-      const content = index === 0 && answer.content ? { content: answer.content } : {};
-      const called = { ...(await callTool(context, run, call, signal)), ...content, round };
-      await recordInRun(context, run, { type: 'record_tool_call', run: run.state, call: called });
-      turn.tool_calls.push(called);
-    }
+    await callTools(context, { run, round, answer, allowance }, signal);
   }
   throw new TurnlogError(
     'tool_error',
     `The model went on calling tools for ${LIMITS.run.rounds} rounds without an answer.`,
   );
+}
+
+/** The first function called that the agent has; models also call others, which is an error result. */
+function toolUsed({ settings, turn }: OpenRun): string {
+  const offered = settings.tools?.map((tool) => tool.function.name) ?? [];
+  return turn.tool_calls.find(({ tool }) => offered.includes(tool))?.tool ?? '';
+}
+
+interface Round {
+  run: OpenRun;
+  round: number;
+  answer: ChatAnswer;
+  allowance: ToolAllowance;
+}
+
+/** Makes and records the tool calls of one answer. A call that ended is recorded in any case. */
+async function callTools(
+  context: RunContext,
+  { run, round, answer, allowance }: Round,
+  signal: AbortSignal,
+): Promise<void> {
+  allowance.take(answer.tool_calls.length);
+  for (const [index, call] of answer.tool_calls.entries()) {
+    // Calls that resolve at once would keep everything else waiting, the run's own time limit too.
+    if (index > 0) await yieldToOthers();
+    signal.throwIfAborted();
+    const content = index === 0 && answer.content ? { content: answer.content } : {};
+    allowance.spend(call.id, call.function.name, call.function.arguments, content.content ?? '');
+    const called = { ...(await callTool(context, run, call, signal)), ...content, round };
+    await recordInRun(context, run, { type: 'record_tool_call', run: run.state, call: called });
+    run.turn.tool_calls.push(called);
+    allowance.spend(called.result);
+  }
 }
 
 async function callModel(
@@ -76,7 +110,7 @@ async function callModel(
     response_id: answer.response_id,
     model: answer.model,
     finish_reason: answer.finish_reason,
-    tokens: answer.tokens ?? (await countedTokens(context, request, answer)),
+    tokens: answer.tokens ?? (await unlessAborted(countedTokens(context, request, answer), signal)),
     duration_ms: msSince(began),
   });
   return answer;
@@ -107,7 +141,7 @@ async function callTool(
   const { result, is_error } =
     request.agent.tool === null
       ? { result: `There is no function ${name}.`, is_error: true }
-      : await catalogue.toolbox.call(request.agent.tool, name, args, signal);
+      : await unlessAborted(catalogue.toolbox.call(request.agent.tool, name, args, signal), signal);
   return {
     turn: state.turn,
     call_id: call.id,

@@ -1,6 +1,7 @@
 import type { SessionCommand } from '../../domain/session/decider.ts';
 import type { ModelCall } from '../../domain/session/events.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import { inShort } from '../../inShort.ts';
 import { untilShown } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { sumTokens } from './converse.ts';
@@ -34,17 +35,28 @@ const answerable = (error: unknown): unknown =>
       })
     : error;
 
-/** Closes the turn. Resolves with the error to answer. Errors: those of recordEnd. */
+/**
+ * Closes the turn, and says why in one line of the log. Resolves with the error to answer. Errors:
+ * those of recordEnd.
+ */
 export async function recordFailure(
   context: RunContext,
   run: OpenRun,
   end: SessionCommand,
   thrown: unknown,
 ): Promise<unknown> {
+  const { actor, agent, session_id } = run.request;
+  const error = answerable(thrown);
   context.logger.warn(
-    { err: thrown, session_id: run.request.session_id, turn: run.state.turn },
+    {
+      request_id: actor.request_id,
+      session_id,
+      turn: run.state.turn,
+      provider: context.catalogue.models.find(agent.model)?.provider,
+      ...inShort(error),
+    },
     'a turn ended without an answer',
   );
   await untilShown(context, await recordEnd(context, run, end));
-  return answerable(thrown);
+  return error;
 }

@@ -4,6 +4,7 @@ import { isTurnlogError } from '../../errors.ts';
 import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflictLimit.ts';
 import { asDamage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { inShort } from '../../inShort.ts';
 import { pauseFor } from '../../pause.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import { appendFacts, factsOf, type Facts } from '../facts.ts';
@@ -59,6 +60,7 @@ export async function recordInRun(
     until: began + LIMIT_MS,
   });
   const pauses = createBackOff(PAUSES);
+  let said = false;
   for (;;) {
     const pauseMs = pauses.next();
     try {
@@ -67,10 +69,12 @@ export async function recordInRun(
     } catch (error) {
       const tooLate = performance.now() + pauseMs > began + patienceMs;
       if (!isTurnlogError(error, 'store_unavailable') || tooLate) throw error;
-      context.logger.warn(
-        { err: error, session_id, turn: run.state.turn },
-        'a fact of a turn could not be recorded yet',
-      );
+      if (!said)
+        context.logger.warn(
+          { request_id: actor.request_id, session_id, turn: run.state.turn, ...inShort(error) },
+          'a fact of a turn could not be recorded yet',
+        );
+      said = true;
       await pauseFor(pauseMs);
     }
   }

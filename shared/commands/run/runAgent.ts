@@ -16,7 +16,7 @@ import { sessionNotFound } from './sessionOfRun.ts';
 export interface RunResult {
   output: string;
   session_id: string;
-  metadata: { model: string; tool_used: string; tokens: Tokens };
+  metadata: { model: string; tool_used: string; tokens: Tokens; finish_reason: string };
 }
 
 const SESSION_ID = /^session_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
@@ -86,10 +86,10 @@ async function finish(
     if (!isTurnlogError(error, 'event_invalid')) throw error;
     throw await recordFailure(context, run, failure(run, calls, error), error);
   }
-  const { output, model, tool_used, tokens } = answer;
+  const { output, model, tool_used, tokens, finish_reason } = answer;
   return {
     output,
     session_id: run.request.session_id,
-    metadata: { model, tool_used, tokens },
+    metadata: { model, tool_used, tokens, finish_reason },
   };
 }

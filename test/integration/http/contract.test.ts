@@ -169,6 +169,7 @@ describe('sessions', () => {
       tool_used: '',
       tool_calls: [],
       tokens: expect.any(Object),
+      finish_reason: 'stop',
       error: null,
       started_at: expect.stringMatching(ISO),
       ended_at: expect.stringMatching(ISO),

@@ -9,6 +9,7 @@ import { retryAfterMs } from '../../../infra/openai/pooledFetch.ts';
 import type { TurnlogError } from '../../../shared/errors.ts';
 import type { ModelInfo } from '../../../shared/ports/chatModel.ts';
 import { chatModelsContract } from '../../contracts/chatModels.ts';
+import { hostileModelServerContract } from '../../contracts/hostileModelServer.ts';
 import { startScriptedModel } from '../../support/http/scriptedModel.ts';
 
 const model: ModelInfo = {
@@ -24,6 +25,9 @@ const models = (
 
 describe('chat models over the openai package', () => {
   chatModelsContract((base_url, limits) => models({ base_url, api_key: 'test-key' }, limits));
+
+  describe('against a hostile server', () =>
+    hostileModelServerContract((base_url, limits) => models({ base_url }, limits)));
 
   const cleanups: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
@@ -71,28 +75,56 @@ describe('chat models over the openai package', () => {
     }
   });
 
-  test("repeats a provider's own words, shortened and without anything that looks like a key", async () => {
-    const message = `Bad field \u0000 for key sk-proj-abc123456789 and secret-of-p at https://me:pw@host/v1, ${'long '.repeat(200)}`;
-    const { outcome } = await ask(
-      { api_key: 'secret-of-p' },
-      { status: 400, body: { error: { message } } },
+  /** What the caller is told, and what the log may quote. */
+  const refusedWith = async (provider: { api_key?: string }, status: number, body: object) => {
+    const { outcome } = await ask(provider, { status, body });
+    const { message, cause } = outcome as TurnlogError;
+    return { message, quoted: (cause as Error).message };
+  };
+
+  test("tells our words, and quotes the provider's, shortened and without anything that looks like a key", async () => {
+    const said = `Bad field \u0000 for key sk-proj-abc123456789 and secret-of-p at https://me:pw@host/v1, ${'long '.repeat(200)}`;
+    const { message, quoted } = await refusedWith({ api_key: 'secret-of-p' }, 400, {
+      error: { message: said },
+    });
+    expect(message).toBe('The model provider refused the request (400).');
+    expect(quoted).toMatch(/^400 Bad field for key \[redacted\] and \[redacted\] at https:/);
+    expect(quoted).not.toMatch(/abc123|secret-of-p|me:pw/);
+    expect(quoted.length).toBe(200);
+  });
+
+  test('quotes no key of another provider, and no half of one where it cuts', async () => {
+    const server = await startScriptedModel({
+      status: 400,
+      body: { error: { message: `plain-words ${'y '.repeat(490)}sk-proj-abc123456789` } },
+    });
+    const chat = createChatModels({
+      providers: [
+        { id: 'p', base_url: server.baseUrl, api_key: 'key-of-p' },
+        { id: 'q', base_url: server.baseUrl, api_key: 'plain-words' },
+      ],
+      models: [model],
+      limits: { attemptTimeoutMs: 30_000, maxRetries: 0 },
+    });
+    cleanups.push(
+      () => chat.close(),
+      () => server.close(),
     );
-    const shown = (outcome as TurnlogError).message;
-    expect(shown).toMatch(
-      /^The model provider refused the request \(400\): Bad field for key \[redacted\] and \[redacted\] at https:/,
-    );
-    expect(shown).not.toMatch(/abc123|secret-of-p|me:pw/);
-    expect(shown.length).toBeLessThan(360);
-    expect((outcome as TurnlogError).cause).toBeInstanceOf(Error);
+    const request = { model: 'm', messages: [] };
+    const error = await chat
+      .complete('m', request, new AbortController().signal)
+      .catch((thrown: TurnlogError) => thrown);
+    const { message } = (error as TurnlogError).cause as Error;
+    expect(message).toMatch(/^400 \[redacted\] y y/);
+    expect(message).not.toMatch(/plain|sk-/);
   });
 
   test.each([
     "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.",
     'The model gpt-4o-audio-preview-2025-06-03 does not exist.',
     'This key has no access: api_key_invalid.',
-  ])('repeats %s as it is', async (message) => {
-    const { outcome } = await ask({}, { status: 404, body: { error: { message } } });
-    expect((outcome as TurnlogError).message).toContain(message);
+  ])('quotes %s as it is', async (said) => {
+    expect((await refusedWith({}, 404, { error: { message: said } })).quoted).toBe(`404 ${said}`);
   });
 
   test.each([
@@ -101,27 +133,26 @@ describe('chat models over the openai package', () => {
     'sk-****1234',
     '0123456789abcdef0123456789abcdef',
     'AIzaSyA1234567890abcdefghij',
-  ])('never repeats %s', async (secret) => {
-    const { outcome } = await ask(
-      {},
-      { status: 400, body: { error: { message: `Bad: ${secret} is no key` } } },
-    );
-    expect((outcome as TurnlogError).message).toBe(
-      'The model provider refused the request (400): Bad: [redacted] is no key',
-    );
+  ])('never quotes %s', async (secret) => {
+    const body = { error: { message: `Bad: ${secret} is no key` } };
+    expect((await refusedWith({}, 400, body)).quoted).toBe('400 Bad: [redacted] is no key');
   });
 
-  test("does not repeat a provider's words about credentials", async () => {
-    const { outcome } = await ask(
-      { api_key: 'k1' },
-      {
-        status: 401,
-        body: { error: { message: 'Incorrect API key provided: k1. See your account.' } },
-      },
-    );
-    expect((outcome as TurnlogError).message).toBe(
-      'The model provider did not accept the configured credentials (401).',
-    );
+  test.each([
+    [
+      400,
+      'context_length_exceeded',
+      'refused the request (400): the prompt is longer than the model takes',
+    ],
+    [400, 'content_filter', 'refused the request (400): its content filter stopped it'],
+    [404, 'model_not_found', 'refused the request (404): it does not have the model'],
+    [429, 'insufficient_quota', 'takes no more requests now (429): the quota is used up'],
+    [500, 'something_of_its_own', 'failed (500)'],
+    [400, { evil: true }, 'refused the request (400)'],
+    [401, 'invalid_api_key', 'did not accept the configured credentials (401)'],
+  ])('tells of %i %j that it %s', async (status, code, words) => {
+    const body = { error: { message: 'Their words.', code } };
+    expect((await refusedWith({}, status, body)).message).toBe(`The model provider ${words}.`);
   });
 
   test.each([

@@ -152,12 +152,67 @@ describe('the models registry', () => {
     });
     expect(Object.values(error.details ?? {}).map((detail) => detail.path)).toEqual([
       '/providers/offline',
+      '/providers/p/base_url',
       '/providers/p/api_key_env',
       '/models/0/provider',
       '/models/1/id',
       '/models/1/max_output_tokens',
     ]);
     expect(error.message).toContain('NOT_SET');
+  });
+
+  const withKey = (base_url: string, more: object = {}) => ({
+    providers: { p: { base_url, api_key_env: 'KEY', ...more } },
+    models: [{ ...aModel, provider: 'p' }],
+  });
+
+  test.each([
+    'http://models.example/v1',
+    'http://10.0.0.7:8000/v1',
+    'http://[2001:db8::1]/v1',
+    'http://127.0.0.1.example/v1',
+    'http://localhost.example/v1',
+  ])('refuses to send a key to %s', async (base_url) => {
+    const error = await problem(withKey(base_url), { env: { KEY: 'k' } });
+    expect(error.code).toBe('configuration_invalid');
+    expect(error.message).toMatch(/\/providers\/p\/base_url would send the key over plain http/);
+    await expect(load({ openaiApiKey: 'k', openaiBaseUrl: base_url })).rejects.toMatchObject({
+      code: 'configuration_invalid',
+      message: expect.stringContaining('OPENAI_BASE_URL would send the key over plain http'),
+    });
+  });
+
+  test.each([
+    ['to this machine', 'http://127.0.0.2:8000/v1', {}],
+    ['to this machine by its name', 'http://localhost:8000/v1', {}],
+    ['to this machine over IPv6', 'http://[::1]:8000/v1', {}],
+    ['over https', 'https://models.example/v1', {}],
+    [
+      'over plain http where the file says so',
+      'http://models.example/v1',
+      { allow_plain_http: true },
+    ],
+  ])('sends a key %s', async (_, base_url, more) => {
+    const modelsFile = await fileOf(withKey(base_url, more));
+    const { providers } = await load({ modelsFile, env: { KEY: 'k' } });
+    expect(providers).toContainEqual({ id: 'p', base_url, api_key: 'k' });
+  });
+
+  test('lets a file say that OPENAI_BASE_URL is not meant, and plain http is', async () => {
+    const openai = {
+      base_url: 'http://models.example/v1',
+      api_key_env: 'KEY',
+      allow_plain_http: true,
+    };
+    const modelsFile = await fileOf({ providers: { openai }, models: [aModel] });
+    const openaiBaseUrl = 'http://other.example/v1';
+    const { providers } = await load({
+      modelsFile,
+      openaiApiKey: 'k',
+      openaiBaseUrl,
+      env: { KEY: 'k' },
+    });
+    expect(providers).toContainEqual({ id: 'openai', base_url: openai.base_url, api_key: 'k' });
   });
 
   test.each([

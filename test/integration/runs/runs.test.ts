@@ -46,6 +46,7 @@ describe('a run', () => {
           model: 'reported-model',
           tool_used: '',
           tokens: { prompt: 11, completion: 2, total: 13 },
+          finish_reason: 'stop',
         },
       },
       status: 200,

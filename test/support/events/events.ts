@@ -85,7 +85,15 @@ export const turnStartData: Omit<TurnStartedData, 'turn'> = {
   input: 'hello',
   agent_revision: 0,
   model: 'gpt-4o',
-  settings: { model: 'gpt-4o-2026' },
+  settings: {
+    model: 'gpt-4o-2026',
+    tools: [
+      {
+        type: 'function',
+        function: { name: 'calculator', description: 'Calculates.', parameters: {} },
+      },
+    ],
+  },
   context_from_turn: 1,
   owner: 'instance-1',
   deadline: at(600),

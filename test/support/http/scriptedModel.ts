@@ -35,7 +35,12 @@ export type ScriptedFault =
   | 'reset_before_answer'
   | 'reset_in_body';
 
-export type Step = ScriptedAnswer | ScriptedResponse | { fault: ScriptedFault };
+/** Whatever else a server may do with a response. */
+interface ScriptedConduct {
+  respond: (response: ServerResponse) => void;
+}
+
+export type Step = ScriptedAnswer | ScriptedResponse | ScriptedConduct | { fault: ScriptedFault };
 
 /**
  * One step for every request, one step each (the last one for the rest), or a function of the
@@ -166,6 +171,7 @@ async function perform(
 ): Promise<void> {
   if ('fault' in step)
     return misbehave(response, step.fault, completion(request, { text: '…' }, index));
+  if ('respond' in step) return step.respond(response);
   if ('status' in step) {
     const body =
       typeof step.body === 'string'

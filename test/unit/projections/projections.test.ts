@@ -169,8 +169,10 @@ describe('sessions and turns', () => {
       output: null,
       model: 'gpt-4o',
       tool_used: '',
+      offered: ['calculator'],
       tool_calls: [],
       tokens: null,
+      finish_reason: null,
       error: null,
       started_at: at(1),
       ended_at: null,
@@ -207,15 +209,26 @@ describe('sessions and turns', () => {
     });
   });
 
-  test('session.turn_completed records the answer and the model that gave it', () => {
+  test('session.tool_called of a function that the agent does not have is no tool used', () => {
     const { rows } = given(
       SESSION,
       sessionStarted('agent_1'),
       turnStarted(1),
-      turnCompleted(1, { tool_used: 'calculator' }),
+      toolCalled(1, { tool: 'no_such_function', is_error: true }),
+    );
+    expect(rows.turns.get('session_1/1')).toMatchObject({ tool_used: '' });
+  });
+
+  test('session.turn_completed records the answer, how it ended and the model that gave it', () => {
+    const { rows } = given(
+      SESSION,
+      sessionStarted('agent_1'),
+      turnStarted(1),
+      turnCompleted(1, { tool_used: 'calculator', finish_reason: 'length' }),
     );
     expect(rows.turns.get('session_1/1')).toMatchObject({
       status: 'completed',
+      finish_reason: 'length',
       output: 'answer 1',
       model: 'gpt-4o-2026',
       tool_used: 'calculator',

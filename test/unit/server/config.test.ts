@@ -105,6 +105,7 @@ describe('the configuration', () => {
     ['COMPONENTS', 'Chat,'],
     ['COMPONENTS', 'Chat Form'],
     ['OPENAI_BASE_URL', 'localhost:8080'],
+    ['OPENAI_BASE_URL', 'https://me:pw@models.example/v1'],
     ['BOOTSTRAP_API_KEY', 'x'.repeat(15)],
     ['BOOTSTRAP_API_KEY', 'x'.repeat(257)],
     ['BOOTSTRAP_API_KEY', 'with a space in the key'],

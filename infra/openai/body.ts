@@ -1,0 +1,54 @@
+import { LIMITS } from '../../shared/limits.ts';
+
+/** Bytes of all answers that are being read; shared by all providers of a process. */
+export interface AnswersInProgress {
+  bytes: number;
+}
+
+/** A body as it comes in. */
+export interface Body {
+  /** False when the chunk would take it beyond its limit; of a chunk as much is kept as fits. */
+  add(chunk: Buffer): boolean;
+  isFull(): boolean;
+  text(): string;
+  /** Gives back its share of the answers in progress. */
+  release(): void;
+}
+
+const FIRST_CAPACITY = 4_096;
+
+/**
+ * One buffer that grows, and no list of chunks: a provider that sends a byte at a time would make
+ * an object of each.
+ */
+export function createBody(maxBytes: number, inProgress: AnswersInProgress): Body {
+  let bytes = Buffer.alloc(0);
+  let size = 0;
+
+  function makeRoom(needed: number): void {
+    if (needed <= bytes.length) return;
+    const capacity = Math.min(maxBytes, Math.max(needed, 2 * bytes.length, FIRST_CAPACITY));
+    const larger = Buffer.allocUnsafe(capacity);
+    bytes.copy(larger, 0, 0, size);
+    inProgress.bytes += capacity - bytes.length;
+    bytes = larger;
+  }
+
+  return {
+    add(chunk) {
+      const taken = Math.min(chunk.length, maxBytes - size);
+      if (inProgress.bytes + taken > LIMITS.model.answersBytes) return false;
+      makeRoom(size + taken);
+      chunk.copy(bytes, size, 0, taken);
+      size += taken;
+      return taken === chunk.length;
+    },
+    isFull: () => size === maxBytes,
+    text: () => bytes.toString('utf8', 0, size),
+    release() {
+      inProgress.bytes -= bytes.length;
+      bytes = Buffer.alloc(0);
+      size = 0;
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { TurnlogError } from '../../errors.ts';
+import { LIMITS } from '../../limits.ts';
+
+/**
+ * What the tool calls of one turn may still take, so that a turn stays readable whatever its model
+ * asks for.
+ */
+export interface ToolAllowance {
+  /**
+   * So many calls, before the first of them is made. Errors: `tool_error` when the turn has more
+   * than `LIMITS.run.toolCalls`.
+   */
+  take(calls: number): void;
+  /**
+   * Texts that are recorded. Errors: `tool_error` when the turn's come to more than
+   * `LIMITS.run.toolCallBytes`.
+   */
+  spend(...texts: string[]): void;
+}
+
+const tooMany = (what: string): TurnlogError =>
+  new TurnlogError('tool_error', `The model called tools too often: ${what}.`);
+
+/** The allowance of a turn that begins. */
+export function createToolAllowance(): ToolAllowance {
+  const { toolCalls, toolCallBytes } = LIMITS.run;
+  let calls = 0;
+  let bytes = 0;
+  return {
+    take(more) {
+      calls += more;
+      if (calls > toolCalls) throw tooMany(`a turn has ${toolCalls} tool calls at most`);
+    },
+    spend(...texts) {
+      for (const text of texts) bytes += Buffer.byteLength(text);
+      if (bytes > toolCallBytes)
+        throw tooMany(`what a turn's tool calls record is ${toolCallBytes} bytes at most`);
+    },
+  };
+}
