@@ -111,6 +111,10 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         revision: 1,
       });
       expect(await readModels.findApiKey('key_9')).toBeUndefined();
+      await apply(issueKey('key_4', 'acct_1', 'cd'.repeat(32)));
+      expect((await readModels.findApiKeyByHash('cd'.repeat(32)))?.key_id).toBe('key_4');
+      expect((await readModels.findApiKeyByHash('ab'.repeat(32)))?.key_id).toBe('key_1');
+      expect(await readModels.findApiKeyByHash('ef'.repeat(32))).toBeUndefined();
       expect((await readModels.listApiKeys('acct_1')).map((row) => row.key_id)).toEqual([
         'key_1',
         'key_2',
