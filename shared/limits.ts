@@ -11,7 +11,7 @@ export const LIMITS = {
   http: {
     /** So that a text within its limits comes in however a common client escapes it. */
     bodyBytes: 2 * MIB,
-    /** Brackets, colons and commas of a body: reading a million of them takes a third of a second. */
+    /** Brackets and commas of a body: reading a million of them takes a third of a second. */
     bodyValues: 20_000,
     /** A text as JSON, as an event holds it: an append is 1 MiB at the most (MAX_APPEND_BYTES). */
     jsonTextBytes: 960 * KIB,

@@ -62,9 +62,9 @@ async function readBytes(ctx: Context): Promise<Buffer> {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** By byte, whether it is `,` `:` `[` or `{`: there are as many as values, or more. */
+/** By byte, whether it is `,` `[` or `{`: there are as many as values, or more. */
 const COUNTED = new Uint8Array(256);
-for (const separator of Buffer.from(',:[{')) COUNTED[separator] = 1;
+for (const separator of Buffer.from(',[{')) COUNTED[separator] = 1;
 
 /**
  * Counts before anything is made of the bytes: to parse a million brackets, or to check a hundred

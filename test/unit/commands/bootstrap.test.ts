@@ -19,7 +19,10 @@ const KEY = 'chosen-by-the-operator_7Qx2mVw9RkZp4LbN';
 function recordedBefore(): StoredEvent[] {
   const { record } = recordHistory();
   const opened = { type: 'account.opened.v1', data: { name: 'default' } };
-  const issued = { type: 'account.key_issued.v1', data: keyData('key_of_the_first', { hash: hashApiKey(KEY) }) };
+  const issued = {
+    type: 'account.key_issued.v1',
+    data: keyData('key_of_the_first', { hash: hashApiKey(KEY) }),
+  };
   return [opened, issued].map((event) => record({ stream: FIRST_STREAM }, event));
 }
 
