@@ -40,11 +40,16 @@ function refuse(
 }
 
 /**
- * Whether something can be looked for there: Koa takes the target of every request apart, and fails
- * at one that is no URL.
+ * Makes a target in absolute form (RFC 9112 §3.2.2) the path that it means, whatever host it names.
+ * False where it is no URL: Koa takes every target apart, and fails at such a one.
  */
-export const hasTarget = ({ url = '' }: IncomingMessage): boolean =>
-  url.startsWith('/') || url === '*' || URL.canParse(url);
+export function takeTarget(request: IncomingMessage): boolean {
+  const { url = '' } = request;
+  if (url.startsWith('/') || url === '*') return true;
+  if (!URL.canParse(url)) return false;
+  request.url = url.replace(/^[a-z][\w+.-]*:\/\/[^/?]*\/?/i, '/');
+  return request.url.startsWith('/');
+}
 
 /** Has a request refused whose target is none. */
 export const refuseTarget = (server: Server, { socket }: IncomingMessage): boolean =>

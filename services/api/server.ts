@@ -5,7 +5,7 @@ import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
-import { answerRefusals, hasTarget, refuseTarget } from './refusals.ts';
+import { answerRefusals, takeTarget, refuseTarget } from './refusals.ts';
 
 /**
  * Longer than the idle time of common load balancers (60 s), so that they never reuse a connection
@@ -117,7 +117,7 @@ export async function serve(
     (request, response) => {
       // What follows the last answer of a connection was sent before the client had read it.
       if (request.socket.writableEnded) request.socket.destroy();
-      else if (hasTarget(request)) void answer(request, response);
+      else if (takeTarget(request)) void answer(request, response);
       else refuseTarget(server, request);
     },
   );
