@@ -19,6 +19,8 @@ export const LIMITS = {
     headersMs: 10_000,
     /** From the first byte of a request to its last. */
     requestMs: 30_000,
+    /** Requests of a connection that wait for their answers. */
+    pipelined: 100,
     /** How long a client may go on sending that was answered before it had sent all. */
     lingerMs: 1_000,
     /** Bodies in progress, from the first byte to the answer: this part of the heap, at least 8 MiB. */

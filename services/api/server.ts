@@ -98,12 +98,18 @@ export async function serve(
 ): Promise<ApiServer> {
   const handle = app.callback();
   let unanswered = 0;
+  const unansweredOf = new WeakMap<Socket, number>();
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    const before = unansweredOf.get(socket) ?? 0;
+    if (before === LIMITS.http.pipelined) return void socket.destroy();
+    unansweredOf.set(socket, before + 1);
     unanswered += 1;
     try {
       await handle(request, response);
     } finally {
       unanswered -= 1;
+      unansweredOf.set(socket, unansweredOf.get(socket)! - 1);
     }
   }
   const server = createServer(
