@@ -20,6 +20,7 @@ interface Failures {
   waiting: number;
   /** Failures that the log has not told yet. */
   untold: number;
+  latest: FailedLogin | undefined;
   telling: NodeJS.Timeout | undefined;
 }
 
@@ -54,7 +55,14 @@ export function createFailedLogins(logger: Logger): (login: FailedLogin) => Prom
     const now = performance.now();
     let record = records.get(network);
     if (!record) {
-      record = { score: 0, scoredAt: now, waiting: 0, untold: 0, telling: undefined };
+      record = {
+        score: 0,
+        scoredAt: now,
+        waiting: 0,
+        untold: 0,
+        latest: undefined,
+        telling: undefined,
+      };
       records.set(network, record);
     }
     record.score = Math.max(0, record.score - (now - record.scoredAt) / 1_000) + 1;
@@ -64,11 +72,12 @@ export function createFailedLogins(logger: Logger): (login: FailedLogin) => Prom
 
   function tell(record: Failures, login: FailedLogin): void {
     record.untold += 1;
+    record.latest = login;
     if (record.telling !== undefined) return;
     const say = (): void => {
       record.telling = undefined;
       if (record.untold === 0) return;
-      logger.warn({ ...login, failures: record.untold }, 'logins failed');
+      logger.warn({ ...record.latest, failures: record.untold }, 'logins failed');
       record.untold = 0;
       record.telling = setTimeout(say, LIMITS.logins.lineEveryMs).unref();
     };

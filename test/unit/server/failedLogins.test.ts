@@ -17,6 +17,7 @@ test('each failure is counted in a line of its address, ten seconds after the on
   const login = failed();
   for (let n = 0; n < 5; n += 1)
     await expect(login(from('10.0.0.1', 'key_1'))).rejects.toMatchObject({ code: 'unauthorized' });
+  await expect(login(from('10.0.0.1', 'key_2'))).rejects.toThrow();
   await expect(login(from('10.0.0.2'))).rejects.toMatchObject({ code: 'unauthorized' });
   expect(lines.map(({ address, failures }) => [address, failures])).toEqual([
     ['10.0.0.1', 1],
@@ -26,7 +27,9 @@ test('each failure is counted in a line of its address, ten seconds after the on
   jest.advanceTimersByTime(9_999);
   expect(lines.length).toBe(2);
   jest.advanceTimersByTime(1);
-  expect(lines.slice(2)).toEqual([expect.objectContaining({ address: '10.0.0.1', failures: 4 })]);
+  expect(lines.slice(2)).toEqual([
+    expect.objectContaining({ address: '10.0.0.1', failures: 5, key_id: 'key_2' }),
+  ]);
   jest.advanceTimersByTime(60_000);
   expect(lines.length).toBe(3);
 });
