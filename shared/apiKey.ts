@@ -8,11 +8,10 @@ export const mintApiKey = (keyId: string): string =>
   `tl_${keyId}_${randomBytes(32).toString('hex')}`;
 
 /**
- * The key id that a presented key claims. A key that an operator chose (BOOTSTRAP_API_KEY) carries
- * none, so its id is derived from it; the result has the shape of a TypeID.
+ * The key id that a presented key claims. Undefined for a key that an operator chose
+ * (BOOTSTRAP_API_KEY): its id is random, so that it tells nothing of the key.
  */
-export const claimedKeyId = (apiKey: string): string =>
-  MINTED.exec(apiKey)?.[1] ?? `key_0${sha256(apiKey).slice(0, 25)}`;
+export const claimedKeyId = (apiKey: string): string | undefined => MINTED.exec(apiKey)?.[1];
 
 /** What is stored of a key. One round of SHA-256 will do: the secret is 256 random bits. */
 export const hashApiKey = (apiKey: string): string => sha256(apiKey);
@@ -20,3 +19,31 @@ export const hashApiKey = (apiKey: string): string => sha256(apiKey);
 /** Compares two hashes in constant time. */
 export const sameHash = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+
+/** A chosen key has at least this many characters, and this many bits by `bitsOf`. */
+export const STRONG_KEY = { length: 32, bits: 100 };
+
+/**
+ * How hard a chosen key is to guess, in bits: the entropy of its own characters, times the pairs of
+ * neighbours that it has not shown before and that don't go on as the pair before did. So `aaaa`,
+ * `abcabc` and `abcdef` count for next to nothing.
+ */
+function bitsOf(key: string): number {
+  const counts = new Map<string, number>();
+  for (const character of key) counts.set(character, (counts.get(character) ?? 0) + 1);
+  let entropy = 0;
+  for (const count of counts.values())
+    entropy -= (count / key.length) * Math.log2(count / key.length);
+  const pairs = new Set<string>();
+  let before = Number.NaN;
+  for (let at = 1; at < key.length; at += 1) {
+    const step = key.charCodeAt(at) - key.charCodeAt(at - 1);
+    if (step !== before) pairs.add(key.slice(at - 1, at + 1));
+    before = step;
+  }
+  return entropy * pairs.size;
+}
+
+/** Whether a key that somebody chose may be issued: its hash must not help to find it. */
+export const isStrongKey = (key: string): boolean =>
+  key.length >= STRONG_KEY.length && bitsOf(key) >= STRONG_KEY.bits;

@@ -6,6 +6,7 @@ import {
   type ValidateFunction,
 } from 'ajv/dist/2020.js';
 import type { Static, TSchema } from 'typebox';
+import { isStrongKey } from './apiKey.ts';
 
 /** Keywords of ours for strings; in OpenAPI they are extensions. */
 const KEYWORDS: FuncKeywordDefinition[] = [
@@ -21,6 +22,26 @@ const KEYWORDS: FuncKeywordDefinition[] = [
     validate: (limit: number, value: string) => Buffer.byteLength(value) <= limit,
     error: {
       message: ({ schemaCode }) => str`must not be longer than ${schemaCode} bytes of UTF-8`,
+    },
+  },
+  {
+    // What an event holds is JSON, in which a character takes 6 bytes at the most.
+    keyword: 'x-max-json-bytes',
+    type: 'string',
+    validate: (limit: number, value: string) =>
+      value.length * 6 + 2 <= limit || Buffer.byteLength(JSON.stringify(value)) <= limit,
+    error: {
+      message: ({ schemaCode }) =>
+        str`must not be longer than ${schemaCode} bytes as JSON, where a line break, a quote or a backslash takes 2 and another control character 6`,
+    },
+  },
+  {
+    keyword: 'x-strong-key',
+    type: 'string',
+    validate: (_on: boolean, value: string) => isStrongKey(value),
+    error: {
+      message:
+        'must be hard to guess: 32 characters or more without repetition or sequence, as `openssl rand -hex 32` makes them (a weaker key that was issued before works on; leave this unset then)',
     },
   },
 ];

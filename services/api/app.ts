@@ -2,7 +2,9 @@ import Koa from 'koa';
 import type { ApiContext, ProcessContext } from './context.ts';
 import { sendData } from './envelope.ts';
 import { accessLog } from './middleware/accessLog.ts';
+import { closeUnread } from './middleware/closeUnread.ts';
 import { closeWhenStopping } from './middleware/closeWhenStopping.ts';
+import { cors } from './middleware/cors.ts';
 import { answerErrors } from './middleware/errors.ts';
 import { requestId } from './middleware/requestId.ts';
 import { requireHost } from './middleware/requireHost.ts';
@@ -12,11 +14,13 @@ import { routes } from './routes/index.ts';
 import { LIVE } from './schemas/health.ts';
 
 /** What every process answers requests with, in order: all but the answers themselves. */
-function createBareApp({ ids, logger, availability }: ProcessContext): Koa {
+function createBareApp({ ids, logger, availability, corsOrigins }: ProcessContext): Koa {
   const app = new Koa();
   app.use(requestId(ids));
   app.use(accessLog(logger));
   app.use(closeWhenStopping(availability));
+  app.use(closeUnread);
+  if (corsOrigins !== undefined) app.use(cors(corsOrigins));
   app.use(answerErrors(logger));
   app.use(requireHost);
   // Only a client that went away while its answer was written ends here.

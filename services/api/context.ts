@@ -11,6 +11,8 @@ export type Availability = 'starting' | 'up' | 'draining' | 'stopping';
 /** What every process works with that answers over HTTP. */
 export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
   availability: () => Availability;
+  /** Origins whose pages may call the API, separated by commas; none when undefined. */
+  corsOrigins: string | undefined;
   /** Errors: `store_unavailable`. */
   health: () => Promise<Health>;
 }

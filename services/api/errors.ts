@@ -57,7 +57,7 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   },
   payload_too_large: {
     status: 413,
-    description: 'The body is over 1 MiB, or the event made from it would be',
+    description: 'The body is over 2 MiB, or the event made from it would be over 1 MiB',
   },
   unsupported_media_type: {
     status: 415,

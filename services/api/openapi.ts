@@ -110,7 +110,7 @@ const operation = (route: Route) => ({
   summary: route.summary,
   ...(route.description === undefined ? {} : { description: route.description }),
   tags: [route.path.split('/')[2] ?? 'service'],
-  security: route.access === 'open' ? [] : [{ apiKey: [] }],
+  security: route.access === 'open' ? [] : [{ apiKey: [] }, { bearer: [] }],
   parameters: parameters(route),
   ...(route.body ? { requestBody: { required: true, content: json(route.body) } } : {}),
   responses: { 200: success(route), ...failures(route) },
@@ -162,7 +162,10 @@ export function openApiDocument(routes: readonly Route[]) {
     servers: [{ url: '/' }],
     paths,
     components: {
-      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'The same API key' },
+      },
       headers: {
         RequestId: {
           description:

@@ -1,11 +1,15 @@
+import { getHeapStatistics } from 'node:v8';
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import type { ApiContext } from './context.ts';
 import { linkNext, sendData } from './envelope.ts';
-import { authenticated } from './middleware/authenticated.ts';
-import { readJsonBody } from './middleware/jsonBody.ts';
+import { createByteBudget, type ByteBudget } from './byteBudget.ts';
+import { createFailedLogins } from './failedLogins.ts';
+import { authenticator } from './middleware/authenticated.ts';
+import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
 import type { Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
 import { validator } from './validation.ts';
@@ -26,35 +30,60 @@ const tellingLate = (api: ApiContext, ctx: Context): ApiContext => ({
   onLate: () => ctx.set('x-turnlog-visible', 'false'),
 });
 
+/** What every operation passes before its own work. */
+interface Gate {
+  api: ApiContext;
+  authenticated: ReturnType<typeof authenticator>;
+  /** What bodies may hold, from their first byte to the answer. */
+  bodies: ByteBudget;
+}
+
+function createGate(api: ApiContext): Gate {
+  const { bodiesOfHeap, bodiesBytesAtLeast, bodiesOfAccount } = LIMITS.http;
+  const ofHeap = getHeapStatistics().heap_size_limit * bodiesOfHeap;
+  const bytes = Math.max(bodiesBytesAtLeast, ofHeap);
+  return {
+    api,
+    authenticated: authenticator(api, createFailedLogins(api.logger)),
+    bodies: createByteBudget(bytes, bytes * bodiesOfAccount),
+  };
+}
+
 /**
  * What every operation does, in this order: who asks, is the query right, is the body right, then
  * the operation itself.
  */
-function handlerOf(api: ApiContext, route: Route): Middleware {
+function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middleware {
   const checkQuery = validator('query', route.query ?? CommonQuery);
   const checkBody = route.body && validator('body', route.body);
   return async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api);
-    const actor = await authenticated(api, ctx, route.access);
+    const actor = await authenticated(ctx, route.access);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
-    const body = checkBody?.(await readJsonBody(ctx));
-    const answer = await route.handle(
-      route.method === 'get' ? api : tellingLate(api, ctx),
-      { actor, params: ctx['params'] as Record<string, string>, query, body },
-      ctx,
-    );
-    if (answer?.next !== undefined) linkNext(ctx, answer.next);
-    if (answer) sendData(ctx, answer.data);
+    const keep = checkBody && admitBody(ctx, bodies, actor.account_id);
+    try {
+      const body = keep && checkBody(await readJsonBody(ctx, keep));
+      const answer = await route.handle(
+        route.method === 'get' ? api : tellingLate(api, ctx),
+        { actor, params: ctx['params'] as Record<string, string>, query, body },
+        ctx,
+      );
+      if (answer?.next !== undefined) linkNext(ctx, answer.next);
+      if (answer) sendData(ctx, answer.data);
+    } finally {
+      keep?.(0);
+    }
   };
 }
 
 /** Serves the routes; methods that a path doesn't have are answered with 405 and `Allow`. */
 export function createRouter(api: ApiContext, routes: readonly Route[]): Middleware[] {
   const router = new Router({ strict: true, sensitive: true });
+  const gate = createGate(api);
   for (const route of routes)
-    router[route.method](route.path.replaceAll(/\{(\w+)\}/g, ':$1'), handlerOf(api, route));
+    router[route.method](route.path.replaceAll(/\{(\w+)\}/g, ':$1'), handlerOf(gate, route));
   return [
     router.routes() as unknown as Middleware,
     router.allowedMethods() as unknown as Middleware,

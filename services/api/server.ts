@@ -2,15 +2,23 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type Koa from 'koa';
 import { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
-import { answerRefusals } from './refusals.ts';
+import { answerRefusals, takeTarget, refuseTarget } from './refusals.ts';
 
 /**
  * Longer than the idle time of common load balancers (60 s), so that they never reuse a connection
  * that is being closed here.
  */
 const KEEP_ALIVE_MS = 65_000;
+
+/** How often connections are looked through for those that take too long. */
+const CHECK_EVERY_MS = 1_000;
+
+/** How often connections that nobody uses are closed, and how often it is said, while all are taken. */
+const MAKE_ROOM_EVERY_MS = 1_000;
+const SAY_EVERY_MS = 10_000;
 
 export interface ApiServer {
   /** Where it listens, for people: `http://127.0.0.1:3000`. */
@@ -36,6 +44,32 @@ function connectionsOf(server: Server): ReadonlySet<Socket> {
   return sockets;
 }
 
+/**
+ * Closes what comes beyond the most connections, unheard, and those that wait for their next request,
+ * so that idle ones keep nobody out for long.
+ */
+function boundConnections(server: Server, maxConnections: number, logger: Logger): void {
+  server.maxConnections = maxConnections;
+  let refused = 0;
+  let roomMadeAt = -Infinity;
+  let saidAt = -Infinity;
+  server.on('drop', () => {
+    refused += 1;
+    const now = performance.now();
+    if (now - roomMadeAt >= MAKE_ROOM_EVERY_MS) {
+      roomMadeAt = now;
+      server.closeIdleConnections();
+    }
+    if (now - saidAt < SAY_EVERY_MS) return;
+    saidAt = now;
+    logger.warn(
+      { refused, max_connections: maxConnections },
+      'connections were refused: all are taken',
+    );
+    refused = 0;
+  });
+}
+
 function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: Error & { code?: string }) => {
@@ -49,25 +83,51 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
   });
 }
 
+interface Serving {
+  host: string;
+  port: number;
+  maxConnections: number;
+  ids: Ids;
+  logger: Logger;
+}
+
 /** Serves the application. Errors: `configuration_invalid` when the address can't be had. */
 export async function serve(
   app: Koa,
-  { host, port, ids, logger }: { host: string; port: number; ids: Ids; logger: Logger },
+  { host, port, maxConnections, ids, logger }: Serving,
 ): Promise<ApiServer> {
   const handle = app.callback();
   let unanswered = 0;
+  const unansweredOf = new WeakMap<Socket, number>();
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    const before = unansweredOf.get(socket) ?? 0;
+    if (before === LIMITS.http.pipelined) return void socket.destroy();
+    unansweredOf.set(socket, before + 1);
     unanswered += 1;
     try {
       await handle(request, response);
     } finally {
       unanswered -= 1;
+      unansweredOf.set(socket, unansweredOf.get(socket)! - 1);
     }
   }
   const server = createServer(
-    { keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false },
-    (request, response) => void answer(request, response),
+    {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: LIMITS.http.headersMs,
+      requestTimeout: LIMITS.http.requestMs,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+      requireHostHeader: false,
+    },
+    (request, response) => {
+      // What follows the last answer of a connection was sent before the client had read it.
+      if (request.socket.writableEnded) request.socket.destroy();
+      else if (takeTarget(request)) void answer(request, response);
+      else refuseTarget(server, request);
+    },
   );
+  boundConnections(server, maxConnections, logger);
   const connections = connectionsOf(server);
   answerRefusals(server, ids);
   const address = await listen(server, port, host);

@@ -61,10 +61,17 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
     ids,
     logger,
     availability: () => availability,
+    corsOrigins: config.CORS_ORIGINS,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
   const app = api ? createApp({ ...api, ...process }) : createHealthApp(process);
-  const server = await serve(app, { host: config.HOST, port: config.PORT, ids, logger });
+  const server = await serve(app, {
+    host: config.HOST,
+    port: config.PORT,
+    maxConnections: config.MAX_CONNECTIONS,
+    ids,
+    logger,
+  });
   opened.defer(async () => {
     const closed = server.close();
     server.cut();

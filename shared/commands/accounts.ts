@@ -1,6 +1,7 @@
-import { hashApiKey, claimedKeyId, mintApiKey } from '../apiKey.ts';
+import { claimedKeyId, hashApiKey, isStrongKey, mintApiKey } from '../apiKey.ts';
 import { account, type AccountCommand, type AccountState } from '../domain/account/decider.ts';
 import type { AccountEvent, Scope } from '../domain/account/events.ts';
+import { TurnlogError } from '../errors.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { Position } from '../ports/eventStore.ts';
@@ -35,15 +36,19 @@ interface KeyGrant {
 
 /**
  * Issues an API key to the actor's account. Resolves with the key itself, which can't be had again.
- * Errors: the rejections `account_missing` and `key_exists`, and those of handle.
+ * Errors: `configuration_invalid` (a chosen key that is weak), the rejections `account_missing` and
+ * `key_exists`, and those of handle.
  */
 export async function issueKey(
   context: HandleContext,
   actor: Actor,
   grant: KeyGrant,
 ): Promise<{ key_id: string; api_key: string; position: Position | undefined }> {
-  const api_key = grant.apiKey ?? mintApiKey(context.ids.typeId('key'));
-  const key_id = claimedKeyId(api_key);
+  if (grant.apiKey !== undefined && !isStrongKey(grant.apiKey))
+    throw new TurnlogError('configuration_invalid', 'The chosen API key is too easy to guess.');
+  const newId = context.ids.typeId('key');
+  const api_key = grant.apiKey ?? mintApiKey(newId);
+  const key_id = claimedKeyId(api_key) ?? newId;
   const key = {
     key_id,
     name: grant.name,

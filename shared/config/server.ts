@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { STRONG_KEY } from '../apiKey.ts';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -13,11 +14,24 @@ export const serverOptions = {
   }),
   BOOTSTRAP_API_KEY: Type.Optional(
     Type.String({
-      minLength: 16,
+      minLength: STRONG_KEY.length,
       maxLength: 256,
       pattern: '^[!-~]+$',
+      'x-strong-key': true,
+      description: `Issued to the account \`default\` when no key exists yet, ${STRONG_KEY.length} to 256 visible ASCII characters that are hard to guess (\`openssl rand -hex 32\`); without it one is generated and printed once`,
+    }),
+  ),
+  MAX_CONNECTIONS: Type.Integer({
+    default: 10_000,
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'The most connections of clients at a time; one more is closed at once',
+  }),
+  CORS_ORIGINS: Type.Optional(
+    Type.String({
+      pattern: '^(\\*|[a-z][a-z0-9+.-]*://[^\\s,/]+(,[a-z][a-z0-9+.-]*://[^\\s,/]+)*)$',
       description:
-        'Issued to the account `default` when no key exists yet, 16 to 256 visible ASCII characters; without it one is generated and printed once',
+        'Origins whose pages may call the API from a browser, separated by commas (`https://app.example.com`), or `*` for all; none when absent',
     }),
   ),
   LOG_LEVEL: Type.Enum(LOG_LEVELS, {

@@ -41,6 +41,8 @@ export interface TranscriptRows {
 export interface ReadModels {
   listAccounts(): Promise<AccountRow[]>;
   findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
+  /** The key of that hash; the one of the lowest id, should two accounts have it. */
+  findApiKeyByHash(hash: string): Promise<ApiKeyRow | undefined>;
   /** Oldest first. */
   listApiKeys(accountId: string): Promise<ApiKeyRow[]>;
   /** True once any key was ever issued, revoked ones included. */

@@ -9,6 +9,12 @@ interface Principal {
   scopes: readonly Scope[];
 }
 
+/** Who presents a key; for a key that is not valid, the id of the one that was meant, if any. */
+export interface Identified {
+  principal: Principal | undefined;
+  key_id: string | undefined;
+}
+
 /**
  * Compared against when no such key exists, so that an unknown key takes as long as a wrong one.
  */
@@ -18,23 +24,25 @@ const isExpired = (expiresAt: string | null, now: number): boolean =>
   expiresAt !== null && Date.parse(expiresAt) <= now;
 
 /**
- * Who presents this key. Errors: `unauthorized` for a missing, unknown, wrong, revoked or expired
- * key, one answer for all.
+ * Who presents this key: no principal for one that is unknown, wrong, revoked or expired. One look
+ * whatever it is, by the id that it claims; a key that an operator chose claims none, and is found
+ * by its hash.
  */
-export async function authenticate(
-  readModels: Pick<ReadModels, 'findApiKey'>,
-  apiKey: string | undefined,
+export async function identify(
+  readModels: Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash'>,
+  apiKey: string,
   now: number,
-): Promise<Principal> {
-  const presented = apiKey ?? '';
-  const key = await readModels.findApiKey(claimedKeyId(presented));
-  const matches = sameHash(key?.hash ?? NO_HASH, hashApiKey(presented));
+): Promise<Identified> {
+  const claimed = claimedKeyId(apiKey);
+  const hash = hashApiKey(apiKey);
+  const key = await (claimed === undefined
+    ? readModels.findApiKeyByHash(hash)
+    : readModels.findApiKey(claimed));
+  const matches = sameHash(key?.hash ?? NO_HASH, hash);
   if (!key || !matches || key.revoked_at !== null || isExpired(key.expires_at, now))
-    throw new TurnlogError(
-      'unauthorized',
-      'The x-api-key header is missing or holds no valid API key.',
-    );
-  return { account_id: key.account_id, key_id: key.key_id, scopes: key.scopes };
+    return { principal: undefined, key_id: key?.key_id };
+  const { account_id, key_id, scopes } = key;
+  return { principal: { account_id, key_id, scopes }, key_id };
 }
 
 /** Errors: `forbidden` when the key lacks the scope. */

@@ -21,6 +21,9 @@ const MAX_ROWS = 10_000;
 /** Agents may have long instructions: UTF-16 units of them, together. */
 const MAX_LENGTH = 32 * 1_048_576;
 
+/** What a request or a run reads before anything else. */
+export type KnownRows = Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAgent'>;
+
 interface Memory<Row> {
   find: (id: string) => Promise<Row | undefined>;
   /** For how long a row is used without asking again. */
@@ -101,19 +104,22 @@ const outdatedIn = ({ readStream }: Pick<EventStore, 'readStream'>) => ({
  * `now` in milliseconds of a monotonic clock.
  */
 export function rememberedRows(
-  readModels: Pick<ReadModels, 'findApiKey' | 'findAgent'>,
+  readModels: KnownRows,
   log: Pick<EventStore, 'readStream'>,
   now = (): number => performance.now(),
-): Pick<ReadModels, 'findApiKey' | 'findAgent'> {
+): KnownRows {
   const outdated = outdatedIn(log);
-  return {
-    findApiKey: remembering({
-      find: readModels.findApiKey,
+  const keys = (find: ReadModels['findApiKey']) =>
+    remembering({
+      find,
       freshMs: KEY_FRESH_MS,
       lengthOf: ({ hash, name }) => hash.length + name.length,
       isOutdated: outdated.key,
       now,
-    }),
+    });
+  return {
+    findApiKey: keys(readModels.findApiKey),
+    findApiKeyByHash: keys(readModels.findApiKeyByHash),
     findAgent: remembering({
       find: readModels.findAgent,
       freshMs: 0,

@@ -28,7 +28,7 @@ export const TABLES = {
       revision: integer,
     },
     key: ['key_id'],
-    indexes: [{ on: ['account_id', 'key_id'] }],
+    indexes: [{ on: ['account_id', 'key_id'] }, { on: ['hash'] }],
   }),
 
   agents: table({

@@ -35,6 +35,7 @@ const COMMON = ['typebox', 'ajv', 'pino', 'lru-cache'];
 /** The one folder that uses a library, so that it can be exchanged there. */
 const HOMES: Readonly<Record<string, string>> = {
   '@eventstore/db-client': 'infra/eventstoredb',
+  '@koa/cors': 'services/api',
   '@koa/router': 'services/api',
   canonicalize: 'shared/eventlog',
   cloudevents: 'infra/kafka',

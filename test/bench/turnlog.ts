@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startProcess, type BenchProcess } from './process.ts';
 import type { Call } from './load.ts';
 
-export const KEY = 'the-key-of-the-benchmark';
+export const KEY = 'chosen-by-the-benchmark_7Qx2mVw9RkZp4LbN';
 const headers = { 'x-api-key': KEY, 'content-type': 'application/json' };
 
 export interface BenchService extends BenchProcess {

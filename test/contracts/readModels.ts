@@ -68,8 +68,8 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     account = 'acct_1',
   ): StoredEvent => history.record({ stream, account }, event);
   const openAccount = (id: string) => record(`account-${id}`, accountOpened(`name of ${id}`), id);
-  const issueKey = (key: string, account = 'acct_1') =>
-    record(`account-${account}`, keyIssued(key), account);
+  const issueKey = (key: string, account = 'acct_1', hash = 'ab'.repeat(32)) =>
+    record(`account-${account}`, keyIssued(key, { hash }), account);
   const createAgent = (id: string, account = 'acct_1', changes = {}) =>
     record(`agent-${id}`, agentCreated(changes), account);
   const startSession = (id: string, agent = 'agent_1', account = 'acct_1') =>
@@ -111,6 +111,10 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         revision: 1,
       });
       expect(await readModels.findApiKey('key_9')).toBeUndefined();
+      await apply(issueKey('key_4', 'acct_2', 'cd'.repeat(32)));
+      expect((await readModels.findApiKeyByHash('cd'.repeat(32)))?.key_id).toBe('key_4');
+      expect((await readModels.findApiKeyByHash('ab'.repeat(32)))?.key_id).toBe('key_1');
+      expect(await readModels.findApiKeyByHash('ef'.repeat(32))).toBeUndefined();
       expect((await readModels.listApiKeys('acct_1')).map((row) => row.key_id)).toEqual([
         'key_1',
         'key_2',

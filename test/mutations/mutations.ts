@@ -97,9 +97,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a body may be a byte larger than the limit',
-    file: 'services/api/middleware/jsonBody.ts',
-    from: 'limit: MAX_BODY_BYTES,',
-    to: 'limit: MAX_BODY_BYTES + 1,',
+    file: 'shared/limits.ts',
+    from: 'bodyBytes: 2 * MIB,',
+    to: 'bodyBytes: 2 * MIB + 1,',
     likely: ['test/integration/http/rubbishBodies.test.ts'],
   },
   {

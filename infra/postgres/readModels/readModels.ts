@@ -99,6 +99,7 @@ export function openPostgresReadModels({
   return {
     listAccounts: () => accounts.list('ORDER BY account_id'),
     findApiKey: (keyId) => apiKeys.find('WHERE key_id = $1', keyId),
+    findApiKeyByHash: (hash) => apiKeys.find('WHERE hash = $1 ORDER BY key_id LIMIT 1', hash),
     listApiKeys: (accountId) => apiKeys.list('WHERE account_id = $1 ORDER BY key_id', accountId),
     hasApiKeys: async () => (await reader.rows(`SELECT FROM ${LIVE}.api_keys LIMIT 1`)).length > 0,
     findAgent: (agentId) => agents.find('WHERE agent_id = $1 AND NOT deleted', agentId),

@@ -67,6 +67,7 @@ export function openSqliteReadModels({
   return {
     listAccounts: async () => accounts.list('ORDER BY account_id'),
     findApiKey: async (keyId) => apiKeys.find('WHERE key_id = ?', keyId),
+    findApiKeyByHash: async (hash) => apiKeys.find('WHERE hash = ? ORDER BY key_id LIMIT 1', hash),
     listApiKeys: async (accountId) =>
       apiKeys.list('WHERE account_id = ? ORDER BY key_id', accountId),
     hasApiKeys: async () => current().get('SELECT 1 FROM api_keys LIMIT 1') !== undefined,

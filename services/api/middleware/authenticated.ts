@@ -1,18 +1,47 @@
 import type { Context } from 'koa';
-import { authenticate, requireScope } from '../../../shared/queries/authenticate.ts';
 import type { Actor } from '../../../shared/commands/context.ts';
+import { TurnlogError } from '../../../shared/errors.ts';
+import { identify, requireScope } from '../../../shared/queries/authenticate.ts';
 import type { ApiContext } from '../context.ts';
+import { unauthorized, type createFailedLogins } from '../failedLogins.ts';
 import type { Access } from '../route.ts';
 
-/** Who the request is from. Errors: `unauthorized`, `forbidden`. */
-export async function authenticated(
-  { known, clock }: ApiContext,
-  ctx: Context,
-  access: Access,
-): Promise<Actor> {
-  const request_id = ctx.state['request_id'] as string;
-  if (access === 'open') return { account_id: '', key_id: '', request_id };
-  const principal = await authenticate(known, ctx.get('x-api-key'), clock.now());
-  if (access !== 'key') requireScope(principal, access);
-  return { account_id: principal.account_id, key_id: principal.key_id, request_id };
+const BEARER = /^bearer +(\S.*)$/i;
+
+/** The token of `Authorization: Bearer`; other schemes are none of ours. */
+function bearerToken({ req }: Context): string | undefined {
+  if (req.headers.authorization === undefined) return undefined;
+  // Node takes the first of several; what stands before it may take another.
+  return BEARER.exec(req.headersDistinct['authorization']!.join(', '))?.[1]?.trimEnd();
 }
+
+/** The key that the request carries; empty for none. Errors: `invalid_request` for two keys. */
+function presentedKey(ctx: Context): string {
+  const key = ctx.get('x-api-key');
+  const token = bearerToken(ctx);
+  if (token === undefined) return key;
+  if (key !== '' && key !== token)
+    throw new TurnlogError(
+      'invalid_request',
+      'The request carries one API key in x-api-key and another one in Authorization.',
+      { details: { authorization: { message: 'There are two API keys.', path: 'header' } } },
+    );
+  return token;
+}
+
+/** Tells who a request is from. Errors: those of presentedKey and failedLogins, and `forbidden`. */
+export const authenticator = (
+  { known, clock }: ApiContext,
+  failed: ReturnType<typeof createFailedLogins>,
+) =>
+  async function authenticated(ctx: Context, access: Access): Promise<Actor> {
+    const request_id = ctx.state['request_id'] as string;
+    if (access === 'open') return { account_id: '', key_id: '', request_id };
+    const key = presentedKey(ctx);
+    if (key === '') throw unauthorized();
+    const { principal, key_id } = await identify(known, key, clock.now());
+    if (!principal)
+      return failed({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });
+    if (access !== 'key') requireScope(principal, access);
+    return { account_id: principal.account_id, key_id: principal.key_id, request_id };
+  };

@@ -35,7 +35,8 @@ export const answerErrors =
     let error: TurnlogError;
     try {
       await next();
-      if (ctx.status === 405 || ctx.status === 501)
+      const isOptions = ctx.method === 'OPTIONS' && ctx.status === 200;
+      if (ctx.status === 405 || ctx.status === 501 || isOptions)
         error = new TurnlogError('method_not_allowed', `${ctx.path} has no method ${ctx.method}.`);
       else if (ctx.status === 404 && !ctx.body)
         error = new TurnlogError('not_found', 'There is nothing at this path.');
@@ -56,6 +57,7 @@ export const answerErrors =
     }
     if (error.retryAfterSeconds !== undefined)
       ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));
+    if (error.code === 'unauthorized') ctx.set('www-authenticate', 'Bearer');
     sendJson(
       ctx,
       ERROR_ANSWERS[error.code].status,

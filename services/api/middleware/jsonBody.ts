@@ -2,27 +2,35 @@ import type { Context } from 'koa';
 import getRawBody from 'raw-body';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { LIMITS } from '../../../shared/limits.ts';
+import type { ByteBudget, Keep } from '../byteBudget.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+const tooLarge = (cause?: unknown): TurnlogError =>
+  new TurnlogError('payload_too_large', `The body is larger than ${LIMITS.http.bodyBytes} bytes.`, {
+    cause,
+  });
+
 /**
- * Reads the request's JSON. Errors: `unsupported_media_type`, `payload_too_large`, `invalid_json`.
+ * Makes room for the body before any of it is read: for its length, or for the longest there may be
+ * where that is not declared.
+ * Errors: `unsupported_media_type`, `payload_too_large`, and those of the budget.
  */
-export async function readJsonBody(ctx: Context): Promise<unknown> {
+export function admitBody(ctx: Context, bodies: ByteBudget, accountId: string): Keep {
   requireJson(ctx);
-  const length = ctx.request.length;
-  let bytes: Buffer;
-  try {
-    bytes = await getRawBody(ctx.req, { limit: LIMITS.http.bodyBytes, length: length ?? null });
-  } catch (error) {
-    if ((error as { type?: string }).type === 'entity.too.large')
-      throw new TurnlogError(
-        'payload_too_large',
-        `The body is larger than ${LIMITS.http.bodyBytes} bytes.`,
-        { cause: error },
-      );
-    throw new TurnlogError('invalid_json', 'The body ended before it was complete.', {
-      cause: error,
+  const length = ctx.request.length ?? LIMITS.http.bodyBytes;
+  if (length > LIMITS.http.bodyBytes) throw tooLarge();
+  return bodies(accountId, length);
+}
+
+/** Reads the request's JSON. Errors: `payload_too_large`, `invalid_json`, `invalid_request`. */
+export async function readJsonBody(ctx: Context, keep: Keep): Promise<unknown> {
+  const bytes = await readBytes(ctx);
+  keep(bytes.length);
+  if (hasTooManyValues(bytes)) {
+    const message = `"body" must not have more than ${LIMITS.http.bodyValues} values.`;
+    throw new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
+      details: { body: { message, path: '' } },
     });
   }
   try {
@@ -36,6 +44,43 @@ export async function readJsonBody(ctx: Context): Promise<unknown> {
       { cause: error },
     );
   }
+}
+
+async function readBytes(ctx: Context): Promise<Buffer> {
+  const { expect } = ctx.req.headers;
+  if (expect !== undefined && /\b100-continue\b/i.test(expect)) ctx.res.writeContinue();
+  const length = ctx.request.length ?? null;
+  try {
+    return await getRawBody(ctx.req, { limit: LIMITS.http.bodyBytes, length });
+  } catch (error) {
+    if ((error as { type?: string }).type === 'entity.too.large') throw tooLarge(error);
+    throw new TurnlogError('invalid_json', 'The body ended before it was complete.', {
+      cause: error,
+    });
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** By byte, whether it is `,` `[` or `{`: there are as many as values, or more. */
+const COUNTED = new Uint8Array(256);
+for (const separator of Buffer.from(',[{')) COUNTED[separator] = 1;
+
+/**
+ * Counts before anything is made of the bytes: to parse a million brackets, or to check a hundred
+ * thousand unknown fields, would keep everybody else waiting.
+ */
+function hasTooManyValues(bytes: Buffer): boolean {
+  if (bytes.length <= LIMITS.http.bodyValues) return false;
+  let values = 0;
+  let inString = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) inString = !inString;
+    else if (inString) at += byte === BACKSLASH ? 1 : 0;
+    else if ((values += COUNTED[byte]!) > LIMITS.http.bodyValues) return true;
+  }
+  return false;
 }
 
 function requireJson(ctx: Context): void {

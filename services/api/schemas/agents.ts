@@ -14,7 +14,8 @@ export const CreateAgentBody = Type.Object(
     instruction: text({
       minLength: 1,
       maxBytes: 256 * KIB,
-      description: "System instruction that defines the agent's behaviour, at most 256 KiB",
+      description:
+        "System instruction that defines the agent's behaviour, at most 256 KiB of UTF-8, and at most 960 KiB as JSON",
       examples: ['Answer briefly.'],
     }),
     model: text({

@@ -56,5 +56,6 @@ export const numberedPageQuery = (entries: string, after: string) => ({
 export const InputText = text({
   minLength: 1,
   maxBytes: 512 * KIB,
-  description: 'Input text for the agent to process, at most 512 KiB',
+  description:
+    'Input text for the agent to process, at most 512 KiB of UTF-8, and at most 960 KiB as JSON',
 });

@@ -1,4 +1,5 @@
 import { Type, type TString } from 'typebox';
+import { LIMITS } from '../../../shared/limits.ts';
 
 export const KIB = 1_024;
 
@@ -14,12 +15,14 @@ interface TextLimits {
 
 /**
  * Text that every store keeps unchanged: well-formed Unicode without NUL (PostgreSQL can't hold
- * U+0000, and a lone surrogate has no UTF-8). `x-text` and `x-max-bytes` are keywords of ours, in
- * OpenAPI as extensions.
+ * U+0000, and a lone surrogate has no UTF-8). `x-text`, `x-max-bytes` and `x-max-json-bytes` are
+ * keywords of ours, in OpenAPI as extensions.
  */
 export const text = ({ maxBytes, ...limits }: TextLimits): TString =>
   Type.String({
     ...limits,
     'x-text': true,
-    ...(maxBytes === undefined ? {} : { 'x-max-bytes': maxBytes }),
+    ...(maxBytes === undefined
+      ? {}
+      : { 'x-max-bytes': maxBytes, 'x-max-json-bytes': LIMITS.http.jsonTextBytes }),
   });

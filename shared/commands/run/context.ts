@@ -2,7 +2,7 @@ import type { ChatSettings } from '../../domain/session/chat.ts';
 import type { RunningSession } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
-import type { ReadModels } from '../../ports/readModels.ts';
+import type { KnownRows } from '../../queries/rememberedRows.ts';
 import type { AgentCatalogue } from '../agentCatalogue.ts';
 import type { CommandContext } from '../context.ts';
 import type { LeftOpen } from '../recovery/leftOpen.ts';
@@ -47,7 +47,7 @@ export interface RunContext extends CommandContext {
    * What a run reads before it begins: where the read models are elsewhere, it outlasts their being
    * away.
    */
-  known: Pick<ReadModels, 'findApiKey' | 'findAgent'>;
+  known: KnownRows;
   catalogue: AgentCatalogue;
   sessions: RunSessions;
   budget: TokenBudget;

@@ -12,6 +12,10 @@ export interface AccountState {
   keys: Readonly<Record<string, KeyData & { revoked: boolean }>>;
 }
 
+/** The same key has the same hash, whatever its id: two replicas may issue a chosen one at once. */
+const isIssued = ({ keys }: AccountState, { key_id, hash }: KeyData): boolean =>
+  keys[key_id] !== undefined || Object.values(keys).some((key) => key.hash === hash);
+
 function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
   if (command.type === 'open_account') {
     if (state.opened) throw new Rejection('account_exists', 'The account is open already.');
@@ -20,8 +24,8 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
   if (!state.opened) throw new Rejection('account_missing', 'There is no such account.');
   switch (command.type) {
     case 'issue_key':
-      if (state.keys[command.key.key_id])
-        throw new Rejection('key_exists', 'A key of this id was issued already.');
+      if (isIssued(state, command.key))
+        throw new Rejection('key_exists', 'A key of this id, or this key, was issued already.');
       return [{ type: 'account.key_issued.v1', data: command.key }];
     case 'revoke_key': {
       const key = state.keys[command.key_id];

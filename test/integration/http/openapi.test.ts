@@ -130,7 +130,10 @@ describe('the document', () => {
 
   test('says which operations need a key', () => {
     for (const [name, { security }] of operations())
-      expect([name, security]).toEqual([name, name.includes('/health/') ? [] : [{ apiKey: [] }]]);
+      expect([name, security]).toEqual([
+        name,
+        name.includes('/health/') ? [] : [{ apiKey: [] }, { bearer: [] }],
+      ]);
   });
 
   test('gives every failure the status of its code, the meaning of each code, and Retry-After where it is due', () => {
@@ -150,7 +153,7 @@ describe('the document', () => {
           expect([name, code, String(ERROR_ANSWERS[code].status)]).toEqual([name, code, status]);
           expect(description).toContain(`\`${code}\`: ${ERROR_ANSWERS[code].description}.`);
         }
-        expect('Retry-After' in headers).toBe(status === '503');
+        expect('Retry-After' in headers).toBe(['429', '503'].includes(status));
       }
     }
   });
@@ -278,7 +281,7 @@ describe('real answers are as described', () => {
           component: 'x',
         }),
     ],
-    ['payload_too_large', () => service.post('/v1/agents', ' '.repeat(1_048_577))],
+    ['payload_too_large', () => service.post('/v1/agents', ' '.repeat(2_097_153))],
     [
       'unsupported_media_type',
       () => service.post('/v1/agents', '{}', { 'content-type': 'text/plain' }),

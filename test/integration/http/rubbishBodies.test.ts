@@ -153,7 +153,7 @@ describe('a body of 5 MB', () => {
   const big = Buffer.from(JSON.stringify({ ...GOOD, instruction: 'x'.repeat(5 * MIB) }));
 
   test('is refused by its declared length', async () => {
-    expect((await refused(() => send(big), 'payload_too_large')).error).toContain(String(MIB));
+    expect((await refused(() => send(big), 'payload_too_large')).error).toContain(String(2 * MIB));
   });
 
   test('is refused when it comes in chunks without a length', async () => {
@@ -373,17 +373,43 @@ describe('the limit', () => {
     },
   );
 
-  test('of a body is 1 MiB, to the byte', async () => {
+  test('of a body is 2 MiB, to the byte', async () => {
     const body = JSON.stringify(GOOD);
-    expect((await create(body.padEnd(MIB))).status).toBe(200);
+    expect((await create(body.padEnd(2 * MIB))).status).toBe(200);
     expect(
-      (await refused(() => create(body.padEnd(MIB + 1)), 'payload_too_large')).error,
-    ).toContain(String(MIB));
+      (await refused(() => create(body.padEnd(2 * MIB + 1)), 'payload_too_large')).error,
+    ).toContain(String(2 * MIB));
   });
 
-  test('of what can be recorded is below that of a body, for text that is long only as JSON', async () => {
-    const control = '\u0001'.repeat(173_000);
-    await refused(() => create({ ...GOOD, instruction: control }), 'payload_too_large');
-    await refused(() => run({ input: control }), 'payload_too_large');
+  test.each([
+    ['512 KiB of line breaks', 'input', '\n'.repeat(512 * KIB)],
+    ['512 KiB of quotes', 'input', '"'.repeat(512 * KIB)],
+    ['170 KiB of control characters', 'input', '\u0001'.repeat(170 * KIB)],
+    ['170 KiB of control characters', 'instruction', '\u0001'.repeat(170 * KIB)],
+  ])('of a text as JSON is said where it is met: %s in %s', async (_what, field, text) => {
+    const ask = () =>
+      field === 'input' ? run({ input: text }) : create({ ...GOOD, [field]: text });
+    const { details } = await refused(ask, 'invalid_request');
+    expect(details).toEqual({
+      [field]: {
+        message: expect.stringMatching(/must not be longer than 983040 bytes as JSON/),
+        path: `/${field}`,
+      },
+    });
+  });
+
+  test.each([
+    ['480 KiB of line breaks', '\n'.repeat(480 * KIB - 1)],
+    ['512 KiB in letters of two bytes', 'é'.repeat(256 * KIB)],
+    ['512 KiB in characters of four bytes', '😀'.repeat(128 * KIB)],
+  ])('takes what it promises, however it is escaped: %s', async (_what, input) => {
+    const escaped = JSON.stringify(input).replaceAll(
+      /[\u0080-\uffff]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    service.model.use({ text: 'ok' });
+    const reply = await service.post(`/v1/agents/${agent}/run`, `{"input":${escaped}}`);
+    expect([reply.status, reply.body.error]).toEqual([200, undefined]);
+    expect(service.model.requests.at(-1)!.messages.at(-1)!.content).toBe(input);
   });
 });

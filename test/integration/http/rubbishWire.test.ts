@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { expectFailure } from '../../support/http/failures.ts';
-import { type WatchedLog, watchLog } from '../../support/processes/operator.ts';
+import { eventually, type WatchedLog, watchLog } from '../../support/processes/operator.ts';
 import { exchange, rawRequest } from '../../support/http/rawHttp.ts';
 import {
   startTestService,
@@ -97,6 +97,17 @@ describe('a path', () => {
       (await answerTo(rawRequest('GET http://elsewhere.example/v1/models', [KEY]))).status,
     ).toBe(200);
   });
+
+  test.each(['http://[bad/v1', 'http://', 'http://a:99999/', 'http://%[&@/v1'])(
+    'that is no URL is 400: %s',
+    async (target) => {
+      const reply = await answerTo(rawRequest(`GET ${target}`, [KEY]));
+      expect(expectFailure(reply, 'invalid_request').error).toMatch(
+        /^The request (target )?is not/,
+      );
+      expect(reply.headers.get('connection')).toBe('close');
+    },
+  );
 
   test('of many kilobytes is 404 or, beyond what a header may hold, 431', async () => {
     expectFailure(await answerTo(rawRequest(`GET /${'x'.repeat(10_000)}`, [KEY])), 'not_found');
@@ -216,9 +227,10 @@ describe('a method', () => {
     }
   });
 
-  test('OPTIONS answers what a path allows, and 404 where there is none', async () => {
+  test('OPTIONS is 405 with what the path has, and 404 where there is none', async () => {
     const reply = await answerTo(rawRequest(`OPTIONS /v1/agents/${agent}/run`));
-    expect([reply.status, reply.headers.get('allow')]).toEqual([200, 'POST']);
+    expectFailure(reply, 'method_not_allowed');
+    expect(reply.headers.get('allow')).toBe('POST');
     expectFailure(await answerTo(rawRequest('OPTIONS /nothing')), 'not_found');
   });
 });
@@ -284,6 +296,7 @@ describe('headers', () => {
       rawRequest('GET /v1/agents', [KEY, ['x-long', 'x'.repeat(100_000)]]),
     );
     expect([reply.status, reply.body.code]).toEqual([431, 'invalid_request']);
+    expect(reply.body.error).toBe('The target and the headers are too large.');
   });
 
   test('without Host are 400 in HTTP/1.1 and enough in HTTP/1.0', async () => {
@@ -363,16 +376,20 @@ describe('a connection', () => {
     expect(replies.map(({ status }) => status)).toEqual([200, 404, 400, 401, 200]);
   });
 
-  test('goes on after a body that was refused unread', async () => {
-    const refused = rawRequest(
-      'POST /v1/agents',
-      [KEY, ['content-type', 'text/plain']],
-      'x'.repeat(2_000_000),
-    );
-    const replies = await exchange(service.url, refused + rawRequest('GET /health/live'), {
-      count: 2,
+  test('is cut where more requests wait for their answers than it may have', async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    service.model.use(async () => {
+      await held;
+      return { text: 'Late.' };
     });
-    expect(replies.map(({ status }) => status)).toEqual([415, 200]);
+    const run = rawRequest(`POST /v1/agents/${agent}/run`, [KEY, JSON_TYPE], '{"input":"x"}');
+    expect(await exchange(service.url, run.repeat(101), { count: 101 })).toEqual([]);
+    release();
+    await eventually(
+      () => service.get('/health/ready'),
+      ({ body }) => body.data.runs_in_flight === 0,
+    );
   });
 
   test('answers what came before the rubbish first', async () => {

@@ -9,7 +9,7 @@ const docker = async (...args: string[]): Promise<string> =>
   (await run('docker', args)).stdout.trim();
 const image = process.env['TURNLOG_IMAGE'];
 const START_TIMEOUT_MS = 30_000;
-const key = 'key-of-a-container-1';
+const key = 'chosen-for-a-container_7Qx2mVw9RkZp4LbN';
 const headers = { 'x-api-key': key, 'content-type': 'application/json' };
 
 /**

@@ -78,7 +78,7 @@ export interface TestService extends Client {
   close(): Promise<void>;
 }
 
-export const TEST_KEY = 'a-key-that-the-tests-chose';
+export const TEST_KEY = 'chosen-by-the-tests_7Qx2mVw9RkZp4LbN';
 
 /**
  * Models on one scripted server: `scripted`, and `narrow`, whose context holds only a few short

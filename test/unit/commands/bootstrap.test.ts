@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { bootstrap } from '../../../services/server/bootstrap.ts';
 import type { CommandContext } from '../../../shared/commands/context.ts';
-import { claimedKeyId } from '../../../shared/apiKey.ts';
+import { hashApiKey } from '../../../shared/apiKey.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
@@ -13,13 +13,16 @@ import { positionOf, recordHistory } from '../../support/events/history.ts';
 const END = positionOf(2);
 
 const FIRST_STREAM = accountStream('acct_00000000000000000000000000');
-const KEY = 'a-key-that-the-operator-chose';
+const KEY = 'chosen-by-the-operator_7Qx2mVw9RkZp4LbN';
 
 /** What the replica that came first has recorded. */
 function recordedBefore(): StoredEvent[] {
   const { record } = recordHistory();
   const opened = { type: 'account.opened.v1', data: { name: 'default' } };
-  const issued = { type: 'account.key_issued.v1', data: keyData(claimedKeyId(KEY)) };
+  const issued = {
+    type: 'account.key_issued.v1',
+    data: keyData('key_of_the_first', { hash: hashApiKey(KEY) }),
+  };
   return [opened, issued].map((event) => record({ stream: FIRST_STREAM }, event));
 }
 
@@ -61,6 +64,12 @@ test('a replica that waits for them can be stopped', async () => {
     return false;
   });
   await expect(bootstrap(context, KEY, stop.signal)).rejects.toThrow('stopped');
+});
+
+test('a key that is easy to guess is not issued', async () => {
+  const context = lateReplica(async () => true);
+  const weak = bootstrap(context, 'a'.repeat(64), new AbortController().signal);
+  await expect(weak).rejects.toMatchObject({ code: 'configuration_invalid' });
 });
 
 test.each(['invalid_request', 'event_invalid', 'configuration_invalid'] as const)(

@@ -94,7 +94,7 @@ describe('a command', () => {
 
   test('is decided again on what another writer has appended in between', async () => {
     await handle(context, actor, onAccount, open);
-    others = [{ type: 'account.key_issued.v1', data: keyData('key_2') }];
+    others = [{ type: 'account.key_issued.v1', data: keyData('key_2', { hash: 'cd'.repeat(32) }) }];
     await handle(context, actor, onAccount, { type: 'issue_key', key });
     expect(await typesOf(ACCOUNT)).toEqual([
       'account.opened.v1',

@@ -22,6 +22,15 @@ describe('an account', () => {
     given(opened, issued, revoked).when({ type: 'issue_key', key }).thenRejected('key_exists');
   });
 
+  test('issues one key once, whatever id it would have: two replicas may begin with the same one', () => {
+    const again = keyData('key_2', { hash: key.hash });
+    given(opened, issued).when({ type: 'issue_key', key: again }).thenRejected('key_exists');
+    const other = keyData('key_2', { hash: 'cd'.repeat(32) });
+    given(opened, issued)
+      .when({ type: 'issue_key', key: other })
+      .then(keyIssued('key_2', { hash: other.hash }));
+  });
+
   test('revokes a key that it issued, and says nothing when that is done already', () => {
     given(opened).when({ type: 'revoke_key', key_id: 'key_1' }).thenRejected('key_missing');
     given(opened, issued).when({ type: 'revoke_key', key_id: 'key_1' }).then(revoked);

@@ -64,7 +64,11 @@ beforeEach(() => {
     revision: 0,
   };
   rows = rememberedRows(
-    { findApiKey: () => answer(() => key), findAgent: () => answer(() => agent) },
+    {
+      findApiKey: () => answer(() => key),
+      findApiKeyByHash: () => answer(() => key),
+      findAgent: () => answer(() => agent),
+    },
     log,
     () => now,
   );
@@ -79,6 +83,15 @@ describe('while the read models answer', () => {
     expect(asked).toBe(1);
     now = 500;
     expect((await rows.findApiKey('key_1'))?.revoked_at).toBe('now');
+  });
+
+  test('a key that is found by its hash is remembered and forgotten in the same way', async () => {
+    await rows.findApiKeyByHash('hash');
+    key = { ...key!, revoked_at: 'now' };
+    now = 499;
+    expect((await rows.findApiKeyByHash('hash'))?.revoked_at).toBeNull();
+    now = 500;
+    expect((await rows.findApiKeyByHash('hash'))?.revoked_at).toBe('now');
   });
 
   test('an agent is asked for each time, so that every acknowledged change is seen', async () => {
@@ -154,6 +167,7 @@ describe('while the read models are away', () => {
     const silent = rememberedRows(
       {
         findApiKey: () => Promise.resolve(key),
+        findApiKeyByHash: () => Promise.resolve(key),
         findAgent: () => (answers ? Promise.resolve(agent) : new Promise(() => undefined)),
       },
       log,
@@ -169,6 +183,7 @@ describe('while the read models are away', () => {
     const broken = rememberedRows(
       {
         findApiKey: () => Promise.reject(new Error('defect')),
+        findApiKeyByHash: () => Promise.reject(new Error('defect')),
         findAgent: () => Promise.reject(new Error('defect')),
       },
       log,

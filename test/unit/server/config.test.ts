@@ -35,6 +35,7 @@ describe('the configuration', () => {
       'OPENAI_BASE_URL',
       'MODELS_FILE',
       'BOOTSTRAP_API_KEY',
+      'CORS_ORIGINS',
     ])
       expect(config).not.toHaveProperty(name);
   });
@@ -106,8 +107,16 @@ describe('the configuration', () => {
     ['COMPONENTS', 'Chat Form'],
     ['OPENAI_BASE_URL', 'localhost:8080'],
     ['OPENAI_BASE_URL', 'https://me:pw@models.example/v1'],
-    ['BOOTSTRAP_API_KEY', 'x'.repeat(15)],
+    ['BOOTSTRAP_API_KEY', 'nXlU8vO2hW7kQe4b'],
+    ['BOOTSTRAP_API_KEY', 'a'.repeat(64)],
+    ['BOOTSTRAP_API_KEY', 'abc'.repeat(30)],
+    ['BOOTSTRAP_API_KEY', 'password'.repeat(8)],
+    ['BOOTSTRAP_API_KEY', '0123456789abcdefghijklmnopqrstuvwxyz'],
     ['BOOTSTRAP_API_KEY', 'x'.repeat(257)],
+    ['MAX_CONNECTIONS', '0'],
+    ['CORS_ORIGINS', 'app.example.com'],
+    ['CORS_ORIGINS', 'https://app.example.com/'],
+    ['CORS_ORIGINS', 'https://a.example, https://b.example'],
     ['BOOTSTRAP_API_KEY', 'with a space in the key'],
     ['BOOTSTRAP_API_KEY', 'schlüssel-schlüssel'],
     ['LOG_LEVEL', 'INFO'],

@@ -8,8 +8,13 @@ import { createLogger } from '../../../shared/logger.ts';
 import { settlesWithin } from '../../../shared/settlesWithin.ts';
 
 test('a cut ends a refused CONNECT too, whose client keeps the connection open: stopping must not wait for it', async () => {
-  const options = { host: '127.0.0.1', port: 0, ids: typeIds, logger: createLogger('silent') };
-  const server = await serve(new Koa(), options);
+  const server = await serve(new Koa(), {
+    host: '127.0.0.1',
+    port: 0,
+    maxConnections: 10,
+    ids: typeIds,
+    logger: createLogger('silent'),
+  });
   const client = connect({ port: Number(new URL(server.url).port), allowHalfOpen: true });
   client.on('error', () => undefined);
   client.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
