@@ -5,6 +5,7 @@ import { storeUnavailable } from '../../shared/errors.ts';
 import type { ApiContext } from './context.ts';
 import { linkNext, sendData } from './envelope.ts';
 import { authenticated } from './middleware/authenticated.ts';
+import { takeRequest } from './middleware/rateLimit.ts';
 import { readJsonBody } from './middleware/jsonBody.ts';
 import type { Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
@@ -27,7 +28,7 @@ const tellingLate = (api: ApiContext, ctx: Context): ApiContext => ({
 });
 
 /**
- * What every operation does, in this order: who asks, is the query right, is the body right, then
+ * What every operation does, in this order: who asks, and how often, is the query right, is the body right, then
  * the operation itself.
  */
 function handlerOf(api: ApiContext, route: Route): Middleware {
@@ -38,6 +39,7 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api);
     const actor = await authenticated(api, ctx, route.access);
+    if (route.access !== 'open') await takeRequest(api, ctx, actor);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));
     const answer = await route.handle(

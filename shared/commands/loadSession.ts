@@ -6,6 +6,7 @@ import { readBeginning, readPage, type StreamSource } from '../eventlog/readWhol
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
+import { LIMITS } from '../limits.ts';
 import type { Loaded, Target } from './target.ts';
 
 export interface LoadedSession extends Loaded<SessionState> {
@@ -38,8 +39,21 @@ export const NEW_SESSION: LoadedSession = {
 export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
   state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
 
-const FIRST_PAGE = 32;
+const FIRST_PAGE = 8;
+const LATER_PAGE = 32;
 const LARGEST_PAGE = 1_024;
+
+/**
+ * How many events to read next: as many as there are already, so that no more than twice what is
+ * needed is read, in few pages; fewer where those of the last page were large.
+ */
+function nextLimit(tail: readonly KnownEvent[], page: readonly KnownEvent[]): number {
+  if (page.length === 0) return FIRST_PAGE;
+  const bytes = page.reduce((sum, { event }) => sum + JSON.stringify(event.data).length, 0);
+  const fitting = Math.floor((LIMITS.run.sessionPageBytes * page.length) / bytes);
+  const wanted = Math.min(Math.max(tail.length, LATER_PAGE), LARGEST_PAGE);
+  return Math.max(1, Math.min(wanted, fitting));
+}
 
 /**
  * Reads a session backwards until `select` has found the turns that fit: the cost does not grow
@@ -55,14 +69,12 @@ export async function loadSession(
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
   let tail: KnownEvent[] = [];
+  let page: KnownEvent[] = [];
   for (;;) {
-    // As many as there are already: no more than twice what is needed is read, in few pages.
-    const limit = Math.min(Math.max(tail.length, FIRST_PAGE), LARGEST_PAGE);
+    const limit = nextLimit(tail, page);
     const from = tail[0] === undefined ? {} : { from: tail[0].recorded.revision - 1 };
-    tail = [
-      ...(await readPage(source, stream, { direction: 'backwards', ...from, limit })),
-      ...tail,
-    ];
+    page = await readPage(source, stream, { direction: 'backwards', ...from, limit });
+    tail = [...page, ...tail];
     const oldest = tail[0]?.recorded;
     const last = tail.at(-1)?.recorded;
     if (!oldest || !last) return NEW_SESSION;

@@ -40,6 +40,7 @@ export interface TranscriptRows {
  */
 export interface ReadModels {
   listAccounts(): Promise<AccountRow[]>;
+  findAccount(accountId: string): Promise<AccountRow | undefined>;
   findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
   /** Oldest first. */
   listApiKeys(accountId: string): Promise<ApiKeyRow[]>;

@@ -45,6 +45,7 @@ const HOMES: Readonly<Record<string, string>> = {
   mathjs: 'infra/tools',
   openai: 'infra/openai',
   pg: 'infra/postgres',
+  'rate-limiter-flexible': 'infra/ratelimit',
   'raw-body': 'services/api',
   sqlite: 'infra/sqlite',
   'typeid-js': 'infra/ids',

@@ -98,6 +98,7 @@ export function openPostgresReadModels({
 
   return {
     listAccounts: () => accounts.list('ORDER BY account_id'),
+    findAccount: (accountId) => accounts.find('WHERE account_id = $1', accountId),
     findApiKey: (keyId) => apiKeys.find('WHERE key_id = $1', keyId),
     listApiKeys: (accountId) => apiKeys.list('WHERE account_id = $1 ORDER BY key_id', accountId),
     hasApiKeys: async () => (await reader.rows(`SELECT FROM ${LIVE}.api_keys LIMIT 1`)).length > 0,

@@ -66,6 +66,7 @@ export function openSqliteReadModels({
 
   return {
     listAccounts: async () => accounts.list('ORDER BY account_id'),
+    findAccount: async (accountId) => accounts.find('WHERE account_id = ?', accountId),
     findApiKey: async (keyId) => apiKeys.find('WHERE key_id = ?', keyId),
     listApiKeys: async (accountId) =>
       apiKeys.list('WHERE account_id = ? ORDER BY key_id', accountId),

@@ -7,9 +7,10 @@ import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
-import { countMessages } from './contextWindow.ts';
+import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { recordInRun } from './record.ts';
+import type { RunRequest } from './request.ts';
 
 /** What a turn is completed with. */
 export type Answer = Omit<TurnCompletedData, 'turn'>;
@@ -76,7 +77,7 @@ async function callModel(
     response_id: answer.response_id,
     model: answer.model,
     finish_reason: answer.finish_reason,
-    tokens: answer.tokens ?? (await countedTokens(context, request, answer)),
+    tokens: answer.tokens ?? (await countedTokens(context, run.request, request, answer)),
     duration_ms: msSince(began),
   });
   return answer;
@@ -85,14 +86,18 @@ async function callModel(
 /** For a provider that reports no usage. */
 async function countedTokens(
   { budget }: Pick<RunContext, 'budget'>,
+  { actor }: RunRequest,
   request: ChatRequest,
   answer: ChatAnswer,
 ): Promise<Tokens> {
-  const prompt = await countMessages(budget.counter, request.messages);
-  const completion = await budget.counter.count(
-    (answer.content ?? '') +
-      answer.tool_calls.map((call) => call.function.name + call.function.arguments).join(''),
-  );
+  const { account_id } = actor;
+  const sent = await countAfterwards(budget.counter, textsOf(request.messages), account_id);
+  const prompt = sent + request.messages.length * MESSAGE_OVERHEAD;
+  const said = [
+    answer.content ?? '',
+    ...answer.tool_calls.map((call) => call.function.name + call.function.arguments),
+  ];
+  const completion = await countAfterwards(budget.counter, said, account_id);
   return { prompt, completion, total: prompt + completion };
 }
 
