@@ -57,7 +57,11 @@ export function createFairLine(all: Room): FairLine {
   function take(asked: Asked): Place {
     const place = places.take(asked);
     return {
-      resize: (bytes) => place.resize(bytes, kept),
+      resize(bytes) {
+        const resized = place.resize(bytes, kept);
+        if (resized && waiting.size > 0) letIn();
+        return resized;
+      },
       leave() {
         place.leave();
         if (waiting.size > 0) letIn();
@@ -91,7 +95,10 @@ export function createFairLine(all: Room): FairLine {
       patience.signal.throwIfAborted();
       const isFirst = !waiting.has(asked.account_id);
       // Whoever waits had no room, or what is kept for one of them is not for this one.
-      if (isFirst && places.fullFor(asked, kept) === undefined) return take(asked);
+      const full = places.fullFor(asked, kept);
+      if (isFirst && full === undefined) return take(asked);
+      if (isFirst && full === 'process' && kept === 0 && places.taken() < all.places)
+        kept = asked.bytes;
       return wait(asked, patience);
     },
     taken: places.taken,
