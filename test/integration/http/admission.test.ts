@@ -48,6 +48,7 @@ beforeAll(async () => {
     MAX_RUNS: '4',
     MAX_PROMPT_BYTES: String(4 * 1024 * 1024),
     RUN_WAIT_MS: '60000',
+    SHUTDOWN_GRACE_MS: '0',
   });
   otherKey = await newKey(service.folder);
   const { post } = await clientWith(service.url, otherKey);
@@ -56,7 +57,7 @@ beforeAll(async () => {
   otherAgent = (await post('/v1/agents', body)).body.data.agent_id;
 });
 afterAll(() => service.close());
-afterEach(() => model.hold());
+afterEach(() => void model.hold());
 
 /** The other account's; a restart changes where the service listens. */
 const other = (): Client => apiClient(service.url, otherKey.api_key);
@@ -101,7 +102,7 @@ describe('runs in flight', () => {
     expect(Number(overloaded!.headers.get('retry-after'))).toBeGreaterThan(0);
     model.release();
     await Promise.all([...mine, ...theirs]);
-    await service.restart({ RUN_WAIT_MS: '60000' });
+    await service.restart();
   });
 
   test('their inputs are bounded in bytes, and those that wait as well', async () => {
@@ -122,7 +123,7 @@ describe('runs in flight', () => {
   test('a shut-down refuses those that wait as it refuses the others', async () => {
     const mine = several(4);
     await untilRuns(2, 2);
-    await service.restart({ SHUTDOWN_GRACE_MS: '0' });
+    await service.restart();
     for (const reply of await Promise.all(mine)) expectFailure(reply, 'store_unavailable');
   });
 });
