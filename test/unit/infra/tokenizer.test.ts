@@ -47,6 +47,13 @@ describe('the token counter', () => {
     expect(await countOf(`x${emoji}`)).toBe(reference('x') + 20_000 * reference('😀'));
   });
 
+  test('stops counting once there are more tokens than were asked for', async () => {
+    const text = 'many words make a long text '.repeat(20_000);
+    const counted = await counter.count([text], 'acct_1', 100);
+    expect(counted).toBeGreaterThan(100);
+    expect(counted).toBeLessThan(reference(text) / 2);
+  });
+
   test('lets others have their turn while it counts a long text', async () => {
     let turns = 0;
     const other = setInterval(() => (turns += 1), 0);

@@ -29,18 +29,19 @@ function watchedLine(all: Room, share = UNSHARED) {
     const stop = new AbortController();
     const entry: Entry = { account_id, bytes, abort: () => stop.abort(new Error('stopped')) };
     entries.push(entry);
-    line
-      .enter(
-        { account_id, bytes, share },
-        { waitMs: PATIENT_MS, signal: stop.signal, late: () => new Error('late') },
-      )
-      .then(
-        (place) => {
-          entry.place = place;
-          admitted.push(entry);
-        },
-        () => (entry.over = true),
-      );
+    const entered = line.enter(
+      { account_id, bytes, share },
+      { waitMs: PATIENT_MS, signal: stop.signal, late: () => new Error('late') },
+    );
+    const come = async (): Promise<void> => {
+      try {
+        entry.place = await entered;
+        admitted.push(entry);
+      } catch {
+        entry.over = true;
+      }
+    };
+    void come();
     return entry;
   }
 
