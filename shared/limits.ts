@@ -51,6 +51,14 @@ export const LIMITS = {
     toolCalls: 128,
     /** Of all that a turn's tool calls record; the last result may go beyond it. */
     toolCallBytes: 2 * MIB,
+    /** Runs that have no place yet, of all accounts; half of them of one. */
+    waiting: 4_000,
+    /** Runs that wait for another one of their session. */
+    waitingOfSession: 100,
+    /** Sessions that are read at a time, half of them of one account. */
+    sessionReads: 8,
+    /** How long the tokens of one text may take to be counted, the wait for others included. */
+    countMs: 15_000,
   },
   /** Of what a model provider answers. */
   model: {
@@ -109,5 +117,15 @@ export const LIMITS = {
   /** Of what is kept in memory to answer faster. */
   cache: {
     agentListBytes: 16 * MIB,
+    /** Characters of sessions that went on lately. */
+    sessionChars: 8 * MIB,
+    /** Turns whose tokens are known: some megabytes. */
+    turnTokens: 20_000,
+    /** Accounts whose limits are known. */
+    accounts: 10_000,
+    /** Keys whose requests are counted together with other processes. */
+    keys: 10_000,
+    /** Characters of agents that runs go on with while the database is away. */
+    rowChars: 8 * MIB,
   },
 } as const;

@@ -26,6 +26,7 @@ interface Purpose {
     | 'turnlog listener'
     | 'turnlog queries'
     | 'turnlog instances'
+    | 'turnlog rate limits'
     | 'turnlog self-test'
     | 'turnlog migration';
   /**

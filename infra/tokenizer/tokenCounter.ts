@@ -1,75 +1,75 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { createFairLine } from '../../shared/fairLine.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import type { TokenCounter } from '../../shared/ports/tokenCounter.ts';
+import { noRoom } from '../../shared/noRoom.ts';
+import { LONGEST_TOKEN, loadTokenizer, slicesOf, type Count } from './countTokens.ts';
+import { createTokenThread } from './tokenThread.ts';
 
 /**
- * The tokenizer's time grows with the square of an unbroken run of letters: longer ones are counted
- * in parts.
+ * UTF-16 units that are counted in the calling thread between two turns of its event loop: 2 ms of
+ * text that the tokenizer has never seen. A thread's answer takes longer than these take to count.
  */
-const LONGEST_RUN = 256;
-const LONG_RUN = new RegExp(`\\S{${LONGEST_RUN},}|\\s{${LONGEST_RUN},}`, 'gu');
-const PART_OF_RUN = new RegExp(`[^]{1,${LONGEST_RUN}}`, 'gu');
-/**
- * UTF-16 units between two turns of the event loop: about 10 ms of text that the tokenizer has
- * never seen.
- */
-const SLICE = 8_192;
-/**
- * Words whose tokens are remembered; the library's own default is 100,000, which grows to hundreds
- * of megabytes.
- */
-const REMEMBERED_WORDS = 5_000;
-/** Names of special tokens in a text are text. */
-const PLAIN_TEXT = { disallowedSpecial: new Set<string>() };
+const AT_ONCE = 2_048;
+/** Of one call. */
+const SHORT = 512;
 
-type Count = (text: string) => number;
+const ONE = { places: 1, bytes: Infinity };
+/** Two slices at a time, one of an account: the thread has the next when it is done with one. */
+const TWO = { places: 2, bytes: Infinity };
 
-async function load(): Promise<Count> {
-  const { default: encoding } = await import('gpt-tokenizer/encoding/o200k_base');
-  encoding.setMergeCacheSize(REMEMBERED_WORDS);
-  return (text) => encoding.countTokens(text, PLAIN_TEXT);
-}
-
-/**
- * Cuts where a space, which belongs to the word after it, begins a new word; in the middle of a run
- * when there is none, never inside a pair.
- */
-function endOfSlice(text: string, start: number): number {
-  if (text.length - start <= SLICE) return text.length;
-  const space = text.lastIndexOf(' ', start + SLICE);
-  const end = space > start ? space : start + SLICE;
-  const unit = text.charCodeAt(end);
-  return unit >= 0xdc00 && unit <= 0xdfff ? end - 1 : end;
-}
-
-function countSlice(count: Count, slice: string): number {
-  let tokens = 0;
-  let done = 0;
-  for (const { 0: run, index } of slice.matchAll(LONG_RUN)) {
-    tokens += count(slice.slice(done, index));
-    for (const [part] of run.matchAll(PART_OF_RUN)) tokens += count(part);
-    done = index + run.length;
-  }
-  return tokens + count(slice.slice(done));
+/** The few texts that can be counted in this thread without holding it up. */
+function countsAtOnce(): (length: number) => boolean {
+  let left = AT_ONCE;
+  return (length) => {
+    if (length > Math.min(left, SHORT)) return false;
+    if (left === AT_ONCE) setImmediate(() => (left = AT_ONCE));
+    left -= length;
+    return true;
+  };
 }
 
 /**
  * Counts in the o200k_base encoding of OpenAI's current models. Exact for ordinary text; a run of
- * more than 256 letters or spaces without a break may count a token too many per 256. The tables
- * (some 20 MB) are loaded when the first text is counted.
+ * more than 256 letters or spaces without a break may count a token too many per 256. A little is
+ * counted in the calling thread, all else slice by slice in one of its own, where the accounts take
+ * turns.
  */
-export function createTokenCounter(): TokenCounter {
+export function createTokenCounter(): TokenCounter & AsyncDisposable {
+  const thread = createTokenThread();
+  const line = createFairLine(TWO);
+  const fitsAtOnce = countsAtOnce();
+  const closing = new AbortController();
   let loading: Promise<Count> | undefined;
+
+  async function countSlice(slice: string, account_id: string, until: number): Promise<number> {
+    const place = await line.enter(
+      { account_id, bytes: slice.length, share: ONE },
+      { waitMs: Math.max(0, until - performance.now()), signal: closing.signal, late: noRoom },
+    );
+    try {
+      return await thread.count(slice);
+    } finally {
+      place.leave();
+    }
+  }
+
   return {
-    async count(text) {
-      const count = await (loading ??= load());
+    longestToken: LONGEST_TOKEN,
+    async count(texts, accountId, atMost = Infinity) {
       let tokens = 0;
-      for (let start = 0; start < text.length;) {
-        if (start > 0) await yieldToOthers();
-        const end = endOfSlice(text, start);
-        tokens += countSlice(count, text.slice(start, end));
-        start = end;
-      }
+      const until = performance.now() + LIMITS.run.countMs;
+      for (const text of texts)
+        if (fitsAtOnce(text.length)) tokens += (await (loading ??= loadTokenizer()))(text);
+        else
+          for (const slice of slicesOf(text)) {
+            if (tokens > atMost) return tokens;
+            tokens += await countSlice(slice, accountId, until);
+          }
       return tokens;
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort(new Error('The tokenizer is closed.'));
+      await thread.close();
     },
   };
 }

@@ -10,6 +10,7 @@ import { createByteBudget, type ByteBudget } from './byteBudget.ts';
 import { createFailedLogins } from './failedLogins.ts';
 import { authenticator } from './middleware/authenticated.ts';
 import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
+import { takeRequest } from './middleware/rateLimit.ts';
 import type { Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
 import { validator } from './validation.ts';
@@ -50,8 +51,8 @@ function createGate(api: ApiContext): Gate {
 }
 
 /**
- * What every operation does, in this order: who asks, is the query right, is the body right, then
- * the operation itself.
+ * What every operation does, in this order: who asks, and how often, is the query right, is the
+ * body right, then the operation itself.
  */
 function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middleware {
   const checkQuery = validator('query', route.query ?? CommonQuery);
@@ -61,6 +62,7 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api);
     const actor = await authenticated(ctx, route.access);
+    if (route.access !== 'open') await takeRequest(api, ctx, actor);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const keep = checkBody && admitBody(ctx, bodies, actor.account_id);
     try {

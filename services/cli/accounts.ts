@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
 import { openAccount } from '../../shared/commands/accounts.ts';
+import { addLimitsCommand, describeLimits } from './accountLimits.ts';
 import type { WithOperator } from './context.ts';
 
-/** `accounts open`, `accounts list` */
+/** `accounts open`, `accounts list`, `accounts limits` */
 export function addAccountCommands(program: Command, run: WithOperator): void {
-  const accounts = program.command('accounts').description('open and list accounts');
+  const accounts = program
+    .command('accounts')
+    .description('open and list accounts, and limit them');
 
   accounts
     .command('open')
@@ -24,8 +27,10 @@ export function addAccountCommands(program: Command, run: WithOperator): void {
     .action(() =>
       run(async ({ operator, print }) => {
         const rows = await (await operator.readModels()).listAccounts();
-        for (const { account_id, name, opened_at } of rows)
-          print(`${account_id}  ${opened_at}  ${name}`);
+        for (const { account_id, name, opened_at, limits } of rows)
+          print([account_id, opened_at, ...describeLimits(limits), name].join('  '));
       }),
     );
+
+  addLimitsCommand(accounts, run);
 }

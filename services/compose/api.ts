@@ -1,31 +1,47 @@
+import { getHeapStatistics } from 'node:v8';
 import { LRUCache } from 'lru-cache';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
 import { createToolbox } from '../../infra/tools/toolbox.ts';
 import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import { createLeftOpen } from '../../shared/commands/recovery/leftOpen.ts';
+import { createAdmission } from '../../shared/commands/run/admission.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import { charsOf } from '../../shared/commands/run/recallSession.ts';
 import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
 import { createSessionQueue } from '../../shared/commands/run/sessionQueue.ts';
+import type { Config } from '../../shared/config.ts';
+import { createFairLine } from '../../shared/fairLine.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { rememberedLimits } from '../../shared/queries/accountLimits.ts';
 import { startClosing } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { openModels } from './models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
 
-/** Turns whose token count is remembered: some megabytes at the most. */
-const REMEMBERED_TURNS = 20_000;
-/** Of sessions that went on lately: some ten megabytes. */
-const REMEMBERED_CHARS = 8 * 1024 * 1024;
+/** What of the heap the prompts of runs in flight may take: each is held in more than one shape. */
+const PART_OF_HEAP = 8;
 
 /** What differs between a service in one process and one replica of many. */
-type RunStorage = Pick<RunContext, 'store' | 'damaged' | 'readModels' | 'known' | 'instance'>;
+type RunStorage = Pick<
+  RunContext,
+  'store' | 'damaged' | 'readModels' | 'known' | 'instance' | 'rateLimiter'
+>;
+
+/** What the runs of this process, and of one account of them, may take up. */
+function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
+  const heap = getHeapStatistics().heap_size_limit;
+  const bytes = MAX_PROMPT_BYTES ?? Math.floor(heap / PART_OF_HEAP);
+  const ofOne = MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2);
+  return { all: { places: MAX_RUNS, bytes }, share: { places: ofOne, bytes: bytes / 2 } };
+}
 
 /** What the API and its runs work with. Errors: `configuration_invalid` (the models file). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
-  const { config, logger } = opening;
+  const { config, logger, opened } = opening;
   return {
     ...storage,
+    accountLimits: rememberedLimits(storage.readModels),
     logger,
     clock: systemClock,
     ids: systemIds,
@@ -35,19 +51,31 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       components: config.COMPONENTS.split(','),
     },
     sessions: {
+      admission: createAdmission(admissionBounds(config)),
+      reads: createFairLine({ places: LIMITS.run.sessionReads, bytes: Infinity }),
       queue: createSessionQueue(),
       inFlight: createRunsInFlight(),
-      memory: new LRUCache({ maxSize: REMEMBERED_CHARS, sizeCalculation: charsOf }),
+      memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       leftOpen: createLeftOpen(),
     },
-    budget: { counter: createTokenCounter(), turnTokens: new LRUCache({ max: REMEMBERED_TURNS }) },
-    limits: { timeoutMs: config.RUN_TIMEOUT_MS, waitMs: config.RUN_WAIT_MS },
+    budget: {
+      counter: opened.use(createTokenCounter()),
+      turnTokens: new LRUCache({ max: LIMITS.cache.turnTokens }),
+    },
+    limits: {
+      timeoutMs: config.RUN_TIMEOUT_MS,
+      waitMs: config.RUN_WAIT_MS,
+      requestsPerSecond: config.RATE_LIMIT_PER_SECOND,
+    },
     visibilityWaitMs: config.VISIBILITY_WAIT_MS,
   };
 }
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
 export const runsPart = (api: RunContext): Part => ({
-  health: async () => ({ runs_in_flight: api.sessions.inFlight.count() }),
+  health: async () => ({
+    runs_in_flight: api.sessions.admission.inFlight(),
+    runs_waiting: api.sessions.admission.waiting(),
+  }),
   upkeep: () => startClosing(createLeftOpenCloser(api)),
 });

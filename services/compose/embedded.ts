@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { createRateLimiter } from '../../infra/ratelimit/memory.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
@@ -145,6 +146,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     damaged,
     readModels,
     known: readModels,
+    rateLimiter: createRateLimiter(),
     instance: { id, isGone, isOverdue },
   };
   const api = await openRunContext(opening, storage);

@@ -22,6 +22,12 @@ export async function openReadModels(
   return openPostgresReadModels({ databaseUrl, poolSize });
 }
 
+/** What counts the requests of all replicas. Opens without waiting for the server. */
+export async function openRateLimits(databaseUrl: string) {
+  const postgres = await import('../../infra/postgres/rateLimits.ts');
+  return postgres.openRateLimits(databaseUrl);
+}
+
 /**
  * Looks whether the database can carry what services need of it, and migrates it where the role
  * may. Errors: `configuration_invalid`, `store_unavailable`.

@@ -1,3 +1,4 @@
+import { createSharedRateLimiter } from '../../infra/ratelimit/shared.ts';
 import {
   closeTurnsOfTheDead,
   type SweepContext,
@@ -24,6 +25,7 @@ import type { ReplicaPlace } from './place.ts';
 import {
   databasePart,
   openInstances,
+  openRateLimits,
   openReadModels,
   projectorStores,
   type PostgresReadModels,
@@ -41,12 +43,19 @@ const isOverdue = (): boolean => false;
  * The API of one replica. It enters the list of instances, and leaves it in order unless it has
  * left turns open.
  */
-async function openApi(opening: Opening, common: Common): Promise<{ api: RunContext; part: Part }> {
+async function openApi(
+  opening: Opening,
+  common: Common,
+  databaseUrl: string,
+): Promise<{ api: RunContext; part: Part }> {
   const { store, damaged, readModels, instances, watch, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
   const known = rememberedRows(readModels, store);
-  const storage = { store, damaged, readModels, known, instance: { id, isGone, isOverdue } };
+  const counts = opening.opened.adopt(await openRateLimits(databaseUrl), ({ close }) => close());
+  const rateLimiter = createSharedRateLimiter(counts);
+  const instance = { id, isGone, isOverdue };
+  const storage = { store, damaged, readModels, known, rateLimiter, instance };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {
@@ -142,7 +151,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const watch = createDeathWatch(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
-  const runs = services.includes('api') ? await openApi(opening, common) : undefined;
+  const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const projector = openProjector(opening, common, databaseUrl);
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);

@@ -1,7 +1,7 @@
 import { claimedKeyId, hashApiKey, isStrongKey, mintApiKey } from '../apiKey.ts';
 import { account, type AccountCommand, type AccountState } from '../domain/account/decider.ts';
-import type { AccountEvent, Scope } from '../domain/account/events.ts';
 import { TurnlogError } from '../errors.ts';
+import type { AccountEvent, AccountLimits, Scope } from '../domain/account/events.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { Position } from '../ports/eventStore.ts';
@@ -71,4 +71,17 @@ export async function revokeKey(
 ): Promise<Position | undefined> {
   const revoked = await handle(context, actor, accountOf(actor), { type: 'revoke_key', key_id });
   return revoked?.position;
+}
+
+/**
+ * Sets limits of the actor's account; null takes one away. Undefined where it has them already.
+ * Errors: the rejection `account_missing`, and those of handle.
+ */
+export async function setLimits(
+  context: HandleContext,
+  actor: Actor,
+  limits: { [Name in keyof AccountLimits]?: number | null },
+): Promise<Position | undefined> {
+  const set = await handle(context, actor, accountOf(actor), { type: 'set_limits', limits });
+  return set?.position;
 }

@@ -39,7 +39,8 @@ export const NEW_SESSION: LoadedSession = {
 export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
   state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
 
-const FIRST_PAGE = 32;
+const FIRST_PAGE = 8;
+const LATER_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
 /**
@@ -58,7 +59,8 @@ export async function loadSession(
   let tail: KnownEvent[] = [];
   for (;;) {
     // As many as there are already: no more than twice what is needed is read, in few pages.
-    const limit = Math.min(Math.max(tail.length, FIRST_PAGE), LARGEST_PAGE);
+    const limit =
+      tail.length === 0 ? FIRST_PAGE : Math.min(Math.max(tail.length, LATER_PAGE), LARGEST_PAGE);
     const from = tail[0] === undefined ? {} : { from: tail[0].recorded.revision - 1 };
     tail = [
       ...(await readPage(source, stream, {

@@ -40,6 +40,7 @@ export interface TranscriptRows {
  */
 export interface ReadModels {
   listAccounts(): Promise<AccountRow[]>;
+  findAccount(accountId: string): Promise<AccountRow | undefined>;
   findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
   /** The key of that hash; the one of the lowest id, should two accounts have it. */
   findApiKeyByHash(hash: string): Promise<ApiKeyRow | undefined>;

@@ -26,7 +26,7 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ro
           key: [account_id],
           change: (row) => {
             absent(row, 'account');
-            return { account_id, name: event.data.name, opened_at: at, revision };
+            return { account_id, name: event.data.name, opened_at: at, limits: {}, revision };
           },
         },
       ];
@@ -60,6 +60,14 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ro
           table: 'api_keys',
           key: [event.data.key_id],
           change: (row) => ({ ...present(row, 'API key'), revoked_at: at, revision }),
+        },
+      ];
+    case 'account.limits_set.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => ({ ...present(row, 'account'), limits: event.data, revision }),
         },
       ];
     default:

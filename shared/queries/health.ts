@@ -63,7 +63,9 @@ export interface Health {
   /** One sentence on why it is not ready. */
   reason?: string;
   projection?: ProjectionHealth;
+  /** Those that have a place; those that wait for one, or for another run of their session. */
   runs_in_flight?: number;
+  runs_waiting?: number;
   /** Those that this process met; each leaves the list when it is read whole again. */
   damaged_streams?: DamagedStream[];
   /** Where it projects, in turn with others. */

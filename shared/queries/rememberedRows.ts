@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { isTurnlogError, storeUnavailable } from '../errors.ts';
 import { accountStream, agentStream } from '../eventlog/streams.ts';
+import { LIMITS } from '../limits.ts';
 import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { AgentRow, ApiKeyRow } from '../readModels/tables.ts';
@@ -18,8 +19,6 @@ const ANSWER_LIMIT_MS = 1_000;
 /** More events behind a row than this are not looked through: it counts as outdated. */
 const MAX_LATER = 1_000;
 const MAX_ROWS = 10_000;
-/** Agents may have long instructions: UTF-16 units of them, together. */
-const MAX_LENGTH = 32 * 1_048_576;
 
 /** What a request or a run reads before anything else. */
 export type KnownRows = Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAgent'>;
@@ -50,7 +49,7 @@ function remembering<Row extends object>({
 }: Memory<Row>): (id: string) => Promise<Row | undefined> {
   const rows = new LRUCache<string, { row: Row; askedAt: number }>({
     max: MAX_ROWS,
-    maxSize: MAX_LENGTH,
+    maxSize: LIMITS.cache.rowChars,
     sizeCalculation: ({ row }) => lengthOf(row) + 1,
   });
   return async (id) => {

@@ -4,14 +4,20 @@
  * in the projection that fills it. Every row carries the revision of the last event of its stream
  * that was applied, and skips what it has seen.
  */
-import type { Scope } from '../domain/account/events.ts';
+import type { AccountLimits, Scope } from '../domain/account/events.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { ToolCalledData } from '../domain/session/events.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
 
 export const TABLES = {
   accounts: table({
-    columns: { account_id: text, name: text, opened_at: text, revision: integer },
+    columns: {
+      account_id: text,
+      name: text,
+      opened_at: text,
+      limits: json<AccountLimits>(),
+      revision: integer,
+    },
     key: ['account_id'],
   }),
 

@@ -47,6 +47,7 @@ const HOMES: Readonly<Record<string, string>> = {
   koa: 'services/api',
   openai: 'infra/openai',
   pg: 'infra/postgres',
+  'rate-limiter-flexible': 'infra/ratelimit',
   'raw-body': 'services/api',
   sqlite: 'infra/sqlite',
   'typeid-js': 'infra/ids',

@@ -98,6 +98,7 @@ export function openPostgresReadModels({
 
   return {
     listAccounts: () => accounts.list('ORDER BY account_id'),
+    findAccount: (accountId) => accounts.find('WHERE account_id = $1', accountId),
     findApiKey: (keyId) => apiKeys.find('WHERE key_id = $1', keyId),
     findApiKeyByHash: (hash) => apiKeys.find('WHERE hash = $1 ORDER BY key_id LIMIT 1', hash),
     listApiKeys: (accountId) => apiKeys.list('WHERE account_id = $1 ORDER BY key_id', accountId),

@@ -66,6 +66,7 @@ export function openSqliteReadModels({
 
   return {
     listAccounts: async () => accounts.list('ORDER BY account_id'),
+    findAccount: async (accountId) => accounts.find('WHERE account_id = ?', accountId),
     findApiKey: async (keyId) => apiKeys.find('WHERE key_id = ?', keyId),
     findApiKeyByHash: async (hash) => apiKeys.find('WHERE hash = ? ORDER BY key_id LIMIT 1', hash),
     listApiKeys: async (accountId) =>

@@ -54,6 +54,12 @@ export const Ready = Type.Object({
   runs_in_flight: Type.Optional(
     Type.Integer({ minimum: 0, description: 'Where the process serves the API' }),
   ),
+  runs_waiting: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'Runs that wait for a place, or for another run of their session; likewise',
+    }),
+  ),
   damaged_streams: Type.Optional(
     Type.Array(
       Type.Object({ stream: Type.String(), first_revision: Revision, last_revision: Revision }),

@@ -11,10 +11,10 @@ import { sessionEvents } from '../loadSession.ts';
 import type { OpenRun } from './context.ts';
 
 /**
- * After a run's head stand its own events, perhaps the end of its turn, and what others did after
- * that.
+ * Right after a run's head stands what it appended itself, or the end of its turn that somebody
+ * else appended; what others did after that does not matter. Events may be large.
  */
-const NEWS_PAGE = 100;
+const NEWS_PAGE = 8;
 
 const turnInterrupted = (cause: unknown): TurnlogError =>
   new TurnlogError(

@@ -5,7 +5,9 @@ import { createConflictLimit } from '../../eventlog/conflictLimit.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { pauseFor } from '../../pause.ts';
 import { interruptIfOrphaned } from '../recovery/interruptTurn.ts';
+import type { Arrival } from './admission.ts';
 import type { OpenRun, RunContext } from './context.ts';
+import { promptBytes } from './contextWindow.ts';
 import type { RunRequest } from './request.ts';
 import { planPrompt } from './planPrompt.ts';
 import { damagedForClient, sessionOfRun } from './sessionOfRun.ts';
@@ -19,12 +21,12 @@ const PAUSES = { firstMs: 5, longestMs: 250 };
  * limit; a turn that nobody runs any more is closed first.
  * Errors: Rejection (no such session of the agent), `session_not_found`, `session_busy`,
  * `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
- * `store_unavailable`, the signal's reason.
+ * `overloaded`, `rate_limited`, `store_unavailable`, the signal's reason.
  */
 export async function beginTurn(
   context: RunContext,
   request: RunRequest,
-  signal: AbortSignal,
+  { arrival, signal }: { arrival: Arrival; signal: AbortSignal },
 ): Promise<OpenRun> {
   const { session_id } = request;
   const bounds = { until: performance.now() + context.limits.waitMs, signal };
@@ -37,6 +39,12 @@ export async function beginTurn(
   /** `held` while the session is another run's, `moved` when it has to be loaded again. */
   async function attempt(): Promise<OpenRun | 'held' | 'moved'> {
     const loaded = await sessionOfRun(context, request, tokens, bounds);
+    const bytes = promptBytes(request, loaded.history);
+    if (!arrival.grow(bytes)) {
+      // Without its place and what was loaded, it holds nothing that others wait for.
+      await arrival.enter(bytes, Math.max(0, bounds.until - performance.now()), signal);
+      return 'moved';
+    }
     try {
       return await startTurn(context, request, { settings, loaded });
     } catch (error) {

@@ -1,11 +1,15 @@
+import type { AccountLimits } from '../../domain/account/events.ts';
 import type { ChatSettings } from '../../domain/session/chat.ts';
 import type { RunningSession } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
 import type { KnownRows } from '../../queries/rememberedRows.ts';
+import type { FairLine } from '../../fairLine.ts';
+import type { RateLimiter } from '../../ports/rateLimiter.ts';
 import type { AgentCatalogue } from '../agentCatalogue.ts';
 import type { CommandContext } from '../context.ts';
 import type { LeftOpen } from '../recovery/leftOpen.ts';
+import type { Admission } from './admission.ts';
 import type { TokenBudget } from './contextWindow.ts';
 import type { RunRequest } from './request.ts';
 import type { SessionMemory } from './recallSession.ts';
@@ -15,12 +19,17 @@ import type { SessionQueue } from './sessionQueue.ts';
 interface RunLimits {
   /** Of a whole run: model calls, retries and tools. */
   timeoutMs: number;
-  /** How long a run waits for another one of its session. */
+  /** How long a run waits for another one of its session, and for a place. */
   waitMs: number;
+  /** Of each API key, on all processes together. */
+  requestsPerSecond: number;
 }
 
 /** What this process knows of the sessions that it runs. */
 export interface RunSessions {
+  admission: Admission;
+  /** The line of those who read a session. */
+  reads: FairLine;
   queue: SessionQueue;
   inFlight: RunsInFlight;
   memory: SessionMemory;
@@ -48,6 +57,9 @@ export interface RunContext extends CommandContext {
    * away.
    */
   known: KnownRows;
+  /** What was set for an account, as it was half a second ago at the earliest. */
+  accountLimits: (accountId: string) => Promise<AccountLimits>;
+  rateLimiter: RateLimiter;
   catalogue: AgentCatalogue;
   sessions: RunSessions;
   budget: TokenBudget;

@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache';
 import type { ChatMessage, ChatSettings } from '../../domain/session/chat.ts';
 import { turnMessages, type Turn } from '../../domain/session/prompt.ts';
-import { TurnlogError } from '../../errors.ts';
+import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { TokenCounter } from '../../ports/tokenCounter.ts';
 import type { RunRequest } from './request.ts';
@@ -9,7 +9,7 @@ import type { RunRequest } from './request.ts';
 /**
  * What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name).
  */
-const MESSAGE_OVERHEAD = 4;
+export const MESSAGE_OVERHEAD = 4;
 /** Room kept for the answer where the registry names no limit of its own. */
 const DEFAULT_OUTPUT_RESERVE = 4_096;
 
@@ -19,7 +19,8 @@ export interface TokenBudget {
   turnTokens: LRUCache<string, number>;
 }
 
-const texts = (messages: readonly ChatMessage[]): string[] =>
+/** What a tokenizer sees of messages. */
+export const textsOf = (messages: readonly ChatMessage[]): string[] =>
   messages.flatMap((message) => [
     message.content ?? '',
     ...('tool_calls' in message
@@ -27,32 +28,56 @@ const texts = (messages: readonly ChatMessage[]): string[] =>
       : []),
   ]);
 
-/** No tokenizer in use makes more tokens than bytes, so this bound often spares the real count. */
-const byteBound = (messages: readonly ChatMessage[]): number =>
-  texts(messages).reduce(
-    (sum, text) => sum + Buffer.byteLength(text),
-    messages.length * MESSAGE_OVERHEAD,
-  );
+/** UTF-8 bytes of messages in a prompt. */
+export const bytesOf = (messages: readonly ChatMessage[]): number =>
+  textsOf(messages).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
-/** Tokens of messages in a prompt, as the tokenizer counts them. */
-export async function countMessages(
+/** No tokenizer in use makes more tokens than bytes, so this often spares the real count. */
+const mostTokens = (messages: readonly ChatMessage[]): number =>
+  bytesOf(messages) + messages.length * MESSAGE_OVERHEAD;
+
+/** UTF-8 bytes of what a model is shown, but for what the format adds. */
+export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn[]): number =>
+  Buffer.byteLength(agent.instruction) +
+  Buffer.byteLength(input) +
+  history.reduce((sum, turn) => sum + bytesOf(turnMessages(turn)), 0);
+
+/** Tokens of messages in a prompt, as the tokenizer counts them, or more than `atMost`. */
+export const countMessages = async (
   counter: TokenCounter,
   messages: readonly ChatMessage[],
-): Promise<number> {
-  let sum = messages.length * MESSAGE_OVERHEAD;
-  for (const text of texts(messages)) sum += await counter.count(text);
-  return sum;
-}
+  accountId: string,
+  atMost?: number,
+): Promise<number> =>
+  messages.length * MESSAGE_OVERHEAD + (await counter.count(textsOf(messages), accountId, atMost));
+
+/** Of English, about. */
+const BYTES_OF_A_TOKEN = 4;
+
+/**
+ * Tokens of what a model was sent and has answered already: where they can't be counted in time,
+ * about as many as they may be, since the answer is not to be lost for that.
+ */
+export const countAfterwards = (
+  counter: TokenCounter,
+  said: readonly string[],
+  accountId: string,
+): Promise<number> =>
+  counter.count(said, accountId).catch((error: unknown) => {
+    if (!isTurnlogError(error)) throw error;
+    const bytes = said.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    return Math.ceil(bytes / BYTES_OF_A_TOKEN);
+  });
 
 /**
  * Tokens that are left for earlier turns beside the instruction, the tools and the input.
- * Errors: `invalid_request` when these alone don't fit the model's context.
+ * Errors: `invalid_request` when these alone don't fit the model's context; those of the counter.
  */
 export async function historyBudget(
   { counter }: TokenBudget,
   model: ModelInfo,
   settings: ChatSettings,
-  { agent, input }: RunRequest,
+  { agent, input, actor }: RunRequest,
 ): Promise<number> {
   const reserve = Math.min(
     model.max_output_tokens ?? DEFAULT_OUTPUT_RESERVE,
@@ -66,31 +91,37 @@ export async function historyBudget(
     },
     { role: 'user', content: input },
   ];
-  const bound = byteBound(messages);
-  const needed = bound <= available ? bound : await countMessages(counter, messages);
-  if (needed > available) {
-    const message = `The input and the agent's instruction take ${needed} tokens; the model ${model.id} has room for ${available}.`;
-    throw new TurnlogError('invalid_request', message, {
-      details: { input: { message, path: '/input' } },
-    });
-  }
-  return available - needed;
+  const most = mostTokens(messages);
+  if (most <= available) return available - most;
+  const tooLong = bytesOf(messages) > available * counter.longestToken;
+  const needed = tooLong
+    ? Infinity
+    : await countMessages(counter, messages, actor.account_id, available);
+  if (needed <= available) return available - needed;
+  const message = `The input and the agent's instruction take more tokens than the ${available} that the model ${model.id} has room for.`;
+  throw new TurnlogError('invalid_request', message, {
+    details: { input: { message, path: '/input' } },
+  });
 }
+
+/** Whose turns they are. */
+type Owner = Pick<RunRequest, 'session_id'> & { actor: Pick<RunRequest['actor'], 'account_id'> };
 
 /**
  * The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first.
+ * Errors: those of the counter.
  */
 export async function newestThatFit(
   budget: TokenBudget,
   tokens: number,
-  sessionId: string,
+  owner: Owner,
   turns: readonly Turn[],
 ): Promise<Turn[]> {
-  if (turns.reduce((sum, turn) => sum + byteBound(turnMessages(turn)), 0) <= tokens)
+  if (turns.reduce((sum, turn) => sum + mostTokens(turnMessages(turn)), 0) <= tokens)
     return [...turns];
   let left = tokens;
   for (let index = turns.length - 1; index >= 0; index -= 1) {
-    left -= await tokensOf(budget, sessionId, turns[index]!);
+    left -= await tokensOf(budget, owner, turns[index]!);
     if (left < 0) return turns.slice(index + 1);
   }
   return [...turns];
@@ -98,13 +129,13 @@ export async function newestThatFit(
 
 async function tokensOf(
   { counter, turnTokens }: TokenBudget,
-  sessionId: string,
+  { session_id, actor }: Owner,
   turn: Turn,
 ): Promise<number> {
-  const key = `${sessionId}/${turn.turn}`;
+  const key = `${session_id}/${turn.turn}`;
   const known = turnTokens.get(key);
   if (known !== undefined) return known;
-  const counted = await countMessages(counter, turnMessages(turn));
+  const counted = await countMessages(counter, turnMessages(turn), actor.account_id);
   turnTokens.set(key, counted);
   return counted;
 }

@@ -9,9 +9,10 @@ import { sha256 } from '../../eventlog/hashChain.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { unlessAborted } from '../../unlessAborted.ts';
-import { countMessages } from './contextWindow.ts';
+import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { recordInRun } from './record.ts';
+import type { RunRequest } from './request.ts';
 import { createToolAllowance, type ToolAllowance } from './toolAllowance.ts';
 
 /** What a turn is completed with. */
@@ -110,7 +111,9 @@ async function callModel(
     response_id: answer.response_id,
     model: answer.model,
     finish_reason: answer.finish_reason,
-    tokens: answer.tokens ?? (await unlessAborted(countedTokens(context, request, answer), signal)),
+    tokens:
+      answer.tokens ??
+      (await unlessAborted(countedTokens(context, run.request, request, answer), signal)),
     duration_ms: msSince(began),
   });
   return answer;
@@ -119,14 +122,18 @@ async function callModel(
 /** For a provider that reports no usage. */
 async function countedTokens(
   { budget }: Pick<RunContext, 'budget'>,
+  { actor }: RunRequest,
   request: ChatRequest,
   answer: ChatAnswer,
 ): Promise<Tokens> {
-  const prompt = await countMessages(budget.counter, request.messages);
-  const completion = await budget.counter.count(
-    (answer.content ?? '') +
-      answer.tool_calls.map((call) => call.function.name + call.function.arguments).join(''),
-  );
+  const { account_id } = actor;
+  const sent = await countAfterwards(budget.counter, textsOf(request.messages), account_id);
+  const prompt = sent + request.messages.length * MESSAGE_OVERHEAD;
+  const said = [
+    answer.content ?? '',
+    ...answer.tool_calls.map((call) => call.function.name + call.function.arguments),
+  ];
+  const completion = await countAfterwards(budget.counter, said, account_id);
   return { prompt, completion, total: prompt + completion };
 }
 

@@ -6,12 +6,13 @@ import { requireSupported } from '../agentCatalogue.ts';
 import { untilShown, type Actor } from '../context.ts';
 import { beginTurn } from './beginTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
+import { promptBytes } from './contextWindow.ts';
 import type { RunInput, RunRequest } from './request.ts';
 import { converse, type Answer } from './converse.ts';
 import { failure, interruption, recordFailure } from './failTurn.ts';
 import { recordEnd } from './record.ts';
 import type { RunInFlight } from './runsInFlight.ts';
-import { sessionNotFound } from './sessionOfRun.ts';
+import { requireOwnSession, sessionNotFound } from './sessionOfRun.ts';
 
 export interface RunResult {
   output: string;
@@ -21,17 +22,20 @@ export interface RunResult {
 
 const SESSION_ID = /^session_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-/** Errors: `agent_not_found`, `model_not_supported`, `tool_not_supported`, `session_not_found`. */
-async function requestOf(
-  { known, catalogue, ids }: Pick<RunContext, 'known' | 'catalogue' | 'ids'>,
-  actor: Actor,
-  asked: RunInput,
-): Promise<RunRequest> {
+/**
+ * Errors: `agent_not_found`, `model_not_supported`, `tool_not_supported`, `session_not_found`,
+ * `store_unavailable`.
+ */
+async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Promise<RunRequest> {
+  const { known, catalogue, ids } = context;
   const { session_id = ids.typeId('session') } = asked;
   const agent = await findOwnAgent(known, actor.account_id, asked.agent_id);
   requireSupported(catalogue, agent.model, agent.tool ?? undefined);
   if (!SESSION_ID.test(session_id)) throw sessionNotFound();
-  return { ...asked, actor, agent, session_id, new_session: asked.session_id === undefined };
+  const new_session = asked.session_id === undefined;
+  const request = { ...asked, actor, agent, session_id, new_session };
+  await requireOwnSession(context, request);
+  return request;
 }
 
 /**
@@ -39,6 +43,7 @@ async function requestOf(
  * resolves. What resolved is durable and shown by every later query.
  * Errors: `agent_not_found`, `session_not_found` and the session's rejections,
  * `model_not_supported`, `tool_not_supported`, `session_busy`, `stream_damaged`, `invalid_request`,
+ * `rate_limited` (the account has its share in flight), `overloaded` (the process has),
  * `model_error`, `model_overloaded`, `model_timeout`, `tool_error`, `turn_interrupted`,
  * `store_unavailable`. From `model_error` on, the turn is recorded as failed (or interrupted, in a
  * shut-down) and the session goes on with the next run; where the store is away then, the turn is
@@ -49,19 +54,29 @@ export async function runAgent(
   actor: Actor,
   input: RunInput,
 ): Promise<RunResult> {
-  const request = await requestOf(context, actor, input);
-  const { sessions, limits } = context;
-  return sessions.inFlight.track(async (inFlight) => {
-    const { signal } = inFlight;
-    const leave = await sessions.queue.enter(request.session_id, limits.waitMs, signal);
-    try {
-      const run = await beginTurn(context, request, signal);
-      inFlight.limit(limits.timeoutMs);
-      return await finish(context, run, inFlight);
-    } finally {
-      leave();
-    }
-  });
+  const { sessions, limits, accountLimits } = context;
+  const { account_id } = actor;
+  const own = await accountLimits(account_id);
+  const arrival = sessions.admission.arrive(account_id, Buffer.byteLength(input.input), own);
+  try {
+    const request = await requestOf(context, actor, input);
+    return await sessions.inFlight.track(async (inFlight) => {
+      const { signal } = inFlight;
+      const until = performance.now() + limits.waitMs;
+      const leave = await sessions.queue.enter(request.session_id, limits.waitMs, signal);
+      try {
+        const waitMs = Math.max(0, until - performance.now());
+        await arrival.enter(promptBytes(request, []), waitMs, signal);
+        const run = await beginTurn(context, request, { arrival, signal });
+        inFlight.limit(limits.timeoutMs);
+        return await finish(context, run, inFlight);
+      } finally {
+        leave();
+      }
+    });
+  } finally {
+    arrival.leave();
+  }
 }
 
 async function finish(

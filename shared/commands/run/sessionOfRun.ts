@@ -1,13 +1,24 @@
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
-import { asDamage } from '../../eventlog/readWhole.ts';
+import { asDamage, readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/untilWhole.ts';
-import type { Bounds } from '../../pause.ts';
+import { LIMITS } from '../../limits.ts';
+import { noRoom } from '../../noRoom.ts';
 import { eventsGone, NEW_SESSION, type LoadedSession } from '../loadSession.ts';
 import type { RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
 import { newestThatFit } from './contextWindow.ts';
 import { recallSession } from './recallSession.ts';
+
+/** Of one account, of the sessions that are read at a time. */
+const SHARE = { places: LIMITS.run.sessionReads / 2, bytes: Infinity };
+
+/** How long a run waits before it begins. */
+interface RunBounds {
+  /** In milliseconds of `performance.now()`. */
+  until: number;
+  signal: AbortSignal;
+}
 
 /** As much of a run's request as tells its session. */
 interface SessionOfRun extends Pick<RunRequest, 'session_id' | 'new_session'> {
@@ -30,24 +41,83 @@ async function isShown(
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
+/** The agent and the account of a session. */
+type Whose = Readonly<{ account_id: string | undefined; agent_id: string | undefined }>;
+
+/** Whose session it is, as this process remembers or the log says; undefined where neither does. */
+async function whoseSession(
+  { store, damaged, sessions }: RunContext,
+  sessionId: string,
+): Promise<Whose | undefined> {
+  const known = sessions.memory.peek(sessionId);
+  if (known && known.state.status !== 'none')
+    return { account_id: known.account_id, agent_id: known.state.agent_id };
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [first] = await readPage({ store, damaged }, sessionStream(sessionId), beginning).catch(
+    (error: unknown) => {
+      if (isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old'))
+        return [];
+      throw error;
+    },
+  );
+  if (first?.event.type !== 'session.started.v1') return undefined;
+  const { recorded, event } = first;
+  return { account_id: recorded.metadata.account_id, agent_id: event.data.agent_id };
+}
+
+/**
+ * Asked before the run waits for anything: nobody is kept waiting by runs on a session that isn't
+ * theirs, or learns whether it is busy.
+ * Errors: `session_not_found` unless it is the account's and the agent's, `store_unavailable`.
+ */
+export async function requireOwnSession(context: RunContext, request: RunRequest): Promise<void> {
+  if (request.new_session) return;
+  const { actor, agent, session_id } = request;
+  const whose = await whoseSession(context, session_id);
+  const own = whose
+    ? whose.account_id === actor.account_id && whose.agent_id === agent.agent_id
+    : await isShown(context, request);
+  if (!own) throw sessionNotFound();
+}
+
+/** Reads the session when it is the account's turn: its events may be large. */
+async function inTurn<Result>(
+  { sessions }: RunContext,
+  { actor: { account_id } }: SessionOfRun,
+  { until, signal }: RunBounds,
+  read: () => Promise<Result>,
+): Promise<Result> {
+  const place = await sessions.reads.enter(
+    { account_id, bytes: 0, share: SHARE },
+    { waitMs: Math.max(0, until - performance.now()), signal, late: noRoom },
+  );
+  try {
+    return await read();
+  } finally {
+    place.leave();
+  }
+}
+
 /**
  * The session that a run goes on with, as far as `tokens` of it fit the prompt.
  * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and
- * the log does not for some seconds, `store_unavailable` also where `bounds` end that sooner, the
- * signal's reason.
+ * the log does not for some seconds, `store_unavailable` also where `bounds` end that sooner,
+ * `overloaded`, `rate_limited`, the signal's reason.
  */
 export async function sessionOfRun(
   context: RunContext,
   request: SessionOfRun,
   tokens: number,
-  bounds: Bounds,
+  bounds: RunBounds,
 ): Promise<LoadedSession> {
   const { session_id } = request;
   if (request.new_session) return NEW_SESSION;
   const { store, damaged, budget, sessions } = context;
   const look = (): Promise<LoadedSession> =>
-    recallSession({ store, damaged, memory: sessions.memory }, session_id, (turns) =>
-      newestThatFit(budget, tokens, session_id, turns),
+    inTurn(context, request, bounds, () =>
+      recallSession({ store, damaged, memory: sessions.memory }, session_id, (turns) =>
+        newestThatFit(budget, tokens, request, turns),
+      ),
     );
   let loaded = await look();
   if (eventsGone(loaded)) {

@@ -1,17 +1,19 @@
-import { addAbortListener } from 'node:events';
 import { TurnlogError } from '../../errors.ts';
+import { LIMITS } from '../../limits.ts';
+import { waitInLine } from '../../waitInLine.ts';
 
 export interface SessionQueue {
   /**
-   * Waits for the session's other runs in this process, first come first served. Resolves with what
-   * lets the next one in.
-   * Errors: `session_busy` after `waitMs`, the signal's reason when it aborts.
+   * Waits for the session's other runs in this process, first come first served. Whose the session
+   * is was asked before. Resolves with what lets the next one in.
+   * Errors: `session_busy` after `waitMs`, or at once where too many wait already; the signal's
+   * reason when it aborts.
    */
   enter(sessionId: string, waitMs: number, signal: AbortSignal): Promise<() => void>;
 }
 
 /** Those who wait for one session, first come first. */
-type Line = Array<() => void>;
+type Line = Set<() => void>;
 
 export const sessionBusy = (): TurnlogError =>
   new TurnlogError(
@@ -20,43 +22,34 @@ export const sessionBusy = (): TurnlogError =>
     { retriable: true, retryAfterSeconds: 1 },
   );
 
-const waitIn = (line: Line, waitMs: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const stopWaiting = (): void => {
-      clearTimeout(timer);
-      stopping[Symbol.dispose]();
-    };
-    const admit = (): void => {
-      stopWaiting();
-      resolve();
-    };
-    const giveUp = (error: Error): void => {
-      stopWaiting();
-      line.splice(line.indexOf(admit), 1);
-      reject(error);
-    };
-    const stopping = addAbortListener(signal, () => giveUp(signal.reason as Error));
-    const timer = setTimeout(() => giveUp(sessionBusy()), waitMs);
-    line.push(admit);
-  });
-
 /** Runs of one session happen one after the other, instead of racing for the stream. */
 export function createSessionQueue(): SessionQueue {
   /** A session is present while one of its runs is in. */
   const lines = new Map<string, Line>();
 
   const leave = (sessionId: string): void => {
-    const next = lines.get(sessionId)?.shift();
-    if (next) next();
-    else lines.delete(sessionId);
+    const line = lines.get(sessionId);
+    const next = line?.values().next().value;
+    if (!next) lines.delete(sessionId);
+    else {
+      line.delete(next);
+      next();
+    }
   };
 
   return {
     enter: async (sessionId, waitMs, signal) => {
       signal.throwIfAborted();
       const line = lines.get(sessionId);
-      if (line) await waitIn(line, waitMs, signal);
-      else lines.set(sessionId, []);
+      if (!line) lines.set(sessionId, new Set());
+      else {
+        if (line.size >= LIMITS.run.waitingOfSession) throw sessionBusy();
+        const join = (admit: () => void): (() => void) => {
+          line.add(admit);
+          return () => line.delete(admit);
+        };
+        await waitInLine(join, { waitMs, signal, late: sessionBusy });
+      }
       return () => leave(sessionId);
     },
   };

@@ -1,20 +1,24 @@
 import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
-import type { AccountEvent, KeyData } from './events.ts';
+import type { AccountEvent, AccountLimits, KeyData } from './events.ts';
 
 export type AccountCommand =
   | { type: 'open_account'; name: string }
   | { type: 'issue_key'; key: KeyData }
-  | { type: 'revoke_key'; key_id: string };
+  | { type: 'revoke_key'; key_id: string }
+  /** Null takes a limit away; those that are not named stay as they are. */
+  | { type: 'set_limits'; limits: { [Name in keyof AccountLimits]?: number | null } };
 
 export interface AccountState {
   opened: boolean;
   keys: Readonly<Record<string, KeyData & { revoked: boolean }>>;
+  limits: AccountLimits;
 }
 
 /** The same key has the same hash, whatever its id: two replicas may issue a chosen one at once. */
 const isIssued = ({ keys }: AccountState, { key_id, hash }: KeyData): boolean =>
   keys[key_id] !== undefined || Object.values(keys).some((key) => key.hash === hash);
+const NAMES = ['runs', 'prompt_bytes', 'requests_per_second'] as const;
 
 function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
   if (command.type === 'open_account') {
@@ -32,6 +36,13 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
       if (!key) throw new Rejection('key_missing', 'The account has no such key.');
       const { revoked, ...data } = key;
       return revoked ? [] : [{ type: 'account.key_revoked.v1', data }];
+    }
+    case 'set_limits': {
+      const asked = { ...state.limits, ...command.limits };
+      if (NAMES.every((name) => (asked[name] ?? undefined) === state.limits[name])) return [];
+      const set = NAMES.filter((name) => typeof asked[name] === 'number');
+      const data: AccountLimits = Object.fromEntries(set.map((name) => [name, asked[name]]));
+      return [{ type: 'account.limits_set.v1', data }];
     }
     default:
       return command satisfies never;
@@ -52,14 +63,19 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
         ...state,
         keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: true } },
       };
+    case 'account.limits_set.v1':
+      return { ...state, limits: event.data };
     default:
       return event satisfies never;
   }
 }
 
-/** An account and its API keys. Revoking a revoked key decides nothing; it is done already. */
+/**
+ * An account, its API keys and its limits. Revoking a revoked key, or setting the limits that it
+ * has, decides nothing; it is done already.
+ */
 export const account: Decider<AccountCommand, AccountState, AccountEvent> = {
-  initialState: { opened: false, keys: {} },
+  initialState: { opened: false, keys: {}, limits: {} },
   decide,
   evolve,
 };

@@ -23,7 +23,16 @@ export const AccountOpened = eventSchema(
 export const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');
 export const KeyRevoked = eventSchema('account.key_revoked.v1', Key, 'An API key was revoked');
 
-export const accountEventSchemas = [AccountOpened, KeyIssued, KeyRevoked] as const;
+const AtLeastOne = Type.Optional(Type.Integer({ minimum: 1 }));
+export const LimitsSet = eventSchema(
+  'account.limits_set.v1',
+  { runs: AtLeastOne, prompt_bytes: AtLeastOne, requests_per_second: AtLeastOne },
+  'What an account may take up was set: all its limits; what is absent is as everywhere',
+);
+
+export const accountEventSchemas = [AccountOpened, KeyIssued, KeyRevoked, LimitsSet] as const;
 
 export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
 export type KeyData = EventOf<typeof KeyIssued>['data'];
+/** What an account may take up at a time; what is absent is limited as for every account. */
+export type AccountLimits = EventOf<typeof LimitsSet>['data'];

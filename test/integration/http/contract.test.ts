@@ -312,6 +312,7 @@ describe('any answer', () => {
         status: 'ready',
         projection: { caught_up: true, parked_streams: [] },
         runs_in_flight: 0,
+        runs_waiting: 0,
       },
       status: 200,
     });

@@ -78,6 +78,7 @@ describe('a stream with an event that can not be applied', () => {
         ],
       },
       runs_in_flight: 0,
+      runs_waiting: 0,
     });
     await logged(/"level":"error".*agent-agent_bad.*was parked/);
 

@@ -316,6 +316,7 @@ test(`${REQUESTS} generated requests are each answered with the envelope and a c
     status: 'ready',
     projection: { caught_up: true, parked_streams: [] },
     runs_in_flight: 0,
+    runs_waiting: 0,
   });
   server.kill('SIGTERM');
   expect(await server.exited).toBe(0);

@@ -3,7 +3,11 @@
  * what the test does not care about. A new event type, or a new field of one, changes this file and
  * the tests that are about it.
  */
-import type { AccountEvent, KeyData } from '../../../shared/domain/account/events.ts';
+import type {
+  AccountEvent,
+  AccountLimits,
+  KeyData,
+} from '../../../shared/domain/account/events.ts';
 import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
 import type { LogEvent } from '../../../shared/domain/log/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
@@ -57,6 +61,11 @@ export const agentCreated = (changes?: Partial<AgentConfiguration>): AgentEvent 
   type: 'agent.created.v1',
   data: agentData(changes),
 });
+export const limitsSet = (limits: AccountLimits): AccountEvent => ({
+  type: 'account.limits_set.v1',
+  data: limits,
+});
+
 export const agentUpdated = (changes?: Partial<AgentConfiguration>): AgentEvent => ({
   type: 'agent.updated.v1',
   data: agentData(changes),
@@ -171,6 +180,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'account.opened.v1': accountOpened(),
   'account.key_issued.v1': keyIssued('key_1'),
   'account.key_revoked.v1': keyRevoked('key_1'),
+  'account.limits_set.v1': limitsSet({ runs: 2, prompt_bytes: 1_000, requests_per_second: 5 }),
   'agent.created.v1': agentCreated({ tool: 'calculator' }),
   'agent.updated.v1': agentUpdated(),
   'agent.deleted.v1': agentDeleted(),

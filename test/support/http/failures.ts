@@ -21,10 +21,15 @@ export function expectFailure({ status, headers, body }: Reply, code: ErrorCode)
   return body;
 }
 
-/** A whole answer as text but for what differs between any two: its request id and its date. */
+const DIFFERENT = ['date', 'ratelimit', 'x-request-id'];
+
+/**
+ * A whole answer as text but for what differs between any two: its request id, its date, and what
+ * is left of the key's requests.
+ */
 export const comparable = ({ status, headers, body }: Reply): string =>
   JSON.stringify([
     status,
-    [...headers].filter(([name]) => name !== 'date' && name !== 'x-request-id'),
+    [...headers].filter(([name]) => !DIFFERENT.includes(name)),
     { ...body, request_id: '' },
   ]);

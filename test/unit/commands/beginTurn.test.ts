@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LRUCache } from 'lru-cache';
+import { createAdmission } from '../../../shared/commands/run/admission.ts';
 import { beginTurn } from '../../../shared/commands/run/beginTurn.ts';
 import type { OpenRun, RunContext } from '../../../shared/commands/run/context.ts';
 import type { RunRequest } from '../../../shared/commands/run/request.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { createFairLine } from '../../../shared/fairLine.ts';
 import {
   AGENT_ID,
   sessionStarted,
@@ -20,6 +22,7 @@ const NOW = Date.UTC(2026, 10, 20, 9);
 const WAIT_MS = 600;
 /** Far beyond the wait limit: a run that has not ended by then would wait for ever. */
 const NEVER_MS = 5_000;
+const ROOM = { places: 10, bytes: 1_000_000 };
 const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
 
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
@@ -44,7 +47,7 @@ function begin(): Promise<OpenRun> {
   const context = {
     store: fixture.store(),
     damaged: createDamagedStreams(() => undefined),
-    sessions: { memory: new LRUCache({ max: 10 }) },
+    sessions: { memory: new LRUCache({ max: 10 }), reads: createFairLine(ROOM) },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
     limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },
@@ -56,6 +59,7 @@ function begin(): Promise<OpenRun> {
     clock: { now: () => NOW },
     ids: { uuid: randomUUID },
   } as unknown as RunContext;
+  const arrival = createAdmission({ all: ROOM, share: ROOM }).arrive(actor.account_id, 0, {});
   const request = {
     actor,
     agent: { agent_id: AGENT_ID, revision: 0, model: 'm', instruction: 'Be brief.', tool: null },
@@ -63,7 +67,7 @@ function begin(): Promise<OpenRun> {
     session_id: 'session_1',
     new_session: false,
   } as unknown as RunRequest;
-  return beginTurn(context, request, AbortSignal.timeout(NEVER_MS));
+  return beginTurn(context, request, { arrival, signal: AbortSignal.timeout(NEVER_MS) });
 }
 
 describe('a run of a session whose turn another living instance runs', () => {

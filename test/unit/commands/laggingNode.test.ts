@@ -5,8 +5,8 @@ import type { RunContext } from '../../../shared/commands/run/context.ts';
 import { sessionOfRun } from '../../../shared/commands/run/sessionOfRun.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
+import { createFairLine } from '../../../shared/fairLine.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import type { Bounds } from '../../../shared/pause.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { readSessionEvents } from '../../../shared/queries/sessions.ts';
 import { lagging } from '../../support/store/laggingStore.ts';
@@ -50,7 +50,10 @@ const contextOn = (store: EventStore): RunContext =>
   ({
     store,
     damaged: createDamagedStreams(() => undefined),
-    sessions: { memory: new LRUCache({ max: 10 }) },
+    sessions: {
+      memory: new LRUCache({ max: 10 }),
+      reads: createFairLine({ places: 10, bytes: Infinity }),
+    },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     readModels: {
       findSession: async (id: string) =>
@@ -66,8 +69,12 @@ const request = {
   session_id: SESSION,
   new_session: false,
 };
-const goOn = (context: RunContext, bounds: Bounds = {}) =>
-  sessionOfRun(context, request, 100, bounds);
+const patient = () => ({
+  until: performance.now() + 60_000,
+  signal: new AbortController().signal,
+});
+const goOn = (context: RunContext, bounds: Partial<ReturnType<typeof patient>> = {}) =>
+  sessionOfRun(context, request, 100, { ...patient(), ...bounds });
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
@@ -113,7 +120,7 @@ describe('a run of a session that a node does not show yet', () => {
 
 test('a session that nobody knows is not looked for again', async () => {
   const context = contextOn(fixture.store());
-  const unknown = sessionOfRun(context, { ...request, session_id: 'session_2' }, 100, {});
+  const unknown = sessionOfRun(context, { ...request, session_id: 'session_2' }, 100, patient());
   const ms = await timed(() =>
     expect(unknown).rejects.toMatchObject({ code: 'session_not_found' }),
   );

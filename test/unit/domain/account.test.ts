@@ -1,7 +1,13 @@
 import { describe, test } from '@jest/globals';
 import { account } from '../../../shared/domain/account/decider.ts';
 import { specification } from '../../support/events/deciderSpecification.ts';
-import { accountOpened, keyData, keyIssued, keyRevoked } from '../../support/events/events.ts';
+import {
+  accountOpened,
+  keyData,
+  keyIssued,
+  keyRevoked,
+  limitsSet,
+} from '../../support/events/events.ts';
 
 const given = specification(account);
 const key = keyData('key_1');
@@ -35,5 +41,27 @@ describe('an account', () => {
     given(opened).when({ type: 'revoke_key', key_id: 'key_1' }).thenRejected('key_missing');
     given(opened, issued).when({ type: 'revoke_key', key_id: 'key_1' }).then(revoked);
     given(opened, issued, revoked).when({ type: 'revoke_key', key_id: 'key_1' }).then();
+  });
+
+  test('sets the limits that are named, keeps the others, and says nothing when it has them already', () => {
+    const set = (limits: object) => ({ type: 'set_limits', limits }) as const;
+    given()
+      .when(set({ runs: 1 }))
+      .thenRejected('account_missing');
+    given(opened)
+      .when(set({ runs: 1 }))
+      .then(limitsSet({ runs: 1 }));
+    given(opened, limitsSet({ runs: 1 }))
+      .when(set({ prompt_bytes: 9 }))
+      .then(limitsSet({ runs: 1, prompt_bytes: 9 }));
+    given(opened, limitsSet({ runs: 1, prompt_bytes: 9 }))
+      .when(set({ runs: null }))
+      .then(limitsSet({ prompt_bytes: 9 }));
+    given(opened, limitsSet({ runs: 1 }))
+      .when(set({ runs: 1 }))
+      .then();
+    given(opened)
+      .when(set({ runs: null }))
+      .then();
   });
 });

@@ -12,6 +12,7 @@ import {
   at,
   keyIssued,
   keyRevoked,
+  limitsSet,
   sessionRow,
   sessionStarted,
   toolCalled,
@@ -51,8 +52,16 @@ describe('accounts and API keys', () => {
       account_id: 'acct_1',
       name: 'Acme',
       opened_at: at(0),
+      limits: {},
       revision: 0,
     });
+  });
+
+  test('account.limits_set sets all limits of the account', () => {
+    const limits = (...sets: object[]) =>
+      given(ACCOUNT, opened, ...sets.map(limitsSet)).rows.accounts.get('acct_1');
+    expect(limits({ runs: 2 })).toMatchObject({ limits: { runs: 2 }, revision: 1 });
+    expect(limits({ runs: 2 }, { prompt_bytes: 9 })?.limits).toEqual({ prompt_bytes: 9 });
   });
 
   test('account.key_issued makes the key, not revoked, and carries the account on', () => {

@@ -1,0 +1,7 @@
+import { parentPort } from 'node:worker_threads';
+import { loadTokenizer } from './countTokens.ts';
+
+const count = await loadTokenizer();
+
+/** Answers each slice with its tokens, in order. */
+parentPort!.on('message', (slice: string) => parentPort!.postMessage(count(slice)));

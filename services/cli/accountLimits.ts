@@ -1,0 +1,58 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { setLimits } from '../../shared/commands/accounts.ts';
+import type { AccountLimits } from '../../shared/domain/account/events.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import type { WithOperator } from './context.ts';
+
+interface Options {
+  runs?: number;
+  promptBytes?: number;
+  requestsPerSecond?: number;
+  clear?: true;
+}
+
+function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text))
+    throw new InvalidArgumentError('A limit is a whole number from 1 on.');
+  return Number(text);
+}
+
+const NO_LIMITS = { runs: null, prompt_bytes: null, requests_per_second: null };
+
+/** What is to be changed; undefined where nothing is. */
+function changesOf({ runs, promptBytes, requestsPerSecond, clear }: Options) {
+  const given = {
+    ...(runs !== undefined && { runs }),
+    ...(promptBytes !== undefined && { prompt_bytes: promptBytes }),
+    ...(requestsPerSecond !== undefined && { requests_per_second: requestsPerSecond }),
+  };
+  if (clear) return { ...NO_LIMITS, ...given };
+  return Object.keys(given).length > 0 ? given : undefined;
+}
+
+/** The limits that an account has of its own. */
+export const describeLimits = (limits: AccountLimits): string[] =>
+  Object.entries(limits).map(([name, value]) => `${name}=${value}`);
+
+/** `accounts limits` */
+export function addLimitsCommand(accounts: Command, run: WithOperator): void {
+  accounts
+    .command('limits')
+    .description('show or set what an account may take up; a running server obeys within a second')
+    .argument('<account_id>')
+    .option('--runs <n>', 'runs in flight, on each process', parseCount)
+    .option('--prompt-bytes <n>', 'bytes of their prompts, on each process', parseCount)
+    .option('--requests-per-second <n>', 'of each API key of the account', parseCount)
+    .option('--clear', 'take its limits away, but for those that are given')
+    .action((account_id: string, options: Options) =>
+      run(async ({ operator, print }) => {
+        const changes = changesOf(options);
+        const actor = { account_id, key_id: 'operator', request_id: 'cli' };
+        if (changes) await setLimits(operator, actor, changes);
+        const account = await (await operator.readModels()).findAccount(account_id);
+        if (!account)
+          throw new TurnlogError('configuration_invalid', `There is no account ${account_id}.`);
+        print(describeLimits(account.limits).join('  ') || 'no limits of its own');
+      }),
+    );
+}

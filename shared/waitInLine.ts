@@ -1,0 +1,35 @@
+import { addAbortListener } from 'node:events';
+
+/** How long somebody waits, and what is said when that was too long. */
+export interface Patience {
+  waitMs: number;
+  signal: AbortSignal;
+  late: () => Error;
+}
+
+/**
+ * Waits until what `join` is handed is called. `join` resolves with what takes the waiter out of
+ * its line again, which happens when the wait ends otherwise.
+ * Errors: `late()` after `waitMs`, the signal's reason.
+ */
+export const waitInLine = (
+  join: (admit: () => void) => () => void,
+  { waitMs, signal, late }: Patience,
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const stopWaiting = (): void => {
+      clearTimeout(timer);
+      stopping[Symbol.dispose]();
+    };
+    const giveUp = (error: Error): void => {
+      stopWaiting();
+      leaveLine();
+      reject(error);
+    };
+    const leaveLine = join(() => {
+      stopWaiting();
+      resolve();
+    });
+    const stopping = addAbortListener(signal, () => giveUp(signal.reason as Error));
+    const timer = setTimeout(() => giveUp(late()), waitMs);
+  });
