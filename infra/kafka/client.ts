@@ -1,4 +1,5 @@
 import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
+import './idleTimers.ts';
 import { persist } from './persist.ts';
 
 /**

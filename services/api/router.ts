@@ -14,10 +14,12 @@ import { validator } from './validation.ts';
  * Errors: `store_unavailable` while the service starts or stops, except for what tells about the
  * service itself.
  */
-async function requireAvailable(api: ApiContext): Promise<void> {
+async function requireAvailable(api: ApiContext, ctx: Context): Promise<void> {
+  ctx.state['unavailable'] = true;
   if (api.availability() === 'stopping') throw shuttingDown();
   const { ready, reason } = await api.health();
   if (!ready) throw storeUnavailable(reason ?? 'The service is starting.');
+  ctx.state['unavailable'] = false;
 }
 
 /** An answer that is not yet shown says so; all others are, so that they need no header. */
@@ -36,7 +38,7 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
   return async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
-      await requireAvailable(api);
+      await requireAvailable(api, ctx);
     const actor = await authenticated(api, ctx, route.access);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));

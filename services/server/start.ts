@@ -65,6 +65,7 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
   };
   const app = api ? createApp({ ...api, ...process }) : createHealthApp(process);
   const server = await serve(app, { host: config.HOST, port: config.PORT, ids, logger });
+  logger.info({ url: server.url }, 'listening: requests are answered 503 until the service is up');
   opened.defer(async () => {
     const closed = server.close();
     server.cut();

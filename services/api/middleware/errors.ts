@@ -34,9 +34,11 @@ export const answerErrors =
     } catch (thrown) {
       error = publicError(thrown);
       const { status } = ERROR_ANSWERS[error.code];
-      // What a probe is told stands in the log already, once, where it began.
-      const isProbe = ctx.path.startsWith('/health/') && status !== 500;
-      if (status >= 500 && !isProbe)
+      // What a probe is told, and whoever comes while the service starts or stops, stands in the log
+      // already, once, where it began.
+      const isTold =
+        (ctx.path.startsWith('/health/') || ctx.state['unavailable'] === true) && status !== 500;
+      if (status >= 500 && !isTold)
         logger[status === 500 ? 'error' : 'warn'](
           {
             err: error.cause ?? error,
