@@ -11,13 +11,15 @@ interface RequestQueue {
 const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {
   prototype: RequestQueue;
 };
-const schedule = prototype.scheduleCheckPendingRequests;
 
 /**
  * kafkajs 2.2.4 sets a timer after every answer, also where no request is pending: with a negative
  * time then, of which Node.js warns on standard error. Without a pending request there is nothing
- * to check later: whatever is sent next looks by itself whether it may go.
+ * to check later: whatever is sent next looks by itself whether it may go. For the whole process.
  */
-prototype.scheduleCheckPendingRequests = function scheduleWherePending(this: RequestQueue): void {
-  if (this.pending.length > 0) schedule.call(this);
-};
+export function leaveOutIdleTimers(): void {
+  const schedule = prototype.scheduleCheckPendingRequests;
+  prototype.scheduleCheckPendingRequests = function scheduleWherePending(this: RequestQueue) {
+    if (this.pending.length > 0) schedule.call(this);
+  };
+}
