@@ -28,6 +28,12 @@ export function folderUnusable(folder: string, error: unknown): TurnlogError {
   );
 }
 
+/** True for what the file system or SQLite says, from another thread too; false for a defect. */
+export const isFileError = (error: unknown): boolean => {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && (code === 'ERR_SQLITE_ERROR' || code in REASONS);
+};
+
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 

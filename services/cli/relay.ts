@@ -1,7 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
-import type { ReplayProgress } from '../relay/replay.ts';
 import type { WithOperator } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { toPosition, requirePosition } from './positions.ts';
@@ -43,7 +42,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
       run(async ({ operator, output, progress, signal }) => {
         await requirePosition(operator.store, from, signal);
         const began = performance.now();
-        let done: Pick<ReplayProgress, 'published' | 'position'> = {
+        let done: { published: number; position: Position | undefined } = {
           published: 0,
           position: undefined,
         };

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { folderUnusable, makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { folderUnusable, isFileError, makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
@@ -59,9 +59,10 @@ async function openReadModels({ config, logger, opened }: Opening, place: Embedd
       workerData: place,
       resourceLimits: THREAD_LIMITS,
     });
-  const projector = opened.adopt(await startProjectorThread({ spawn, logger }), (thread) =>
-    thread.close(),
-  );
+  const started = await startProjectorThread({ spawn, logger }).catch((error: unknown) => {
+    throw isFileError(error) ? folderUnusable(place.dataFolder, error) : error;
+  });
+  const projector = opened.adopt(started, (thread) => thread.close());
   const readModels = opened.adopt(
     openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress }),
     (queries) => queries.close(),

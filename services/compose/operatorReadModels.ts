@@ -3,6 +3,7 @@ import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts'
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
+import { VERSION } from '../../infra/sqlite/readModels/version.ts';
 import { logHasChanged } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
@@ -21,6 +22,9 @@ import {
   testDatabase,
 } from './postgres.ts';
 import { systemClock } from './system.ts';
+
+/** The number that the read models of this release are kept under in a data folder. */
+export const READ_MODELS_VERSION = VERSION.number;
 
 /** After so long a command says what it waits for. */
 const PATIENCE_MS = 3_000;
