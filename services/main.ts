@@ -8,12 +8,14 @@ import { endInOrderOnDefect } from './server/defects.ts';
 import { reportFailure } from './server/reportFailure.ts';
 import { chooseServices } from './server/serviceNames.ts';
 import { stopAtSignal } from './server/signals.ts';
+import { warnOfOptions } from './server/warnOfOptions.ts';
 
 async function serveUntil(stop: AbortController): Promise<void> {
   const { signal } = stop;
   const config = parseConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
   endInOrderOnDefect({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
+  warnOfOptions(config, process.env, logger);
   const services = chooseServices(process.argv.slice(2), config);
   const service = await startService(config, logger, { services, signal });
   // Compiled code makes the next start faster and smaller, also when this process is killed; does

@@ -1,6 +1,8 @@
 import { Type, type Static } from 'typebox';
 import { kafkaOptions } from './config/kafka.ts';
+import { misspeltIn, type Misspelt } from './config/misspelt.ts';
 import { modelOptions } from './config/models.ts';
+import { plaintextPasswords } from './config/plaintext.ts';
 import { runOptions } from './config/runs.ts';
 import { serverOptions } from './config/server.ts';
 import { storeOptions } from './config/stores.ts';
@@ -28,6 +30,10 @@ const WORDS: Words = {
     `must be equal to one of the allowed values: ${(allowedValues as string[]).join(', ')}`,
 };
 
+/** Variables that look like an option of ours, and are none. */
+export const misspeltOptions = (env: Readonly<Record<string, string | undefined>>): Misspelt[] =>
+  misspeltIn(env, Object.keys(ConfigSchema.properties));
+
 /**
  * Reads the options from the environment. Errors: `configuration_invalid` whose message lists every
  * problem, a line each, without any value, because a value may be a secret.
@@ -37,12 +43,13 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     Object.keys(ConfigSchema.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
   );
   const validate = validator();
-  if (validate(given)) return given;
+  const valid = validate(given);
   const details: Record<string, ErrorDetail> = {};
-  for (const { path, message } of problemsOf(validate.errors, WORDS)) {
-    const name = path.slice(1);
-    details[name] = { message, path: name };
-  }
+  const add = (name: string, message: string): void =>
+    void (details[name] = { message, path: name });
+  for (const [name, message] of Object.entries(plaintextPasswords(given))) add(name, message);
+  for (const { path, message } of problemsOf(validate.errors, WORDS)) add(path.slice(1), message);
+  if (valid && Object.keys(details).length === 0) return given;
   const lines = Object.entries(details).map(([name, { message }]) => `  ${name} ${message}`);
   const count = lines.length === 1 ? 'a problem' : `${lines.length} problems`;
   throw new TurnlogError(

@@ -1,5 +1,8 @@
 import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
+import { leaveOutIdleTimers } from './idleTimers.ts';
 import { persist } from './persist.ts';
+
+leaveOutIdleTimers();
 
 /**
  * `debug`: what the Kafka client says of its own doings; only for somebody who looks for a fault.

@@ -23,11 +23,16 @@ const migrations = (): { number: number; file: string }[] =>
     .toSorted()
     .map((file) => ({ number: Number(file.slice(0, 3)), file }));
 
-async function highestApplied(client: Client): Promise<number> {
+/** False where the database was never migrated. */
+export async function hasTables(client: Client): Promise<boolean> {
   const { rows } = await client.query<{ there: boolean }>(
     "SELECT to_regclass('turnlog.migrations') IS NOT NULL AS there",
   );
-  if (!rows[0]?.there) return 0;
+  return rows[0]?.there ?? false;
+}
+
+async function highestApplied(client: Client): Promise<number> {
+  if (!(await hasTables(client))) return 0;
   const applied = await client.query<{ number: number | null }>(
     'SELECT max(number) AS number FROM turnlog.migrations',
   );

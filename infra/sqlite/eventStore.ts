@@ -1,5 +1,6 @@
 import { requireAppendable } from '../../shared/eventlog/appendLimits.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
+import { folderUnusable } from './dataFolder.ts';
 import { createPrivateFile, eventLogFile, openForWriting } from './eventStoreDatabase.ts';
 import { openSqliteEventLog } from './eventStoreLog.ts';
 import { openReader, toPosition } from './eventStoreReader.ts';
@@ -9,11 +10,15 @@ import { startWriterThread } from './eventStoreWriterThread.ts';
 /**
  * The event store in `<folder>/events.db`, created with owner-only permissions when it is not
  * there. Several processes may have it open. Errors: `store_unavailable`, not retriable, when the
- * file is damaged or from a newer version of Turnlog.
+ * file is damaged or from a newer version of Turnlog; `configuration_invalid` when it can't be made.
  */
 export async function openSqliteEventStore({ folder }: { folder: string }): Promise<EventStore> {
   const file = eventLogFile(folder);
-  createPrivateFile(folder, file);
+  try {
+    createPrivateFile(folder, file);
+  } catch (error) {
+    throw folderUnusable(folder, error);
+  }
   const migrated = openForWriting(file);
   const reader = openReader(file);
   migrated.close();

@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makeFolders } from './dataFolder.ts';
 import { cannotOpen, cannotOpenBecause, isBusy } from './eventStoreErrors.ts';
 
 /** How long a connection waits for another process's transaction, in milliseconds. */
@@ -32,7 +33,7 @@ const schemaVersion = (database: DatabaseSync): number =>
  * alone.
  */
 export function createPrivateFile(folder: string, file: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolders(folder);
   try {
     // 'wx' never opens a file that exists: closing any descriptor of it would drop SQLite's POSIX
     // locks on it.

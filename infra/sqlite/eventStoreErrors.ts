@@ -27,11 +27,14 @@ export function sqliteCode(error: unknown): number | undefined {
   return typeof code === 'number' ? code & 0xff : undefined;
 }
 
+/** SQLite's reason for a failure as half a sentence; undefined where it has no words of ours. */
+export const sqliteReason = (error: unknown): string | undefined => REASONS[sqliteCode(error) ?? 0];
+
 export const isBusy = (error: unknown): boolean => sqliteCode(error) === 5;
 
 /** Says why in words that are safe to show to a client: no path, no SQL. */
 function describe(error: unknown): string {
-  const reason = REASONS[sqliteCode(error) ?? 0];
+  const reason = sqliteReason(error);
   return reason === undefined
     ? 'The event log is not available.'
     : `The event log is not available: ${reason}.`;
@@ -51,7 +54,7 @@ export const cannotOpen = (file: string, why: string, cause?: unknown): TurnlogE
 export const cannotOpenBecause = (file: string, error: unknown): TurnlogError =>
   isTurnlogError(error)
     ? error
-    : cannotOpen(file, REASONS[sqliteCode(error) ?? 0] ?? (error as Error).message, error);
+    : cannotOpen(file, sqliteReason(error) ?? (error as Error).message, error);
 
 /** The log's names lead to other files than those that are open, or to none. */
 export const logExchanged = (change: string): TurnlogError =>

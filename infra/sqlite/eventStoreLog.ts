@@ -12,14 +12,14 @@ import { eventLogFile } from './eventStoreDatabase.ts';
 import { logExchanged } from './eventStoreErrors.ts';
 import { changeIn } from './eventStoreFiles.ts';
 import { hearOfAppends, type News } from './eventStoreNews.ts';
-import { isPosition, openReader, type Reader } from './eventStoreReader.ts';
+import { isPosition, openReader, POSITION_FORM, type Reader } from './eventStoreReader.ts';
 
 /**
  * Errors: `position_invalid` for what is not a position, or lies where nothing was ever written.
  */
 function requireWithin(reader: Reader, after: Position): void {
   const end = reader.head();
-  if (!isPosition(after)) throw notAPosition(after, end);
+  if (!isPosition(after)) throw notAPosition(after, POSITION_FORM, end);
   if (end === undefined || after > end) throw beyondTheEnd(after, end);
 }
 

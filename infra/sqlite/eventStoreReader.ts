@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import {
   bytesOf,
@@ -20,6 +21,18 @@ export const toPosition = (position: number): Position =>
   String(position).padStart(DIGITS, '0') as Position;
 
 export const isPosition = (text: string): boolean => text.length === DIGITS && /^\d+$/.test(text);
+
+/** What a position looks like, for people. */
+export const POSITION_FORM = `${DIGITS} digits, as ${toPosition(42)}`;
+
+/** Errors: `position_invalid` for a text that can be no position of this adapter. */
+export function requirePositionForm(text: string): void {
+  if (isPosition(text)) return;
+  throw new TurnlogError(
+    'position_invalid',
+    `${text} is no position of an embedded log: one has ${POSITION_FORM}.`,
+  );
+}
 
 function toEvents(rows: Iterable<unknown>, maxBytes = Infinity): StoredEvent[] {
   const events: StoredEvent[] = [];

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { TurnlogError } from '../../shared/errors.ts';
+import { folderUnusable } from './dataFolder.ts';
 import { createPrivateFile } from './eventStoreDatabase.ts';
 import { isBusy } from './eventStoreErrors.ts';
 
@@ -15,29 +16,31 @@ const held = new Set<DatabaseSync>();
  * it ends: the lock is an open transaction, which the operating system lets go of with the process.
  * Operator commands take no lock. A server whose lock file was removed or replaced writes nothing more
  * (eventStoreFiles.ts): another one may have taken the folder.
- * Errors: `data_folder_in_use`.
+ * Errors: `data_folder_in_use`, `configuration_invalid` for a folder that can't be written.
  */
 export function acquireServerLock(folder: string): { release(): void } {
   const file = serverLockFile(folder);
-  createPrivateFile(folder, file);
-  const database = new DatabaseSync(file, { timeout: 0 });
+  let database: DatabaseSync | undefined;
   try {
+    createPrivateFile(folder, file);
+    database = new DatabaseSync(file, { timeout: 0 });
     // In memory, so that a killed server leaves no journal file behind.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (error) {
-    database.close();
-    if (!isBusy(error)) throw error;
+    database?.close();
+    if (!isBusy(error)) throw folderUnusable(folder, error);
     throw new TurnlogError(
       'data_folder_in_use',
       `Another Turnlog server is running on the data folder ${folder}. Stop it first, or give this one a folder of its own with DATA_DIR.`,
       { cause: error },
     );
   }
-  held.add(database);
+  const lock = database;
+  held.add(lock);
   return {
     release() {
-      held.delete(database);
-      if (database.isOpen) database.close();
+      held.delete(lock);
+      if (lock.isOpen) lock.close();
     },
   };
 }

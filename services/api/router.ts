@@ -19,10 +19,12 @@ import { validator } from './validation.ts';
  * Errors: `store_unavailable` while the service starts or stops, except for what tells about the
  * service itself.
  */
-async function requireAvailable(api: ApiContext): Promise<void> {
+async function requireAvailable(api: ApiContext, ctx: Context): Promise<void> {
+  ctx.state['unavailable'] = true;
   if (api.availability() === 'stopping') throw shuttingDown();
   const { ready, reason } = await api.health();
   if (!ready) throw storeUnavailable(reason ?? 'The service is starting.');
+  ctx.state['unavailable'] = false;
 }
 
 /** An answer that is not yet shown says so; all others are, so that they need no header. */
@@ -60,7 +62,7 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
   return async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
-      await requireAvailable(api);
+      await requireAvailable(api, ctx);
     const actor = await authenticated(ctx, route.access);
     if (route.access !== 'open') await takeRequest(api, ctx, actor);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;

@@ -30,9 +30,11 @@ function changesOf({ runs, promptBytes, requestsPerSecond, clear }: Options) {
   return Object.keys(given).length > 0 ? given : undefined;
 }
 
-/** The limits that an account has of its own. */
-export const describeLimits = (limits: AccountLimits): string[] =>
-  Object.entries(limits).map(([name, value]) => `${name}=${value}`);
+/** The limits that an account has of its own; a dash where it has none. */
+export const describeLimits = (limits: AccountLimits): string =>
+  Object.entries(limits)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ') || '-';
 
 /** `accounts limits` */
 export function addLimitsCommand(accounts: Command, run: WithOperator): void {
@@ -45,14 +47,14 @@ export function addLimitsCommand(accounts: Command, run: WithOperator): void {
     .option('--requests-per-second <n>', 'of each API key of the account', parseCount)
     .option('--clear', 'take its limits away, but for those that are given')
     .action((account_id: string, options: Options) =>
-      run(async ({ operator, print }) => {
+      run(async ({ operator, output }) => {
         const changes = changesOf(options);
         const actor = { account_id, key_id: 'operator', request_id: 'cli' };
         if (changes) await setLimits(operator, actor, changes);
         const account = await (await operator.readModels()).findAccount(account_id);
         if (!account)
           throw new TurnlogError('configuration_invalid', `There is no account ${account_id}.`);
-        print(describeLimits(account.limits).join('  ') || 'no limits of its own');
+        output.show({ account_id, limits: account.limits }, describeLimits(account.limits));
       }),
     );
 }

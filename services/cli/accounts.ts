@@ -11,24 +11,34 @@ export function addAccountCommands(program: Command, run: WithOperator): void {
 
   accounts
     .command('open')
-    .description('open an account and print its id')
+    .description('open an account and print its id; begins a log where there is none yet')
     .argument('<name>', 'for people')
     .action((name: string) =>
-      run(async ({ operator, print }) => {
+      run(async ({ operator, output }) => {
         const account_id = operator.ids.typeId('acct');
         await openAccount(operator, { account_id, key_id: 'operator', request_id: 'cli' }, name);
-        print(account_id);
-      }),
+        output.show({ account_id, name }, account_id);
+      }, 'new_too'),
     );
 
   accounts
     .command('list')
     .description('list all accounts')
     .action(() =>
-      run(async ({ operator, print }) => {
+      run(async ({ operator, output }) => {
         const rows = await (await operator.readModels()).listAccounts();
-        for (const { account_id, name, opened_at, limits } of rows)
-          print([account_id, opened_at, ...describeLimits(limits), name].join('  '));
+        const listed = rows.map(({ account_id, name, opened_at, limits }) => ({
+          account_id,
+          name,
+          opened_at,
+          limits,
+        }));
+        output.table(listed, {
+          ACCOUNT: ({ account_id }) => account_id,
+          OPENED: ({ opened_at }) => opened_at,
+          LIMITS: ({ limits }) => describeLimits(limits),
+          NAME: ({ name }) => name,
+        });
       }),
     );
 

@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import { isoTime } from '../../shared/ports/clock.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { readStreamHeads } from '../../shared/queries/streamHeads.ts';
-import { verifyChains } from '../../shared/queries/verifyChains.ts';
+import { verifyChains, type Misfit } from '../../shared/queries/verifyChains.ts';
 import type { CliContext, WithOperator } from './context.ts';
-import { parsePosition } from './events.ts';
+import { EXIT } from './exitCodes.ts';
 import { openHeadsFile, requireWritable, writeHeadsFile } from './headsFile.ts';
 import { compareWithHeads } from './headsInLog.ts';
+import { toPosition, requirePosition } from './positions.ts';
 import { rate } from './progressLine.ts';
 
 interface VerifyOptions {
@@ -14,14 +15,22 @@ interface VerifyOptions {
   heads?: string;
 }
 
+/** How far a verification came, and the first event that does not fit. */
+interface Verified {
+  events: number;
+  position: Position | undefined;
+  complete: boolean;
+  misfit: Misfit | undefined;
+}
+
 const goOn = (after: Position | undefined, heads: string | undefined): string =>
   `Go on with: audit verify${after === undefined ? '' : ` --after ${after}`}${heads === undefined ? '' : ` --heads ${heads}`}`;
 
-/** Verifies every hash chain. Resolves with where a later command may go on. */
+/** Verifies every hash chain, as far as the signal lets it. */
 async function verifyAllChains(
-  { operator, print, progress, signal }: CliContext,
+  { operator, progress, signal }: CliContext,
   { after, heads }: VerifyOptions,
-): Promise<Position | undefined> {
+): Promise<Verified> {
   const began = performance.now();
   let done = { events: 0, position: after };
   const misfit = await verifyChains({
@@ -33,20 +42,23 @@ async function verifyAllChains(
       progress.update(() => `${state.events} events verified, ${rate(state.events, began)}`);
     },
   });
-  if (misfit) {
-    progress.end(`${done.events} events verified`);
-    print(
+  const complete = misfit !== undefined || !signal.aborted;
+  progress.end(
+    complete
+      ? `${done.events} events verified`
+      : `Interrupted after ${done.events} events. ${goOn(done.position, heads)}`,
+  );
+  return { ...done, complete, misfit };
+}
+
+function verdictOf({ events, position, complete, misfit }: Verified): string[] {
+  if (misfit)
+    return [
       `The event ${misfit.id} (${misfit.stream} revision ${misfit.revision}, position ${misfit.position}) does not fit: ${misfit.reason}.`,
-    );
-    process.exitCode = 1;
-  } else if (signal.aborted) {
-    progress.end(`Interrupted after ${done.events} events. ${goOn(done.position, heads)}`);
-    process.exitCode = 130;
-  } else {
-    progress.end(`${done.events} events verified`);
-    print('Every event fits its hash chain.');
-  }
-  return done.position;
+    ];
+  if (!complete) return [];
+  if (events === 0 && position === undefined) return ['The log is empty: nothing was verified.'];
+  return ['Every event fits its hash chain.'];
 }
 
 const UNSEEN = [
@@ -54,26 +66,38 @@ const UNSEEN = [
   'Heads kept outside show it: write them with `audit heads --out <file>`, compare with `audit verify --heads <file>`.',
 ];
 
+const unseenSince = (at: string): string =>
+  `Of what was written after ${at}, and of streams that began since, a deletion, a cut or a rewriting is not seen. Write new heads: \`audit heads --out <file>\`.`;
+
 /**
  * Verifies every hash chain, and looks for the heads of a file. The exit code is 1 when an event or
- * a head does not fit, 130 when it was interrupted. Errors: those of `openHeadsFile`.
+ * a head does not fit, 130 when it was interrupted. Errors: those of `openHeadsFile`,
+ * `position_invalid`.
  */
 async function verify(context: CliContext, options: VerifyOptions): Promise<void> {
+  const { operator, output, signal } = context;
+  await requirePosition(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
-  const position = await verifyAllChains(context, options);
-  if (file && !context.signal.aborted)
-    await compareWithHeads(context, file, goOn(position, options.heads));
-  const unseen = file
-    ? [
-        `Of what was written after ${file.origin.at}, and of streams that began since, a deletion, a cut or a rewriting is not seen. Write new heads: \`audit heads --out <file>\`.`,
-      ]
-    : UNSEEN;
-  unseen.forEach(context.print);
+  const chains = await verifyAllChains(context, options);
+  const compared =
+    file && !signal.aborted
+      ? await compareWithHeads(context, file, goOn(chains.position, options.heads))
+      : undefined;
+  const { misfit = null, complete, events, position = null } = chains;
+  const heads = compared?.data ?? null;
+  output.show(
+    { complete: complete && heads?.complete !== false, events, position, misfit, heads },
+    ...verdictOf(chains),
+    ...(compared?.lines ?? []),
+    ...(file ? [unseenSince(file.origin.at)] : UNSEEN),
+  );
+  if (misfit || heads?.first) process.exitCode = EXIT.failed;
+  else if (signal.aborted) process.exitCode = EXIT.interrupted;
 }
 
-/** Writes the heads of all streams. The exit code is 130 when it was interrupted. */
+/** Writes the heads of all streams. Errors: the signal's reason. */
 async function writeHeads(
-  { operator, print, progress, signal }: CliContext,
+  { operator, output, progress, signal }: CliContext,
   file: string,
 ): Promise<void> {
   await requireWritable(file);
@@ -86,9 +110,10 @@ async function writeHeads(
       progress.update(() => `${events} events read, ${streams} streams, ${rate(events, began)}`),
   });
   signal.throwIfAborted();
-  const { streams, sha256 } = await writeHeadsFile(file, heads!, at, signal);
+  const { log_id, streams, sha256 } = await writeHeadsFile(file, heads!, at, signal);
   progress.end(`${streams} heads written`);
-  print(
+  output.show(
+    { file, log_id, streams, at, sha256 },
     `${file} has the heads of ${streams} streams. Keep it, or at least its sha256, where nobody writes who can write the log: ${sha256}`,
   );
 }
@@ -99,7 +124,7 @@ export function addAuditCommands(program: Command, run: WithOperator): void {
   audit
     .command('verify')
     .description('recompute every hash chain and name the first event that does not fit')
-    .option('--after <position>', 'begin after this position', parsePosition)
+    .option('--after <position>', 'begin after this position', toPosition)
     .option('--heads <file>', 'look for the heads that `audit heads` wrote as well')
     .action((options: VerifyOptions) => run((context) => verify(context, options)));
   audit

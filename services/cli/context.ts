@@ -1,15 +1,32 @@
 import type { Operator } from '../compose/operator.ts';
+import type { Output } from './output.ts';
 
-/** What every operator command is given. */
-export interface CliContext {
-  operator: Operator;
-  /** A line of result, on standard output. */
-  print: (line: string) => void;
-  /** Progress for people, on standard error. */
+/** What a command is given that opens what it works on itself. */
+export interface TerminalContext {
+  /** The result, on standard output. */
+  output: Output;
+  /** Progress for people, on standard error; none with `--json`. */
   progress: { update: (text: () => string) => void; end: (text: string) => void };
   /** Aborts at Ctrl-C: the command stops where it can go on later. */
   signal: AbortSignal;
 }
 
-/** Runs one command over an opened data folder. */
-export type WithOperator = (command: (context: CliContext) => Promise<void>) => Promise<void>;
+/** What every operator command is given. */
+export interface CliContext extends TerminalContext {
+  operator: Operator;
+}
+
+/**
+ * On what a command works: a log that is there (`existing`), one that may be empty (`empty_too`), or
+ * one that it makes where there is none (`new_too`).
+ */
+export type LogNeeded = 'existing' | 'empty_too' | 'new_too';
+
+/** Runs one command over the configured stores. */
+export type WithOperator = (
+  command: (context: CliContext) => Promise<void>,
+  needed?: LogNeeded,
+) => Promise<void>;
+
+/** Runs one command that opens what it works on itself. */
+export type WithTerminal = (command: (context: TerminalContext) => Promise<void>) => Promise<void>;

@@ -2,10 +2,13 @@ import type { Command } from 'commander';
 import { copyEvents } from '../../shared/commands/copyEvents.ts';
 import { createLogger } from '../../shared/logger.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
-import type { CliContext } from './context.ts';
-import { parsePosition } from './events.ts';
-import { rate } from './progressLine.ts';
 import { openNamedStore } from '../compose/eventStore.ts';
+import { isCluster, requireEvents, requireLogIn } from '../compose/existing.ts';
+import type { TerminalContext, WithTerminal } from './context.ts';
+import { EXIT } from './exitCodes.ts';
+import { toPosition, requirePosition } from './positions.ts';
+import { rate } from './progressLine.ts';
+import { storeNamed } from './storeName.ts';
 
 interface CopyOptions {
   from: string;
@@ -13,56 +16,63 @@ interface CopyOptions {
   after?: Position;
 }
 
-async function withStores(
-  options: CopyOptions,
-  work: (from: EventStore, to: EventStore) => Promise<void>,
+const NOTHING = 'Nothing was copied: name the store to copy from with --from.';
+
+/** Copies what comes after a position; exit code 130 when it was interrupted. */
+async function copyAll(
+  { output, progress, signal }: TerminalContext,
+  { from, to }: { from: EventStore; to: EventStore },
+  after: Position | undefined,
 ): Promise<void> {
+  const began = performance.now();
+  let done = { events: 0, position: after };
+  const complete = await copyEvents({
+    from,
+    to,
+    after,
+    signal,
+    onProgress: (state) => {
+      done = state;
+      progress.update(() => `${state.events} events copied, ${rate(state.events, began)}`);
+    },
+  });
+  progress.end(`${done.events} events copied`);
+  output.show(
+    { complete, events: done.events, position: done.position ?? null },
+    complete
+      ? 'The copy is complete; every event fits its hash chain.'
+      : `Interrupted. Go on with the same command${done.position === undefined ? '' : ` and --after ${done.position}`}.`,
+  );
+  if (!complete) process.exitCode = EXIT.interrupted;
+}
+
+/** The target is opened, and made, once there is something to copy. */
+async function copy(terminal: TerminalContext, options: CopyOptions): Promise<void> {
+  const [source, target] = [storeNamed(options.from, 'from'), storeNamed(options.to, 'to')];
   const logger = createLogger('warn');
   await using opened = new AsyncDisposableStack();
   const open = async (name: string): Promise<EventStore> =>
     opened.adopt(await openNamedStore(name, logger), (store) => store.close());
-  await work(await open(options.from), await open(options.to));
+  if (!isCluster(source)) requireLogIn(source, NOTHING);
+  const from = await open(source);
+  await requireEvents(from, source, NOTHING);
+  await requirePosition(from, options.after, terminal.signal);
+  terminal.signal.throwIfAborted();
+  await copyAll(terminal, { from, to: await open(target) }, options.after);
 }
 
-/** Exit code 130 when it was interrupted. */
-const copy = (
-  options: CopyOptions,
-  { print, progress, signal }: Omit<CliContext, 'operator'>,
-): Promise<void> =>
-  withStores(options, async (from, to) => {
-    const began = performance.now();
-    let done = { events: 0, position: options.after };
-    const complete = await copyEvents({
-      from,
-      to,
-      after: options.after,
-      signal,
-      onProgress: (state) => {
-        done = state;
-        progress.update(() => `${state.events} events copied, ${rate(state.events, began)}`);
-      },
-    });
-    progress.end(`${done.events} events copied`);
-    print(
-      complete
-        ? 'The copy is complete; every event fits its hash chain.'
-        : `Interrupted. Go on with the same command${done.position === undefined ? '' : ` and --after ${done.position}`}.`,
-    );
-    if (!complete) process.exitCode = 130;
-  });
-
 /** `events copy`, beside the other commands of `events` */
-export function addCopyCommand(
-  events: Command,
-  terminal: () => Omit<CliContext, 'operator'>,
-): void {
+export function addCopyCommand(events: Command, run: WithTerminal): void {
   events
     .command('copy')
     .description(
       'copy a log into another store, verifying its hash chains; what is there already is not written again',
     )
-    .requiredOption('--from <store>', 'a data folder, or a connection string esdb://…')
-    .requiredOption('--to <store>', 'the same')
-    .option('--after <position>', 'begin after this position of the source', parsePosition)
-    .action((options: CopyOptions) => copy(options, terminal()));
+    .requiredOption(
+      '--from <store>',
+      'a data folder, a connection string esdb://…, or env:NAME for the variable that holds one (needed where it has a password)',
+    )
+    .requiredOption('--to <store>', 'the same; a folder is made where it is not there')
+    .option('--after <position>', 'begin after this position of the source', toPosition)
+    .action((options: CopyOptions) => run((terminal) => copy(terminal, options)));
 }

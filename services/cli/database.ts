@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { parseConfig } from '../../shared/config.ts';
 import { migrateDatabase } from '../compose/postgres.ts';
-import type { CliContext } from './context.ts';
+import type { WithTerminal } from './context.ts';
 
 /** `database migrate` */
-export function addDatabaseCommands(program: Command, print: CliContext['print']): void {
+export function addDatabaseCommands(program: Command, run: WithTerminal): void {
   program
     .command('database')
     .description('work on the PostgreSQL database of the read models')
@@ -16,9 +16,11 @@ export function addDatabaseCommands(program: Command, print: CliContext['print']
       '--grant <role...>',
       'let services work in it as this role; those that were named before go on',
     )
-    .action(async ({ grant = [] }: { grant?: string[] }) => {
-      const roles = await migrateDatabase(parseConfig(process.env), grant);
-      const others = roles.length > 0 ? `, besides its owner: ${roles.join(', ')}` : '';
-      print(`The database is up to date. Services may work in it${others}.`);
-    });
+    .action(({ grant = [] }: { grant?: string[] }) =>
+      run(async ({ output }) => {
+        const roles = await migrateDatabase(parseConfig(process.env), grant);
+        const others = roles.length > 0 ? `, besides its owner: ${roles.join(', ')}` : '';
+        output.show({ roles }, `The database is up to date. Services may work in it${others}.`);
+      }),
+    );
 }

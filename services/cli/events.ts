@@ -1,23 +1,18 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { CliContext, WithOperator } from './context.ts';
+import { toPosition } from './positions.ts';
 
 const BATCH_SIZE = 500;
 
-export function parsePosition(text: string): Position {
-  if (!/^[\w/:.-]{1,100}$/.test(text))
-    throw new InvalidArgumentError('Take a position as another command printed it.');
-  return text as Position;
-}
-
 /** Prints the events after a position, a JSON line each, and then whatever comes. */
 async function tail(
-  { operator, print, signal }: CliContext,
+  { operator, output, signal }: CliContext,
   { after, follow }: { after?: Position; follow: boolean },
 ): Promise<void> {
   for await (const batch of operator.store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    for (const stored of batch.events) print(JSON.stringify(decodeEvent(stored)));
+    for (const stored of batch.events) output.stream(decodeEvent(stored));
     if (batch.caughtUp && !follow) return;
   }
 }
@@ -28,7 +23,7 @@ export function addEventCommands(program: Command, run: WithOperator): Command {
   events
     .command('tail')
     .description('print events as JSON lines, and follow the log until Ctrl-C')
-    .option('--after <position>', 'begin after this position', parsePosition)
+    .option('--after <position>', 'begin after this position', toPosition)
     .option('--no-follow', 'end when the end of the log is reached')
     .action((options: { after?: Position; follow: boolean }) =>
       run((context) => tail(context, options)),

@@ -1,4 +1,4 @@
-import { compareHeads, type LostHead } from '../../shared/queries/compareHeads.ts';
+import { compareHeads, type Comparison, type LostHead } from '../../shared/queries/compareHeads.ts';
 import type { CliContext } from './context.ts';
 import type { HeadsFile } from './headsFile.ts';
 
@@ -11,44 +11,49 @@ function lostSentence({ head, loss, revision }: LostHead): string {
   return `${stream} was cut: it had come to ${event}, and ${revision! < head.revision ? `ends at revision ${revision} now` : 'that event is gone'}.`;
 }
 
-async function tellOfOtherLog({ operator, print }: CliContext, log_id: string): Promise<void> {
+async function ofAnotherLog({ operator }: CliContext, log_id: string): Promise<string[]> {
   const first = (await operator.store.firstEvent())?.id;
-  if (first === log_id) return;
-  print(
+  if (first === log_id) return [];
+  return [
     `The heads are of a log that begins with the event ${log_id}; this one ${first === undefined ? 'is empty' : `begins with ${first}`}: it is another log, or a copy, or its beginning was deleted.`,
-  );
+  ];
+}
+
+/** What a comparison came to: as data, and as lines for people. */
+interface Compared {
+  data: Comparison & { at: string; complete: boolean; of_another_log: boolean };
+  lines: string[];
 }
 
 /**
- * Looks for every head of a file in the log. The exit code is 1 when one is not there, 130 when it
- * was interrupted: `interrupted` says how to go on. Errors: `store_unavailable`.
+ * Looks for every head of a file in the log. `interrupted` says how to go on. Errors:
+ * `store_unavailable`.
  */
 export async function compareWithHeads(
   context: CliContext,
   { origin, heads }: HeadsFile,
   interrupted: string,
-): Promise<void> {
-  const { operator, print, progress, signal } = context;
-  await tellOfOtherLog(context, origin.log_id);
-  const { compared, lost, first } = await compareHeads({
+): Promise<Compared> {
+  const { operator, progress, signal } = context;
+  const { at } = origin;
+  const other = await ofAnotherLog(context, origin.log_id);
+  const found = await compareHeads({
     store: operator.store,
     heads: heads(),
     signal,
     onProgress: (count) => progress.update(() => `${count} of ${origin.streams} heads compared`),
   });
+  const { compared, lost, first } = found;
+  const complete = !signal.aborted;
   progress.end(
-    signal.aborted
-      ? `Interrupted after ${compared} heads. ${interrupted}`
-      : `${compared} heads compared`,
+    complete ? `${compared} heads compared` : `Interrupted after ${compared} heads. ${interrupted}`,
   );
+  const data = { ...found, at, complete, of_another_log: other.length > 0 };
   if (first) {
     const all = lost.deleted + lost.cut + lost.rewritten;
-    print(lostSentence(first));
-    print(
-      `${all} of ${compared} streams do not fit the heads of ${origin.at}: ${lost.deleted} deleted, ${lost.cut} cut, ${lost.rewritten} rewritten.`,
-    );
-    process.exitCode = 1;
-  } else if (signal.aborted) process.exitCode ||= 130;
-  else
-    print(`All ${compared} heads of ${origin.at} are in the log. Their sha256: ${origin.sha256}`);
+    const count = `${all} of ${compared} streams do not fit the heads of ${at}: ${lost.deleted} deleted, ${lost.cut} cut, ${lost.rewritten} rewritten.`;
+    return { data, lines: [...other, lostSentence(first), count] };
+  }
+  const whole = `All ${compared} heads of ${at} are in the log. Their sha256: ${origin.sha256}`;
+  return { data, lines: complete ? [...other, whole] : other };
 }

@@ -38,21 +38,11 @@ async function accountOf(readModels: ReadModels, named: string | undefined): Pro
   );
 }
 
-const describeKey = ({
-  key_id,
-  issued_at,
-  expires_at,
-  revoked_at,
-  scopes,
-  name,
-}: ApiKeyRow): string =>
-  [
-    key_id,
-    issued_at,
-    revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid',
-    scopes.join(','),
-    name,
-  ].join('  ');
+/** What is shown of a key: not its hash. */
+const shownOf = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => shown;
+
+const stateOf = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
+  revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid';
 
 /** `keys issue`, `keys list`, `keys revoke` */
 export function addKeyCommands(program: Command, run: WithOperator): void {
@@ -70,16 +60,16 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
     .option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`, parseScopes, [...SCOPES])
     .option('--expires-in <duration>', '15m, 12h, 30d; default: never', parseDuration)
     .action((options: { account?: string; name: string; scopes: Scope[]; expiresIn?: number }) =>
-      run(async ({ operator, print }) => {
+      run(async ({ operator, output }) => {
         const account_id = await accountOf(await operator.readModels(), options.account);
         const expiresAt =
           options.expiresIn === undefined ? null : operator.clock.now() + options.expiresIn;
-        const { api_key } = await issueKey(
+        const { key_id, api_key } = await issueKey(
           operator,
           { account_id, key_id: 'operator', request_id: 'cli' },
           { name: options.name, scopes: options.scopes, expiresAt },
         );
-        print(api_key);
+        output.show({ account_id, key_id, api_key }, api_key);
       }),
     );
 
@@ -88,12 +78,16 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
     .description('list the keys of an account')
     .option(...account)
     .action((options: { account?: string }) =>
-      run(async ({ operator, print }) => {
+      run(async ({ operator, output }) => {
         const readModels = await operator.readModels();
-        for (const key of await readModels.listApiKeys(
-          await accountOf(readModels, options.account),
-        ))
-          print(describeKey(key));
+        const account_id = await accountOf(readModels, options.account);
+        output.table((await readModels.listApiKeys(account_id)).map(shownOf), {
+          KEY: ({ key_id }) => key_id,
+          ISSUED: ({ issued_at }) => issued_at,
+          STATE: stateOf,
+          SCOPES: ({ scopes }) => scopes.join(','),
+          NAME: ({ name }) => name,
+        });
       }),
     );
 
@@ -102,7 +96,7 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
     .description('revoke a key; a running server obeys within a second')
     .argument('<key_id>')
     .action((keyId: string) =>
-      run(async ({ operator, print }) => {
+      run(async ({ operator, output }) => {
         const key = await (await operator.readModels()).findApiKey(keyId);
         if (!key) throw new TurnlogError('configuration_invalid', `There is no key ${keyId}.`);
         const revoked = await revokeKey(
@@ -110,7 +104,11 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
           { account_id: key.account_id, key_id: 'operator', request_id: 'cli' },
           keyId,
         );
-        print(revoked === undefined ? `${keyId} was revoked already` : `${keyId} is revoked`);
+        const already = revoked === undefined;
+        output.show(
+          { key_id: keyId, account_id: key.account_id, already_revoked: already },
+          already ? `${keyId} was revoked already` : `${keyId} is revoked`,
+        );
       }),
     );
 }

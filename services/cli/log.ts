@@ -8,26 +8,38 @@ interface Options {
   reason: string;
 }
 
-async function accept({ operator, print }: CliContext, options: Options): Promise<void> {
+async function accept({ operator, output }: CliContext, options: Options): Promise<void> {
   const followed = await operator.followedLog();
   const replaces = followed === undefined ? options.replaces : [followed, ...options.replaces];
   const declared = await acceptRestored(operator, { ...options, replaces });
-  print(`The log is ${declared.log_id} from now on.`);
-  print(
+  output.show(
+    declared,
+    `The log is ${declared.log_id} from now on.`,
     declared.replaces.length === 0
       ? 'It stands for no other: it was empty.'
       : `It stands for: ${declared.replaces.join(', ')}.`,
+    'Read models are built anew from it, and the relay publishes what is missing in Kafka.',
   );
-  print('Read models are built anew from it, and the relay publishes what is missing in Kafka.');
 }
 
-async function show({ operator, print }: CliContext): Promise<void> {
+async function show({ operator, output }: CliContext): Promise<void> {
   const identity = await identityOf(operator.store);
-  if (!identity) return print('The log is empty: it has no id yet.');
-  print(`log ${logIdAt(identity)}`);
-  print(`ends at ${(await operator.store.head()) ?? '-'}`);
-  for (const { id, position, replaces } of identity.declarations)
-    print(`declared at ${position}: ${id} stands for ${replaces.join(', ')}`);
+  if (!identity)
+    return output.show(
+      { log_id: null, ends_at: null, declarations: [] },
+      'The log is empty: it has no id yet.',
+    );
+  const log_id = logIdAt(identity);
+  const ends_at = (await operator.store.head()) ?? null;
+  output.show(
+    { log_id, ends_at, declarations: identity.declarations },
+    `log ${log_id}`,
+    `ends at ${ends_at ?? '-'}`,
+    ...identity.declarations.map(
+      ({ id, position, replaces }) =>
+        `declared at ${position}: ${id} stands for ${replaces.join(', ')}`,
+    ),
+  );
 }
 
 /** `log show`, `log accept-restored` */
@@ -48,5 +60,5 @@ export function addLogCommands(program: Command, run: WithOperator): void {
       'ids of more logs that this one stands for, as followers name them',
       [] as string[],
     )
-    .action((options: Options) => run((context) => accept(context, options)));
+    .action((options: Options) => run((context) => accept(context, options), 'empty_too'));
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { WithOperator } from './context.ts';
+import { EXIT } from './exitCodes.ts';
 
 /** `projections rebuild` */
 export function addProjectionCommands(program: Command, run: WithOperator): void {
@@ -11,22 +12,25 @@ export function addProjectionCommands(program: Command, run: WithOperator): void
       'build the read models anew from the log, beside a running server or without one; interrupted, it goes on next time',
     )
     .action(() =>
-      run(async ({ operator, print, progress, signal }) => {
+      run(async ({ operator, output, progress, signal }) => {
         let last = '';
+        let done = { events: 0, parked_streams: 0 };
         const complete = await operator.rebuild(
           signal,
           ({ events, percent, events_per_second, parked }) => {
+            done = { events, parked_streams: parked };
             last = `${percent.toFixed(1)} %: ${events} events, ${events_per_second}/s${parked > 0 ? `, ${parked} streams parked` : ''}`;
             progress.update(() => last);
           },
         );
         progress.end(last);
-        print(
+        output.show(
+          { complete, ...done },
           complete
             ? 'The read models are rebuilt; a running server goes over to them within a second.'
             : 'Interrupted; the next rebuild goes on from here.',
         );
-        if (!complete) process.exitCode = 130;
+        if (!complete) process.exitCode = EXIT.interrupted;
       }),
     );
 }

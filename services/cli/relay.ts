@@ -2,7 +2,8 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import type { WithOperator } from './context.ts';
-import { parsePosition } from './events.ts';
+import { EXIT } from './exitCodes.ts';
+import { toPosition, requirePosition } from './positions.ts';
 import { rate } from './progressLine.ts';
 
 function parseTopic(text: string): string {
@@ -32,31 +33,38 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
     .option(
       '--from <position>',
       'begin after this position; default: at the first event',
-      parsePosition,
+      toPosition,
     )
     .addOption(
       new Option('--only <channel>', 'leave out the others').choices(['agents', 'sessions']),
     )
     .action(({ topic, from, only }: Options) =>
-      run(async ({ operator, print, progress, signal }) => {
+      run(async ({ operator, output, progress, signal }) => {
+        await requirePosition(operator.store, from, signal);
         const began = performance.now();
+        let done: { published: number; position: Position | undefined } = {
+          published: 0,
+          position: undefined,
+        };
         let last = 'nothing to publish';
         const complete = await operator.replay(topic, {
           after: from,
           only,
           signal,
           onProgress: ({ published, percent, position }) => {
+            done = { published, position };
             last = `${percent.toFixed(1)} %: ${published} messages, ${rate(published, began)}, position ${position ?? '-'}`;
             progress.update(() => last);
           },
         });
         progress.end(last);
-        print(
+        output.show(
+          { topic, complete, published: done.published, position: done.position ?? null },
           complete
             ? `The events up to now are in ${topic}.`
             : 'Interrupted; the same command goes on from here.',
         );
-        if (!complete) process.exitCode = 130;
+        if (!complete) process.exitCode = EXIT.interrupted;
       }),
     );
 }

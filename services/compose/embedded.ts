@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { createRateLimiter } from '../../infra/ratelimit/memory.ts';
+import { folderUnusable, isFileError, makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
@@ -24,21 +25,25 @@ import type { Part } from '../server/turnlog.ts';
 import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart } from './api.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
-import { makeDataFolder, readModelsFolder, type EmbeddedPlace } from './place.ts';
+import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { openRelay } from './relay.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /**
  * The name of the folder's server, made at the first start. The server lock sees to it that only
- * one process has it.
+ * one process has it. Errors: `configuration_invalid` when it can't be read or written.
  */
 function instanceIdOf(folder: string): string {
   const file = join(folder, 'instance-id');
-  const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-  if (known !== '') return known;
-  const made = systemIds.uuid();
-  writeFileSync(file, `${made}\n`, { mode: 0o600 });
-  return made;
+  try {
+    const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+    if (known !== '') return known;
+    const made = systemIds.uuid();
+    writeFileSync(file, `${made}\n`, { mode: 0o600 });
+    return made;
+  } catch (error) {
+    throw folderUnusable(folder, error);
+  }
 }
 
 /**
@@ -55,9 +60,10 @@ async function openReadModels({ config, logger, opened }: Opening, place: Embedd
       workerData: place,
       resourceLimits: THREAD_LIMITS,
     });
-  const projector = opened.adopt(await startProjectorThread({ spawn, logger }), (thread) =>
-    thread.close(),
-  );
+  const started = await startProjectorThread({ spawn, logger }).catch((error: unknown) => {
+    throw isFileError(error) ? folderUnusable(place.dataFolder, error) : error;
+  });
+  const projector = opened.adopt(started, (thread) => thread.close());
   const readModels = opened.adopt(
     openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress }),
     (queries) => queries.close(),

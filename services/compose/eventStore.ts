@@ -1,10 +1,13 @@
 import { resolve } from 'node:path';
+import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
+import { requirePositionForm as requirePositionOf } from '../../infra/sqlite/eventStoreReader.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { EventLog, EventStore } from '../../shared/ports/eventStore.ts';
+import type { EventLog, EventStore, Position } from '../../shared/ports/eventStore.ts';
 import type { ProjectorLogger } from '../projector/projection.ts';
-import { makeDataFolder, type LogPlace } from './place.ts';
+import { isCluster } from './existing.ts';
+import type { LogPlace } from './place.ts';
 
 /** The client of EventStoreDB is large: it is loaded only where one is configured. */
 async function openCluster(
@@ -23,13 +26,29 @@ export const openEventStore = (log: LogPlace, logger: Logger): Promise<EventStor
 export const openEventLog = async (log: LogPlace, logger: ProjectorLogger): Promise<EventLog> =>
   'folder' in log ? openSqliteEventLog(log) : openCluster(log.cluster, logger);
 
+/** The place of a log by its name: a connection string, or a data folder. */
+const logPlaceOf = (name: string): LogPlace =>
+  isCluster(name) ? { cluster: name } : { folder: resolve(name) };
+
 /**
- * A store by its name: a connection string, or the data folder of an embedded one. Errors: those of
- * its adapter.
+ * The event store of a place, whose folder is made where it is not there. Errors: those of its
+ * adapter, `configuration_invalid`.
  */
-export async function openNamedStore(name: string, logger: Logger): Promise<EventStore> {
-  if (/^esdb(\+discover)?:/.test(name)) return openEventStore({ cluster: name }, logger);
-  const folder = resolve(name);
-  makeDataFolder(folder);
-  return openEventStore({ folder }, logger);
+export async function makeEventStore(log: LogPlace, logger: Logger): Promise<EventStore> {
+  if ('folder' in log) makeDataFolder(log.folder);
+  return openEventStore(log, logger);
+}
+
+/** The same by its name. */
+export const openNamedStore = (name: string, logger: Logger): Promise<EventStore> =>
+  makeEventStore(logPlaceOf(name), logger);
+
+/**
+ * Errors: `position_invalid` for a text that can be no position of a log in such a place; whether it
+ * is one of that log, its adapter says once it is begun after.
+ */
+export async function requirePositionForm(log: LogPlace, text: string): Promise<void> {
+  if ('folder' in log) return requirePositionOf(text);
+  const { fromPosition } = await import('../../infra/eventstoredb/positions.ts');
+  fromPosition(text as Position);
 }

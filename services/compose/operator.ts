@@ -5,9 +5,9 @@ import type { Logger } from '../../shared/logger.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts';
 import { replay, type Replay } from '../relay/replay.ts';
-import { openEventStore } from './eventStore.ts';
+import { makeEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
-import { makeDataFolder, placeOf } from './place.ts';
+import { placeOf } from './place.ts';
 import { openReplayPublisher } from './publisher.ts';
 import { systemClock, systemIds } from './system.ts';
 
@@ -42,7 +42,8 @@ function openedOnce(storage: UpToDate, opened: AsyncDisposableStack): () => Prom
 }
 
 /**
- * Opens the configured store for operator commands; the signal ends their waits.
+ * Opens the configured store for operator commands, and makes it where it is not there; the signal
+ * ends their waits.
  * Errors: `store_unavailable`, `configuration_invalid`.
  */
 export async function openOperator(
@@ -52,8 +53,7 @@ export async function openOperator(
 ): Promise<Operator> {
   await using opening = new AsyncDisposableStack();
   const place = placeOf(config);
-  if (place.kind === 'embedded') makeDataFolder(place.dataFolder);
-  const store = opening.adopt(await openEventStore(place.log, logger), (log) => log.close());
+  const store = opening.adopt(await makeEventStore(place.log, logger), (log) => log.close());
   const storage = readModelsIn(place, { store, logger, signal: interrupted });
   const readModels = openedOnce(storage, opening);
   const opened = opening.move();

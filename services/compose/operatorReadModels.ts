@@ -1,7 +1,9 @@
+import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
+import { VERSION } from '../../infra/sqlite/readModels/version.ts';
 import { logHasChanged } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
@@ -12,8 +14,17 @@ import { startProjector } from '../projector/start.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { readModelsFolder, type Place } from './place.ts';
-import { openReadModels, openRebuildStore, projectorStores, testDatabase } from './postgres.ts';
+import {
+  openReadModels,
+  openRebuildStore,
+  projectorStores,
+  requireTables,
+  testDatabase,
+} from './postgres.ts';
 import { systemClock } from './system.ts';
+
+/** The number that the read models of this release are kept under in a data folder. */
+export const READ_MODELS_VERSION = VERSION.number;
 
 /** After so long a command says what it waits for. */
 const PATIENCE_MS = 3_000;
@@ -22,7 +33,10 @@ const POOL_SIZE = 2;
 
 /** Read models that operator commands bring up to date themselves. */
 export interface UpToDate {
-  /** Errors: `store_unavailable`, the signal's reason. */
+  /**
+   * Errors: `store_unavailable`, the signal's reason, `configuration_invalid` where they can't be
+   * made.
+   */
   openUpToDate: () => Promise<ReadModels>;
   /** The id of the log that they were built from; undefined where there are none. */
   followedLog: () => Promise<string | undefined>;
@@ -50,6 +64,7 @@ interface Updating {
 /** Read models in the data folder. */
 function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate {
   async function openUpToDate(): Promise<ReadModels> {
+    makeDataFolder(folder);
     const progress = createProgressChannel();
     const caughtUp = new AbortController();
     const changed = new AbortController();
@@ -97,6 +112,7 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
   async function openUpToDate(): Promise<ReadModels> {
     await using opened = new AsyncDisposableStack();
     await using projecting = new AsyncDisposableStack();
+    await onceStoreAnswers(() => requireTables(databaseUrl), logger, signal);
     await onceStoreAnswers(() => testDatabase(databaseUrl), logger, signal);
     const readModels = opened.adopt(await openReadModels(databaseUrl, POOL_SIZE), (queries) =>
       queries.close(),
@@ -125,7 +141,12 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
     }
   }
 
-  return { openUpToDate, followedLog, openRebuild: () => openRebuildStore(databaseUrl) };
+  async function openRebuild(): Promise<RebuildStore> {
+    await requireTables(databaseUrl);
+    return openRebuildStore(databaseUrl);
+  }
+
+  return { openUpToDate, followedLog, openRebuild };
 }
 
 /** The read models of a place. */

@@ -1,7 +1,5 @@
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../shared/config.ts';
-import { TurnlogError } from '../../shared/errors.ts';
 import { sha256 } from '../../shared/eventlog/hashChain.ts';
 
 /** Where a log is: in a data folder, or in the EventStoreDB cluster of a connection string. */
@@ -36,22 +34,6 @@ export function placeOf({ DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL }: Config): P
   return DATABASE_URL === undefined
     ? { kind: 'embedded', dataFolder, log }
     : { kind: 'replica', databaseUrl: DATABASE_URL, log };
-}
-
-/**
- * Makes a folder that only its owner can read. Errors: `configuration_invalid` when that is not
- * possible.
- */
-export function makeDataFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new TurnlogError(
-      'configuration_invalid',
-      `The data folder ${folder} can't be made; set DATA_DIR to a folder that this user may write.`,
-      { cause: error },
-    );
-  }
 }
 
 /**

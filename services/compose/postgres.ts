@@ -37,6 +37,15 @@ export async function testDatabase(databaseUrl: string): Promise<void> {
   await postgres.testDatabase(databaseUrl);
 }
 
+/**
+ * Looks whether the database is one of Turnlog's, for a command that must not make it one. Errors:
+ * `configuration_invalid` where it has none of its tables, `store_unavailable`.
+ */
+export async function requireTables(databaseUrl: string): Promise<void> {
+  const postgres = await import('../../infra/postgres/requireTables.ts');
+  await postgres.requireTables(databaseUrl);
+}
+
 /** A part that keeps the process from serving on a database that can't carry it. */
 export const databasePart = (databaseUrl: string, logger: Logger): Part => ({
   prepare: (signal) => onceStoreAnswers(() => testDatabase(databaseUrl), logger, signal),

@@ -1,9 +1,11 @@
 import type { Config } from '../../shared/config.ts';
+import { TurnlogError } from '../../shared/errors.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { startRelay } from '../relay/start.ts';
 import type { Part } from '../server/turnlog.ts';
 import { openStore, type Opening, type Parts } from './opening.ts';
-import type { LogPlace } from './place.ts';
+import { requirePositionForm } from './eventStore.ts';
+import { placeOf, type LogPlace } from './place.ts';
 import { openPublisher } from './publisher.ts';
 import { systemClock } from './system.ts';
 
@@ -17,13 +19,29 @@ const startOf = ({
   startIsStated: after !== undefined,
 });
 
+/** Errors: `configuration_invalid` for a KAFKA_START_AFTER that can be no position of the log. */
+async function requireStart(config: Config): Promise<void> {
+  const { startAfter } = startOf(config);
+  if (startAfter === undefined) return;
+  try {
+    await requirePositionForm(placeOf(config).log, startAfter);
+  } catch (error) {
+    throw new TurnlogError(
+      'configuration_invalid',
+      `KAFKA_START_AFTER names no position. ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+}
+
 /**
  * The relay to Kafka; no part where it is not among the services. Errors: `configuration_invalid`
- * without KAFKA_BROKERS.
+ * without KAFKA_BROKERS, and for a start that is no position.
  */
 export async function openRelay(opening: Opening, store: EventStore): Promise<Part[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('relay')) return [];
+  await requireStart(config);
   const options = {
     log: store,
     publisher: await openPublisher(config, logger),

@@ -3,23 +3,35 @@ import type { ProjectionProgress } from '../../shared/projections/progress.ts';
 import type { ProjectorLogger } from './projection.ts';
 
 const PROGRESS_LINE_MS = 1000;
+/** Read models that were complete once are behind for a moment after every burst of writes. */
+const PATIENCE_MS = 10_000;
 
 type Reported = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
   Partial<Pick<ProjectionProgress, 'generation'>>;
 
-/** Logs how catching up goes on, at most a line each second, and its end. */
+/**
+ * Logs how catching up goes on, at most a line each second, and its end. A generation that was
+ * complete once is worth a line only where it stays behind for 10 s.
+ */
 export function progressLines(logger: ProjectorLogger): (progress: Reported) => void {
   let lastLine = performance.now();
   let begun = false;
-  return ({ caughtUp, percent, generation }) => {
-    if (caughtUp && begun) logger.info({ generation }, 'The read models are complete');
-    if (caughtUp) begun = false;
-    if (caughtUp || performance.now() - lastLine < PROGRESS_LINE_MS) return;
-    lastLine = performance.now();
+  let complete: Reported | undefined;
+  return (reported) => {
+    const { caughtUp, percent, generation } = reported;
+    const now = performance.now();
+    if (caughtUp) {
+      if (begun) logger.info({ generation }, 'The read models are up to date');
+      [begun, complete, lastLine] = [false, reported, now];
+      return;
+    }
+    const wasComplete = complete !== undefined && complete.generation === generation;
+    if (now - lastLine < (wasComplete ? PATIENCE_MS : PROGRESS_LINE_MS)) return;
+    lastLine = now;
     begun = true;
     logger.info(
       { generation, percent: Math.floor(percent) },
-      `The read models are being rebuilt: ${Math.floor(percent)} %`,
+      `The read models are being brought up to date: ${Math.floor(percent)} %`,
     );
   };
 }

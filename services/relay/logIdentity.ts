@@ -1,6 +1,5 @@
 import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
 import { requireFit, type Identified } from '../../shared/eventlog/logIdentity.ts';
-import { requirePosition } from '../../shared/eventlog/positions.ts';
 import type { Checkpoint, EventBatch, EventLog, Position } from '../../shared/ports/eventStore.ts';
 
 const OTHER_NAMES =
@@ -55,7 +54,6 @@ export async function* subscribeAfter({
   signal,
 }: From): AsyncGenerator<EventBatch> {
   try {
-    if (typeof after === 'string') requirePosition(after);
     yield* log.subscribe({ after, batchSize, signal });
   } catch (error) {
     throw explained(error);

@@ -1,7 +1,8 @@
 import { Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 
-function textOf(error: unknown): string {
+/** What to tell of a failure: a sentence, or the stack of a defect. */
+export function textOf(error: unknown): string {
   // What failed while something was closed hides neither itself nor why that was closed.
   if (error instanceof SuppressedError)
     return `${textOf(error.suppressed)}\n${textOf(error.error)}`;

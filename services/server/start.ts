@@ -72,6 +72,7 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
     ids,
     logger,
   });
+  logger.info({ url: server.url }, 'listening: requests are answered 503 until the service is up');
   opened.defer(async () => {
     const closed = server.close();
     server.cut();

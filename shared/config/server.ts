@@ -38,6 +38,11 @@ export const serverOptions = {
     default: 'info',
     description: `One of ${LOG_LEVELS.join(', ')}`,
   }),
+  ALLOW_PLAINTEXT_PASSWORDS: Type.Boolean({
+    default: false,
+    description:
+      'Let passwords of Kafka, EventStoreDB and PostgreSQL go to other hosts without TLS: for a network that is trusted',
+  }),
   DRAIN_MS: Type.Integer({
     default: 0,
     minimum: 0,

@@ -17,11 +17,15 @@ const ending = (end: Position | undefined): string =>
 
 const ADVICE = 'take one that was printed for this log, or begin without one';
 
-/** `position_invalid` for a text that is not of this log's form. */
-export const notAPosition = (position: string, end: Position | undefined): TurnlogError =>
+/** `position_invalid` for a text that is not of this log's form, such as `16 digits`. */
+export const notAPosition = (
+  position: string,
+  form: string,
+  end: Position | undefined,
+): TurnlogError =>
   new TurnlogError(
     'position_invalid',
-    `${position} is no position of this log, which ${ending(end)}: ${ADVICE}.`,
+    `${position} is no position of this log, which ${ending(end)}: a position has ${form}; ${ADVICE}.`,
   );
 
 /** `position_invalid` for a position that the log does not have (yet). */
@@ -35,6 +39,7 @@ export const beyondTheEnd = (position: Position, end: Position | undefined): Tur
  * Errors: `position_invalid` when the text can be no position of any log; whether it is one of this
  * log, its store says.
  */
-export function requirePosition(position: Position | undefined, end?: Position): void {
-  if (position !== undefined && !canBePosition(position)) throw notAPosition(position, end);
+export function requirePosition(position: Position | undefined): void {
+  if (position === undefined || canBePosition(position)) return;
+  throw new TurnlogError('position_invalid', `${position} is a position of no log.`);
 }

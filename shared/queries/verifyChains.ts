@@ -9,7 +9,8 @@ interface VerifyProgress {
   position: Position | undefined;
 }
 
-interface Misfit {
+/** The first event that does not fit its chain. */
+export interface Misfit {
   stream: string;
   revision: number;
   id: string;

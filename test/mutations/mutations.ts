@@ -212,9 +212,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'an operator command that was interrupted ends as if it had done its work',
-    file: 'services/cli/main.ts',
-    from: 'process.exitCode = 130;',
-    to: '',
+    file: 'services/cli/failure.ts',
+    from: "return error.code === 'interrupted' ? EXIT.interrupted : EXIT.usage;",
+    to: 'return EXIT.done;',
     likely: ['test/integration/cli/interrupted.test.ts'],
   },
 ];

@@ -44,15 +44,16 @@ export const answerErrors =
     } catch (thrown) {
       error = publicError(thrown);
       const { status } = ERROR_ANSWERS[error.code];
-      // What a probe is told stands in the log already, once, where it began.
-      const isProbe = ctx.path.startsWith('/health/') && status !== 500;
+      // What a probe is told, and whoever comes while the service starts or stops, stands in the log
+      // already, once, where it began.
+      const isTold = ctx.path.startsWith('/health/') || ctx.state['unavailable'] === true;
       const request = { request_id, method: ctx.method, path: ctx.path };
       if (status === 500)
         logger.error(
           { err: error.cause ?? error, code: error.code, ...request },
           'a request failed',
         );
-      else if (status > 500 && !isProbe && !OF_A_TURN.has(error.code))
+      else if (status > 500 && !isTold && !OF_A_TURN.has(error.code))
         logger.warn({ ...inShort(error), ...request }, 'a request failed');
     }
     if (error.retryAfterSeconds !== undefined)

@@ -83,12 +83,6 @@ describe('events tail', () => {
     expect((await tail.ended).code).toBe(0);
   });
 
-  test('refuses a position that is none', async () => {
-    const { code, out, err } = await runCli(service.folder, 'events', 'tail', '--after', 'x y');
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toContain('Take a position as another command printed it.');
-  });
-
   test.each([
     ['zzz', ['events', 'tail', '--no-follow']],
     ['0000000000000999', ['events', 'tail', '--no-follow']],
@@ -107,10 +101,10 @@ describe('events tail', () => {
         '--after',
         after,
       );
-      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toMatch(/^[^.\n]*\.\n$/);
       expect(err).toContain(after);
-      expect(err).toMatch(/which ends at \d{16}: take one that was printed/);
+      expect(err).toMatch(/which ends at \d{16}: .*take one that was printed/);
     },
   );
 });

@@ -313,10 +313,24 @@ describe('a server that can not start ends with exit code 1 and one clear messag
     expect(server.errors()).toMatch(/^The configuration has 5 problems:\n/);
   });
 
-  test('when its data folder can not be made', async () => {
-    const server = spawnServer({ DATA_DIR: join(env['MODELS_FILE']!, 'below-a-file') });
+  test.each([
+    ['is below a file', () => join(env['MODELS_FILE']!, 'below-a-file')],
+    ['is a file', () => env['MODELS_FILE']!],
+    // Node.js itself would try for ever to make it, and hear no signal.
+    ['is where the file system takes no folder', () => '/proc/turnlog/data'],
+    ['is there, and takes no file', () => '/proc'],
+  ])('when its data folder %s', async (_how, place) => {
+    const server = spawnServer({ DATA_DIR: place() });
     expect(await server.exited).toBe(1);
-    expect(server.errors()).toMatch(/^The data folder \S+ can't be made; set DATA_DIR .*\n$/);
+    expect(server.errors()).toMatch(/^The data folder \S+ can't be used: .*\. Set DATA_DIR .*\n$/);
+  });
+
+  test('when KAFKA_START_AFTER can be no position of its log', async () => {
+    const server = spawnServer({ KAFKA_BROKERS: '127.0.0.1:9', KAFKA_START_AFTER: 'zzz' });
+    expect(await server.exited).toBe(1);
+    expect(server.errors()).toMatch(
+      /^KAFKA_START_AFTER names no position\. zzz is .* 16 digits.*\n$/,
+    );
   });
 });
 

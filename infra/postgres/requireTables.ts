@@ -1,0 +1,26 @@
+import { TurnlogError } from '../../shared/errors.ts';
+import { connect } from './connection.ts';
+import { guarded, isMissingRight, rightsMissing } from './failures.ts';
+import { hasTables } from './migrate.ts';
+
+const STATEMENT_MS = 10_000;
+
+/**
+ * Looks whether the database has tables of Turnlog; makes none. Errors: `configuration_invalid`
+ * where it has none, or the role may not look; `store_unavailable`.
+ */
+export const requireTables = (databaseUrl: string): Promise<void> =>
+  guarded(async () => {
+    const purpose = { name: 'turnlog self-test', statementMs: STATEMENT_MS } as const;
+    await using opened = new AsyncDisposableStack();
+    const connection = await connect(databaseUrl, purpose);
+    const { client } = opened.adopt(connection, ({ close }) => close());
+    const there = await hasTables(client).catch((error: unknown) => {
+      throw isMissingRight(error) ? rightsMissing((error as Error).message, error) : error;
+    });
+    if (there) return;
+    throw new TurnlogError(
+      'configuration_invalid',
+      'The database that DATABASE_URL names has no tables of Turnlog. Name the one that the service uses; a first start of the service makes them, and so does `database migrate`.',
+    );
+  });

@@ -1,0 +1,46 @@
+import { CommanderError } from 'commander';
+import { Rejection } from '../../shared/domain/rejection.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
+import { textOf } from '../server/reportFailure.ts';
+import { EXIT } from './exitCodes.ts';
+import { jsonLine, visible, withoutCredentials } from './visible.ts';
+
+/** What is wrong with the command line, beyond what its grammar knows. */
+export const usageError = (message: string): CommanderError =>
+  new CommanderError(EXIT.usage, 'usage', message);
+
+/** A command that a signal ended before it had a result. */
+export const interrupted = (): CommanderError =>
+  new CommanderError(EXIT.interrupted, 'interrupted', 'Interrupted.');
+
+const codeOf = (error: unknown): string => {
+  if (error instanceof CommanderError)
+    return error.code === 'interrupted' ? 'interrupted' : 'usage';
+  return isTurnlogError(error) || error instanceof Rejection ? error.code : 'internal_error';
+};
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError)
+    return error.code === 'interrupted' ? EXIT.interrupted : EXIT.usage;
+  return isTurnlogError(error, 'position_invalid') ? EXIT.usage : EXIT.failed;
+}
+
+/** The grammar's own words, without the `error: ` that it begins them with. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof CommanderError)) return textOf(error);
+  if (error.code === 'commander.help') return 'Name a command: --help lists them.';
+  return error.message.replace(/^error: /, '');
+}
+
+/**
+ * Tells on standard error why a command failed, and sets the exit code: one sentence, or with
+ * `--json` one JSON object. No password of a URL stands in it.
+ */
+export function reportCliFailure(error: unknown, json: boolean): void {
+  const message = withoutCredentials(messageOf(error));
+  const text = json
+    ? jsonLine({ error: { code: codeOf(error), message } })
+    : message.split('\n').map(visible).join('\n');
+  process.stderr.write(`${text}\n`);
+  process.exitCode ||= exitCodeOf(error);
+}

@@ -1,0 +1,49 @@
+import { Command } from 'commander';
+import { createLogger } from '../../shared/logger.ts';
+import { warnOfMisspelt } from '../server/warnOfOptions.ts';
+import { addAccountCommands } from './accounts.ts';
+import { addAuditCommands } from './audit.ts';
+import { addCopyCommand } from './copy.ts';
+import { addDatabaseCommands } from './database.ts';
+import { addEventCommands } from './events.ts';
+import { EXIT_CODES_HELP } from './exitCodes.ts';
+import { addLogCommands } from './log.ts';
+import { addKeyCommands } from './keys.ts';
+import { addProjectionCommands } from './projections.ts';
+import { addRelayCommands } from './relay.ts';
+import { createRunners } from './run.ts';
+import { versions } from './version.ts';
+import { jsonLine } from './visible.ts';
+
+const versionText = (json: boolean): string => {
+  const all = versions();
+  return json
+    ? jsonLine(all)
+    : `turnlog ${all.turnlog}, read models ${all.read_models}, Node.js ${all.node}`;
+};
+
+/** The grammar of all commands. With `json`, nothing but JSON is written. */
+export function createProgram(json: boolean): Command {
+  const program = new Command('npm run cli --')
+    .description(
+      "Turnlog's operator commands. They work on DATA_DIR, also beside a running server, and on a log that is there: only `accounts open` and `events copy --to` make one.",
+    )
+    .option('--json', 'answer with one JSON document, or JSON lines; errors are JSON too')
+    .version(versionText(json), '--version', 'print the versions')
+    .configureHelp({ showGlobalOptions: true })
+    // A failure is told in one place, as JSON where that is asked for.
+    .configureOutput({ outputError: () => undefined, ...(json && { writeErr: () => undefined }) })
+    .exitOverride()
+    .addHelpText('afterAll', EXIT_CODES_HELP)
+    .hook('preAction', () => warnOfMisspelt(process.env, createLogger('warn')));
+  const { withOperator, withTerminal } = createRunners(json);
+  addAccountCommands(program, withOperator);
+  addKeyCommands(program, withOperator);
+  addLogCommands(program, withOperator);
+  addProjectionCommands(program, withOperator);
+  addRelayCommands(program, withOperator);
+  addAuditCommands(program, withOperator);
+  addDatabaseCommands(program, withTerminal);
+  addCopyCommand(addEventCommands(program, withOperator), withTerminal);
+  return program;
+}
