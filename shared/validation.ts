@@ -5,7 +5,7 @@ import {
   type FuncKeywordDefinition,
   type ValidateFunction,
 } from 'ajv/dist/2020.js';
-import type { Static, TSchema } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 
 /** Keywords of ours for strings; in OpenAPI they are extensions. */
 const KEYWORDS: FuncKeywordDefinition[] = [
@@ -25,19 +25,18 @@ const KEYWORDS: FuncKeywordDefinition[] = [
   },
 ];
 
-/**
- * How input is taken: as it is, or from text, as in a query or the environment. From text, strings
- * become the numbers and booleans that the schema asks for, and defaults are filled in.
- */
-type Reading = 'as_is' | 'from_text';
+/** How input is taken: as it is, or with defaults filled in. */
+type Reading = 'as_is' | 'with_defaults';
 
 function createAjv(reading: Reading): Ajv2020 {
-  const fromText = reading === 'from_text';
   const ajv = new Ajv2020({
     allErrors: true,
     strict: false,
-    coerceTypes: fromText,
-    useDefaults: fromText,
+    // `x-rule` is told where a pattern is not met.
+    verbose: true,
+    // A format is a remark for others; a pattern beside it is what is checked.
+    validateFormats: false,
+    useDefaults: reading === 'with_defaults',
   });
   for (const keyword of KEYWORDS) ajv.addKeyword(keyword);
   return ajv;
@@ -58,6 +57,31 @@ export function lazyValidator<Schema extends TSchema>(
 ): () => ValidateFunction<Static<Schema>> {
   let validate: ValidateFunction<Static<Schema>> | undefined;
   return () => (validate ??= compilerFor(reading).compile<Static<Schema>>(schema));
+}
+
+const asIs = (text: string): unknown => text;
+const READ: Readonly<Record<string, (text: string) => unknown>> = {
+  // More digits than a number holds exactly would be another number.
+  integer: (text) => (/^(0|-?[1-9]\d{0,14})$/.test(text) ? Number(text) : text),
+  boolean: (text) => text === 'true' || (text === 'false' ? false : text),
+};
+
+/**
+ * Input that comes as text, as in a query or the environment, with the numbers and booleans that
+ * the schema asks for. A number is decimal digits and nothing else, a boolean `true` or `false`:
+ * whatever else is written stays text, and does not fit the schema.
+ */
+export function fromText(
+  { properties }: TObject,
+  texts: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const read = (name: string, value: unknown): unknown => {
+    const { type } = (Object.hasOwn(properties, name) ? properties[name] : {}) as { type?: string };
+    return typeof value === 'string' ? (READ[type ?? ''] ?? asIs)(value) : value;
+  };
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, value]) => [name, read(name, value)]),
+  );
 }
 
 /** One thing that is wrong with an input. */
@@ -91,6 +115,9 @@ export const problemsOf = (
   words: Words = {},
 ): Problem[] =>
   (errors ?? []).map((error) => {
+    const rule: unknown =
+      error.keyword === 'pattern' && (error.parentSchema as Record<string, unknown>)['x-rule'];
+    if (typeof rule === 'string') return { path: error.instancePath, message: rule };
     const own = words[error.keyword];
     return own
       ? { path: fieldIn(error), message: own(error.params) }

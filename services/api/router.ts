@@ -8,7 +8,7 @@ import { authenticated } from './middleware/authenticated.ts';
 import { readJsonBody } from './middleware/jsonBody.ts';
 import type { Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
-import { validator } from './validation.ts';
+import { bodyValidator, queryValidator } from './validation.ts';
 
 /**
  * Errors: `store_unavailable` while the service starts or stops, except for what tells about the
@@ -31,14 +31,14 @@ const tellingLate = (api: ApiContext, ctx: Context): ApiContext => ({
  * the operation itself.
  */
 function handlerOf(api: ApiContext, route: Route): Middleware {
-  const checkQuery = validator('query', route.query ?? CommonQuery);
-  const checkBody = route.body && validator('body', route.body);
+  const checkQuery = queryValidator(route.query ?? CommonQuery);
+  const checkBody = route.body && bodyValidator(route.body);
   return async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api);
     const actor = await authenticated(api, ctx, route.access);
-    const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
+    const query = checkQuery(ctx.query);
     const body = checkBody?.(await readJsonBody(ctx));
     const answer = await route.handle(
       route.method === 'get' ? api : tellingLate(api, ctx),
