@@ -30,6 +30,6 @@ const validator = lazyValidator(Name);
 export function requireName(name: string): string {
   const validate = validator();
   if (validate(name)) return name;
-  const [problem] = problemsOf(validate.errors);
+  const [problem] = problemsOf(validate.errors, { minLength: () => 'must not be empty' });
   throw new TurnlogError('invalid_request', `The name ${problem?.message ?? 'is not valid'}.`);
 }

@@ -61,8 +61,7 @@ export function lazyValidator<Schema extends TSchema>(
 
 const asIs = (text: string): unknown => text;
 const READ: Readonly<Record<string, (text: string) => unknown>> = {
-  // More digits than a number holds exactly would be another number.
-  integer: (text) => (/^(0|-?[1-9]\d{0,14})$/.test(text) ? Number(text) : text),
+  integer: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text),
   boolean: (text) => text === 'true' || (text === 'false' ? false : text),
 };
 

@@ -83,7 +83,7 @@ const wordsFor = (place: Place, schema: TSchema): Words => ({
 
 /** How a query says what is no text. */
 const TEXT_OF: Readonly<Record<string, string>> = {
-  integer: 'a whole number in decimal digits, such as 100',
+  integer: 'an integer in decimal digits, such as 100',
   boolean: 'true or false',
 };
 

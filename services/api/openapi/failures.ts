@@ -33,6 +33,11 @@ const FailureDetail = Type.Object(
   { title: 'FailureDetail', description: 'What is wrong with one field' },
 );
 
+const FailureDetails = Type.Record(Type.String(), FailureDetail, {
+  title: 'FailureDetails',
+  description: 'What is wrong, by field',
+});
+
 /** `agent_not_found` is AgentNotFound. */
 const titleOf = (code: ErrorCode): string =>
   code
@@ -47,9 +52,7 @@ const failure = (code: ErrorCode): TObject =>
       success: Type.Literal(false),
       error: Type.String({ description: 'One sentence for people' }),
       code: Type.Literal(code, { description: 'For machines; stable' }),
-      details: Type.Optional(
-        Type.Record(Type.String(), FailureDetail, { description: 'What is wrong, by field' }),
-      ),
+      details: Type.Optional(FailureDetails),
       status: Type.Integer({
         const: ERROR_ANSWERS[code].status,
         description: 'Mirrors the HTTP status',
