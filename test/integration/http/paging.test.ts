@@ -84,8 +84,22 @@ describe.each([
   });
 
   test.each([
-    ...['0', '-1', '1001', '1.5', 'ten', '', '1e9', '9'.repeat(400)],
-    ...['0x10', '1e2', '%2B1', '%201', '1%20', '01', '1.0', '１'],
+    '0',
+    '-1',
+    '1001',
+    '1.5',
+    'ten',
+    '',
+    '1e9',
+    '9'.repeat(400),
+    '0x10',
+    '1e2',
+    '%2B1',
+    '%201',
+    '1%20',
+    '01',
+    '1.0',
+    '１',
   ])('refuses the limit %j and says what is allowed', async (limit) => {
     const { details } = expectFailure(
       await service.get(`${path()}?limit=${limit}`),
