@@ -19,7 +19,7 @@ withTools(
   async () => {
     await succeeds('openapi-typescript openapi.json --output schema.d.ts');
     await succeeds('tsc --project .');
-    expect(lastLine(await succeeds(`node program.ts ${service!.url} ${service!.key}`))).toEqual([
+    expect(lastLine(await succeeds(`node program.js ${service!.url} ${service!.key}`))).toEqual([
       'Sums',
       '404 There is no such agent.',
       'calculator',

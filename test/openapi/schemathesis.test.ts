@@ -31,7 +31,7 @@ withTools(
     if (code !== 0 || generated !== passed) throw new Error(output);
     expect(Number(generated)).toBeGreaterThanOrEqual(cases);
   },
-  size({ small: 300_000, full: 5_400_000 }),
+  size({ small: 600_000, full: 5_400_000 }),
 );
 
 withTools('schemathesis would find what the document does not say', async () => {
