@@ -95,7 +95,7 @@ export interface Problem {
 export type Words = Readonly<Record<string, (params: ErrorObject['params']) => string>>;
 
 /** No name of a field is repeated in full that may be as long as a body. */
-const LONGEST_NAME = 100;
+export const LONGEST_NAME = 100;
 
 /**
  * The field itself where it is missing or unknown. The validator blames the object, and names the

@@ -4,6 +4,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import {
   fromText,
   lazyValidator,
+  LONGEST_NAME,
   problemsOf,
   type Problem,
   type Words,
@@ -56,7 +57,7 @@ const told = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[]
 function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
   for (const { path, message } of problems) {
-    const field = path.slice(1, 101) || place;
+    const field = path.slice(1, 1 + LONGEST_NAME) || place;
     details[field] ??= {
       message: `${JSON.stringify(field)} ${message}.`,
       path: place === 'body' ? path : `query/${field}`,

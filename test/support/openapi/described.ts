@@ -24,7 +24,7 @@ export interface Described {
 export async function describedService(): Promise<Described | undefined> {
   const tools = await orSkip(
     openApiTools,
-    'Install Python 3 with venv, and a way to PyPI and npm.',
+    'What looks at the document needs Python 3 with venv, and a way to PyPI and npm.',
   );
   if (!tools) return undefined;
   const data = await temporaryFolder();
