@@ -9,6 +9,8 @@ const { cases, examples } = size({
   small: { cases: 600, examples: 10 },
   full: { cases: 10_000, examples: 800 },
 });
+/** An answer may take longer than the 10 s that it would wait, on a machine that does much else. */
+const REQUEST_SECONDS = 120;
 /** At small size always the same cases: a run that fails, fails again. */
 const seed = size({ small: ' --seed 12', full: '' });
 
@@ -18,7 +20,7 @@ const withTools = service ? test : test.skip;
 
 const schemathesis = (options: string) =>
   service!.run(
-    `python -m schemathesis.cli run --header x-api-key:${service!.key} --checks all ${options}`,
+    `python -m schemathesis.cli run --header x-api-key:${service!.key} --checks all --request-timeout ${REQUEST_SECONDS} ${options}`,
   );
 
 withTools(
@@ -41,6 +43,6 @@ withTools('schemathesis would find what the document does not say', async () => 
   const { code, output } = await schemathesis(
     `silent.json --url ${service!.url} --include-operation-id createAgent --phases fuzzing --max-examples 50 --seed 12`,
   );
-  expect(output).toContain('API rejected schema-compliant request');
+  expect(output).toContain('Schema-valid request rejected');
   expect(code).toBe(1);
 });
