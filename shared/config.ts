@@ -7,7 +7,7 @@ import { runOptions } from './config/runs.ts';
 import { serverOptions } from './config/server.ts';
 import { storeOptions } from './config/stores.ts';
 import { TurnlogError, type ErrorDetail } from './errors.ts';
-import { lazyValidator, problemsOf, type Words } from './validation.ts';
+import { fromText, lazyValidator, problemsOf, type Words } from './validation.ts';
 
 /** Every option: one environment variable each. An empty variable counts as absent. */
 export const ConfigSchema = Type.Object(
@@ -22,7 +22,7 @@ export const ConfigSchema = Type.Object(
 );
 export type Config = Static<typeof ConfigSchema>;
 
-const validator = lazyValidator(ConfigSchema, 'from_text');
+const validator = lazyValidator(ConfigSchema, 'with_defaults');
 
 const WORDS: Words = {
   dependentRequired: ({ property }) => `must be set where ${property as string} is`,
@@ -39,9 +39,10 @@ export const misspeltOptions = (env: Readonly<Record<string, string | undefined>
  * problem, a line each, without any value, because a value may be a secret.
  */
 export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const given = Object.fromEntries(
+  const texts = Object.fromEntries(
     Object.keys(ConfigSchema.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
   );
+  const given = fromText(ConfigSchema, texts);
   const validate = validator();
   const valid = validate(given);
   const details: Record<string, ErrorDetail> = {};

@@ -1,4 +1,4 @@
-/** What is wrong with a request. Thrown by the API, by commands for its size; clients see it. */
+/** What is wrong with a request. Thrown by the API, by commands for its size and names; clients see it. */
 type RequestCode =
   | 'invalid_json'
   | 'invalid_request'

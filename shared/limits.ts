@@ -43,6 +43,15 @@ export const LIMITS = {
     /** Between two lines of the log about one address. */
     lineEveryMs: 10_000,
   },
+  /** Of a text that a client sends. */
+  text: {
+    /** Of agents, accounts and keys. */
+    nameCharacters: 256,
+    /** Of what a request names: a model, a tool, a component, a session. */
+    referenceCharacters: 256,
+    instructionBytes: 256 * KIB,
+    inputBytes: 512 * KIB,
+  },
   /** Of a run. */
   run: {
     /** Model calls that end in tool calls. */

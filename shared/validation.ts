@@ -5,7 +5,7 @@ import {
   type FuncKeywordDefinition,
   type ValidateFunction,
 } from 'ajv/dist/2020.js';
-import type { Static, TSchema } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 import { isStrongKey } from './apiKey.ts';
 
 /** Keywords of ours for strings; in OpenAPI they are extensions. */
@@ -46,19 +46,18 @@ const KEYWORDS: FuncKeywordDefinition[] = [
   },
 ];
 
-/**
- * How input is taken: as it is, or from text, as in a query or the environment. From text, strings
- * become the numbers and booleans that the schema asks for, and defaults are filled in.
- */
-type Reading = 'as_is' | 'from_text';
+/** How input is taken: as it is, or with defaults filled in. */
+type Reading = 'as_is' | 'with_defaults';
 
 function createAjv(reading: Reading): Ajv2020 {
-  const fromText = reading === 'from_text';
   const ajv = new Ajv2020({
     allErrors: true,
     strict: false,
-    coerceTypes: fromText,
-    useDefaults: fromText,
+    // `x-rule` is told where a pattern is not met.
+    verbose: true,
+    // A format is a remark for others; a pattern beside it is what is checked.
+    validateFormats: false,
+    useDefaults: reading === 'with_defaults',
   });
   for (const keyword of KEYWORDS) ajv.addKeyword(keyword);
   return ajv;
@@ -81,6 +80,30 @@ export function lazyValidator<Schema extends TSchema>(
   return () => (validate ??= compilerFor(reading).compile<Static<Schema>>(schema));
 }
 
+const asIs = (text: string): unknown => text;
+const READ: Readonly<Record<string, (text: string) => unknown>> = {
+  integer: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text),
+  boolean: (text) => text === 'true' || (text === 'false' ? false : text),
+};
+
+/**
+ * Input that comes as text, as in a query or the environment, with the numbers and booleans that
+ * the schema asks for. A number is decimal digits and nothing else, a boolean `true` or `false`:
+ * whatever else is written stays text, and does not fit the schema.
+ */
+export function fromText(
+  { properties }: TObject,
+  texts: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const read = (name: string, value: unknown): unknown => {
+    const { type } = (Object.hasOwn(properties, name) ? properties[name] : {}) as { type?: string };
+    return typeof value === 'string' ? (READ[type ?? ''] ?? asIs)(value) : value;
+  };
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, value]) => [name, read(name, value)]),
+  );
+}
+
 /** One thing that is wrong with an input. */
 export interface Problem {
   /** JSON pointer of the field; empty for the whole input. */
@@ -93,7 +116,7 @@ export interface Problem {
 export type Words = Readonly<Record<string, (params: ErrorObject['params']) => string>>;
 
 /** No name of a field is repeated in full that may be as long as a body. */
-const LONGEST_NAME = 100;
+export const LONGEST_NAME = 100;
 
 /**
  * The field itself where it is missing or unknown. The validator blames the object, and names the
@@ -112,6 +135,9 @@ export const problemsOf = (
   words: Words = {},
 ): Problem[] =>
   (errors ?? []).map((error) => {
+    const rule: unknown =
+      error.keyword === 'pattern' && (error.parentSchema as Record<string, unknown>)['x-rule'];
+    if (typeof rule === 'string') return { path: error.instancePath, message: rule };
     const own = words[error.keyword];
     return own
       ? { path: fieldIn(error), message: own(error.params) }

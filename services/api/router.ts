@@ -13,7 +13,7 @@ import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
 import type { Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
-import { validator } from './validation.ts';
+import { bodyValidator, queryValidator } from './validation.ts';
 
 /**
  * Errors: `store_unavailable` while the service starts or stops, except for what tells about the
@@ -57,15 +57,15 @@ function createGate(api: ApiContext): Gate {
  * body right, then the operation itself.
  */
 function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middleware {
-  const checkQuery = validator('query', route.query ?? CommonQuery);
-  const checkBody = route.body && validator('body', route.body);
+  const checkQuery = queryValidator(route.query ?? CommonQuery);
+  const checkBody = route.body && bodyValidator(route.body);
   return async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api, ctx);
     const actor = await authenticated(ctx, route.access);
     if (route.access !== 'open') await takeRequest(api, ctx, actor);
-    const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
+    const query = checkQuery(ctx.query);
     const keep = checkBody && admitBody(ctx, bodies, actor.account_id);
     try {
       const body = keep && checkBody(await readJsonBody(ctx, keep));

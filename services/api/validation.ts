@@ -1,32 +1,66 @@
-import type { TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import { TurnlogError, type ErrorDetail } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { lazyValidator, problemsOf, type Problem, type Words } from '../../shared/validation.ts';
+import {
+  fromText,
+  lazyValidator,
+  LONGEST_NAME,
+  problemsOf,
+  type Problem,
+  type Words,
+} from '../../shared/validation.ts';
 
 type Place = 'body' | 'query';
 
 /**
- * A check that lets valid input through (query parameters converted to their types, defaults filled
- * in) and throws `invalid_request` with every problem named by its field. Compiled at the first
- * use.
+ * A check that lets a valid body through as it is and throws `invalid_request` with every problem
+ * named by its field. Compiled at the first use.
  */
-export function validator(place: Place, schema: TSchema): (input: unknown) => unknown {
-  const compiled = lazyValidator(schema, place === 'body' ? 'as_is' : 'from_text');
-  const words = wordsFor(schema);
+export function bodyValidator(schema: TSchema): (input: unknown) => unknown {
+  const compiled = lazyValidator(schema);
+  const words = wordsFor('body', schema);
   return (input) => {
     const validate = compiled();
     if (validate(input)) return input;
-    throw invalidRequest(place, problemsOf(validate.errors?.slice(0, LIMITS.http.details), words));
+    throw invalidRequest('body', told(validate.errors, words));
   };
 }
+
+/**
+ * The same for the parameters of a query, which come as text and pass converted to their types,
+ * with defaults filled in.
+ */
+export function queryValidator(
+  schema: TObject,
+): (query: Readonly<Record<string, unknown>>) => Record<string, unknown> {
+  const compiled = lazyValidator(schema, 'with_defaults');
+  const words = wordsFor('query', schema);
+  return (query) => {
+    const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]));
+    if (repeated.length > 0)
+      throw invalidRequest(
+        'query',
+        repeated
+          .slice(0, LIMITS.http.details)
+          .map((name) => ({ path: `/${name}`, message: 'must be given once' })),
+      );
+    const input = fromText(schema, query);
+    const validate = compiled();
+    if (validate(input)) return input;
+    throw invalidRequest('query', told(validate.errors, words));
+  };
+}
+
+const told = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
+  problemsOf(errors?.slice(0, LIMITS.http.details), words);
 
 function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
   for (const { path, message } of problems) {
-    const field = path.slice(1) || place;
+    const field = path.slice(1, 1 + LONGEST_NAME) || place;
     details[field] ??= {
-      message: `${JSON.stringify(field.slice(0, 100))} ${message}.`,
-      path: place === 'body' ? path : `query${path}`,
+      message: `${JSON.stringify(field)} ${message}.`,
+      path: place === 'body' ? path : `query/${field}`,
     };
   }
   const sentences = Object.values(details)
@@ -40,12 +74,19 @@ function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogErro
 }
 
 /** Every text of the API that has a least length has the least length 1. */
-const wordsFor = (schema: TSchema): Words => ({
+const wordsFor = (place: Place, schema: TSchema): Words => ({
   required: () => 'is required',
   additionalProperties: () => `is not a known field; known are ${knownFields(schema)}`,
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
   minLength: () => 'must not be empty',
+  ...(place === 'query' && { type: ({ type }) => `must be ${TEXT_OF[type as string] ?? type}` }),
 });
+
+/** How a query says what is no text. */
+const TEXT_OF: Readonly<Record<string, string>> = {
+  integer: 'an integer in decimal digits, such as 100',
+  boolean: 'true or false',
+};
 
 const knownFields = (schema: TSchema): string =>
   Object.keys((schema as { properties?: object }).properties ?? {}).join(', ');

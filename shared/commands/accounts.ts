@@ -1,7 +1,8 @@
 import { claimedKeyId, hashApiKey, isStrongKey, mintApiKey } from '../apiKey.ts';
 import { account, type AccountCommand, type AccountState } from '../domain/account/decider.ts';
-import { TurnlogError } from '../errors.ts';
 import type { AccountEvent, AccountLimits, Scope } from '../domain/account/events.ts';
+import { TurnlogError } from '../errors.ts';
+import { requireName } from '../name.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { Position } from '../ports/eventStore.ts';
@@ -14,14 +15,17 @@ const accountOf = ({ account_id }: Actor): Target<AccountCommand, AccountState, 
 
 /**
  * Opens the account that `actor` names.
- * Errors: the rejection `account_exists`, and those of handle.
+ * Errors: `invalid_request` for what is no name, the rejection `account_exists`, and those of handle.
  */
 export async function openAccount(
   context: HandleContext,
   actor: Actor,
   name: string,
 ): Promise<Position | undefined> {
-  const opened = await handle(context, actor, accountOf(actor), { type: 'open_account', name });
+  const opened = await handle(context, actor, accountOf(actor), {
+    type: 'open_account',
+    name: requireName(name),
+  });
   return opened?.position;
 }
 
@@ -36,8 +40,8 @@ interface KeyGrant {
 
 /**
  * Issues an API key to the actor's account. Resolves with the key itself, which can't be had again.
- * Errors: `configuration_invalid` (a chosen key that is weak), the rejections `account_missing` and
- * `key_exists`, and those of handle.
+ * Errors: `invalid_request` for what is no name, `configuration_invalid` for a chosen key that is
+ * weak, the rejections `account_missing` and `key_exists`, and those of handle.
  */
 export async function issueKey(
   context: HandleContext,
@@ -51,7 +55,7 @@ export async function issueKey(
   const key_id = claimedKeyId(api_key) ?? newId;
   const key = {
     key_id,
-    name: grant.name,
+    name: requireName(grant.name),
     hash: hashApiKey(api_key),
     scopes: [...grant.scopes],
     expires_at: grant.expiresAt === null ? null : isoTime(grant.expiresAt),

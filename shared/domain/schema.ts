@@ -9,12 +9,15 @@ export const eventSchema = <const Name extends string, Data extends TProperties>
 
 export type EventOf<Schema extends TSchema> = Static<Schema>;
 
-/** An instant: UTC, milliseconds, ISO 8601. */
-export const Instant = Type.String({
+/** What an instant is to the contract of the relay, which says no more. */
+export const INSTANT = {
   pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$',
   examples: ['2026-11-20T09:30:00.000Z'],
   description: 'UTC, milliseconds, ISO 8601',
-});
+};
+
+/** An instant: UTC, milliseconds, ISO 8601. */
+export const Instant = Type.String({ format: 'date-time', ...INSTANT });
 
 export const Tokens = Type.Object(
   {
@@ -22,6 +25,6 @@ export const Tokens = Type.Object(
     completion: Type.Integer({ minimum: 0, description: 'Completion tokens' }),
     total: Type.Integer({ minimum: 0, description: 'Their total' }),
   },
-  { description: 'Token counts' },
+  { title: 'Tokens', description: 'Token counts' },
 );
 export type Tokens = Static<typeof Tokens>;

@@ -3,25 +3,28 @@ import type { Position } from '../ports/eventStore.ts';
 import { Instant } from '../domain/schema.ts';
 
 /** What is recorded beside the data of every event. */
-export const EventMetadata = Type.Object({
-  account_id: Type.String(),
-  key_id: Type.String({
-    description: 'Who: the API key, or `operator` for a command line, or `system` for recovery',
-  }),
-  request_id: Type.String({
-    description: 'Correlation: the X-Request-Id of the request that led here',
-  }),
-  causation_id: Type.String({
-    description: 'The event that caused this one, or the request when none did',
-  }),
-  recorded_at: Instant,
-  prev_hash: Type.String({
-    description: 'The hash of the previous event of the stream; 64 zeros for the first',
-  }),
-  hash: Type.String({
-    description: 'sha256(prev_hash ‖ JCS(event without prev_hash and hash)) in hex',
-  }),
-});
+export const EventMetadata = Type.Object(
+  {
+    account_id: Type.String(),
+    key_id: Type.String({
+      description: 'Who: the API key, or `operator` for a command line, or `system` for recovery',
+    }),
+    request_id: Type.String({
+      description: 'Correlation: the X-Request-Id of the request that led here',
+    }),
+    causation_id: Type.String({
+      description: 'The event that caused this one, or the request when none did',
+    }),
+    recorded_at: Instant,
+    prev_hash: Type.String({
+      description: 'The hash of the previous event of the stream; 64 zeros for the first',
+    }),
+    hash: Type.String({
+      description: 'sha256(prev_hash ‖ JCS(event without prev_hash and hash)) in hex',
+    }),
+  },
+  { title: 'EventMetadata', description: 'What is recorded beside the data of every event' },
+);
 export type EventMetadata = Static<typeof EventMetadata>;
 
 /** An event before it has a place: what a decider decided, with its id. */

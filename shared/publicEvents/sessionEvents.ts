@@ -1,10 +1,13 @@
 import { Type } from 'typebox';
-import { Instant, Tokens as RecordedTokens } from '../domain/schema.ts';
+import { INSTANT, Tokens as RecordedTokens } from '../domain/schema.ts';
 import { publicSchema } from './schema.ts';
 
 const session_id = Type.String();
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
 const duration_ms = Type.Integer({ minimum: 0 });
+
+/** Without `format`: the types that consumers have generated for it would change. */
+const Instant = Type.String(INSTANT);
 
 const Tokens = Type.Object(RecordedTokens.properties, {
   title: 'Tokens',

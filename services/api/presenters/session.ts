@@ -1,7 +1,8 @@
 import type { Static } from 'typebox';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
-import type { Session, SessionEvents, Transcript } from '../schemas/sessions.ts';
+import type { SessionEvents } from '../schemas/events.ts';
+import type { Session, Transcript } from '../schemas/sessions.ts';
 
 export const presentSession = ({
   session_id,

@@ -18,8 +18,8 @@ export const openApiRoute = (operations: readonly Route[]): Route =>
     query: CommonQuery,
     data: Type.Unknown(),
     errors: [],
-    handle: (_api, _request, ctx) => {
-      sendJson(ctx, 200, jsonText(openApiDocument(operations), wantsPretty(ctx)));
+    handle: ({ catalogue }, _request, ctx) => {
+      sendJson(ctx, 200, jsonText(openApiDocument(operations, catalogue), wantsPretty(ctx)));
       return Promise.resolve(undefined);
     },
   });

@@ -5,8 +5,8 @@ import {
 } from '../../../shared/queries/sessions.ts';
 import { presentEvent, presentSession, presentTranscript } from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
+import { SessionEvents } from '../schemas/events.ts';
 import {
-  SessionEvents,
   SessionEventsQuery,
   SessionList,
   SessionListQuery,

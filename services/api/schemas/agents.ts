@@ -1,58 +1,68 @@
 import { Type } from 'typebox';
 import { Instant } from '../../../shared/domain/schema.ts';
-import { AgentId, pageQuery } from './common.ts';
-import { KIB, text } from './text.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { Name } from '../../../shared/name.ts';
+import { AgentId, agentPageQuery } from './common.ts';
+import { text } from './text.ts';
+
+const { referenceCharacters, instructionBytes } = LIMITS.text;
 
 export const CreateAgentBody = Type.Object(
   {
-    name: text({
-      minLength: 1,
-      maxLength: 256,
-      description: 'Agent name, at most 256 characters',
+    name: Type.String({
+      ...Name,
+      description:
+        'Agent name, at most 256 characters, at least one of them visible, without control characters',
       examples: ['Sums'],
     }),
     instruction: text({
-      minLength: 1,
-      maxBytes: 256 * KIB,
+      maxBytes: instructionBytes,
       description:
         "System instruction that defines the agent's behaviour, at most 256 KiB of UTF-8, and at most 960 KiB as JSON",
       examples: ['Answer briefly.'],
     }),
     model: text({
-      minLength: 1,
-      maxLength: 256,
+      maxLength: referenceCharacters,
+      offered: 'models',
       description: 'One of GET /v1/models',
-      examples: ['offline-echo'],
     }),
     tool: Type.Optional(
       text({
-        minLength: 1,
-        maxLength: 256,
+        maxLength: referenceCharacters,
+        offered: 'tools',
         description: 'One of GET /v1/tools',
-        examples: ['calculator'],
       }),
     ),
     component: Type.Optional(
       text({
-        minLength: 1,
-        maxLength: 256,
+        maxLength: referenceCharacters,
+        offered: 'components',
         description: 'UI component override',
-        examples: ['Chat'],
       }),
     ),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    title: 'CreateAgentRequest',
+    description: 'What an agent is made of',
+  },
 );
 
-export const CreatedAgent = Type.Object({ agent_id: AgentId, created_at: Instant });
+export const CreatedAgent = Type.Object(
+  { agent_id: AgentId, created_at: Instant },
+  { title: 'CreatedAgent', description: 'An agent that was created' },
+);
 
-const AgentConfig = Type.Object({
-  agent_id: AgentId,
-  name: Type.String(),
-  instruction: Type.String(),
-  model: Type.String(),
-  tool: Type.Optional(Type.String({ description: 'Present when a tool was set' })),
-});
+const AgentConfig = Type.Object(
+  {
+    agent_id: AgentId,
+    name: Type.String(),
+    instruction: Type.String(),
+    model: Type.String(),
+    tool: Type.Optional(Type.String({ description: 'Present when a tool was set' })),
+  },
+  { title: 'AgentConfig', description: 'What an agent runs with' },
+);
 
 const agentFields = {
   agent_id: AgentId,
@@ -62,14 +72,20 @@ const agentFields = {
   updated_at: Instant,
 };
 
-export const Agent = Type.Object(agentFields);
-export const AgentDetail = Type.Object({
-  ...agentFields,
-  component: Type.String({ description: 'UI component' }),
+export const Agent = Type.Object(agentFields, {
+  title: 'Agent',
+  description: 'An agent as the list shows it',
 });
+export const AgentDetail = Type.Object(
+  {
+    ...agentFields,
+    component: Type.String({ description: 'UI component' }),
+  },
+  { title: 'AgentDetail', description: 'An agent on its own' },
+);
 export const AgentList = Type.Array(Agent);
 
 export const AgentListQuery = Type.Object(
-  pageQuery({ description: 'The most agents to answer; all of them when absent' }),
+  agentPageQuery({ description: 'The most agents to answer; all of them when absent' }),
   { additionalProperties: false },
 );

@@ -1,20 +1,25 @@
 import { Type } from 'typebox';
 
-export const ModelList = Type.Array(
-  Type.Object({
+const Model = Type.Object(
+  {
     id: Type.String(),
     provider: Type.String(),
     context_window: Type.Integer({ description: 'Tokens that the prompt and the answer share' }),
     max_output_tokens: Type.Optional(Type.Integer()),
-  }),
+  },
+  { title: 'Model', description: 'A model that an agent may name' },
 );
 
-export const ToolList = Type.Array(
-  Type.Object({
+const Tool = Type.Object(
+  {
     name: Type.String(),
     description: Type.String(),
     parameters: Type.Record(Type.String(), Type.Unknown(), {
       description: 'JSON Schema of the arguments',
     }),
-  }),
+  },
+  { title: 'Tool', description: 'A tool that an agent may name' },
 );
+
+export const ModelList = Type.Array(Model);
+export const ToolList = Type.Array(Tool);

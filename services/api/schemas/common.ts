@@ -1,15 +1,17 @@
-import { Type } from 'typebox';
+import { Type, type TString } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
-import { KIB, text } from './text.ts';
 
-export const AgentId = Type.String({
-  description: 'Identifier of an agent',
-  examples: ['agent_01kahz0b2re5v8k2s4n6t8w0y2'],
+/** An id: its prefix, and a UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */
+const id = (of: 'agent' | 'session', example: string) => ({
+  pattern: `^${of}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
+  'x-rule': `must be the id of ${of === 'agent' ? 'an agent' : 'a session'}, such as ${example}`,
+  examples: [example],
 });
-export const SessionId = Type.String({
-  description: 'Identifier of a session',
-  examples: ['session_01kahz1c3sf6w9m3v5q7x9z1a3'],
-});
+const AGENT_ID = id('agent', 'agent_01kahz0b2re5v8k2s4n6t8w0y2');
+const SESSION_ID = id('session', 'session_01kahz1c3sf6w9m3v5q7x9z1a3');
+
+export const AgentId = Type.String({ ...AGENT_ID, description: 'Identifier of an agent' });
+export const SessionId = Type.String({ ...SESSION_ID, description: 'Identifier of a session' });
 
 export const FinishReason = Type.String({
   description:
@@ -24,20 +26,33 @@ const Pretty = {
 /** The query of every operation. */
 export const CommonQuery = Type.Object(Pretty, { additionalProperties: false });
 
-const Cursor = text({
-  minLength: 1,
-  maxLength: 256,
-  description: 'Continues after this entry; take it from the `Link` header of the page before',
-});
 /** No stream gets longer, and every store has an integer that holds it. */
 const MAX_NUMBER = 2_147_483_647;
 
-/** Pages by the key of the last entry. */
-export const pageQuery = (limit: { default?: number; description: string }) => ({
+/** Pages by the id of the last entry. */
+const pageQuery = (
+  { pattern, 'x-rule': rule, examples }: ReturnType<typeof id>,
+  limit: { default?: number; description: string },
+) => ({
   ...Pretty,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.http.pageEntries, ...limit })),
-  after: Type.Optional(Cursor),
+  after: Type.Optional(
+    Type.String({
+      pattern,
+      'x-rule': rule,
+      examples,
+      description: 'Continues after this entry; take it from the `Link` header of the page before',
+    }),
+  ),
 });
+
+export const agentPageQuery = (limit: { description: string }) => pageQuery(AGENT_ID, limit);
+export const sessionPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(SESSION_ID, limit);
+
+/** Only what belongs to this agent. */
+export const agentFilter = (description: string): TString =>
+  Type.String({ ...AGENT_ID, description });
 
 /** Pages by number: a turn, or a revision. */
 export const numberedPageQuery = (entries: string, after: string) => ({
@@ -51,11 +66,4 @@ export const numberedPageQuery = (entries: string, after: string) => ({
     }),
   ),
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_NUMBER, description: after })),
-});
-
-export const InputText = text({
-  minLength: 1,
-  maxBytes: 512 * KIB,
-  description:
-    'Input text for the agent to process, at most 512 KiB of UTF-8, and at most 960 KiB as JSON',
 });

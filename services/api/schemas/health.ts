@@ -1,134 +1,158 @@
 import { Type, type Static } from 'typebox';
 
-export const Live = Type.Object({ status: Type.Literal('live') });
+export const Live = Type.Object(
+  { status: Type.Literal('live') },
+  { title: 'Liveness', description: 'The process is up' },
+);
 export const LIVE: Static<typeof Live> = { status: 'live' };
 
 const Revision = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
   description: 'The first or last revision found; null when none was',
 });
 
-export const Ready = Type.Object({
-  status: Type.Enum(['ready', 'degraded'], {
-    description:
-      '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, or the relay can’t publish or has parked a key; ' +
-      'everything else is served',
-  }),
-  projection: Type.Optional(
-    Type.Object(
-      {
-        caught_up: Type.Boolean({
-          description: 'Whether they follow the log; false once they have not for 5 s',
-        }),
-        lag_events: Type.Optional(
-          Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-            description:
-              'The events that the active projector has read and has still to apply; null where it has still to read them, ' +
-              'and where none is active. With PostgreSQL',
-          }),
-        ),
-        lag_ms: Type.Optional(
-          Type.Integer({
-            minimum: 0,
-            description:
-              'The age of the oldest event that is still to be applied, as the active projector told it within the last second, ' +
-              'by the clock of whoever wrote it; where none is active, at least the time since one was. In one process: for how long nothing could be applied, absent while it can',
-          }),
-        ),
-        reason: Type.Optional(
-          Type.String({
-            description:
-              'Why they are being built anew, or don’t follow the log; answers may lack what was written last until they do',
-          }),
-        ),
-        parked_streams: Type.Array(
-          Type.Object({
-            stream: Type.String(),
-            revision: Type.Integer(),
-            event_type: Type.String(),
-          }),
-        ),
-      },
-      { description: 'The read models, where the process works with them' },
-    ),
-  ),
-  runs_in_flight: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Where the process serves the API' }),
-  ),
-  runs_waiting: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      description: 'Runs that wait for a place, or for another run of their session; likewise',
+export const Ready = Type.Object(
+  {
+    status: Type.Enum(['ready', 'degraded'], {
+      description:
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, or the relay can’t publish or has parked a key; ' +
+        'everything else is served',
     }),
-  ),
-  damaged_streams: Type.Optional(
-    Type.Array(
-      Type.Object({ stream: Type.String(), first_revision: Revision, last_revision: Revision }),
-      {
-        description:
-          'Streams that this process found damaged, until it reads them whole again; absent without any',
-      },
-    ),
-  ),
-  projector: Type.Optional(
-    Type.Object(
-      {
-        state: Type.Enum(['standing_by', 'active'], {
-          description: '`standing_by` while another projector is the active one',
-        }),
-        lag_events: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-          description:
-            'The events that it has read and has still to apply; null where it has still to read them, ' +
-            'and while another projector is active, which knows it',
-        }),
-        lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-          description: 'The age of the oldest event that it has still to apply',
-        }),
-      },
-      { description: 'Projecting into PostgreSQL, where the process does' },
-    ),
-  ),
-  relay: Type.Optional(
-    Type.Object(
-      {
-        state: Type.Enum(['starting', 'relaying', 'standing_by', 'retrying'], {
-          description:
-            '`standing_by` while another relay publishes; `retrying` after a failure, until it has got on',
-        }),
-        position: Type.Optional(Type.String({ description: 'Everything up to here is published' })),
-        lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-          description:
-            'The age of the oldest event that is not published; null while another relay publishes',
-        }),
-        reason: Type.Optional(
-          Type.String({
-            description: 'Why it can’t publish; always there while it is `retrying`',
+    projection: Type.Optional(
+      Type.Object(
+        {
+          caught_up: Type.Boolean({
+            description: 'Whether they follow the log; false once they have not for 5 s',
           }),
-        ),
-        parked: Type.Optional(
-          Type.Object(
-            {
-              count: Type.Integer({ minimum: 1 }),
-              keys: Type.Array(
-                Type.Object({
-                  topic: Type.String(),
-                  key: Type.String(),
-                  event_id: Type.String(),
-                  position: Type.String(),
-                  size: Type.Integer({
-                    description: 'Of the message that was too large, in bytes',
-                  }),
-                }),
-                { description: 'The first few' },
-              ),
-            },
-            {
+          lag_events: Type.Optional(
+            Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
               description:
-                'Keys whose events go to the dead-letter topic, because one was larger than its topic takes; absent without any',
-            },
+                'The events that the active projector has read and has still to apply; null where it has still to read them, ' +
+                'and where none is active. With PostgreSQL',
+            }),
           ),
-        ),
-      },
-      { description: 'Publishing to Kafka, where that is configured' },
+          lag_ms: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              description:
+                'The age of the oldest event that is still to be applied, as the active projector told it within the last second, ' +
+                'by the clock of whoever wrote it; where none is active, at least the time since one was. In one process: for how long nothing could be applied, absent while it can',
+            }),
+          ),
+          reason: Type.Optional(
+            Type.String({
+              description:
+                'Why they are being built anew, or don’t follow the log; answers may lack what was written last until they do',
+            }),
+          ),
+          parked_streams: Type.Array(
+            Type.Object(
+              {
+                stream: Type.String(),
+                revision: Type.Integer(),
+                event_type: Type.String(),
+              },
+              { title: 'ParkedStream', description: 'A stream that a projection could not follow' },
+            ),
+          ),
+        },
+        {
+          title: 'ProjectionHealth',
+          description: 'The read models, where the process works with them',
+        },
+      ),
     ),
-  ),
-});
+    runs_in_flight: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Where the process serves the API' }),
+    ),
+    runs_waiting: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'Runs that wait for a place, or for another run of their session; likewise',
+      }),
+    ),
+    damaged_streams: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { stream: Type.String(), first_revision: Revision, last_revision: Revision },
+          { title: 'DamagedStream', description: 'A stream that is not whole' },
+        ),
+        {
+          description:
+            'Streams that this process found damaged, until it reads them whole again; absent without any',
+        },
+      ),
+    ),
+    projector: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Enum(['standing_by', 'active'], {
+            description: '`standing_by` while another projector is the active one',
+          }),
+          lag_events: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+            description:
+              'The events that it has read and has still to apply; null where it has still to read them, ' +
+              'and while another projector is active, which knows it',
+          }),
+          lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+            description: 'The age of the oldest event that it has still to apply',
+          }),
+        },
+        {
+          title: 'ProjectorHealth',
+          description: 'Projecting into PostgreSQL, where the process does',
+        },
+      ),
+    ),
+    relay: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Enum(['starting', 'relaying', 'standing_by', 'retrying'], {
+            description:
+              '`standing_by` while another relay publishes; `retrying` after a failure, until it has got on',
+          }),
+          position: Type.Optional(
+            Type.String({ description: 'Everything up to here is published' }),
+          ),
+          lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+            description:
+              'The age of the oldest event that is not published; null while another relay publishes',
+          }),
+          reason: Type.Optional(
+            Type.String({
+              description: 'Why it can’t publish; always there while it is `retrying`',
+            }),
+          ),
+          parked: Type.Optional(
+            Type.Object(
+              {
+                count: Type.Integer({ minimum: 1 }),
+                keys: Type.Array(
+                  Type.Object(
+                    {
+                      topic: Type.String(),
+                      key: Type.String(),
+                      event_id: Type.String(),
+                      position: Type.String(),
+                      size: Type.Integer({
+                        description: 'Of the message that was too large, in bytes',
+                      }),
+                    },
+                    { title: 'ParkedKey', description: 'A key whose events are not published' },
+                  ),
+                  { description: 'The first few' },
+                ),
+              },
+              {
+                title: 'ParkedKeys',
+                description:
+                  'Keys whose events go to the dead-letter topic, because one was larger than its topic takes; absent without any',
+              },
+            ),
+          ),
+        },
+        { title: 'RelayHealth', description: 'Publishing to Kafka, where that is configured' },
+      ),
+    ),
+  },
+  { title: 'Readiness', description: 'What a process that is ready tells about itself' },
+);

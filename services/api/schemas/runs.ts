@@ -1,31 +1,44 @@
 import { Type } from 'typebox';
 import { Tokens } from '../../../shared/domain/schema.ts';
-import { FinishReason, InputText, SessionId } from './common.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { FinishReason, SessionId } from './common.ts';
 import { text } from './text.ts';
 
 export const RunBody = Type.Object(
   {
-    input: InputText,
+    input: text({
+      maxBytes: LIMITS.text.inputBytes,
+      description:
+        'Input text for the agent to process, at most 512 KiB of UTF-8, and at most 960 KiB as JSON',
+      examples: ['What is 12*34?'],
+    }),
     session_id: Type.Optional(
       text({
-        minLength: 1,
-        maxLength: 256,
+        maxLength: LIMITS.text.referenceCharacters,
         description: 'Session to continue; a new one is started when absent',
       }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'RunRequest', description: 'What an agent is asked' },
 );
 
-export const RunResult = Type.Object({
-  output: Type.String({ description: "The agent's response to the input" }),
-  session_id: SessionId,
-  metadata: Type.Object({
+const RunMetadata = Type.Object(
+  {
     model: Type.String({ description: 'The model as the provider reported it' }),
     tool_used: Type.String({
       description: 'The first function that was called of those the agent has; empty when none was',
     }),
     tokens: Tokens,
     finish_reason: FinishReason,
-  }),
-});
+  },
+  { title: 'RunMetadata', description: 'How an answer was made' },
+);
+
+export const RunResult = Type.Object(
+  {
+    output: Type.String({ description: "The agent's response to the input" }),
+    session_id: SessionId,
+    metadata: RunMetadata,
+  },
+  { title: 'RunResult', description: 'The answer of a run' },
+);

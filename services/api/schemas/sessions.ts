@@ -1,8 +1,13 @@
 import { Type } from 'typebox';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
-import { EventMetadata } from '../../../shared/eventlog/event.ts';
-import { AgentId, FinishReason, numberedPageQuery, pageQuery, SessionId } from './common.ts';
-import { text } from './text.ts';
+import {
+  AgentId,
+  agentFilter,
+  FinishReason,
+  numberedPageQuery,
+  SessionId,
+  sessionPageQuery,
+} from './common.ts';
 
 const sessionFields = {
   session_id: SessionId,
@@ -13,54 +18,58 @@ const sessionFields = {
   updated_at: Instant,
 };
 
-const ToolCall = Type.Object({
-  round: Type.Integer({ minimum: 1 }),
-  call_id: Type.String(),
-  tool: Type.String(),
-  arguments: Type.String({ description: "The model's own JSON text" }),
-  result: Type.String(),
-  is_error: Type.Boolean(),
-  duration_ms: Type.Integer(),
-});
+const ToolCall = Type.Object(
+  {
+    round: Type.Integer({ minimum: 1 }),
+    call_id: Type.String(),
+    tool: Type.String(),
+    arguments: Type.String({ description: "The model's own JSON text" }),
+    result: Type.String(),
+    is_error: Type.Boolean(),
+    duration_ms: Type.Integer({ minimum: 0 }),
+  },
+  { title: 'ToolCall', description: 'A tool that was called for the model' },
+);
 
-const Turn = Type.Object({
-  turn: Type.Integer({ minimum: 1 }),
-  status: Type.Enum(['running', 'completed', 'failed', 'interrupted']),
-  input: Type.String(),
-  output: Type.Union([Type.String(), Type.Null()]),
-  model: Type.String(),
-  tool_used: Type.String(),
-  tool_calls: Type.Array(ToolCall),
-  tokens: Type.Union([Tokens, Type.Null()]),
-  finish_reason: Type.Union([FinishReason, Type.Null()]),
-  error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
-    description: 'Why a turn failed or was interrupted',
-  }),
-  started_at: Instant,
-  ended_at: Type.Union([Instant, Type.Null()]),
-});
+const TurnError = Type.Object(
+  { code: Type.String(), message: Type.String() },
+  { title: 'TurnError', description: 'Why a turn failed or was interrupted' },
+);
 
-export const Session = Type.Object(sessionFields);
+const Turn = Type.Object(
+  {
+    turn: Type.Integer({ minimum: 1 }),
+    status: Type.Enum(['running', 'completed', 'failed', 'interrupted']),
+    input: Type.String(),
+    output: Type.Union([Type.String(), Type.Null()]),
+    model: Type.String(),
+    tool_used: Type.String(),
+    tool_calls: Type.Array(ToolCall),
+    tokens: Type.Union([Tokens, Type.Null()]),
+    finish_reason: Type.Union([FinishReason, Type.Null()]),
+    error: Type.Union([TurnError, Type.Null()], {
+      description: 'Why it failed or was interrupted',
+    }),
+    started_at: Instant,
+    ended_at: Type.Union([Instant, Type.Null()]),
+  },
+  { title: 'Turn', description: 'One input and how it ended' },
+);
+
+export const Session = Type.Object(sessionFields, {
+  title: 'Session',
+  description: 'A session as the list shows it',
+});
 export const SessionList = Type.Array(Session);
-export const Transcript = Type.Object({ ...sessionFields, turns: Type.Array(Turn) });
-
-export const SessionEvents = Type.Array(
-  Type.Object({
-    id: Type.String({ description: 'UUID' }),
-    stream: Type.String(),
-    revision: Type.Integer({ minimum: 0 }),
-    type: Type.String(),
-    data: Type.Unknown(),
-    metadata: EventMetadata,
-  }),
+export const Transcript = Type.Object(
+  { ...sessionFields, turns: Type.Array(Turn) },
+  { title: 'Transcript', description: 'A session and a page of its turns' },
 );
 
 export const SessionListQuery = Type.Object(
   {
-    ...pageQuery({ default: 100, description: 'The most sessions to answer' }),
-    agent_id: Type.Optional(
-      text({ minLength: 1, maxLength: 256, description: 'Only sessions of this agent' }),
-    ),
+    ...sessionPageQuery({ default: 100, description: 'The most sessions to answer' }),
+    agent_id: Type.Optional(agentFilter('Only sessions of this agent')),
   },
   { additionalProperties: false },
 );

@@ -14,33 +14,49 @@ export const ModelCall = Type.Object(
     tokens: Tokens,
     duration_ms: Type.Integer({ minimum: 0 }),
   },
-  { description: 'One model call that answered' },
+  { title: 'ModelCall', description: 'One model call that answered' },
 );
 export type ModelCall = Static<typeof ModelCall>;
 
-const FunctionDefinition = Type.Object({
-  name: Type.String(),
-  description: Type.String(),
-  parameters: Type.Record(Type.String(), Type.Unknown()),
-});
+const FunctionDefinition = Type.Object(
+  {
+    name: Type.String(),
+    description: Type.String(),
+    parameters: Type.Record(Type.String(), Type.Unknown()),
+  },
+  { title: 'FunctionDefinition', description: 'A function that the model may call' },
+);
 
 /**
  * What every request of the turn says beside its messages: the requests can be built again from
  * events alone.
  */
-const Settings = Type.Object({
-  model: Type.String({ description: "The provider's own name of the model" }),
-  max_completion_tokens: Type.Optional(Type.Integer()),
-  tools: Type.Optional(
-    Type.Array(Type.Object({ type: Type.Literal('function'), function: FunctionDefinition })),
-  ),
-});
+const Settings = Type.Object(
+  {
+    model: Type.String({ description: "The provider's own name of the model" }),
+    max_completion_tokens: Type.Optional(Type.Integer()),
+    tools: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { type: Type.Literal('function'), function: FunctionDefinition },
+          { title: 'ToolDefinition', description: 'What a model request says of a tool' },
+        ),
+      ),
+    ),
+  },
+  { title: 'TurnSettings', description: 'What every request of a turn says beside its messages' },
+);
 
 export const SessionStarted = eventSchema(
   'session.started.v1',
   {
     agent_id: Type.String(),
-    forked_from: Type.Optional(Type.Object({ session_id: Type.String(), turn: Turn })),
+    forked_from: Type.Optional(
+      Type.Object(
+        { session_id: Type.String(), turn: Turn },
+        { title: 'ForkedFrom', description: 'The session and the turn that it was forked from' },
+      ),
+    ),
   },
   'A session began',
 );

@@ -24,6 +24,19 @@ async function openAccount(name: string): Promise<string> {
 }
 
 describe('beside a running server', () => {
+  test('neither an account nor a key gets a name that nobody could read, or that a terminal would obey', async () => {
+    const before = (await cli('accounts', 'list')).out;
+    for (const command of [
+      ['accounts', 'open', 'a\u001b[2Jb'],
+      ['keys', 'issue', '--name', 'x'.repeat(100_000)],
+    ]) {
+      const { code, out, err } = await cli(...command);
+      expect([code, out]).toEqual([1, '']);
+      expect(err).toMatch(/^The name must [^\n]+\.\n$/);
+    }
+    expect((await cli('accounts', 'list')).out).toBe(before);
+  });
+
   test('an account is opened and listed, its key is issued, listed and revoked, and the server obeys each', async () => {
     const account = await openAccount('Second account');
     expect(account).toMatch(/^acct_[0-7][0-9a-hjkmnp-tv-z]{25}$/);

@@ -59,6 +59,32 @@ describe('creating an agent', () => {
     ]);
   });
 
+  test.each([
+    '',
+    ' ',
+    '\t',
+    ' \u3000\u200b',
+    'a\nb',
+    'a\u0000',
+    '\u001b[2J',
+    'a\u202eb',
+    'a\u2028',
+    '\u009b',
+    'x'.repeat(257),
+    '\ud800',
+  ])('refuses the name %j, and says why', async (name) => {
+    const { status, body } = await create({ name });
+    expect([status, body.code, Object.keys(body.details!)]).toEqual([
+      400,
+      'invalid_request',
+      ['name'],
+    ]);
+  });
+
+  test('takes a name of 256 characters that take two units each', async () => {
+    expect((await create({ name: '😀'.repeat(256) })).status).toBe(200);
+  });
+
   test('takes the component Chat by default, and another one only where it is configured', async () => {
     const { agent_id } = (await create()).body.data;
     expect((await service.get(`/v1/agents/${agent_id}`)).body.data.component).toBe('Chat');

@@ -3,6 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ERROR_ANSWERS } from '../../../services/api/errors.ts';
 import { routes } from '../../../services/api/routes/index.ts';
+import { sessionEventSchemas } from '../../../shared/domain/session/events.ts';
 import type { ErrorCode } from '../../../shared/errors.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
 import type { ScriptedFault } from '../../support/http/scriptedModel.ts';
@@ -16,7 +17,7 @@ import {
 
 interface Response {
   description: string;
-  headers: Record<string, unknown>;
+  headers: Record<string, { $ref: string }>;
   content: { 'application/json': { schema: object } };
 }
 interface Operation {
@@ -26,7 +27,20 @@ interface Operation {
   requestBody?: { content: { 'application/json': { schema: object } } };
   responses: Record<string, Response>;
 }
-type Document = { paths: Record<string, Record<string, Operation>>; info: { description: string } };
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  info: { description: string };
+  components: {
+    headers: Record<string, { required?: boolean }>;
+    schemas: Record<string, Schema>;
+  };
+}
+/** As much of a schema as is looked at here. */
+interface Schema {
+  $ref?: string;
+  oneOf?: Schema[];
+  properties?: Record<string, Schema & { const?: unknown; enum?: string[] }>;
+}
 
 let service: TestService;
 let document: Document;
@@ -44,6 +58,7 @@ beforeAll(async () => {
   ajv = new Ajv2020({
     strict: false,
     allErrors: true,
+    validateFormats: false,
     schemas: [{ $id: 'https://turnlog.test/openapi', ...document }],
   });
   agent = await service.createAgent({ tool: 'calculator' });
@@ -70,6 +85,10 @@ const operations = (): [string, Operation][] =>
       operation,
     ]),
   );
+const nameIn = ($ref: string): string => $ref.split('/').at(-1)!;
+/** The named schemas that one stands for. */
+const named = ({ $ref, oneOf = [] }: Schema): string[] =>
+  $ref === undefined ? oneOf.flatMap(named) : [nameIn($ref)];
 const operation = (name: string): Operation => new Map(operations()).get(name)!;
 
 /** Compiles a schema of the document, found again by where it is, so that its references work. */
@@ -102,15 +121,15 @@ function expectDescribed(name: string, { status, headers, body }: Reply): void {
   validate(body);
   expect(validate.errors ?? []).toEqual([]);
   expect(headers.get('x-request-id')).not.toBeNull();
-  for (const header of Object.keys(described!.headers))
-    if (!['Link', 'X-Turnlog-Visible'].includes(header))
+  for (const [header, { $ref }] of Object.entries(described!.headers))
+    if (document.components.headers[nameIn($ref)]!.required)
       expect([header, headers.has(header)]).toEqual([header, true]);
 }
 
 describe('the document', () => {
   test('is valid OpenAPI 3.1 to an independent validator', async () => {
     const validator = new Validator();
-    expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
+    expect(await validator.validate({ ...structuredClone(document) })).toEqual({ valid: true });
     expect(validator.version).toBe('3.1');
   });
 
@@ -139,19 +158,14 @@ describe('the document', () => {
   test('gives every failure the status of its code, the meaning of each code, and Retry-After where it is due', () => {
     for (const [name, { responses }] of operations()) {
       for (const [status, { description, headers, content }] of Object.entries(responses).filter(
-        ([key]) => key !== '200',
+        ([key]) => Number(key) >= 400,
       )) {
-        const { allOf } = content['application/json'].schema as {
-          allOf: [
-            { $ref: string },
-            { properties: { code: { enum: ErrorCode[] }; status: { const: number } } },
-          ];
-        };
-        expect(allOf[0].$ref).toBe('#/components/schemas/Failure');
-        expect(String(allOf[1].properties.status.const)).toBe(status);
-        for (const code of allOf[1].properties.code.enum) {
-          expect([name, code, String(ERROR_ANSWERS[code].status)]).toEqual([name, code, status]);
-          expect(description).toContain(`\`${code}\`: ${ERROR_ANSWERS[code].description}.`);
+        for (const title of named(content['application/json'].schema)) {
+          const { code, status: stated } = document.components.schemas[title]!.properties!;
+          const value = code!.const as ErrorCode;
+          expect([name, value, String(stated!.const)]).toEqual([name, value, status]);
+          expect(String(ERROR_ANSWERS[value].status)).toBe(status);
+          expect(description).toContain(`\`${value}\`: ${ERROR_ANSWERS[value].description}.`);
         }
         expect('Retry-After' in headers).toBe(['429', '503'].includes(status));
       }
@@ -166,6 +180,52 @@ describe('the document', () => {
     }
     for (const code of ['not_found', 'method_not_allowed'] as const)
       expect(document.info.description).toContain(`${ERROR_ANSWERS[code].status} \`${code}\``);
+  });
+
+  test('names every schema of a resource, an event and a failure, and says of every value which type it has', () => {
+    const { schemas } = document.components;
+    expect(Object.keys(schemas)).toEqual(
+      expect.arrayContaining(
+        'Agent AgentDetail CreateAgentRequest CreatedAgent Session Transcript Turn ToolCall RunRequest RunResult Model Tool SessionEvent SessionTurnStartedV1 EventMetadata Liveness Readiness Unauthorized AgentNotFound Overloaded'.split(
+          ' ',
+        ),
+      ),
+    );
+    const untyped: string[] = [];
+    const walk = (value: unknown, path: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      const schema = value as Record<string, unknown>;
+      if (['const', 'enum', 'oneOf'].some((word) => word in schema) && !('type' in schema))
+        untyped.push(path);
+      for (const [key, part] of Object.entries(schema))
+        if (key !== 'examples') walk(part, `${path}/${key}`);
+    };
+    walk(document, '');
+    expect(untyped).toEqual([]);
+  });
+
+  test('lists what a request may choose from as the service offers it', () => {
+    const { model, tool, component } =
+      document.components.schemas['CreateAgentRequest']!.properties!;
+    expect([model!.enum, tool!.enum, component!.enum]).toEqual([
+      ['scripted', 'narrow'],
+      ['calculator', 'clock'],
+      ['Chat'],
+    ]);
+  });
+
+  test('types the data of every event that a session may have', () => {
+    const events = named(document.components.schemas['SessionEvent']!);
+    const types = events.map(
+      (title) => document.components.schemas[title]!.properties!['type']!.const as string,
+    );
+    expect(types.toSorted()).toEqual(
+      sessionEventSchemas.map(({ properties }) => properties.type.const as string).toSorted(),
+    );
+    for (const title of events)
+      expect(document.components.schemas[title]!.properties!['data']).toEqual({
+        $ref: `#/components/schemas/${title}Data`,
+      });
   });
 
   test('describes every path parameter and the query of each operation', () => {

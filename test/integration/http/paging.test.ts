@@ -83,25 +83,41 @@ describe.each([
     });
   });
 
-  test.each(['0', '-1', '1001', '1.5', 'ten', '', '1e9', '9'.repeat(400)])(
-    'refuses the limit %j and says what is allowed',
-    async (limit) => {
-      const { details } = expectFailure(
-        await service.get(`${path()}?limit=${limit}`),
-        'invalid_request',
-      );
-      expect(details).toEqual({
-        limit: { message: expect.stringMatching(/integer|>= 1|<= 1000/), path: 'query/limit' },
-      });
-    },
-  );
+  test.each([
+    '0',
+    '-1',
+    '1001',
+    '1.5',
+    'ten',
+    '',
+    '1e9',
+    '9'.repeat(400),
+    '0x10',
+    '1e2',
+    '%2B1',
+    '%201',
+    '1%20',
+    '01',
+    '1.0',
+    '１',
+  ])('refuses the limit %j and says what is allowed', async (limit) => {
+    const { details } = expectFailure(
+      await service.get(`${path()}?limit=${limit}`),
+      'invalid_request',
+    );
+    expect(details).toEqual({
+      limit: { message: expect.stringMatching(/integer|>= 1|<= 1000/), path: 'query/limit' },
+    });
+  });
 
   test('refuses a parameter that is given twice', async () => {
     const { details } = expectFailure(
       await service.get(`${path()}?limit=1&limit=2`),
       'invalid_request',
     );
-    expect(Object.keys(details!)).toEqual(['limit']);
+    expect(details).toEqual({
+      limit: { message: '"limit" must be given once.', path: 'query/limit' },
+    });
   });
 
   test('refuses an empty cursor, and one of another kind or one with a NUL', async () => {
@@ -118,11 +134,42 @@ test.each(['-1', '1e300', '99999999999999999999', 'NaN', 'first'])(
   },
 );
 
+test.each([
+  ['/v1/agents', 'after', 'agent', ['xyz', 'z', 'session_01kahz1c3sf6w9m3v5q7x9z1a3']],
+  [
+    '/v1/agents',
+    'after',
+    'agent',
+    ['agent_8zzzzzzzzzzzzzzzzzzzzzzzzz', 'agent_01KAHZ0B2RE5V8K2S4N6T8W0Y2'],
+  ],
+  ['/v1/sessions', 'after', 'session', ['xyz', 'agent_01kahz0b2re5v8k2s4n6t8w0y2']],
+  ['/v1/sessions', 'agent_id', 'agent', ['unknown', '%0A', 'session_01kahz1c3sf6w9m3v5q7x9z1a3']],
+])(
+  '%s takes as %s the id of the right kind and nothing else',
+  async (path, field, kind, values) => {
+    for (const value of values) {
+      const { details } = expectFailure(
+        await service.get(`${path}?${field}=${value}`),
+        'invalid_request',
+      );
+      expect(details).toEqual({
+        [field]: {
+          message: expect.stringMatching(
+            new RegExp(`^"${field}" must be the id of an? ${kind}, such as ${kind}_`),
+          ),
+          path: `query/${field}`,
+        },
+      });
+    }
+  },
+);
+
 test('sessions can be narrowed down to one agent, page by page', async () => {
   expect((await pagesFrom(`/v1/sessions?agent_id=${agents[2]}&limit=1`)).flatMap(rowsOf)).toEqual([
     expect.objectContaining({ session_id: sessions[2], agent_id: agents[2] }),
   ]);
-  expect((await service.get('/v1/sessions?agent_id=unknown')).body.data).toEqual([]);
+  const nobodys = 'agent_00000000000000000000000000';
+  expect((await service.get(`/v1/sessions?agent_id=${nobodys}`)).body.data).toEqual([]);
 });
 
 test('the list of agents is complete without a limit, and begins after the cursor', async () => {

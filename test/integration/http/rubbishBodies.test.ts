@@ -276,7 +276,10 @@ describe('text', () => {
     async (escaped) => {
       const expected = (field: string) => ({
         [field]: {
-          message: `"${field}" must be well-formed Unicode text without NUL characters.`,
+          message:
+            field === 'name' && escaped.includes('\\u0000')
+              ? '"name" must have a visible character and no control characters or line breaks.'
+              : `"${field}" must be well-formed Unicode text without NUL characters.`,
           path: `/${field}`,
         },
       });

@@ -9,14 +9,14 @@ import { root } from '../docs/projectFiles.ts';
 const CACHE = join(root, 'node_modules/.cache/turnlog');
 const FETCHES = 3;
 /** A registry may have fallen silent. */
-const FETCH_LIMIT_MS = 300_000;
+export const FETCH_LIMIT_MS = 300_000;
 const PAUSES = { firstMs: 2_000, longestMs: 2_000 };
 
 /**
  * A folder with what a file asks for, filled once for each content of the file. It is renamed when
  * it is whole, and a fetch that fails is repeated.
  */
-async function installed(
+export async function installed(
   file: string,
   name: string,
   fill: (folder: string) => Promise<unknown>,
@@ -41,16 +41,19 @@ async function installed(
   return folder;
 }
 
-/** A Python with what the recipes in Python import. */
-export async function pythonOfRecipes(): Promise<string> {
-  const requirements = 'examples/python/requirements.txt';
-  const folder = await installed(requirements, 'python', async (partial) => {
+/** A Python with what a file of requirements asks for; its path, beside which its programs are. */
+export async function pythonWith(requirements: string, name: string): Promise<string> {
+  const folder = await installed(requirements, name, async (partial) => {
     await run('python3', ['-m', 'venv', partial], FETCH_LIMIT_MS);
     const install = ['-m', 'pip', 'install', '-q', '-r', join(root, requirements)];
     await run(join(partial, 'bin/python'), install, FETCH_LIMIT_MS);
   });
   return join(folder, 'bin/python');
 }
+
+/** A Python with what the recipes in Python import. */
+export const pythonOfRecipes = (): Promise<string> =>
+  pythonWith('examples/python/requirements.txt', 'python');
 
 /** The class path of the recipe in Java. */
 export async function jarsOfRecipe(): Promise<string> {
@@ -80,7 +83,7 @@ export async function orSkip<Thing>(
   try {
     return await get();
   } catch (error) {
-    const why = `Tests of a recipe are skipped (${(error as Error).message.split('\n')[0] ?? ''}). ${howToEnable}`;
+    const why = `Tests are skipped (${(error as Error).message.split('\n')[0] ?? ''}). ${howToEnable}`;
     if (process.env['CI'] === 'true') throw new Error(why, { cause: error });
     process.stderr.write(`${why}\n`);
     return undefined;

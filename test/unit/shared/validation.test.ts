@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { Type } from 'typebox';
 import { text } from '../../../services/api/schemas/text.ts';
-import { validator } from '../../../services/api/validation.ts';
+import { bodyValidator, queryValidator } from '../../../services/api/validation.ts';
 import type { TurnlogError } from '../../../shared/errors.ts';
 
 const Schema = Type.Object(
   {
-    name: text({ minLength: 1, maxLength: 3, description: '' }),
-    blob: Type.Optional(text({ minLength: 1, maxBytes: 4, description: '' })),
+    name: text({ maxLength: 3, description: '' }),
+    blob: Type.Optional(text({ maxBytes: 4, description: '' })),
     kind: Type.Optional(Type.Enum(['a', 'b'])),
   },
   { additionalProperties: false },
@@ -20,8 +20,8 @@ const Query = Type.Object(
   { additionalProperties: false },
 );
 
-const checkBody = validator('body', Schema);
-const checkQuery = validator('query', Query);
+const checkBody = bodyValidator(Schema);
+const checkQuery = queryValidator(Query);
 
 function refusal(check: () => unknown): TurnlogError {
   try {
@@ -111,8 +111,15 @@ describe('a query', () => {
     { limit: '0' },
     { limit: '1.5' },
     { limit: 'x' },
+    { limit: '0x10' },
+    { limit: '1e2' },
+    { limit: '+1' },
+    { limit: ' 1' },
+    { limit: '1\n' },
     { limit: ['1', '2'] },
+    { limit: ['1', '1'] },
     { on: '1' },
+    { on: 'TRUE' },
     { on: '' },
     { on: ['true'] },
   ])('is refused, with its place, for %j', (query) => {

@@ -1,0 +1,82 @@
+import { isDeepStrictEqual } from 'node:util';
+
+/** As much of a JSON Schema as the API's schemas use. */
+export interface JsonSchema {
+  title?: string;
+  type?: string;
+  properties?: Record<string, JsonSchema>;
+  patternProperties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  [keyword: string]: unknown;
+}
+
+/** What a request may name, by the list that it is on, as the running process has it. */
+export type Offers = Readonly<Record<'models' | 'tools' | 'components', readonly string[]>>;
+
+/** Where the named schemas of the document are collected. */
+export interface Collection {
+  offers: Offers;
+  schemas: Record<string, JsonSchema>;
+}
+
+const ANY_NAME = '^.*$';
+/** No NUL. That text is well-formed is what JSON asks for anyway (RFC 8259 §8.1). */
+const TEXT = '^[^\\u0000]*$';
+
+/** The keywords of ours said in standard ones, as far as those can: bytes are at least as many as characters. */
+function standard(schema: JsonSchema, offers: Offers): JsonSchema {
+  const {
+    'x-text': isText,
+    'x-rule': _rule,
+    'x-offered': list,
+    'x-max-bytes': bytes,
+    ...rest
+  } = schema;
+  const offered = list === undefined ? [] : offers[list as keyof Offers];
+  return {
+    ...(rest['enum'] !== undefined && { type: 'string' }),
+    ...rest,
+    ...(typeof bytes === 'number' && { maxLength: bytes, 'x-max-bytes': bytes }),
+    ...(isText === true && rest['pattern'] === undefined && { pattern: TEXT }),
+    ...(offered.length > 0 && { enum: offered, examples: offered.slice(0, 1) }),
+  };
+}
+
+const eachOf = (
+  schemas: Record<string, JsonSchema>,
+  collection: Collection,
+): Record<string, JsonSchema> =>
+  Object.fromEntries(
+    Object.entries(schemas).map(([name, part]) => [name, described(part, collection)]),
+  );
+
+/**
+ * A schema of the code as the document has it. One with a title is collected under it, and a
+ * reference stands in its place: generators name their types by these titles, and write each once.
+ * Errors: an Error for a title that stands for two different schemas.
+ */
+export function described(schema: object, collection: Collection): JsonSchema {
+  const { properties, patternProperties, items, anyOf, oneOf, ...rest } = standard(
+    schema as JsonSchema,
+    collection.offers,
+  );
+  const whole: JsonSchema = {
+    ...rest,
+    ...(properties && { properties: eachOf(properties, collection) }),
+    ...(patternProperties && {
+      additionalProperties: described(patternProperties[ANY_NAME] ?? {}, collection),
+    }),
+    ...(items && { items: described(items, collection) }),
+    ...(anyOf && { anyOf: anyOf.map((part) => described(part, collection)) }),
+    ...(oneOf && { oneOf: oneOf.map((part) => described(part, collection)) }),
+  };
+  const { title } = whole;
+  if (title === undefined) return whole;
+  const known = collection.schemas[title];
+  if (known && !isDeepStrictEqual(known, whole))
+    throw new Error(`two different schemas have the title ${title}`);
+  collection.schemas[title] = whole;
+  return { $ref: `#/components/schemas/${title}` };
+}

@@ -1,0 +1,94 @@
+import type { TSchema } from 'typebox';
+import type { Route } from '../route.ts';
+import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
+import { failures } from './failures.ts';
+import { anyAnswer, etag, link, visible } from './headers.ts';
+import { described, type Collection } from './jsonSchema.ts';
+import { LINKS } from './links.ts';
+
+/** The parameters that paths have. */
+const IN_PATH: Readonly<Record<string, TSchema>> = { agentId: AgentId, sessionId: SessionId };
+
+/** The operations that answer `If-None-Match`. */
+const REVALIDATED = new Set(['listAgents', 'getAgent']);
+
+const json = (schema: object) => ({ 'application/json': { schema } });
+
+function success(route: Route, collection: Collection) {
+  const links = LINKS[route.operationId];
+  return {
+    description: 'Success',
+    headers: {
+      ...anyAnswer(route),
+      ...visible(route, 200),
+      ...link(route),
+      ...(REVALIDATED.has(route.operationId) && { ETag: etag }),
+    },
+    content: json({
+      type: 'object',
+      required: ['success', 'data', 'status'],
+      properties: {
+        success: { type: 'boolean', const: true },
+        data: described(route.data, collection),
+        status: { type: 'integer', const: 200, description: 'Mirrors the HTTP status' },
+      },
+    }),
+    ...(links && { links }),
+  };
+}
+
+const unchanged = (route: Route) => ({
+  description: 'What `If-None-Match` names is still what would be answered; there is no body',
+  headers: { ...anyAnswer(route), ...link(route), ETag: etag },
+});
+
+function parameter(name: string, where: 'path' | 'query', schema: object, collection: Collection) {
+  const { description, ...rest } = described(schema, collection);
+  return {
+    name,
+    in: where,
+    required: where === 'path',
+    ...(description !== undefined && { description }),
+    schema: rest,
+  };
+}
+
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'The `ETag` of an answer that the client has kept',
+  schema: { type: 'string' },
+};
+
+function parameters(route: Route, collection: Collection) {
+  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
+    parameter(name!, 'path', IN_PATH[name!]!, collection),
+  );
+  const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) =>
+    parameter(name, 'query', schema, collection),
+  );
+  return [...inPath, ...inQuery, ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : [])];
+}
+
+/** The tag of a path: what the path is about. */
+export const tagOf = (path: string): string =>
+  path.split('/').find((part) => /^[a-z]{3,}$/.test(part))!;
+
+/** A route as the document describes it. */
+export const operation = (route: Route, collection: Collection) => ({
+  operationId: route.operationId,
+  summary: route.summary,
+  description: route.description ?? `${route.summary}.`,
+  tags: [tagOf(route.path)],
+  security: route.access === 'open' ? [] : [{ apiKey: [] }, { bearer: [] }],
+  parameters: parameters(route, collection),
+  ...(route.body && {
+    requestBody: { required: true, content: json(described(route.body, collection)) },
+  }),
+  responses: {
+    200: success(route, collection),
+    ...(REVALIDATED.has(route.operationId) && { 304: unchanged(route) }),
+    ...failures(route, anyAnswer(route), collection),
+  },
+});

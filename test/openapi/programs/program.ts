@@ -1,0 +1,74 @@
+// A client that `openapi-typescript` made, used as a program of somebody else would. Every failure
+// and every event is told apart by its type: a compiler says where one is forgotten.
+import createClient from 'openapi-fetch';
+import type { components, paths } from './schema.d.ts';
+
+const [baseUrl = '', key = ''] = process.argv.slice(2);
+const client = createClient<paths>({ baseUrl, headers: { 'x-api-key': key } });
+
+function told(event: components['schemas']['SessionEvent']): string {
+  switch (event.type) {
+    case 'session.started.v1':
+      return event.data.agent_id;
+    case 'session.turn_started.v1':
+      return event.data.input;
+    case 'session.tool_called.v1':
+      return event.data.result;
+    case 'session.turn_completed.v1':
+      return event.data.output;
+    case 'session.turn_failed.v1':
+      return event.data.message;
+    case 'session.turn_interrupted.v1':
+      return event.data.reason;
+    default:
+      return event satisfies never;
+  }
+}
+
+async function nameOf(agentId: string): Promise<string> {
+  const { data, error } = await client.GET('/v1/agents/{agentId}', {
+    params: { path: { agentId } },
+  });
+  if (data) return data.data.name;
+  if (!error) return 'as before';
+  switch (error.code) {
+    case 'agent_not_found':
+      return `${error.status satisfies 404} ${error.error}`;
+    case 'unauthorized':
+    case 'forbidden':
+      return 'another key';
+    case 'rate_limited':
+    case 'overloaded':
+    case 'store_unavailable':
+      return 'later';
+    case 'invalid_request':
+      return Object.values(error.details ?? {})
+        .map(({ message }) => message)
+        .join();
+    case 'internal_error':
+      return error.request_id;
+    default:
+      return error satisfies never;
+  }
+}
+
+const created = await client.POST('/v1/agents', {
+  body: { name: 'Sums', instruction: 'Be brief.', model: 'offline-echo', tool: 'calculator' },
+});
+const agentId = created.data!.data.agent_id;
+const ran = await client.POST('/v1/agents/{agentId}/run', {
+  params: { path: { agentId } },
+  body: { input: 'What is 12*34?' },
+});
+const sessionId = ran.data!.data.session_id;
+const events = await client.GET('/v1/sessions/{sessionId}/events', {
+  params: { path: { sessionId } },
+});
+console.log(
+  JSON.stringify([
+    await nameOf(agentId),
+    await nameOf('nobody'),
+    ran.data!.data.metadata.tool_used,
+    events.data!.data.map(told).includes('What is 12*34?'),
+  ]),
+);
