@@ -2,11 +2,13 @@ import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
-import type { ApiContext } from './context.ts';
-import { linkNext, sendData } from './envelope.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { releaseWhenSent, type Held } from './answerRoom.ts';
+import type { ApiContext, RouteContext } from './context.ts';
+import { linkNext, sendData, sendJson, wantsPretty } from './envelope.ts';
 import { authenticated } from './middleware/authenticated.ts';
 import { readJsonBody } from './middleware/jsonBody.ts';
-import type { Route } from './route.ts';
+import type { Answer, Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
 import { validator } from './validation.ts';
 
@@ -21,7 +23,7 @@ async function requireAvailable(api: ApiContext): Promise<void> {
 }
 
 /** An answer that is not yet shown says so; all others are, so that they need no header. */
-const tellingLate = (api: ApiContext, ctx: Context): ApiContext => ({
+const tellingLate = (api: RouteContext, ctx: Context): RouteContext => ({
   ...api,
   onLate: () => ctx.set('x-turnlog-visible', 'false'),
 });
@@ -30,7 +32,7 @@ const tellingLate = (api: ApiContext, ctx: Context): ApiContext => ({
  * What every operation does, in this order: who asks, is the query right, is the body right, then
  * the operation itself.
  */
-function handlerOf(api: ApiContext, route: Route): Middleware {
+function handlerOf(api: RouteContext, route: Route): Middleware {
   const checkQuery = validator('query', route.query ?? CommonQuery);
   const checkBody = route.body && validator('body', route.body);
   return async (ctx) => {
@@ -40,18 +42,41 @@ function handlerOf(api: ApiContext, route: Route): Middleware {
     const actor = await authenticated(api, ctx, route.access);
     const query = checkQuery({ ...ctx.query }) as Record<string, unknown>;
     const body = checkBody?.(await readJsonBody(ctx));
-    const answer = await route.handle(
-      route.method === 'get' ? api : tellingLate(api, ctx),
-      { actor, params: ctx['params'] as Record<string, string>, query, body },
-      ctx,
-    );
-    if (answer?.next !== undefined) linkNext(ctx, answer.next);
-    if (answer) sendData(ctx, answer.data);
+    const { account_id } = actor;
+    ctx.state['account_id'] = account_id;
+    const held = route.holds ? await api.answers.take(account_id, route.holds, ctx.res) : undefined;
+    try {
+      const answer = await route.handle(
+        route.method === 'get' ? api : tellingLate(api, ctx),
+        { actor, params: ctx['params'] as Record<string, string>, query, body },
+        ctx,
+      );
+      if (answer) await send(ctx, answer);
+      holdUntilSent(ctx, held ?? (answer && api.answers.add(account_id, 0)));
+    } catch (error) {
+      held?.release();
+      throw error;
+    }
   };
 }
 
+async function send(ctx: Context, answer: Answer<unknown>): Promise<void> {
+  if ('data' in answer) return sendData(ctx, answer.data);
+  const { body, next } = await answer.page(wantsPretty(ctx));
+  if (next !== undefined) linkNext(ctx, next);
+  sendJson(ctx, 200, body);
+}
+
+/** A large answer is counted until the client has it; what is recorded is told at any rate. */
+function holdUntilSent(ctx: Context, held: Held | undefined): void {
+  const length = ctx.length ?? 0;
+  if (!held || length <= LIMITS.http.smallAnswerBytes) return held?.release();
+  held.resize(length);
+  releaseWhenSent(held, ctx.res);
+}
+
 /** Serves the routes; methods that a path doesn't have are answered with 405 and `Allow`. */
-export function createRouter(api: ApiContext, routes: readonly Route[]): Middleware[] {
+export function createRouter(api: RouteContext, routes: readonly Route[]): Middleware[] {
   const router = new Router({ strict: true, sensitive: true });
   for (const route of routes)
     router[route.method](route.path.replaceAll(/\{(\w+)\}/g, ':$1'), handlerOf(api, route));

@@ -42,6 +42,7 @@ const HOMES: Readonly<Record<string, string>> = {
   'gpt-tokenizer': 'infra/tokenizer',
   kafkajs: 'infra/kafka',
   koa: 'services/api',
+  'koa-compress': 'services/api',
   mathjs: 'infra/tools',
   openai: 'infra/openai',
   pg: 'infra/postgres',

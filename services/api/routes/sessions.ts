@@ -1,9 +1,9 @@
-import {
-  listSessions,
-  readSessionEvents,
-  readTranscript,
-} from '../../../shared/queries/sessions.ts';
-import { presentEvent, presentSession, presentTranscript } from '../presenters/session.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
+import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
+import { MAKING_BYTES, pageBody } from '../pageBody.ts';
+import { presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
 import {
   SessionEvents,
@@ -23,8 +23,9 @@ const pageFrom = <Cursor>({
 }: {
   limit?: number;
   after?: Cursor;
-}): { limit: number; after?: Cursor } => ({
+}): { limit: number; bytes: number; after?: Cursor } => ({
   limit,
+  bytes: LIMITS.http.pageBytes,
   ...(after === undefined ? {} : { after }),
 });
 
@@ -37,13 +38,16 @@ const listSessionsRoute = defineRoute({
   query: SessionListQuery,
   data: SessionList,
   errors: [],
+  holds: MAKING_BYTES,
   handle: async ({ readModels }, { actor, query }) => {
     const filter = {
       ...pageFrom(query),
       ...(query.agent_id === undefined ? {} : { agent_id: query.agent_id }),
     };
-    const { rows, next } = await listSessions(readModels, actor.account_id, filter);
-    return { data: rows.map(presentSession), next };
+    const page = await readModels.listSessions(actor.account_id, filter);
+    const cursorOf = ({ session_id }: SessionRow) => session_id;
+    const rows = { around: [], present: presentSession, cursorOf };
+    return { page: (pretty) => pageBody(page, rows, pretty) };
   },
 });
 
@@ -56,6 +60,7 @@ const getSessionRoute = defineRoute({
   query: TranscriptQuery,
   data: Transcript,
   errors: ['session_not_found'],
+  holds: MAKING_BYTES,
   handle: async ({ readModels }, { actor, params, query }) => {
     const { session, turns } = await readTranscript(
       readModels,
@@ -63,7 +68,12 @@ const getSessionRoute = defineRoute({
       params['sessionId']!,
       pageFrom(query),
     );
-    return { data: presentTranscript(session, turns.rows), next: turns.next };
+    const rows = {
+      around: { ...presentSession(session), turns: [] },
+      present: presentTurn,
+      cursorOf: ({ turn }: TurnRow) => String(turn),
+    };
+    return { page: (pretty) => pageBody(turns, rows, pretty) };
   },
 });
 
@@ -78,14 +88,17 @@ const listSessionEventsRoute = defineRoute({
   query: SessionEventsQuery,
   data: SessionEvents,
   errors: ['session_not_found', 'stream_damaged', 'release_too_old'],
+  holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const { rows, next } = await readSessionEvents(
+    const page = await readSessionEvents(
       api,
       actor.account_id,
       params['sessionId']!,
       pageFrom(query),
     );
-    return { data: rows.map(presentEvent), next };
+    const cursorOf = ({ revision }: RecordedEvent) => String(revision);
+    const rows = { around: [], present: presentEvent, cursorOf };
+    return { page: (pretty) => pageBody(page, rows, pretty) };
   },
 });
 
