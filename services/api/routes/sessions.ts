@@ -2,7 +2,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
-import { MAKING_BYTES, pageBody } from '../pageBody.ts';
+import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import { presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
 import {
@@ -15,6 +15,17 @@ import {
 } from '../schemas/sessions.ts';
 
 const DEFAULT_LIMIT = 100;
+
+const SESSIONS: Rows<SessionRow> = {
+  around: [],
+  present: presentSession,
+  cursorOf: ({ session_id }) => session_id,
+};
+const EVENTS: Rows<RecordedEvent> = {
+  around: [],
+  present: presentEvent,
+  cursorOf: ({ revision }) => String(revision),
+};
 
 /** A query's page as the queries take it: without members that are undefined. */
 const pageFrom = <Cursor>({
@@ -45,9 +56,7 @@ const listSessionsRoute = defineRoute({
       ...(query.agent_id === undefined ? {} : { agent_id: query.agent_id }),
     };
     const page = await readModels.listSessions(actor.account_id, filter);
-    const cursorOf = ({ session_id }: SessionRow) => session_id;
-    const rows = { around: [], present: presentSession, cursorOf };
-    return { page: (pretty) => pageBody(page, rows, pretty) };
+    return { page: (pretty) => pageBody(page, SESSIONS, pretty) };
   },
 });
 
@@ -96,9 +105,7 @@ const listSessionEventsRoute = defineRoute({
       params['sessionId']!,
       pageFrom(query),
     );
-    const cursorOf = ({ revision }: RecordedEvent) => String(revision);
-    const rows = { around: [], present: presentEvent, cursorOf };
-    return { page: (pretty) => pageBody(page, rows, pretty) };
+    return { page: (pretty) => pageBody(page, EVENTS, pretty) };
   },
 });
 
