@@ -53,6 +53,8 @@ export function createAnswerRoom(bytes = ofHeap(), waitMs: number = answerWaitMs
   const queues = new Map<string, Waiter[]>();
   let held = 0;
   let waiting = 0;
+  /** True while the one whose turn it is waits for others to let go: nobody overtakes it. */
+  let isFull = false;
 
   function count(accountId: string, change: number): void {
     held += change;
@@ -75,13 +77,15 @@ export function createAnswerRoom(bytes = ofHeap(), waitMs: number = answerWaitMs
     return { resize, release: () => resize(0) };
   }
 
-  /** Nobody is passed for whom there is only too little room; who has its share is. */
+  /** Passes over accounts that have their share, and over nobody else. */
   function admitNext(): void {
+    isFull = false;
     for (let untried = queues.size; untried > 0;) {
       const [accountId, queue] = queues.entries().next().value!;
       const [waiter] = queue as [Waiter];
       const mayHave = hasShare(accountId, waiter.bytes);
-      if (mayHave && held + waiter.bytes > bytes) return;
+      isFull = mayHave && held + waiter.bytes > bytes;
+      if (isFull) return;
       queues.delete(accountId);
       if (mayHave) queue.shift();
       if (queue.length > 0) queues.set(accountId, queue);
@@ -108,7 +112,7 @@ export function createAnswerRoom(bytes = ofHeap(), waitMs: number = answerWaitMs
           leave(accountId, waiter);
           reject(overloaded());
         });
-      const timer = setTimeout(giveUp, waitMs);
+      const timer = setTimeout(giveUp, waitMs).unref();
       function settle(how: () => void): void {
         waiting -= 1;
         clearTimeout(timer);
@@ -118,12 +122,13 @@ export function createAnswerRoom(bytes = ofHeap(), waitMs: number = answerWaitMs
       response.once('close', giveUp);
       queue.push(waiter);
       queues.set(accountId, queue);
+      admitNext();
     });
   }
 
   function tryTake(accountId: string, wanted: number): Held | undefined {
-    const isFree = !queues.has(accountId) && hasShare(accountId, wanted) && held + wanted <= bytes;
-    return isFree ? hold(accountId, wanted) : undefined;
+    const isFree = !isFull && !queues.has(accountId) && held + wanted <= bytes;
+    return isFree && hasShare(accountId, wanted) ? hold(accountId, wanted) : undefined;
   }
 
   return {
