@@ -33,6 +33,11 @@ export const LIMITS = {
     /** The same while other answers wait for room. */
     stalledReaderInTheWayMs: 5_000,
   },
+  /** Of what health tells. */
+  health: {
+    /** Parked or damaged streams that are listed; the others are counted. */
+    streams: 100,
+  },
   /** Of a run. */
   run: {
     /** Model calls that end in tool calls. */

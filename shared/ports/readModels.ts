@@ -38,6 +38,11 @@ export interface PageOf<Row> {
  */
 export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
 
+export interface ParkedStreams {
+  count: number;
+  streams: ParkedStream[];
+}
+
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
 
@@ -76,7 +81,8 @@ export interface ReadModels {
   ): Promise<TranscriptRows | undefined>;
   /** Turns whose end is not recorded. */
   listOpenTurns(): Promise<OpenTurn[]>;
-  listParkedStreams(): Promise<ParkedStream[]>;
+  /** The first of them in the order of their names, and how many there are. */
+  listParkedStreams(limit: number): Promise<ParkedStreams>;
   /**
    * Resolves true once the read models show everything up to the position, false when that takes
    * longer than `timeoutMs`.

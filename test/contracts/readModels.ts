@@ -517,13 +517,28 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(
         await apply(record('session-session_1', turnStarted(1)), createAgent('agent_2')),
       ).toEqual([]);
-      expect(await fixture.readModels.listParkedStreams()).toEqual([parked]);
+      expect(await fixture.readModels.listParkedStreams(9)).toEqual({
+        count: 1,
+        streams: [parked],
+      });
       expect(await fixture.readModels.findSession('session_1')).toMatchObject({
         status: 'idle',
         turns: 0,
         revision: 0,
       });
       expect(await agentsOf(fixture.readModels)).toHaveLength(2);
+    });
+
+    test('lists the first parked streams, and counts them all', async () => {
+      const misfits = ['3', '1', '2'].flatMap((id) => [
+        startSession(`session_${id}`),
+        record(`session-session_${id}`, turnCompleted(1)),
+      ]);
+      await apply(...misfits);
+      expect(await fixture.readModels.listParkedStreams(2)).toMatchObject({
+        count: 3,
+        streams: [{ stream: 'session-session_1' }, { stream: 'session-session_2' }],
+      });
     });
 
     test('parks only the stream whose row the database refuses, and applies the rest of the batch', async () => {
@@ -539,7 +554,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await apply(...events)).toMatchObject([
         { stream: 'session-session_1', revision: 1, event_type: 'session.turn_started.v1' },
       ]);
-      expect(await fixture.readModels.listParkedStreams()).toHaveLength(1);
+      expect(await fixture.readModels.listParkedStreams(9)).toMatchObject({ count: 1 });
       expect(await fixture.readModels.findSession('session_1')).toMatchObject({
         status: 'idle',
         turns: 0,

@@ -168,10 +168,15 @@ export function openPostgresReadModels({
       reader.rows<OpenTurn>(
         `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,
       ),
-    listParkedStreams: () =>
-      reader.rows<ParkedStream>(
-        `SELECT stream, revision, event_type, error FROM ${LIVE}.parked_streams ORDER BY stream`,
-      ),
+    listParkedStreams: async (limit) => {
+      const found = await reader.rows<ParkedStream & { count: number }>(
+        `SELECT stream, revision, event_type, error, (SELECT count(*) FROM ${LIVE}.parked_streams) AS count
+         FROM ${LIVE}.parked_streams ORDER BY stream LIMIT $1`,
+        [limit],
+      );
+      const streams = found.map(({ count: _count, ...stream }) => stream);
+      return { count: found[0]?.count ?? 0, streams };
+    },
     refusedCheckpoint: async () => {
       const [found] = await reader.rows<{ refused: Position | null }>(
         `SELECT refused FROM ${ROW}`,

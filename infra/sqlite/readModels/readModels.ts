@@ -133,8 +133,13 @@ export function openSqliteReadModels({
       current().all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
       ) as unknown as OpenTurn[],
-    listParkedStreams: async () =>
-      current().all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
+    listParkedStreams: async (limit) => ({
+      count: current().get('SELECT count(*) AS count FROM parked_streams')?.['count'] as number,
+      streams: current().all(
+        'SELECT * FROM parked_streams ORDER BY stream LIMIT ?',
+        limit,
+      ) as unknown as ParkedStream[],
+    }),
     untilShown: follower.untilShown,
     close: async () => follower.close(),
   };

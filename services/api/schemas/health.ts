@@ -46,6 +46,10 @@ export const Ready = Type.Object({
             revision: Type.Integer(),
             event_type: Type.String(),
           }),
+          { description: 'The first hundred' },
+        ),
+        parked_count: Type.Optional(
+          Type.Integer({ minimum: 1, description: 'How many there are, where not all are listed' }),
         ),
       },
       { description: 'The read models, where the process works with them' },
@@ -59,9 +63,12 @@ export const Ready = Type.Object({
       Type.Object({ stream: Type.String(), first_revision: Revision, last_revision: Revision }),
       {
         description:
-          'Streams that this process found damaged, until it reads them whole again; absent without any',
+          'Streams that this process found damaged, until it reads them whole again, the last hundred; absent without any',
       },
     ),
+  ),
+  damaged_count: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'How many there are, where not all are listed' }),
   ),
   projector: Type.Optional(
     Type.Object(

@@ -198,7 +198,7 @@ test('a stream with an event that cannot be applied is parked, logged and listed
   await appendTo(store, 'session-session_1', [sessionStarted('agent_1'), turnCompleted(1)]);
   expect(await readModels.untilShown(await appendAgents(store, 0, 1), WAIT_MS)).toBe(true);
   expect(await readModels.findAgent(agentId(0))).toBeDefined();
-  expect(await readModels.listParkedStreams()).toMatchObject([
+  expect((await readModels.listParkedStreams(9)).streams).toMatchObject([
     { stream: 'session-session_1', revision: 1 },
   ]);
   expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
