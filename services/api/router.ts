@@ -52,7 +52,10 @@ function handlerOf(api: RouteContext, route: Route): Middleware {
         ctx,
       );
       if (answer) await send(ctx, answer);
-      holdUntilSent(ctx, held ?? (answer && api.answers.add(account_id, 0)));
+      const length = (answer && ctx.length) ?? 0;
+      if (length <= LIMITS.http.smallAnswerBytes) held?.release();
+      // What has been recorded is told at any rate: there is no waiting for room any more.
+      else holdUntilSent(ctx, length, held ?? api.answers.add(account_id, length));
     } catch (error) {
       held?.release();
       throw error;
@@ -67,10 +70,7 @@ async function send(ctx: Context, answer: Answer<unknown>): Promise<void> {
   sendJson(ctx, 200, body);
 }
 
-/** A large answer is counted until the client has it; what is recorded is told at any rate. */
-function holdUntilSent(ctx: Context, held: Held | undefined): void {
-  const length = ctx.length ?? 0;
-  if (!held || length <= LIMITS.http.smallAnswerBytes) return held?.release();
+function holdUntilSent(ctx: Context, length: number, held: Held): void {
   held.resize(length);
   releaseWhenSent(held, ctx.res);
 }

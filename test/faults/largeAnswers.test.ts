@@ -47,10 +47,10 @@ const residentMib = (): number =>
 
 /** The most memory, and the longest wait for a sign of life, while the work goes on. */
 async function watched(work: Promise<unknown>): Promise<{ mib: number; lateMs: number }> {
-  let isDone = false;
-  const end = work.finally(() => (isDone = true));
+  const state = { isDone: false };
+  const end = work.finally(() => (state.isDone = true));
   let [mib, lateMs] = [0, 0];
-  while (!isDone) {
+  while (!state.isDone) {
     const began = performance.now();
     await (await fetch(`${url}/health/live`)).text();
     lateMs = Math.max(lateMs, performance.now() - began);

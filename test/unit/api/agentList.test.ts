@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, get, type IncomingMessage, type Server } from 'node:http';
+import { get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
@@ -42,7 +42,7 @@ async function serve(readModels: ReadModels): Promise<void> {
   app.use((ctx) =>
     sendAgentList({ readModels, answers, logger } as unknown as RouteContext, 'a', {}, ctx),
   );
-  server = createServer(app.callback()).listen(0, '127.0.0.1');
+  server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
 }
 

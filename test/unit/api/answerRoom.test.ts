@@ -16,19 +16,16 @@ function asking(room: ReturnType<typeof createAnswerRoom>) {
   const admitted: string[] = [];
   const held = new Map<string, Held>();
   const refused: unknown[] = [];
-  return {
-    admitted,
-    held,
-    refused,
-    ask: (name: string, bytes: number, of = response()) =>
-      void room
-        .take(name[0]!, bytes, of)
-        .then((one) => {
-          admitted.push(name);
-          held.set(name, one);
-        })
-        .catch((error: unknown) => refused.push(error)),
-  };
+  async function take(name: string, bytes: number, of: ServerResponse): Promise<void> {
+    try {
+      held.set(name, await room.take(name[0]!, bytes, of));
+      admitted.push(name);
+    } catch (error) {
+      refused.push(error);
+    }
+  }
+  const ask = (name: string, bytes: number, of = response()) => void take(name, bytes, of);
+  return { admitted, held, refused, ask };
 }
 
 test('one account holds half of the room at the most, and others have the rest at once', async () => {
