@@ -21,7 +21,7 @@ const ROWS: Rows<AgentRow> = {
 const STREAM_BYTES = 4 * LIMITS.http.batchBytes;
 
 /** A release that shows agents in another way has other names for the same list. */
-const SHAPE = JSON.stringify(AgentList);
+const SHAPE = etagOf(JSON.stringify(AgentList));
 
 interface Asked {
   limit?: number;

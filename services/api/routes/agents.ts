@@ -45,7 +45,7 @@ const listAgentsRoute = defineRoute({
 });
 
 /** A release that shows an agent in another way has another name for the same one. */
-const SHAPE = JSON.stringify(AgentDetail);
+const SHAPE = etagOf(JSON.stringify(AgentDetail));
 
 const getAgentRoute = defineRoute({
   method: 'get',
