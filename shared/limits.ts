@@ -32,6 +32,29 @@ export const LIMITS = {
     details: 20,
     /** Entries that a page is asked for. */
     pageEntries: 1_000,
+    /** Of a page: it ends before the entry that would go beyond; a larger entry is alone on one. */
+    pageBytes: MIB,
+    /** What a list that is answered whole reads at a time. */
+    batchBytes: 256 * KIB,
+    /** The part of the heap's limit that answers may hold until their clients have taken them. */
+    answersOfHeap: 0.125,
+    /** What a compressor of an answer holds. */
+    compressorBytes: MIB,
+    /** An answer up to this size waits for no room: the connection holds it. */
+    smallAnswerBytes: 16 * KIB,
+    /** Answers of one account that wait until there is room for them. */
+    answersWaiting: 1_000,
+    /** How long an answer waits for room. */
+    answerWaitMs: 10_000,
+    /** For how long a client may take nothing of its answer. */
+    stalledReaderMs: 20_000,
+    /** The same while other answers wait for room. */
+    stalledReaderInTheWayMs: 5_000,
+  },
+  /** Of what health tells. */
+  health: {
+    /** Parked or damaged streams that are listed; the others are counted. */
+    streams: 100,
   },
   /** Of logins that failed. */
   logins: {
@@ -136,5 +159,7 @@ export const LIMITS = {
     keys: 10_000,
     /** Characters of agents that runs go on with while the database is away. */
     rowChars: 8 * MIB,
+    /** A longer list is read anew each time. */
+    agentListEntryBytes: 2 * MIB,
   },
 } as const;

@@ -1,45 +1,60 @@
 import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
+import type { PageBody } from './pageBody.ts';
 
-interface KeptAnswer {
+interface KeptAnswer extends PageBody {
+  /** The list's version when its rows were asked for, or an older one. */
   version: string;
-  body: Buffer;
-  next: string | undefined;
 }
 
-const kept = new WeakMap<ReadModels, LRUCache<string, KeptAnswer>>();
+/** What makes one answer of an account differ from another, but for the list itself. */
+interface Asked {
+  accountId: string;
+  limit: number | undefined;
+  after: string | undefined;
+  pretty: boolean;
+}
+
+interface AgentListCache {
+  find(asked: Asked, version: string): KeptAnswer | undefined;
+  /** Keeps it unless it is too large. */
+  keep(asked: Asked, answer: KeptAnswer): void;
+}
+
+/** What the cache itself needs for an entry. */
+const ENTRY_BYTES = 512;
+const BYTES_OF_CHAR = 2;
+
+const keyOf = ({ accountId, limit, after, pretty }: Asked): string =>
+  JSON.stringify([accountId, limit ?? null, after ?? null, pretty]);
+
+const caches = new WeakMap<ReadModels, AgentListCache>();
 
 /**
- * The list of an account's agents in the bytes that were sent before, while the read models say
- * that it has not changed: to ask for the version costs far less than to write a thousand agents as
- * JSON. The version is asked for before the rows, so that what is kept is never older than its
- * name.
+ * Lists of an account's agents in the bytes that were sent before, while the read models say that
+ * they have not changed: to ask for the version costs far less than to write a thousand agents as
+ * JSON. The version is to be asked for before the rows, so that what is kept is never older than
+ * its name.
  */
-export async function keptAnswer(
-  readModels: ReadModels,
-  accountId: string,
-  query: string,
-  make: () => Promise<Omit<KeptAnswer, 'version'>>,
-): Promise<KeptAnswer> {
-  const cache = cacheOf(readModels);
-  const key = `${accountId}?${query}`;
-  const version = await readModels.agentListVersion(accountId);
-  const known = cache.get(key);
-  if (known?.version === version) return known;
-  const answer = { version, ...(await make()) };
-  cache.set(key, answer);
-  return answer;
+export function agentListCache(readModels: ReadModels): AgentListCache {
+  let cache = caches.get(readModels);
+  if (!cache) caches.set(readModels, (cache = createCache()));
+  return cache;
 }
 
-function cacheOf(readModels: ReadModels): LRUCache<string, KeptAnswer> {
-  let cache = kept.get(readModels);
-  if (!cache) {
-    cache = new LRUCache<string, KeptAnswer>({
-      maxSize: LIMITS.cache.agentListBytes,
-      sizeCalculation: ({ body }) => body.length + 1,
-    });
-    kept.set(readModels, cache);
-  }
-  return cache;
+function createCache(): AgentListCache {
+  const kept = new LRUCache<string, KeptAnswer>({
+    maxSize: LIMITS.cache.agentListBytes,
+    maxEntrySize: LIMITS.cache.agentListEntryBytes,
+    sizeCalculation: ({ body, version }, key) =>
+      body.length + (key.length + version.length) * BYTES_OF_CHAR + ENTRY_BYTES,
+  });
+  return {
+    find(asked, version) {
+      const known = kept.get(keyOf(asked));
+      return known?.version === version ? known : undefined;
+    },
+    keep: (asked, answer) => void kept.set(keyOf(asked), answer),
+  };
 }

@@ -1,27 +1,37 @@
 import Koa from 'koa';
 import type { ApiContext, ProcessContext } from './context.ts';
+import { createAnswerRoom, type AnswerRoom } from './answerRoom.ts';
 import { sendData } from './envelope.ts';
 import { accessLog } from './middleware/accessLog.ts';
 import { closeUnread } from './middleware/closeUnread.ts';
 import { closeWhenStopping } from './middleware/closeWhenStopping.ts';
 import { cors } from './middleware/cors.ts';
+import { compressed } from './middleware/compressed.ts';
 import { answerErrors } from './middleware/errors.ts';
+import { protectiveHeaders } from './middleware/headers.ts';
 import { requestId } from './middleware/requestId.ts';
 import { requireHost } from './middleware/requireHost.ts';
 import { presentHealth } from './presenters/health.ts';
 import { createRouter } from './router.ts';
 import { routes } from './routes/index.ts';
 import { LIVE } from './schemas/health.ts';
+import { cutSlowReaders } from './slowReaders.ts';
 
 /** What every process answers requests with, in order: all but the answers themselves. */
-function createBareApp({ ids, logger, availability, corsOrigins }: ProcessContext): Koa {
+function createBareApp(
+  { ids, logger, availability, corsOrigins }: ProcessContext,
+  answers: AnswerRoom,
+): Koa {
   const app = new Koa();
   app.use(requestId(ids));
   app.use(accessLog(logger));
   app.use(closeWhenStopping(availability));
   app.use(closeUnread);
   if (corsOrigins !== undefined) app.use(cors(corsOrigins));
+  app.use(cutSlowReaders({ logger, isShort: answers.isShort }));
+  app.use(compressed(answers));
   app.use(answerErrors(logger));
+  app.use(protectiveHeaders);
   app.use(requireHost);
   // Only a client that went away while its answer was written ends here.
   app.on('error', (error: Error) =>
@@ -32,8 +42,9 @@ function createBareApp({ ids, logger, availability, corsOrigins }: ProcessContex
 
 /** The API as a Koa application. It needs no port to be tested. */
 export function createApp(api: ApiContext): Koa {
-  const app = createBareApp(api);
-  for (const middleware of createRouter(api, routes)) app.use(middleware);
+  const answers = createAnswerRoom();
+  const app = createBareApp(api, answers);
+  for (const middleware of createRouter({ ...api, answers }, routes)) app.use(middleware);
   return app;
 }
 
@@ -42,7 +53,7 @@ export function createApp(api: ApiContext): Koa {
  * work.
  */
 export function createHealthApp(context: ProcessContext): Koa {
-  const app = createBareApp(context);
+  const app = createBareApp(context, createAnswerRoom());
   app.use(async (ctx) => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return;
     if (ctx.path === '/health/live') sendData(ctx, LIVE);

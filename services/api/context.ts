@@ -1,5 +1,6 @@
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Health } from '../../shared/queries/health.ts';
+import type { AnswerRoom } from './answerRoom.ts';
 
 /**
  * `starting` until the read models are up to date and what a crash left open is closed; `draining`
@@ -19,3 +20,6 @@ export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
 
 /** What the API works with. */
 export type ApiContext = RunContext & ProcessContext;
+
+/** What an operation of the API works with. */
+export type RouteContext = ApiContext & { answers: AnswerRoom };

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { TurnlogError } from '../../shared/errors.ts';
 import { ERROR_ANSWERS } from './errors.ts';
@@ -25,7 +26,7 @@ export const failureEnvelope = (error: TurnlogError, requestId: string) => ({
 });
 
 /** Answers with JSON that is written already. */
-export function sendJson(ctx: Context, status: number, body: string | Buffer): void {
+export function sendJson(ctx: Context, status: number, body: string | Buffer | Readable): void {
   ctx.status = status;
   ctx.type = JSON_TYPE;
   ctx.body = body;

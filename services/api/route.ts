@@ -3,18 +3,14 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { Actor } from '../../shared/commands/context.ts';
 import type { Scope } from '../../shared/domain/account/events.ts';
 import type { ErrorCode } from '../../shared/errors.ts';
-import type { ApiContext } from './context.ts';
+import type { RouteContext } from './context.ts';
+import type { PageBody } from './pageBody.ts';
 
 /** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
 export type Access = 'open' | 'key' | Scope;
 
-/**
- * What a route answers: the envelope's data, and the cursor of the next page where there is one.
- */
-export interface Answer<Data> {
-  data: Data;
-  next?: string | undefined;
-}
+/** What a route answers: the envelope's data, or a page of it, which is written row by row. */
+export type Answer<Data> = { data: Data } | { page: (pretty: boolean) => Promise<PageBody> };
 
 interface RouteRequest<Query, Body> {
   actor: Actor;
@@ -44,9 +40,11 @@ export interface Route<
   data: Data;
   /** The codes that are this operation's own, beside those that any operation may answer. */
   errors: readonly ErrorCode[];
+  /** Bytes that the answer may hold while it is made; there is to be room for them first. */
+  holds?: number;
   /** Gives the data, or writes the whole answer itself and gives nothing. */
   handle: (
-    api: ApiContext,
+    api: RouteContext,
     request: RouteRequest<Static<Query>, Static<Body>>,
     ctx: Context,
   ) => Promise<Answer<Static<Data>> | undefined>;

@@ -4,14 +4,15 @@ import type { Context, Middleware } from 'koa';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { ApiContext } from './context.ts';
-import { linkNext, sendData } from './envelope.ts';
+import { releaseWhenSent, type Held } from './answerRoom.ts';
 import { createByteBudget, type ByteBudget } from './byteBudget.ts';
+import type { RouteContext } from './context.ts';
+import { linkNext, sendData, sendJson, wantsPretty } from './envelope.ts';
 import { createFailedLogins } from './failedLogins.ts';
 import { authenticator } from './middleware/authenticated.ts';
 import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
-import type { Route } from './route.ts';
+import type { Answer, Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
 import { bodyValidator, queryValidator } from './validation.ts';
 
@@ -19,7 +20,7 @@ import { bodyValidator, queryValidator } from './validation.ts';
  * Errors: `store_unavailable` while the service starts or stops, except for what tells about the
  * service itself.
  */
-async function requireAvailable(api: ApiContext, ctx: Context): Promise<void> {
+async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> {
   ctx.state['unavailable'] = true;
   if (api.availability() === 'stopping') throw shuttingDown();
   const { ready, reason } = await api.health();
@@ -28,20 +29,20 @@ async function requireAvailable(api: ApiContext, ctx: Context): Promise<void> {
 }
 
 /** An answer that is not yet shown says so; all others are, so that they need no header. */
-const tellingLate = (api: ApiContext, ctx: Context): ApiContext => ({
+const tellingLate = (api: RouteContext, ctx: Context): RouteContext => ({
   ...api,
   onLate: () => ctx.set('x-turnlog-visible', 'false'),
 });
 
 /** What every operation passes before its own work. */
 interface Gate {
-  api: ApiContext;
+  api: RouteContext;
   authenticated: ReturnType<typeof authenticator>;
   /** What bodies may hold, from their first byte to the answer. */
   bodies: ByteBudget;
 }
 
-function createGate(api: ApiContext): Gate {
+function createGate(api: RouteContext): Gate {
   const { bodiesOfHeap, bodiesBytesAtLeast, bodiesOfAccount } = LIMITS.http;
   const ofHeap = getHeapStatistics().heap_size_limit * bodiesOfHeap;
   const bytes = Math.max(bodiesBytesAtLeast, ofHeap);
@@ -66,24 +67,46 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
     const actor = await authenticated(ctx, route.access);
     if (route.access !== 'open') await takeRequest(api, ctx, actor);
     const query = checkQuery(ctx.query);
-    const keep = checkBody && admitBody(ctx, bodies, actor.account_id);
+    const { account_id } = actor;
+    ctx.state['account_id'] = account_id;
+    const keep = checkBody && admitBody(ctx, bodies, account_id);
+    let held: Held | undefined;
     try {
       const body = keep && checkBody(await readJsonBody(ctx, keep));
+      if (route.holds) held = await api.answers.take(account_id, route.holds, ctx.res);
       const answer = await route.handle(
         route.method === 'get' ? api : tellingLate(api, ctx),
         { actor, params: ctx['params'] as Record<string, string>, query, body },
         ctx,
       );
-      if (answer?.next !== undefined) linkNext(ctx, answer.next);
-      if (answer) sendData(ctx, answer.data);
+      if (answer) await send(ctx, answer);
+      const length = (answer && ctx.length) ?? 0;
+      if (length <= LIMITS.http.smallAnswerBytes) held?.release();
+      // What has been recorded is told at any rate: there is no waiting for room any more.
+      else holdUntilSent(ctx, length, held ?? api.answers.add(account_id, length));
+    } catch (error) {
+      held?.release();
+      throw error;
     } finally {
       keep?.(0);
     }
   };
 }
 
+async function send(ctx: Context, answer: Answer<unknown>): Promise<void> {
+  if ('data' in answer) return sendData(ctx, answer.data);
+  const { body, next } = await answer.page(wantsPretty(ctx));
+  if (next !== undefined) linkNext(ctx, next);
+  sendJson(ctx, 200, body);
+}
+
+function holdUntilSent(ctx: Context, length: number, held: Held): void {
+  held.resize(length);
+  releaseWhenSent(held, ctx.res);
+}
+
 /** Serves the routes; methods that a path doesn't have are answered with 405 and `Allow`. */
-export function createRouter(api: ApiContext, routes: readonly Route[]): Middleware[] {
+export function createRouter(api: RouteContext, routes: readonly Route[]): Middleware[] {
   const router = new Router({ strict: true, sensitive: true });
   const gate = createGate(api);
   for (const route of routes)

@@ -7,6 +7,7 @@ import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.t
 import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
@@ -98,7 +99,7 @@ function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
           ...(trouble && { lag: { events: null, ms: trouble.sinceMs } }),
           ...(late !== undefined && { late }),
           doubt: doubt(),
-          parked_streams: await api.readModels.listParkedStreams(),
+          parked_streams: await api.readModels.listParkedStreams(LIMITS.health.streams),
         },
       };
     },

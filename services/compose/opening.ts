@@ -27,5 +27,5 @@ export const openStore = async ({ opened, logger }: Opening, log: LogPlace): Pro
 
 /** The streams that this process found not to be whole, as an operator is told of them. */
 export const damagePart = (damaged: DamagedStreams): Part => ({
-  health: async () => ({ damaged_streams: damaged.list() }),
+  health: async () => ({ damaged_streams: damaged.list(), damaged_count: damaged.count() }),
 });

@@ -6,6 +6,7 @@ import {
 import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
 import { rememberedRows } from '../../shared/queries/rememberedRows.ts';
 import { doubtOf } from '../projector/doubt.ts';
@@ -100,7 +101,7 @@ function readModelsPart(common: Common): Part {
   let misfit: string | undefined;
   const { look, health } = followReadModels({
     projectorBeat: readModels.projectorBeat,
-    listParkedStreams: readModels.listParkedStreams,
+    listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
     async doubt() {
       const refused = await readModels.refusedCheckpoint();
       return doubtOf({ healing: healingOf(refused), logChanged: readModels.logChanged() });

@@ -1,5 +1,5 @@
 import { isTurnlogError, storeUnavailable, type TurnlogError } from '../../shared/errors.ts';
-import type { ParkedStream, ProjectorBeat } from '../../shared/ports/readModels.ts';
+import type { ParkedStreams, ProjectorBeat } from '../../shared/ports/readModels.ts';
 import type { ProjectionHealth } from '../../shared/queries/health.ts';
 
 /** How late read models may be, or how long no projector may say anything, unremarked. */
@@ -10,7 +10,7 @@ const KNOWN_FOR_MS = 5_000;
 /** What is asked, each second. */
 export interface Asked {
   projectorBeat(): Promise<ProjectorBeat | undefined>;
-  listParkedStreams(): Promise<ParkedStream[]>;
+  listParkedStreams(): Promise<ParkedStreams>;
   /** One sentence on why the read models can't be trusted; undefined where they can. */
   doubt(): Promise<string | undefined>;
 }
@@ -27,7 +27,7 @@ interface ReadModelsHealth {
 
 interface Known {
   beat: ProjectorBeat | undefined;
-  parked_streams: ParkedStream[];
+  parked_streams: ParkedStreams;
   doubt: string | undefined;
   /** Of a monotonic clock, in milliseconds. */
   at: number;

@@ -29,5 +29,5 @@ export async function untilAllShown(
   }
   // Where the log is empty there is nothing to show, but the first generation of the read models
   // may still have to be made.
-  await onceStoreAnswers(() => readModels.listParkedStreams(), logger, signal);
+  await onceStoreAnswers(() => readModels.listParkedStreams(1), logger, signal);
 }

@@ -1,9 +1,8 @@
+import { LIMITS } from '../limits.ts';
 import type { StreamDamage } from './streamDamage.ts';
 
 /** More are not remembered. */
 const MOST_STREAMS = 10_000;
-/** More are not shown: an operator who has so many looks into the store, not into a list. */
-const MOST_SHOWN = 100;
 /** Who looks after many streams leaves one alone for so long after it was found damaged. */
 const LATELY_MS = 60_000;
 
@@ -26,6 +25,8 @@ export interface DamagedStreams {
   foundLately(stream: string): boolean;
   /** The last hundred, in the order in which they were found. */
   list(): StreamDamage[];
+  /** How many are remembered. */
+  count(): number;
 }
 
 interface Found {
@@ -58,6 +59,7 @@ export function createDamagedStreams(
     },
     has: (stream) => streams.has(stream),
     foundLately: (stream) => now() - (streams.get(stream)?.at ?? -Infinity) < LATELY_MS,
-    list: () => [...streams.values()].slice(-MOST_SHOWN).map(({ damage }) => damage),
+    list: () => [...streams.values()].slice(-LIMITS.health.streams).map(({ damage }) => damage),
+    count: () => streams.size,
   };
 }

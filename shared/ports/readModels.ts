@@ -13,11 +13,23 @@ import type {
 } from '../readModels/tables.ts';
 import type { Checkpoint, Position, StoredEvent } from './eventStore.ts';
 
-export interface Page {
-  /** The most rows to return; all when absent. */
-  limit?: number;
+/** How much to read: a page ends where the next row would go beyond either bound. */
+export interface Bounds {
+  /** The most rows, ≥ 1. */
+  limit: number;
+  /** The most UTF-8 bytes of the rows' text and JSON; a larger row is a page by itself. */
+  bytes: number;
+}
+
+export interface Page extends Bounds {
   /** Exclusive start: the key of the last row of the page before. */
   after?: string;
+}
+
+export interface PageOf<Row> {
+  rows: Row[];
+  /** True when another row follows. */
+  more: boolean;
 }
 
 /**
@@ -26,12 +38,17 @@ export interface Page {
  */
 export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
 
+export interface ParkedStreams {
+  count: number;
+  streams: ParkedStream[];
+}
+
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
 
 export interface TranscriptRows {
   session: SessionRow;
-  turns: TurnRow[];
+  turns: PageOf<TurnRow>;
 }
 
 /**
@@ -51,23 +68,24 @@ export interface ReadModels {
   /** By id alone; whose it is, is for the caller to judge. Deleted agents are not found. */
   findAgent(agentId: string): Promise<AgentRow | undefined>;
   /** Oldest first, without deleted ones. */
-  listAgents(accountId: string, page: Page): Promise<AgentRow[]>;
-  /** Changes whenever the account's agents do; cheap, so that an answer can be kept. */
+  listAgents(accountId: string, page: Page): Promise<PageOf<AgentRow>>;
+  /**
+   * Changes whenever the account's agents do; cheap, so that an answer can be kept. Says nothing of
+   * other accounts: clients see it.
+   */
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first. */
-  listSessions(
-    accountId: string,
-    page: Page & { limit: number; agent_id?: string },
-  ): Promise<SessionRow[]>;
+  listSessions(accountId: string, page: Page & { agent_id?: string }): Promise<PageOf<SessionRow>>;
   /** The session and its turns of one moment, oldest first, after turn number `after`. */
   findTranscript(
     sessionId: string,
-    page: { limit: number; after?: number },
+    page: Bounds & { after?: number },
   ): Promise<TranscriptRows | undefined>;
   /** Turns whose end is not recorded. */
   listOpenTurns(): Promise<OpenTurn[]>;
-  listParkedStreams(): Promise<ParkedStream[]>;
+  /** The first of them in the order of their names, and how many there are. */
+  listParkedStreams(limit: number): Promise<ParkedStreams>;
   /**
    * Resolves true once the read models show everything up to the position, false when that takes
    * longer than `timeoutMs`.

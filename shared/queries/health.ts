@@ -1,6 +1,6 @@
 import type { Position } from '../ports/eventStore.ts';
 import type { ParkedKeys } from '../ports/publisher.ts';
-import type { ParkedStream, ProjectorLag } from '../ports/readModels.ts';
+import type { ParkedStreams, ProjectorLag } from '../ports/readModels.ts';
 
 /** What the relay tells an operator. */
 export interface RelayHealth {
@@ -41,7 +41,7 @@ export interface ProjectionHealth {
   /** One sentence on why they can't be trusted; undefined where they can. */
   doubt: string | undefined;
   /** Streams that a projection could not follow; everything else goes on. */
-  parked_streams: ParkedStream[];
+  parked_streams: ParkedStreams;
 }
 
 /**
@@ -68,6 +68,8 @@ export interface Health {
   runs_waiting?: number;
   /** Those that this process met; each leaves the list when it is read whole again. */
   damaged_streams?: DamagedStream[];
+  /** How many they are; the last ones are listed. */
+  damaged_count?: number;
   /** Where it projects, in turn with others. */
   projector?: ProjectorHealth;
   /** Where events are relayed. */

@@ -5,9 +5,8 @@ import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
-import type { ReadModels } from '../ports/readModels.ts';
-import type { SessionRow, TurnRow } from '../readModels/tables.ts';
-import { cutPage, oneMoreThan, pageOf, type PageOf } from './page.ts';
+import type { Bounds, PageOf, ReadModels, TranscriptRows } from '../ports/readModels.ts';
+import type { SessionRow } from '../readModels/tables.ts';
 
 /** Errors: `session_not_found`, the same where there is none and where it is another account's. */
 function requireOwn(
@@ -18,28 +17,7 @@ function requireOwn(
     throw new TurnlogError('session_not_found', 'There is no such session.');
 }
 
-interface SessionFilter {
-  limit: number;
-  after?: string;
-  agent_id?: string;
-}
-
-/** The account's sessions, newest first, of one agent if one is named. */
-export const listSessions = (
-  readModels: ReadModels,
-  accountId: string,
-  filter: SessionFilter,
-): Promise<PageOf<SessionRow>> =>
-  pageOf(
-    filter.limit,
-    (row) => row.session_id,
-    (limit) => readModels.listSessions(accountId, { ...filter, limit }),
-  );
-
-interface NumberedPage {
-  limit: number;
-  after?: number;
-}
+type NumberedPage = Bounds & { after?: number };
 
 /**
  * A session and a page of its turns, oldest first, after turn number `after`.
@@ -50,16 +28,10 @@ export async function readTranscript(
   accountId: string,
   sessionId: string,
   page: NumberedPage,
-): Promise<{ session: SessionRow; turns: PageOf<TurnRow> }> {
-  const found = await readModels.findTranscript(sessionId, {
-    ...page,
-    limit: oneMoreThan(page.limit),
-  });
+): Promise<TranscriptRows> {
+  const found = await readModels.findTranscript(sessionId, page);
   requireOwn(found?.session, accountId);
-  return {
-    session: found.session,
-    turns: cutPage(page.limit, (row) => String(row.turn), found.turns),
-  };
+  return found;
 }
 
 /**
@@ -69,6 +41,31 @@ export async function readTranscript(
 interface PageOfStream {
   page: PageOf<KnownEvent>;
   beginning: KnownEvent[] | undefined;
+}
+
+/** Events that are read at a time: each may have a megabyte. */
+const GROUP = 8;
+
+type ReadGroup = (from: number, limit: number) => Promise<KnownEvent[]>;
+
+/** Reads a page, a group of events at a time, and no more than one group beyond it. */
+async function inGroups(
+  read: ReadGroup,
+  from: number,
+  { limit, bytes }: Bounds,
+): Promise<PageOf<KnownEvent>> {
+  const rows: KnownEvent[] = [];
+  let used = 0;
+  for (;;) {
+    const wanted = Math.min(GROUP, limit + 1 - rows.length);
+    const group = await read(from + rows.length, wanted);
+    for (const event of group) {
+      used += JSON.stringify(event.recorded).length;
+      if (rows.length === limit || (rows.length > 0 && used > bytes)) return { rows, more: true };
+      rows.push(event);
+    }
+    if (group.length < wanted) return { rows, more: false };
+  }
 }
 
 /**
@@ -88,18 +85,14 @@ export async function readSessionEvents(
   const { revision: shown } = row;
   const stream = sessionStream(sessionId);
   const from = page.after === undefined ? 0 : page.after + 1;
-  const read = (first: number, limit: number): Promise<KnownEvent[]> =>
+  const read: ReadGroup = (first, limit) =>
     readPage(source, stream, { direction: 'forwards', from: first, limit });
   const lastOf = ({ rows }: PageOf<KnownEvent>): number =>
     rows.at(-1)?.recorded.revision ?? from - 1;
 
   async function look(): Promise<PageOfStream> {
     const [found, beginning] = await Promise.all([
-      pageOf(
-        page.limit,
-        ({ recorded }: KnownEvent) => String(recorded.revision),
-        (limit) => read(from, limit),
-      ),
+      inGroups(read, from, page),
       from > 0 ? read(0, 1) : undefined,
     ]);
     return { page: found, beginning };
@@ -108,12 +101,12 @@ export async function readSessionEvents(
   function missing({ page: found, beginning }: PageOfStream): Flaw | undefined {
     if (beginning?.length === 0) return { reason: 'its beginning is missing', revision: 0 };
     const due = lastOf(found) + 1;
-    return found.next !== undefined || due > shown
+    return found.more || due > shown
       ? undefined
       : { reason: `revision ${due} is missing`, revision: due };
   }
 
   const { page: found } = await untilWhole(source, stream, { look, missing });
   source.damaged.forget(stream, { from, to: lastOf(found) });
-  return { rows: found.rows.map(({ recorded }) => recorded), next: found.next };
+  return { rows: found.rows.map(({ recorded }) => recorded), more: found.more };
 }

@@ -45,6 +45,7 @@ const HOMES: Readonly<Record<string, string>> = {
   'gpt-tokenizer': 'infra/tokenizer',
   kafkajs: 'infra/kafka',
   koa: 'services/api',
+  'koa-compress': 'services/api',
   openai: 'infra/openai',
   pg: 'infra/postgres',
   'rate-limiter-flexible': 'infra/ratelimit',

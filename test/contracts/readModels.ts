@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { isTurnlogError } from '../../shared/errors.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
-import type { ProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
+import type { Page, ProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import {
@@ -24,6 +24,7 @@ import {
 import { positionOf, recordHistory, reached } from '../support/events/history.ts';
 import { deliveries, randomHistory } from '../support/events/randomHistory.ts';
 import { size } from '../support/jest/size.ts';
+import { agentsOf, ALL } from '../support/projections/agentsOf.ts';
 
 export interface ReadModelsFixture {
   store: ProjectionStore;
@@ -76,7 +77,9 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     record(`session-${id}`, sessionStarted(agent), account);
 
   const ids = async (account: string, page = {}) =>
-    (await fixture.readModels.listAgents(account, page)).map((row) => row.agent_id);
+    (await fixture.readModels.listAgents(account, { ...ALL, ...page })).rows.map(
+      (row) => row.agent_id,
+    );
   const version = () => fixture.readModels.agentListVersion('acct_1');
 
   describe(`${name}: accounts and keys`, () => {
@@ -228,10 +231,10 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         startSession('session_3', 'agent_a'),
         startSession('session_4', 'agent_a', 'acct_2'),
       );
-      const pageOf = async (
-        page: { limit: number; after?: string; agent_id?: string },
-        account = 'acct_1',
-      ) => (await fixture.readModels.listSessions(account, page)).map((row) => row.session_id);
+      const pageOf = async (page: Partial<Page> & { agent_id?: string }, account = 'acct_1') =>
+        (await fixture.readModels.listSessions(account, { ...ALL, ...page })).rows.map(
+          (row) => row.session_id,
+        );
       expect(await pageOf({ limit: 10 })).toEqual(['session_3', 'session_2', 'session_1']);
       expect(await pageOf({ limit: 1 })).toEqual(['session_3']);
       expect(await pageOf({ limit: 10, after: 'session_3' })).toEqual(['session_2', 'session_1']);
@@ -265,7 +268,9 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         startSession('session_1'),
         ...events.map((event) => record('session-session_1', event)),
       );
-      const { turns } = (await fixture.readModels.findTranscript('session_1', { limit: 10 }))!;
+      const {
+        turns: { rows: turns },
+      } = (await fixture.readModels.findTranscript('session_1', ALL))!;
       expect(turns.map(({ turn, status }) => [turn, status])).toEqual([
         [1, 'completed'],
         [2, 'failed'],
@@ -302,14 +307,17 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       });
       expect(turns[1]?.error).toEqual({ code: 'model_error', message: 'No.' });
       const session = await fixture.readModels.findSession('session_1');
-      expect(await fixture.readModels.findTranscript('session_1', { limit: 1, after: 1 })).toEqual({
+      expect(
+        await fixture.readModels.findTranscript('session_1', { ...ALL, limit: 1, after: 1 }),
+      ).toEqual({
         session,
-        turns: [turns[1]],
+        turns: { rows: [turns[1]], more: true },
       });
-      expect(await fixture.readModels.findTranscript('session_1', { limit: 10, after: 3 })).toEqual(
-        { session, turns: [] },
-      );
-      expect(await fixture.readModels.findTranscript('session_9', { limit: 10 })).toBeUndefined();
+      expect(await fixture.readModels.findTranscript('session_1', { ...ALL, after: 3 })).toEqual({
+        session,
+        turns: { rows: [], more: false },
+      });
+      expect(await fixture.readModels.findTranscript('session_9', ALL)).toBeUndefined();
     });
 
     test('never shows a session of one moment with turns of another', async () => {
@@ -323,9 +331,10 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       }
       async function read(): Promise<void> {
         for (;;) {
-          const { session, turns } = (await fixture.readModels.findTranscript('session_1', {
-            limit: 100,
-          }))!;
+          const {
+            session,
+            turns: { rows: turns },
+          } = (await fixture.readModels.findTranscript('session_1', ALL))!;
           expect([session.turns, session.status]).toEqual([
             turns.length,
             turns.at(-1)?.status === 'running' ? 'running' : 'idle',
@@ -364,6 +373,82 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect((await fixture.readModels.listOpenTurns()).map((row) => row.session_id)).toEqual([
         'session_2',
       ]);
+    });
+  });
+
+  describe(`${name}: pages that end at a number of bytes`, () => {
+    const KIB = 1_024;
+    const texts = ['é'.repeat(5 * KIB), 'x'.repeat(100 * KIB), 'y', 'z'.repeat(9 * KIB)];
+
+    /** The pages' keys, each page begun after the last key of the one before. */
+    async function pages<Row, Key>(
+      keyOf: (row: Row) => Key,
+      read: (after: Key | undefined) => Promise<{ rows: Row[]; more: boolean }>,
+    ): Promise<Key[][]> {
+      const found: Key[][] = [];
+      for (let more = true; more && found.length < 20;) {
+        const page = await read(found.at(-1)?.at(-1));
+        found.push(page.rows.map(keyOf));
+        more = page.more;
+      }
+      return found;
+    }
+    const from = <Key>(after: Key | undefined) => (after === undefined ? {} : { after });
+
+    test('of agents hold what fits, a larger one alone, and say whether more follows', async () => {
+      await apply(
+        ...texts.map((instruction, index) =>
+          createAgent(`agent_${index + 1}`, 'acct_1', { instruction }),
+        ),
+        createAgent('agent_9', 'acct_2'),
+      );
+      const byBytes = (bytes: number, limit = 10) =>
+        pages(
+          (row) => row.agent_id,
+          (after: string | undefined) =>
+            fixture.readModels.listAgents('acct_1', { limit, bytes, ...from(after) }),
+        );
+      const all = ['agent_1', 'agent_2', 'agent_3', 'agent_4'];
+      expect(await byBytes(ALL.bytes)).toEqual([all]);
+      expect(await byBytes(1)).toEqual(all.map((id) => [id]));
+      // In bytes, not in characters: what comes first has two bytes to each.
+      expect(await byBytes(12 * KIB)).toEqual([['agent_1'], ['agent_2'], ['agent_3', 'agent_4']]);
+      expect(await byBytes(112 * KIB)).toEqual([['agent_1', 'agent_2', 'agent_3'], ['agent_4']]);
+      expect(await byBytes(112 * KIB, 2)).toEqual([all.slice(0, 2), all.slice(2)]);
+    });
+
+    test('of sessions go on with the next older one', async () => {
+      await apply(...['1', '2', '3'].map((id) => startSession(`session_${id}`)));
+      expect(
+        await pages(
+          (row) => row.session_id,
+          (after: string | undefined) =>
+            fixture.readModels.listSessions('acct_1', { limit: 9, bytes: 1, ...from(after) }),
+        ),
+      ).toEqual([['session_3'], ['session_2'], ['session_1']]);
+    });
+
+    test('of turns count tool calls as well', async () => {
+      const turns = texts.flatMap((result, index) => [
+        turnStarted(index + 1),
+        toolCalled(index + 1, { result }),
+        turnCompleted(index + 1),
+      ]);
+      await apply(
+        startSession('session_1'),
+        ...turns.map((event) => record('session-session_1', event)),
+      );
+      expect(
+        await pages(
+          (row) => row.turn,
+          async (after: number | undefined) =>
+            (await fixture.readModels.findTranscript('session_1', {
+              limit: 9,
+              bytes: 14 * KIB,
+              ...from(after),
+            }))!.turns,
+        ),
+      ).toEqual([[1], [2], [3, 4]]);
     });
   });
 
@@ -414,9 +499,9 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       ];
       await apply(...first);
       await apply(record('session-session_1', turnCompleted(1)));
-      const before = await fixture.readModels.findTranscript('session_1', { limit: 9 });
+      const before = await fixture.readModels.findTranscript('session_1', ALL);
       expect(await apply(...first)).toEqual([]);
-      expect(await fixture.readModels.findTranscript('session_1', { limit: 9 })).toEqual(before);
+      expect(await fixture.readModels.findTranscript('session_1', ALL)).toEqual(before);
       expect(await fixture.store.checkpoint()).toEqual(reached(positionOf(4)).checkpoint);
     });
 
@@ -438,13 +523,28 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(
         await apply(record('session-session_1', turnStarted(1)), createAgent('agent_2')),
       ).toEqual([]);
-      expect(await fixture.readModels.listParkedStreams()).toEqual([parked]);
+      expect(await fixture.readModels.listParkedStreams(9)).toEqual({
+        count: 1,
+        streams: [parked],
+      });
       expect(await fixture.readModels.findSession('session_1')).toMatchObject({
         status: 'idle',
         turns: 0,
         revision: 0,
       });
-      expect(await fixture.readModels.listAgents('acct_1', {})).toHaveLength(2);
+      expect(await agentsOf(fixture.readModels)).toHaveLength(2);
+    });
+
+    test('lists the first parked streams, and counts them all', async () => {
+      const misfits = ['3', '1', '2'].flatMap((id) => [
+        startSession(`session_${id}`),
+        record(`session-session_${id}`, turnCompleted(1)),
+      ]);
+      await apply(...misfits);
+      expect(await fixture.readModels.listParkedStreams(2)).toMatchObject({
+        count: 3,
+        streams: [{ stream: 'session-session_1' }, { stream: 'session-session_2' }],
+      });
     });
 
     test('parks only the stream whose row the database refuses, and applies the rest of the batch', async () => {
@@ -460,7 +560,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await apply(...events)).toMatchObject([
         { stream: 'session-session_1', revision: 1, event_type: 'session.turn_started.v1' },
       ]);
-      expect(await fixture.readModels.listParkedStreams()).toHaveLength(1);
+      expect(await fixture.readModels.listParkedStreams(9)).toMatchObject({ count: 1 });
       expect(await fixture.readModels.findSession('session_1')).toMatchObject({
         status: 'idle',
         turns: 0,
@@ -495,17 +595,17 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
               once.accounts.get(account),
             );
             expect(await readModels.listApiKeys(account)).toEqual(byId(once.api_keys));
-            expect(await readModels.listAgents(account, {})).toEqual(
+            expect(await agentsOf(readModels, account)).toEqual(
               byId(once.agents).filter(({ deleted }) => !deleted),
             );
-            const sessions = await readModels.listSessions(account, { limit: 10 });
+            const { rows: sessions } = await readModels.listSessions(account, ALL);
             expect(sessions.toReversed()).toEqual(byId(once.sessions));
             const transcripts = await Promise.all(
               sessions
                 .toReversed()
-                .map(({ session_id }) => readModels.findTranscript(session_id, { limit: 10 })),
+                .map(({ session_id }) => readModels.findTranscript(session_id, ALL)),
             );
-            expect(transcripts.flatMap((transcript) => transcript!.turns)).toEqual(
+            expect(transcripts.flatMap((transcript) => transcript!.turns.rows)).toEqual(
               byId(once.turns),
             );
           },

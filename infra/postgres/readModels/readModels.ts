@@ -1,16 +1,23 @@
 import type {
   OpenTurn,
-  Page,
+  PageOf,
   ParkedStream,
   ProjectorBeat,
   ReadModels,
-  TranscriptRows,
 } from '../../../shared/ports/readModels.ts';
 import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
-import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import {
+  TABLES,
+  type Rows,
+  type SessionRow,
+  type TableName,
+  type TurnRow,
+} from '../../../shared/readModels/tables.ts';
 import { heldBy } from '../locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
+import { listAgents, listSessions, listTurns } from './listings.ts';
+import { toPage, type Statement } from './pages.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
 import { liveSchema, VERSION } from './version.ts';
@@ -31,26 +38,6 @@ function rowReader<Name extends TableName>({ rows }: Reader, table: Name) {
     find: async (clauses: string, ...parameters: unknown[]): Promise<Rows[Name] | undefined> =>
       (await list(clauses, ...parameters))[0],
   };
-}
-
-type SessionPage = Page & { limit: number; agent_id?: string };
-
-function sessionsClauses(
-  accountId: string,
-  { limit, after, agent_id }: SessionPage,
-): [string, ...unknown[]] {
-  const conditions: [string, unknown][] = [
-    ['account_id =', accountId],
-    ['agent_id =', agent_id],
-    ['session_id <', after],
-  ];
-  const given = conditions.filter(([, value]) => value !== undefined);
-  const where = given.map(([condition], index) => `${condition} $${index + 1}`).join(' AND ');
-  return [
-    `WHERE ${where} ORDER BY session_id DESC LIMIT $${given.length + 1}`,
-    ...given.map(([, value]) => value),
-    limit,
-  ];
 }
 
 interface Options {
@@ -96,6 +83,12 @@ export function openPostgresReadModels({
   const agents = rowReader(reader, 'agents');
   const sessions = rowReader(reader, 'sessions');
 
+  const page = async <Name extends TableName>(
+    _table: Name,
+    { sql, parameters }: Statement,
+  ): Promise<PageOf<Rows[Name]>> =>
+    toPage(await reader.rows<Rows[Name] & { read: number }>(sql, parameters));
+
   return {
     listAccounts: () => accounts.list('ORDER BY account_id'),
     findAccount: (accountId) => accounts.find('WHERE account_id = $1', accountId),
@@ -104,46 +97,46 @@ export function openPostgresReadModels({
     listApiKeys: (accountId) => apiKeys.list('WHERE account_id = $1 ORDER BY key_id', accountId),
     hasApiKeys: async () => (await reader.rows(`SELECT FROM ${LIVE}.api_keys LIMIT 1`)).length > 0,
     findAgent: (agentId) => agents.find('WHERE agent_id = $1 AND NOT deleted', agentId),
-    // LIMIT NULL is no limit.
-    listAgents: (
-      accountId,
-      { limit = null, after = '' }: { limit?: number | null; after?: string },
-    ) =>
-      agents.list(
-        'WHERE account_id = $1 AND NOT deleted AND agent_id > $2 ORDER BY agent_id LIMIT $3',
-        accountId,
-        after,
-        limit,
-      ),
+    listAgents: (accountId, bounds) => page('agents', listAgents(accountId, bounds)),
     agentListVersion: async (accountId) => {
       const [found] = await reader.rows<{ version: string }>(
-        `SELECT generation || '.' || coalesce((SELECT max(position) FROM ${LIVE}.agents WHERE account_id = $3), '') AS version
+        `SELECT generation || '.' || coalesce((
+           SELECT agent_id || '.' || revision || '.' || updated_at FROM ${LIVE}.agents WHERE account_id = $3 ORDER BY position DESC LIMIT 1
+         ), '') AS version
          FROM ${ROW}`,
         [...ROW_KEY, accountId],
       );
       return found?.version ?? '';
     },
     findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
-    listSessions: (accountId, page) => sessions.list(...sessionsClauses(accountId, page)),
+    listSessions: (accountId, bounds) => page('sessions', listSessions(accountId, bounds)),
     // In one statement, which sees one moment. The columns have no type that JSON would change.
-    findTranscript: async (sessionId, { limit, after = 0 }) => {
-      const [found] = await reader.rows<TranscriptRows>(
-        `SELECT to_json(session) AS session, (SELECT coalesce(json_agg(page), '[]') FROM (
-           SELECT ${columns('turns')} FROM ${LIVE}.turns WHERE session_id = $1 AND turn > $2 ORDER BY turn LIMIT $3
-         ) AS page) AS turns
+    findTranscript: async (sessionId, bounds) => {
+      const { sql, parameters } = listTurns(sessionId, bounds);
+      const [found] = await reader.rows<{
+        session: SessionRow;
+        turns: (TurnRow & { read: number })[];
+      }>(
+        `SELECT to_json(session) AS session,
+           (SELECT coalesce(json_agg(page), '[]') FROM (${sql}) AS page) AS turns
          FROM (SELECT ${columns('sessions')} FROM ${LIVE}.sessions WHERE session_id = $1) AS session`,
-        [sessionId, after, limit],
+        parameters,
       );
-      return found;
+      return found && { session: found.session, turns: toPage(found.turns) };
     },
     listOpenTurns: () =>
       reader.rows<OpenTurn>(
         `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,
       ),
-    listParkedStreams: () =>
-      reader.rows<ParkedStream>(
-        `SELECT stream, revision, event_type, error FROM ${LIVE}.parked_streams ORDER BY stream`,
-      ),
+    listParkedStreams: async (limit) => {
+      const found = await reader.rows<ParkedStream & { count: number }>(
+        `SELECT stream, revision, event_type, error, (SELECT count(*) FROM ${LIVE}.parked_streams) AS count
+         FROM ${LIVE}.parked_streams ORDER BY stream LIMIT $1`,
+        [limit],
+      );
+      const streams = found.map(({ count: _count, ...stream }) => stream);
+      return { count: found[0]?.count ?? 0, streams };
+    },
     refusedCheckpoint: async () => {
       const [found] = await reader.rows<{ refused: Position | null }>(
         `SELECT refused FROM ${ROW}`,

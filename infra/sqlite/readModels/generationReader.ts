@@ -51,10 +51,26 @@ export function openGenerationReader(folder: string, generation: number) {
     }
   }
 
+  function* iterate(sql: string, ...parameters: SQLInputValue[]): Generator<Found> {
+    const rows = query(sql, (prepared) => prepared.iterate(...parameters));
+    try {
+      for (;;) {
+        const next = query(sql, () => rows.next());
+        if (next.done) return;
+        yield next.value;
+      }
+    } finally {
+      // An iteration that is left early keeps the statement, and so the moment that it reads, open.
+      rows.return?.();
+    }
+  }
+
   return {
     generation,
     all: (sql: string, ...parameters: SQLInputValue[]): Found[] =>
       query(sql, (prepared) => prepared.all(...parameters)),
+    /** Row after row, no further than they are asked for, which is to be at once. */
+    iterate,
     get: (sql: string, ...parameters: SQLInputValue[]): Found | undefined =>
       query(sql, (prepared) => prepared.get(...parameters)),
     /** Runs queries that all see the same moment. */

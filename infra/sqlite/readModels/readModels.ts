@@ -1,13 +1,24 @@
 import type { SQLInputValue } from 'node:sqlite';
-import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
+import type {
+  Bounds,
+  OpenTurn,
+  Page,
+  PageOf,
+  ParkedStream,
+  ReadModels,
+} from '../../../shared/ports/readModels.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { createFollower, type Follower } from './follower.ts';
 import type { Found } from './generationReader.ts';
 import { rowDecoder } from './statements.ts';
 
-/** SQLite's "no limit". */
-const ALL = -1;
+/** UTF-8 bytes of a row's text. */
+const bytesOf = (found: Found): number =>
+  Object.values(found).reduce<number>(
+    (sum, value) => (typeof value === 'string' ? sum + Buffer.byteLength(value) : sum),
+    0,
+  );
 
 function rowReader<Name extends TableName>({ current }: Follower, table: Name) {
   const decode = rowDecoder(TABLES[table]) as (found: Found) => Rows[Name];
@@ -20,14 +31,29 @@ function rowReader<Name extends TableName>({ current }: Follower, table: Name) {
       current()
         .all(`SELECT * FROM ${table} ${clauses}`, ...parameters)
         .map(decode),
+    /** Reads one row beyond the page at the most. */
+    page(
+      { limit, bytes }: Bounds,
+      clauses: string,
+      ...parameters: SQLInputValue[]
+    ): PageOf<Rows[Name]> {
+      const rows: Rows[Name][] = [];
+      let read = 0;
+      for (const found of current().iterate(`SELECT * FROM ${table} ${clauses}`, ...parameters)) {
+        read += bytesOf(found);
+        if (rows.length === limit || (rows.length > 0 && read > bytes)) return { rows, more: true };
+        rows.push(decode(found));
+      }
+      return { rows, more: false };
+    },
   };
 }
 
-type SessionPage = Page & { limit: number; agent_id?: string };
+type SessionPage = Page & { agent_id?: string };
 
 function sessionsClauses(
   accountId: string,
-  { limit, after, agent_id }: SessionPage,
+  { after, agent_id }: SessionPage,
 ): [string, ...SQLInputValue[]] {
   const conditions: [string, SQLInputValue | undefined][] = [
     ['account_id = ?', accountId],
@@ -38,9 +64,8 @@ function sessionsClauses(
     (condition): condition is [string, SQLInputValue] => condition[1] !== undefined,
   );
   return [
-    `WHERE ${given.map(([sql]) => sql).join(' AND ')} ORDER BY session_id DESC LIMIT ?`,
+    `WHERE ${given.map(([sql]) => sql).join(' AND ')} ORDER BY session_id DESC`,
     ...given.map(([, value]) => value),
-    limit,
   ];
 }
 
@@ -73,34 +98,35 @@ export function openSqliteReadModels({
       apiKeys.list('WHERE account_id = ? ORDER BY key_id', accountId),
     hasApiKeys: async () => current().get('SELECT 1 FROM api_keys LIMIT 1') !== undefined,
     findAgent: async (agentId) => agents.find('WHERE agent_id = ? AND NOT deleted', agentId),
-    listAgents: async (accountId, { limit = ALL, after = '' }) =>
-      agents.list(
-        'WHERE account_id = ? AND NOT deleted AND agent_id > ? ORDER BY agent_id LIMIT ?',
+    listAgents: async (accountId, page) =>
+      agents.page(
+        page,
+        'WHERE account_id = ? AND NOT deleted AND agent_id > ? ORDER BY agent_id',
         accountId,
-        after,
-        limit,
+        page.after ?? '',
       ),
     agentListVersion: async (accountId) => {
       const { get, generation } = current();
       const found = get(
-        'SELECT max(position) AS position FROM agents WHERE account_id = ?',
+        "SELECT agent_id || '.' || revision || '.' || updated_at AS last FROM agents WHERE account_id = ? ORDER BY position DESC LIMIT 1",
         accountId,
       );
-      return `${generation}.${(found?.['position'] as string | null) ?? ''}`;
+      return `${generation}.${(found?.['last'] as string | undefined) ?? ''}`;
     },
     findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
-    listSessions: async (accountId, page) => sessions.list(...sessionsClauses(accountId, page)),
-    findTranscript: async (sessionId, { limit, after = 0 }) =>
+    listSessions: async (accountId, page) =>
+      sessions.page(page, ...sessionsClauses(accountId, page)),
+    findTranscript: async (sessionId, page) =>
       current().snapshot(() => {
         const session = sessions.find('WHERE session_id = ?', sessionId);
         return (
           session && {
             session,
-            turns: turns.list(
-              'WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ?',
+            turns: turns.page(
+              page,
+              'WHERE session_id = ? AND turn > ? ORDER BY turn',
               sessionId,
-              after,
-              limit,
+              page.after ?? 0,
             ),
           }
         );
@@ -109,8 +135,13 @@ export function openSqliteReadModels({
       current().all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
       ) as unknown as OpenTurn[],
-    listParkedStreams: async () =>
-      current().all('SELECT * FROM parked_streams ORDER BY stream') as unknown as ParkedStream[],
+    listParkedStreams: async (limit) => ({
+      count: current().get('SELECT count(*) AS count FROM parked_streams')?.['count'] as number,
+      streams: current().all(
+        'SELECT * FROM parked_streams ORDER BY stream LIMIT ?',
+        limit,
+      ) as unknown as ParkedStream[],
+    }),
     untilShown: follower.untilShown,
     close: async () => follower.close(),
   };

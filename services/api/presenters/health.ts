@@ -23,11 +23,14 @@ function presentProjection({ caught_up, lag, late, doubt, parked_streams }: Proj
     caught_up,
     ...(lag && { lag_events: lag.events, lag_ms: lag.ms }),
     ...(reason !== undefined && { reason }),
-    parked_streams: parked_streams.map(({ stream, revision, event_type }) => ({
+    parked_streams: parked_streams.streams.map(({ stream, revision, event_type }) => ({
       stream,
       revision,
       event_type,
     })),
+    ...(parked_streams.count > parked_streams.streams.length && {
+      parked_count: parked_streams.count,
+    }),
   };
 }
 
@@ -47,11 +50,12 @@ export function presentHealth({
   runs_in_flight,
   runs_waiting,
   damaged_streams = [],
+  damaged_count = 0,
   projector,
   relay,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
-  const parked = projection?.parked_streams.length ?? 0;
+  const parked = projection?.parked_streams.count ?? 0;
   const degraded =
     parked + damaged_streams.length > 0 ||
     projection?.doubt !== undefined ||
@@ -64,6 +68,7 @@ export function presentHealth({
     ...(runs_in_flight !== undefined && { runs_in_flight }),
     ...(runs_waiting !== undefined && { runs_waiting }),
     ...(damaged_streams.length > 0 && { damaged_streams: damaged_streams.map(presentDamaged) }),
+    ...(damaged_count > damaged_streams.length && { damaged_count }),
     ...(projector && { projector }),
     ...(relay && { relay: presentRelay(relay) }),
   };

@@ -20,7 +20,8 @@ export const presentSession = ({
   updated_at,
 });
 
-const presentTurn = ({
+/** A turn as the transcript shows it. */
+export const presentTurn = ({
   session_id: _session,
   revision: _revision,
   owner: _owner,
@@ -31,11 +32,6 @@ const presentTurn = ({
   ...turn,
   tool_calls: turn.tool_calls.map(({ content: _content, ...call }) => call),
 });
-
-export const presentTranscript = (
-  session: SessionRow,
-  turns: readonly TurnRow[],
-): Static<typeof Transcript> => ({ ...presentSession(session), turns: turns.map(presentTurn) });
 
 /** A recorded event without its position, which means nothing outside the store. */
 export const presentEvent = ({

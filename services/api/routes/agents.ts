@@ -1,8 +1,9 @@
 import { createAgent } from '../../../shared/commands/createAgent.ts';
-import { findOwnAgent, listAgents } from '../../../shared/queries/agents.ts';
-import { keptAnswer } from '../agentListCache.ts';
-import { jsonText, linkNext, sendJson, successEnvelope, wantsPretty } from '../envelope.ts';
-import { presentAgent, presentAgentDetail } from '../presenters/agent.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { findOwnAgent } from '../../../shared/queries/agents.ts';
+import { sendAgentList } from '../agentList.ts';
+import { etagOf, isKnown } from '../etag.ts';
+import { presentAgentDetail } from '../presenters/agent.ts';
 import { defineRoute } from '../route.ts';
 import {
   AgentDetail,
@@ -37,19 +38,14 @@ const listAgentsRoute = defineRoute({
   query: AgentListQuery,
   data: AgentList,
   errors: [],
-  handle: async ({ readModels }, { actor, query }, ctx) => {
-    const kept = await keptAnswer(readModels, actor.account_id, ctx.querystring, async () => {
-      const { rows, next } = await listAgents(readModels, actor.account_id, query);
-      return {
-        body: Buffer.from(jsonText(successEnvelope(rows.map(presentAgent)), wantsPretty(ctx))),
-        next,
-      };
-    });
-    if (kept.next !== undefined) linkNext(ctx, kept.next);
-    sendJson(ctx, 200, kept.body);
+  handle: async (api, { actor, query }, ctx) => {
+    await sendAgentList(api, actor.account_id, query, ctx);
     return undefined;
   },
 });
+
+/** A release that shows an agent in another way has another name for the same one. */
+const SHAPE = etagOf(JSON.stringify(AgentDetail));
 
 const getAgentRoute = defineRoute({
   method: 'get',
@@ -60,9 +56,13 @@ const getAgentRoute = defineRoute({
   query: CommonQuery,
   data: AgentDetail,
   errors: ['agent_not_found'],
-  handle: async ({ readModels }, { actor, params }) => ({
-    data: presentAgentDetail(await findOwnAgent(readModels, actor.account_id, params['agentId']!)),
-  }),
+  holds: LIMITS.http.pageBytes,
+  handle: async ({ readModels }, { actor, params }, ctx) => {
+    const agent = await findOwnAgent(readModels, actor.account_id, params['agentId']!);
+    const { agent_id, revision, updated_at } = agent;
+    if (isKnown(ctx, etagOf(SHAPE, `${agent_id}.${revision}.${updated_at}`))) return undefined;
+    return { data: presentAgentDetail(agent) };
+  },
 });
 
 export const agentRoutes = [createAgentRoute, listAgentsRoute, getAgentRoute];

@@ -1,9 +1,9 @@
-import {
-  listSessions,
-  readSessionEvents,
-  readTranscript,
-} from '../../../shared/queries/sessions.ts';
-import { presentEvent, presentSession, presentTranscript } from '../presenters/session.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
+import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
+import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
+import { presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
 import { SessionEvents } from '../schemas/events.ts';
 import {
@@ -16,6 +16,17 @@ import {
 
 const DEFAULT_LIMIT = 100;
 
+const SESSIONS: Rows<SessionRow> = {
+  around: [],
+  present: presentSession,
+  cursorOf: ({ session_id }) => session_id,
+};
+const EVENTS: Rows<RecordedEvent> = {
+  around: [],
+  present: presentEvent,
+  cursorOf: ({ revision }) => String(revision),
+};
+
 /** A query's page as the queries take it: without members that are undefined. */
 const pageFrom = <Cursor>({
   limit = DEFAULT_LIMIT,
@@ -23,8 +34,9 @@ const pageFrom = <Cursor>({
 }: {
   limit?: number;
   after?: Cursor;
-}): { limit: number; after?: Cursor } => ({
+}): { limit: number; bytes: number; after?: Cursor } => ({
   limit,
+  bytes: LIMITS.http.pageBytes,
   ...(after === undefined ? {} : { after }),
 });
 
@@ -37,13 +49,14 @@ const listSessionsRoute = defineRoute({
   query: SessionListQuery,
   data: SessionList,
   errors: [],
+  holds: MAKING_BYTES,
   handle: async ({ readModels }, { actor, query }) => {
     const filter = {
       ...pageFrom(query),
       ...(query.agent_id === undefined ? {} : { agent_id: query.agent_id }),
     };
-    const { rows, next } = await listSessions(readModels, actor.account_id, filter);
-    return { data: rows.map(presentSession), next };
+    const page = await readModels.listSessions(actor.account_id, filter);
+    return { page: (pretty) => pageBody(page, SESSIONS, pretty) };
   },
 });
 
@@ -56,6 +69,7 @@ const getSessionRoute = defineRoute({
   query: TranscriptQuery,
   data: Transcript,
   errors: ['session_not_found'],
+  holds: MAKING_BYTES,
   handle: async ({ readModels }, { actor, params, query }) => {
     const { session, turns } = await readTranscript(
       readModels,
@@ -63,7 +77,12 @@ const getSessionRoute = defineRoute({
       params['sessionId']!,
       pageFrom(query),
     );
-    return { data: presentTranscript(session, turns.rows), next: turns.next };
+    const rows = {
+      around: { ...presentSession(session), turns: [] },
+      present: presentTurn,
+      cursorOf: ({ turn }: TurnRow) => String(turn),
+    };
+    return { page: (pretty) => pageBody(turns, rows, pretty) };
   },
 });
 
@@ -78,14 +97,15 @@ const listSessionEventsRoute = defineRoute({
   query: SessionEventsQuery,
   data: SessionEvents,
   errors: ['session_not_found', 'stream_damaged', 'release_too_old'],
+  holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const { rows, next } = await readSessionEvents(
+    const page = await readSessionEvents(
       api,
       actor.account_id,
       params['sessionId']!,
       pageFrom(query),
     );
-    return { data: rows.map(presentEvent), next };
+    return { page: (pretty) => pageBody(page, EVENTS, pretty) };
   },
 });
 

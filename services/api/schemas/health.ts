@@ -53,6 +53,13 @@ export const Ready = Type.Object(
               },
               { title: 'ParkedStream', description: 'A stream that a projection could not follow' },
             ),
+            { description: 'The first hundred' },
+          ),
+          parked_count: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              description: 'How many there are, where not all are listed',
+            }),
           ),
         },
         {
@@ -78,9 +85,12 @@ export const Ready = Type.Object(
         ),
         {
           description:
-            'Streams that this process found damaged, until it reads them whole again; absent without any',
+            'Streams that this process found damaged, until it reads them whole again, the last hundred; absent without any',
         },
       ),
+    ),
+    damaged_count: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'How many there are, where not all are listed' }),
     ),
     projector: Type.Optional(
       Type.Object(

@@ -13,6 +13,7 @@ import { startPostgresServer, withoutPostgres } from '../../support/postgres/pos
 import { eventually } from '../../support/processes/operator.ts';
 import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { agentsOf } from '../../support/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -58,7 +59,7 @@ function suite(serverUrl: string): void {
       async () => replica.logChanged(),
       (reason) => reason === undefined,
     );
-    expect((await replica.listAgents('acct_1', {})).length).toBe(7);
+    expect((await agentsOf(replica)).length).toBe(7);
 
     await next.stop();
     await eventually(async () => replica.logChanged(), Boolean);

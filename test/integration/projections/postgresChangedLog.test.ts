@@ -24,6 +24,7 @@ import { appendAgents, recordingLogger } from '../../support/projections/project
 import { positionOf, reached } from '../../support/events/history.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { declareRestored } from '../../support/store/declareRestored.ts';
+import { agentsOf } from '../../support/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -50,7 +51,7 @@ function suite(serverUrl: string): void {
     await projector?.stop();
     projector = undefined;
   };
-  const listed = async (): Promise<number> => (await replica.listAgents('acct_1', {})).length;
+  const listed = async (): Promise<number> => (await agentsOf(replica)).length;
   const rowOf = async (columns: string) =>
     (
       await execute(database.url, `SELECT ${columns} FROM turnlog.projections WHERE slot = 'live'`)

@@ -22,6 +22,7 @@ import { appendAgents, recordingLogger } from '../../support/projections/project
 import { agentCreated } from '../../support/events/events.ts';
 import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { agentsOf } from '../../support/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -61,7 +62,7 @@ function suite(serverUrl: string): void {
     };
   }
 
-  const applied = async (): Promise<number> => (await readModels.listAgents('acct_1', {})).length;
+  const applied = async (): Promise<number> => (await agentsOf(readModels)).length;
 
   test('one of two projectors is active, and the other one takes over when it stops', async () => {
     const first = projector();
@@ -86,7 +87,7 @@ function suite(serverUrl: string): void {
     expect(await cutConnections(database.url, 'projector')).toBe(1);
     await back;
     expect(await readModels.untilShown(await appendAgents(log, 10, 20, 1), SOON)).toBe(true);
-    expect((await readModels.listAgents('acct_1', {})).map(({ revision }) => revision)).toEqual([
+    expect((await agentsOf(readModels)).map(({ revision }) => revision)).toEqual([
       ...Array.from({ length: 10 }, () => 0),
       ...Array.from({ length: 10 }, () => 1),
     ]);

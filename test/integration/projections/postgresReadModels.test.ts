@@ -16,6 +16,7 @@ import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { agentCreated } from '../../support/events/events.ts';
 import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
+import { agentsOf, ALL } from '../../support/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -81,7 +82,7 @@ function suite(serverUrl: string): void {
     await store.complete();
     const found: string[] = [];
     for (let after = ''; ; after = found.at(-1)!) {
-      const page = await openReplica().listAgents('acct_1', { limit: 2, after });
+      const { rows: page } = await openReplica().listAgents('acct_1', { ...ALL, limit: 2, after });
       if (page.length === 0) break;
       found.push(...page.map(({ agent_id }) => agent_id));
     }
@@ -97,9 +98,7 @@ function suite(serverUrl: string): void {
       ),
     ).toMatchObject([{ stream: 'agent-agent_1', revision: 0 }]);
     await store.complete();
-    expect((await openReplica().listAgents('acct_1', {})).map(({ agent_id }) => agent_id)).toEqual([
-      'agent_2',
-    ]);
+    expect((await agentsOf(openReplica())).map(({ agent_id }) => agent_id)).toEqual(['agent_2']);
   });
 
   test('a batch whose rows need several statements is applied whole', async () => {
@@ -110,7 +109,7 @@ function suite(serverUrl: string): void {
       reached(positionOf(40)),
     );
     await store.complete();
-    const agents = await openReplica().listAgents('acct_1', {});
+    const agents = await agentsOf(openReplica());
     expect(agents.map((agent) => agent.instruction.length)).toEqual(
       Array.from({ length: 40 }, () => 900_000),
     );

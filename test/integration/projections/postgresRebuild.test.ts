@@ -19,6 +19,7 @@ import { startPostgresServer, withoutPostgres } from '../../support/postgres/pos
 import { agentId, appendAgents, recordingLogger } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { reached } from '../../support/events/history.ts';
+import { agentsOf } from '../../support/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
@@ -191,8 +192,7 @@ function suite(serverUrl: string): void {
     state.over = true;
     await writing;
     expect(written).toBeGreaterThanOrEqual(AGENTS + 4);
-    for (const replica of replicas)
-      expect(await replica.listAgents('acct_1', {})).toHaveLength(written);
+    for (const replica of replicas) expect(await agentsOf(replica)).toHaveLength(written);
     expect(await execute(database.url, 'SELECT generation, slot FROM turnlog.projections')).toEqual(
       [{ generation: 5, slot: 'live' }],
     );
@@ -214,7 +214,7 @@ function suite(serverUrl: string): void {
     await expect(store.publish(() => Promise.reject(new Error('stopped')))).rejects.toMatchObject({
       code: 'store_unavailable',
     });
-    expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
+    expect(await agentsOf(replicas[0])).toHaveLength(AGENTS);
     expect(await schemas()).toEqual(['turnlog', LIVE, `${LIVE}_building`]);
   });
 
@@ -249,12 +249,12 @@ function suite(serverUrl: string): void {
       code: 'store_unavailable',
     });
     expect(await rebuild()).toBe(true);
-    expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
+    expect(await agentsOf(replicas[0])).toHaveLength(AGENTS);
     const last = await active.checkpoint();
     await active.apply([], { position: last!.position, checkpoint: last });
     await active.complete();
     expect(await schemas()).toEqual(['turnlog', LIVE]);
-    expect(await replicas[0].listAgents('acct_1', {})).toHaveLength(AGENTS);
+    expect(await agentsOf(replicas[0])).toHaveLength(AGENTS);
     await active.close();
   });
 
@@ -271,7 +271,7 @@ function suite(serverUrl: string): void {
   /** Asks until the answer is not that the read models are being built. */
   async function answerOf(replica: ReadModels) {
     for (;;) {
-      const found = await replica.listAgents('acct_1', {}).catch(() => undefined);
+      const found = await agentsOf(replica).catch(() => undefined);
       if (found) return found;
     }
   }

@@ -29,6 +29,7 @@ import { startPostgresServer, withoutPostgres } from '../../support/postgres/pos
 import { agentId, appendAgents } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { reached } from '../../support/events/history.ts';
+import { agentsOf } from '../../support/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const AGENTS = 5;
@@ -103,7 +104,7 @@ function suite(serverUrl: string): void {
         Boolean,
       );
       expect(found).toMatchObject({ component: 'Chat' });
-      expect(await replica.listAgents('acct_1', {})).toHaveLength(AGENTS);
+      expect(await agentsOf(replica)).toHaveLength(AGENTS);
       await projector.stop();
       expect(await liveSchemas()).toEqual([liveSchema(other), LIVE].toSorted());
       const { rows } = await older.query(`SELECT count(*) FROM ${liveSchema(other)}.agents`);

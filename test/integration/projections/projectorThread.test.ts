@@ -20,6 +20,7 @@ import { eventually } from '../../support/processes/operator.ts';
 import { sessionStarted, turnCompleted } from '../../support/events/events.ts';
 import { fileName } from '../../support/projections/generationNames.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { agentsOf } from '../../support/projections/agentsOf.ts';
 
 type Projector = Awaited<ReturnType<typeof startProjector>>;
 
@@ -92,10 +93,10 @@ test('a thread that dies is started again and goes on where it was', async () =>
   const { readModels, workers, lines, thread } = running;
   await readModels.untilShown(await appendAgents(store, 0, 10), WAIT_MS);
   await workers[0]?.terminate();
-  expect(await readModels.listAgents('acct_1', {})).toHaveLength(10);
+  expect(await agentsOf(readModels)).toHaveLength(10);
   const position = await appendAgents(store, 10, 20, 1);
   expect(await readModels.untilShown(position, WAIT_MS)).toBe(true);
-  expect(await readModels.listAgents('acct_1', {})).toHaveLength(20);
+  expect(await agentsOf(readModels)).toHaveLength(20);
   expect(workers).toHaveLength(2);
   expect(lines.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
     "The projector's thread died and is started again",
@@ -150,7 +151,7 @@ test('a rebuild beside it replaces the read models; no query fails, goes back or
         await readModels.untilShown(await appendAgents(store, created, created + 1), WAIT_MS),
       ).toBe(true);
       created += 1;
-      expect(await readModels.listAgents('acct_1', {})).toHaveLength(created);
+      expect(await agentsOf(readModels)).toHaveLength(created);
     }
   }
   const working = work();
@@ -168,12 +169,12 @@ test('a rebuild beside it replaces the read models; no query fails, goes back or
 test('the read models are rebuilt from the log when their folder was deleted while nothing ran', async () => {
   const first = await start();
   await first.readModels.untilShown(await appendAgents(store, 0, 300, 1), WAIT_MS);
-  const before = await first.readModels.listAgents('acct_1', {});
+  const before = await agentsOf(first.readModels);
   await first.close();
   await rm(join(folder, 'read-models'), { recursive: true });
   const { readModels } = await start();
   expect(await readModels.untilShown((await store.head())!, WAIT_MS)).toBe(true);
-  expect(await readModels.listAgents('acct_1', {})).toEqual(before);
+  expect(await agentsOf(readModels)).toEqual(before);
 });
 
 test('read models that are deleted under a running projector are rebuilt, and queries are answered all the while', async () => {
@@ -185,10 +186,10 @@ test('read models that are deleted under a running projector are rebuilt, and qu
     ({ generation, caughtUp }) => generation === 2 && caughtUp,
   );
   await rm(join(folder, 'read-models'), { recursive: true });
-  expect(await readModels.listAgents('acct_1', {})).toHaveLength(100);
+  expect(await agentsOf(readModels)).toHaveLength(100);
   await replaced;
   expect(await readModels.untilShown(await appendAgents(store, 100, 101), WAIT_MS)).toBe(true);
-  expect(await readModels.listAgents('acct_1', {})).toHaveLength(101);
+  expect(await agentsOf(readModels)).toHaveLength(101);
   expect(existsSync(join(folder, 'read-models', fileName(2)))).toBe(true);
 });
 
@@ -197,7 +198,7 @@ test('a stream with an event that cannot be applied is parked, logged and listed
   await appendTo(store, 'session-session_1', [sessionStarted('agent_1'), turnCompleted(1)]);
   expect(await readModels.untilShown(await appendAgents(store, 0, 1), WAIT_MS)).toBe(true);
   expect(await readModels.findAgent(agentId(0))).toBeDefined();
-  expect(await readModels.listParkedStreams()).toMatchObject([
+  expect((await readModels.listParkedStreams(9)).streams).toMatchObject([
     { stream: 'session-session_1', revision: 1 },
   ]);
   expect(lines.filter(({ level }) => level === 'error')).toMatchObject([

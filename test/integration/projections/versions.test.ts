@@ -20,6 +20,7 @@ import { agentId, appendAgents, startProjector } from '../../support/projections
 import { filesOf, onFile } from '../../support/projections/readModelFiles.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { reached } from '../../support/events/history.ts';
+import { agentsOf } from '../../support/projections/agentsOf.ts';
 
 const AGENTS = 5;
 const OLDER = sqliteVersion(OLDER_TABLES);
@@ -61,7 +62,7 @@ test.each([
   const projector = await startProjector(folder);
   try {
     expect(await projector.readModels.untilShown((await log.head())!, 20_000)).toBe(true);
-    expect(await projector.readModels.listAgents('acct_1', {})).toHaveLength(AGENTS);
+    expect(await agentsOf(projector.readModels)).toHaveLength(AGENTS);
     expect(await projector.readModels.findAgent(agentId(1))).toMatchObject({ component: 'Chat' });
     expect(columnsIn(VERSION)).toContain('component');
   } finally {

@@ -106,7 +106,7 @@ function suite(serverUrl: string): void {
     const readModels = await operator.readModels();
     expect(await readModels.listAccounts()).toHaveLength(1);
     expect(await readModels.listApiKeys(await account())).toHaveLength(1);
-    expect(await readModels.listParkedStreams()).toEqual([]);
+    expect(await readModels.listParkedStreams(1)).toEqual({ count: 0, streams: [] });
   });
 
   test('show what was acknowledged by one to whoever asks another, and go on with its sessions', async () => {

@@ -40,7 +40,7 @@ function lateReplica(untilShown: (position: Position) => Promise<boolean>): Comm
     damaged: createDamagedStreams(() => undefined),
     readModels: {
       hasApiKeys: async () => false,
-      listParkedStreams: async () => [],
+      listParkedStreams: async () => ({ count: 0, streams: [] }),
       untilShown,
     },
     clock: { now: () => 0 },

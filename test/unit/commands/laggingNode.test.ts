@@ -17,6 +17,7 @@ import {
   turnStarted,
 } from '../../support/events/events.ts';
 import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import { ALL } from '../../support/projections/agentsOf.ts';
 
 const SESSION = 'session_1';
 const ACCOUNT = 'acct_1';
@@ -136,7 +137,7 @@ describe.each([
     ['only a part of it', 1],
   ])('waits for a node that shows %s', async (_what, lastShown) => {
     const context = contextOn(lagging(fixture.store(), lastShown, 1_200));
-    const page = await readSessionEvents(context, ACCOUNT, SESSION, { limit: 10, ...after });
+    const page = await readSessionEvents(context, ACCOUNT, SESSION, { ...ALL, ...after });
     expect([page.rows.length, context.damaged.list()]).toEqual([rows, []]);
   });
 });

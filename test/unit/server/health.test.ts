@@ -13,7 +13,7 @@ const healing: Pick<Turnlog, 'parts'> = {
     { trouble: () => undefined },
     {
       health: async () => ({
-        projection: { caught_up: false, doubt: REASON, parked_streams: [] },
+        projection: { caught_up: false, doubt: REASON, parked_streams: { count: 0, streams: [] } },
       }),
       doubt: () => REASON,
     },
@@ -61,5 +61,28 @@ test('a relay with parked keys is degraded, and names them', () => {
   expect(presentHealth({ ready: true, relay: relay as RelayHealth })).toEqual({
     status: 'degraded',
     relay: { state: 'relaying', lag_ms: 0, parked: { count: 7, keys } },
+  });
+});
+
+test('a service with very many parked or damaged streams lists some, and counts them all', () => {
+  const stream = { stream: 'session-1', revision: 1, event_type: 'x', error: 'secret' };
+  const damaged_streams = [{ stream: 'session-2', first_revision: null, last_revision: null }];
+  const projection = { caught_up: true, doubt: undefined };
+  expect(
+    presentHealth({
+      ready: true,
+      projection: { ...projection, parked_streams: { count: 10_000, streams: [stream] } },
+      damaged_streams,
+      damaged_count: 2_000,
+    }),
+  ).toEqual({
+    status: 'degraded',
+    projection: {
+      caught_up: true,
+      parked_streams: [{ stream: 'session-1', revision: 1, event_type: 'x' }],
+      parked_count: 10_000,
+    },
+    damaged_streams,
+    damaged_count: 2_000,
   });
 });

@@ -17,7 +17,7 @@ beforeEach(() => {
     away ? Promise.reject(storeUnavailable('PostgreSQL is away.')) : Promise.resolve(value);
   const asked = {
     projectorBeat: () => answer(beat),
-    listParkedStreams: () => answer([]),
+    listParkedStreams: () => answer({ count: 0, streams: [] }),
     doubt: () => answer(undefined),
   };
   read = followReadModels(asked, () => now);

@@ -1,0 +1,133 @@
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+import { LIMITS } from '../../shared/limits.ts';
+import type { Page } from '../../shared/ports/readModels.ts';
+import type { AgentRow } from '../../shared/readModels/tables.ts';
+import { agentListCache } from './agentListCache.ts';
+import { releaseWhenSent, type Held } from './answerRoom.ts';
+import type { RouteContext } from './context.ts';
+import { linkNext, sendJson, wantsPretty } from './envelope.ts';
+import { etagOf, isKnown } from './etag.ts';
+import { listPieces, MAKING_BYTES, pageBody, type PageBody, type Rows } from './pageBody.ts';
+import { presentAgent } from './presenters/agent.ts';
+import { AgentList } from './schemas/agents.ts';
+
+const ROWS: Rows<AgentRow> = {
+  around: [],
+  present: presentAgent,
+  cursorOf: ({ agent_id }) => agent_id,
+};
+/** What a list holds while it is on its way. */
+const STREAM_BYTES = 4 * LIMITS.http.batchBytes;
+
+/** A release that shows agents in another way has other names for the same list. */
+const SHAPE = etagOf(JSON.stringify(AgentList));
+
+interface Asked {
+  limit?: number;
+  after?: string;
+}
+
+interface Listing {
+  api: RouteContext;
+  accountId: string;
+  ctx: Context;
+  held: Held;
+}
+
+/** The list's first bytes: all of it, where that is little enough to be kept. */
+async function beginning(pieces: AsyncGenerator<Buffer, void>) {
+  const first: Buffer[] = [];
+  for (let bytes = 0; bytes <= LIMITS.cache.agentListEntryBytes; bytes += first.at(-1)!.length) {
+    const { done, value } = await pieces.next();
+    if (done) return { first, isWhole: true };
+    first.push(value);
+  }
+  return { first, isWhole: false };
+}
+
+/** A failure now can't be told any more: the connection is cut, so that nobody takes it for an end. */
+async function* orCut(
+  first: Buffer[],
+  pieces: AsyncGenerator<Buffer, void>,
+  { api, ctx }: Listing,
+): AsyncGenerator<Buffer, void> {
+  try {
+    while (first.length > 0) yield first.shift()!;
+    yield* pieces;
+  } catch (error) {
+    const { request_id } = ctx.state;
+    api.logger.warn({ err: error, request_id }, 'a list broke off while it was sent');
+    ctx.res.destroy();
+  }
+}
+
+async function wholeList(listing: Listing, after: string | undefined): Promise<Buffer | undefined> {
+  const { api, accountId, ctx, held } = listing;
+  const read = (last = after) =>
+    api.readModels.listAgents(accountId, {
+      limit: LIMITS.http.pageEntries,
+      bytes: LIMITS.http.batchBytes,
+      ...(last === undefined ? {} : { after: last }),
+    });
+  const pieces = listPieces(read, ROWS, wantsPretty(ctx));
+  const { first, isWhole } = await beginning(pieces);
+  if (isWhole) return Buffer.concat(first);
+  held.resize(STREAM_BYTES);
+  releaseWhenSent(held, ctx.res);
+  sendJson(ctx, 200, Readable.from(orCut(first, pieces, listing), { objectMode: false }));
+  return undefined;
+}
+
+/**
+ * Answers the account's agents: from what was sent before, a page, or all of them as they are read.
+ * Errors: `overloaded`, `store_unavailable`.
+ */
+export async function sendAgentList(
+  api: RouteContext,
+  accountId: string,
+  { limit, after }: Asked,
+  ctx: Context,
+): Promise<void> {
+  const { readModels, answers } = api;
+  const version = await readModels.agentListVersion(accountId);
+  if (isKnown(ctx, etagOf(SHAPE, version))) return;
+  if (ctx.method === 'HEAD' && limit === undefined) return;
+  const asked = { accountId, limit, after, pretty: wantsPretty(ctx) };
+  const cache = agentListCache(readModels);
+  let answer = cache.find(asked, version);
+  const held = await answers.take(accountId, answer?.body.length ?? MAKING_BYTES, ctx.res);
+  try {
+    if (!answer) {
+      const made = await make(limit, after, { api, accountId, ctx, held });
+      if (!made) return;
+      answer = { version, ...made };
+      cache.keep(asked, answer);
+    }
+    held.resize(answer.body.length);
+    releaseWhenSent(held, ctx.res);
+  } catch (error) {
+    held.release();
+    throw error;
+  }
+  if (answer.next !== undefined) linkNext(ctx, answer.next);
+  sendJson(ctx, 200, answer.body);
+}
+
+async function make(
+  limit: number | undefined,
+  after: string | undefined,
+  listing: Listing,
+): Promise<PageBody | undefined> {
+  if (limit === undefined) {
+    const body = await wholeList(listing, after);
+    return body && { body, next: undefined };
+  }
+  const page: Page = {
+    limit,
+    bytes: LIMITS.http.pageBytes,
+    ...(after === undefined ? {} : { after }),
+  };
+  const { api, accountId, ctx } = listing;
+  return pageBody(await api.readModels.listAgents(accountId, page), ROWS, wantsPretty(ctx));
+}

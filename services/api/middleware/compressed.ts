@@ -1,0 +1,41 @@
+import { constants } from 'node:zlib';
+import type { Middleware } from 'koa';
+import compress from 'koa-compress';
+import { LIMITS } from '../../../shared/limits.ts';
+import { releaseWhenSent, type AnswerRoom } from '../answerRoom.ts';
+
+const THRESHOLD_BYTES = 1_024;
+
+const library = compress({
+  threshold: THRESHOLD_BYTES,
+  gzip: { level: 3 },
+  br: {
+    params: {
+      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+      [constants.BROTLI_PARAM_QUALITY]: 4,
+      [constants.BROTLI_PARAM_LGWIN]: 18,
+    },
+  },
+  zstd: false,
+  deflate: false,
+});
+
+/**
+ * Compresses answers for clients that ask for it, while there is room for the compressors:
+ * otherwise they get the same bytes uncompressed.
+ */
+export const compressed =
+  (answers: AnswerRoom): Middleware =>
+  (ctx, next) =>
+    library(ctx, async () => {
+      await next();
+      ctx.compress = false;
+      if (ctx.method === 'HEAD' || (ctx.length ?? Infinity) < THRESHOLD_BYTES || !ctx.body) return;
+      if (!ctx.get('accept-encoding')) return;
+      if (ctx.acceptsEncodings('br', 'gzip', 'identity') === 'identity') return;
+      const account = (ctx.state['account_id'] as string | undefined) ?? '';
+      const held = answers.tryTake(account, LIMITS.http.compressorBytes);
+      if (!held) return;
+      releaseWhenSent(held, ctx.res);
+      ctx.compress = true;
+    });

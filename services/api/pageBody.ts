@@ -1,0 +1,92 @@
+import { setImmediate } from 'node:timers/promises';
+import { LIMITS } from '../../shared/limits.ts';
+import type { PageOf } from '../../shared/ports/readModels.ts';
+import { textAround } from './jsonRows.ts';
+
+/** Text is written in pieces of about this size; in between, others have the process. */
+const PIECE_BYTES = 64 * 1_024;
+
+/** How rows become an answer. */
+export interface Rows<Row> {
+  /** The data without its rows: an empty list, or what has one as its last member. */
+  around: object;
+  present: (row: Row) => unknown;
+  /** The cursor that continues after the row. */
+  cursorOf: (row: Row) => string;
+}
+
+export interface PageBody {
+  body: Buffer;
+  /** Where the next page goes on, if there is one. */
+  next: string | undefined;
+}
+
+/** What is held at the most while rows become text. */
+export const MAKING_BYTES = 3 * LIMITS.http.pageBytes;
+
+/**
+ * A page as it is sent. It ends before the row with which its text would go beyond the bound of a
+ * page, since text in JSON is longer than it was, and says then where to go on.
+ */
+export async function pageBody<Row>(
+  { rows, more }: PageOf<Row>,
+  { around, present, cursorOf }: Rows<Row>,
+  pretty: boolean,
+): Promise<PageBody> {
+  const text = textAround(around, pretty);
+  const pieces = [Buffer.from(text.head)];
+  let bytes = 0;
+  let breath = PIECE_BYTES;
+  let last: Row | undefined;
+  let isCut = false;
+  for (const row of rows) {
+    const piece = Buffer.from(text.row(present(row), last === undefined));
+    isCut = last !== undefined && bytes + piece.length > LIMITS.http.pageBytes;
+    if (isCut) break;
+    pieces.push(piece);
+    bytes += piece.length;
+    last = row;
+    if (bytes < breath) continue;
+    breath = bytes + PIECE_BYTES;
+    await setImmediate();
+  }
+  pieces.push(Buffer.from(text.tail(last === undefined)));
+  return {
+    body: Buffer.concat(pieces),
+    next: last !== undefined && (more || isCut) ? cursorOf(last) : undefined,
+  };
+}
+
+type ReadPage<Row> = (after: string | undefined) => Promise<PageOf<Row>>;
+
+/** A whole list in pieces, page after page: it holds one page and one row's text at the most. */
+export async function* listPieces<Row>(
+  read: ReadPage<Row>,
+  { around, present, cursorOf }: Rows<Row>,
+  pretty: boolean,
+): AsyncGenerator<Buffer, void> {
+  const text = textAround(around, pretty);
+  let pending = text.head;
+  let last: string | undefined;
+  for (let more = true; more;) {
+    const page = await read(last);
+    for (const row of page.rows) {
+      pending += text.row(present(row), last === undefined);
+      last = cursorOf(row);
+      if (pending.length < PIECE_BYTES) continue;
+      yield* inPieces(pending);
+      pending = '';
+    }
+    more = page.more;
+  }
+  yield* inPieces(pending + text.tail(last === undefined));
+}
+
+async function* inPieces(text: string): AsyncGenerator<Buffer, void> {
+  const bytes = Buffer.from(text);
+  for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+    yield bytes.subarray(from, from + PIECE_BYTES);
+    // A client that takes all at once would have the process to itself.
+    await setImmediate();
+  }
+}
