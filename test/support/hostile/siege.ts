@@ -1,0 +1,186 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { apiClient } from '../http/service.ts';
+import { size } from '../jest/size.ts';
+import { clientWith, newKey } from '../processes/operator.ts';
+import type { ServerProcess } from '../processes/serverProcess.ts';
+import { PROVIDER_SECRET } from './answers.ts';
+import type { Report } from './attack.ts';
+import type { AttackName } from './attacks/index.ts';
+import type { Figures } from './figures.ts';
+import { startNeighbour } from './neighbour.ts';
+import { asker, percentile, startProbes, type Probes } from './probes.ts';
+import { startAttacker, type Attacker } from './processes/children.ts';
+import { startConfined, watchMemory, type Memory } from './service.ts';
+import { SLOW_MS, type World } from './world.ts';
+
+export const SECONDS = size({ small: 5, full: 300 });
+const LIVE_EVERY_MS = 50;
+const FRESH_EVERY_MS = 1_000;
+/** What the service may take, in MB, and what is left of it when all is over. */
+export const BARS = { peak: 450, after: 400 };
+/** p99 in ms. Other suites run beside the small size, so that it only knows a stall. */
+const TIMES = size({ small: { live: 1_000, small: 2_500 }, full: { live: 100, small: 250 } });
+/** Runs that were begun may end, and the collector has time. */
+const SETTLE_MS = 2 * SLOW_MS + 10_000;
+const SETTLE_LOOK_MS = 250;
+/** Acknowledged things of attackers that are looked for. */
+const SAMPLE = 200;
+/** What the flood has used up of a key's rate comes back. */
+const WAIT_MS = 1_000;
+
+export interface Outcome {
+  figures: Figures;
+  /** What must not be, as sentences; empty when the service holds. */
+  faults: string[];
+}
+
+const timesOf = ({ times }: Probes) => ({
+  p50: percentile(times, 0.5),
+  p99: percentile(times, 0.99),
+  max: percentile(times, 1),
+  count: times.length,
+});
+
+function merged(reports: readonly Report[]): Report {
+  const all: Report = { answers: {}, oddities: [], agents: [], sessions: [] };
+  for (const { answers, oddities, agents, sessions } of reports) {
+    for (const [kind, count] of Object.entries(answers))
+      all.answers[kind] = (all.answers[kind] ?? 0) + count;
+    all.oddities.push(...oddities);
+    all.agents.push(...agents);
+    all.sessions.push(...sessions);
+  }
+  return all;
+}
+
+/** Some of many, spread evenly. */
+const sampled = <Value>(values: readonly Value[]): Value[] =>
+  values.filter((_, index) => index % Math.ceil(values.length / SAMPLE) === 0);
+
+/** Which of the things that attackers were told were done are not there. */
+async function lostBy(url: string, key: string, { agents, sessions }: Report): Promise<string[]> {
+  const { get } = apiClient(url, key);
+  const paths = [
+    ...sampled(agents).map((id) => `/v1/agents/${id}`),
+    ...sampled(sessions).map((id) => `/v1/sessions/${id}?limit=1`),
+  ];
+  const lost: string[] = [];
+  for (const path of paths) {
+    let answer = await get(path);
+    while (answer.status === 429) {
+      await sleep(WAIT_MS);
+      answer = await get(path);
+    }
+    if (answer.status !== 200) lost.push(`${path}: ${answer.status}`);
+  }
+  return lost;
+}
+
+/** Resolves once no run is left and memory is sane, or the time for it is over. */
+async function settle(url: string, memory: Memory): Promise<string | undefined> {
+  const until = performance.now() + SETTLE_MS;
+  for (;;) {
+    const { body } = await apiClient(url, undefined).get('/health/ready');
+    const now = memory.now() ?? 0;
+    if (body.data?.runs_in_flight === 0 && now <= BARS.after) return undefined;
+    if (performance.now() > until)
+      return `it has not settled: ${Math.round(now)} MB, ${JSON.stringify(body.data ?? body.error)}`;
+    await sleep(SETTLE_LOOK_MS);
+  }
+}
+
+/** Whether the service outlives the attackers, and what they were answered. */
+async function outlives(server: ServerProcess, attackers: readonly Attacker[]) {
+  const reports = Promise.all(attackers.map(({ report }) => report));
+  const ended = server.exited.then(() => undefined);
+  const first = await Promise.race([reports, ended]);
+  for (const { kill } of attackers) kill();
+  await reports.catch(() => undefined);
+  return first && merged(first);
+}
+
+/**
+ * Starts the service, attacks it by all these names at once, and looks at what it and the account
+ * beside them make of it.
+ */
+export async function besiege(
+  world: World,
+  names: readonly AttackName[],
+  attack = names.join(),
+  env: Record<string, string> = {},
+): Promise<Outcome> {
+  const faults: string[] = [];
+  const server = startConfined(world);
+  const url = await server.ready;
+  const memory = watchMemory(server.pid);
+  const issued = await newKey(world.env['DATA_DIR']!);
+  await clientWith(url, issued);
+  const neighbour = await startNeighbour(url, issued.api_key);
+
+  const attackers = names.map((name) =>
+    startAttacker(name, { url, seconds: SECONDS, prey: world.prey, env }),
+  );
+  const live = asker(url, undefined);
+  const fresh = asker(url, undefined, false);
+  const isLive = (ask: typeof live) => async (): Promise<string | undefined> => {
+    const { status, body } = await ask('GET', '/health/live');
+    return status === 200 ? undefined : `${status} ${JSON.stringify(body).slice(0, 300)}`;
+  };
+  const lives = startProbes(LIVE_EVERY_MS, isLive(live));
+  const freshes = startProbes(FRESH_EVERY_MS, isLive(fresh));
+  const report = await outlives(server, attackers);
+  await Promise.all([neighbour.stop(), lives.stop(), freshes.stop()]);
+
+  let after: number | undefined;
+  if (report === undefined) {
+    faults.push(`the service ended: ${server.errors().slice(-600)}`);
+  } else {
+    const unsettled = await settle(url, memory);
+    if (unsettled !== undefined) faults.push(unsettled);
+    after = memory.now();
+    const lost = [...(await neighbour.missing()), ...(await lostBy(url, world.prey.key, report))];
+    if (lost.length > 0) faults.push(`acknowledged, and not there: ${lost.join(', ')}`);
+    for (const oddity of report.oddities) faults.push(`an answer: ${oddity}`);
+  }
+  memory.stop();
+  server.kill('SIGTERM');
+  const code = await server.exited;
+  if (report !== undefined && code !== 0) faults.push(`it stopped with exit code ${code}`);
+
+  const figures: Figures = {
+    attack,
+    lived: report !== undefined,
+    peak: memory.peak,
+    after,
+    live: timesOf(lives),
+    small: { ...timesOf(neighbour), failed: neighbour.failed() },
+    fresh: { count: freshes.times.length, failed: freshes.failed() },
+    handles: memory.handles(),
+    logged: server.logged() / 1_000_000,
+    answers: report?.answers ?? {},
+  };
+  return {
+    figures,
+    faults: [...faults, ...breaches(figures), ...complaints(server, lives, neighbour)],
+  };
+}
+
+/** The bars that were not held. */
+function breaches({ peak, live, small }: Figures): string[] {
+  const bars: readonly [string, number, number][] = [
+    ['resident memory, MB', peak, BARS.peak],
+    ['/health/live p99, ms', live.p99, TIMES.live],
+    ["the neighbour's requests p99, ms", small.p99, TIMES.small],
+  ];
+  return bars
+    .filter(([, seen, bar]) => !(seen <= bar))
+    .map(([what, seen, bar]) => `${what}: ${Math.round(seen)}, and at most ${bar}`);
+}
+
+function complaints(server: ServerProcess, lives: Probes, neighbour: Probes): string[] {
+  return [
+    ...lives.failures.map((failure) => `a liveness probe: ${failure}`),
+    ...neighbour.failures.map((failure) => `the neighbour: ${failure}`),
+    ...(server.errors().includes(PROVIDER_SECRET) ? ["the log shows the provider's key"] : []),
+  ];
+}
