@@ -27,7 +27,7 @@ afterAll(async () => {
 test.each(ATTACK_NAMES.map((name) => [ATTACKS[name].what, name] as const))(
   'the service and the account beside bear %s',
   async (_what, name) => {
-    const { figures, faults } = await besiege(world, [name]);
+    const { figures, faults } = await besiege(world, { names: [name] });
     seen.push(figures);
     expect(faults).toEqual([]);
   },
@@ -37,7 +37,11 @@ test.each(ATTACK_NAMES.map((name) => [ATTACKS[name].what, name] as const))(
 test(
   'the service and the account beside bear all of it at once',
   async () => {
-    const { figures, faults } = await besiege(world, ATTACK_NAMES, 'all at once', AT_SMALL_SIZE);
+    const { figures, faults } = await besiege(world, {
+      names: ATTACK_NAMES,
+      attack: 'all at once',
+      env: AT_SMALL_SIZE,
+    });
     seen.push(figures);
     expect(faults).toEqual([]);
   },

@@ -7,8 +7,8 @@ import { PROVIDER_SECRET } from './answers.ts';
 import type { Report } from './attack.ts';
 import type { AttackName } from './attacks/index.ts';
 import type { Figures } from './figures.ts';
-import { startNeighbour } from './neighbour.ts';
-import { asker, percentile, startProbes, type Probes } from './probes.ts';
+import { startNeighbour, type Neighbour } from './neighbour.ts';
+import { asker, percentile, startProbes, type Ask, type Probes } from './probes.ts';
 import { startAttacker, type Attacker } from './processes/children.ts';
 import { startConfined, watchMemory, type Memory } from './service.ts';
 import { SLOW_MS, type World } from './world.ts';
@@ -22,6 +22,8 @@ export const BARS = { peak: 450, after: 400 };
 const TIMES = size({ small: { live: 1_000, small: 2_500 }, full: { live: 100, small: 250 } });
 /** Runs that were begun may end, and the collector has time. */
 const SETTLE_MS = 2 * SLOW_MS + 10_000;
+/** Longer than SHUTDOWN_GRACE_MS. */
+const STOP_MS = 30_000;
 const SETTLE_LOOK_MS = 250;
 /** Acknowledged things of attackers that are looked for. */
 const SAMPLE = 200;
@@ -89,7 +91,7 @@ async function settle(url: string, memory: Memory): Promise<string | undefined> 
   }
 }
 
-/** Whether the service outlives the attackers, and what they were answered. */
+/** What the attackers were answered; undefined where the service ended before their time was over. */
 async function outlives(server: ServerProcess, attackers: readonly Attacker[]) {
   const reports = Promise.all(attackers.map(({ report }) => report));
   const ended = server.exited.then(() => undefined);
@@ -99,57 +101,86 @@ async function outlives(server: ServerProcess, attackers: readonly Attacker[]) {
   return first && merged(first);
 }
 
+const isLive = (ask: Ask) => async (): Promise<string | undefined> => {
+  const { status, body } = await ask('GET', '/health/live');
+  return status === 200 ? undefined : `${status} ${JSON.stringify(body).slice(0, 300)}`;
+};
+
+/** What is not as it must be once the attackers are gone. */
+async function aftermath(
+  { url, key, memory, neighbour }: Target & { memory: Memory; neighbour: Neighbour },
+  report: Report,
+): Promise<string[]> {
+  const unsettled = await settle(url, memory);
+  const lost = [...(await neighbour.missing()), ...(await lostBy(url, key, report))];
+  return [
+    ...(unsettled === undefined ? [] : [unsettled]),
+    ...(lost.length > 0 ? [`acknowledged, and not there: ${lost.join(', ')}`] : []),
+    ...report.oddities.map((oddity) => `an answer: ${oddity}`),
+  ];
+}
+
+/** A service, and the key of the account that attackers use. */
+interface Target {
+  url: string;
+  key: string;
+}
+
+/** A siege: who attacks, its name in the table, options of the attackers. */
+export interface Siege {
+  names: readonly AttackName[];
+  attack?: string;
+  env?: Record<string, string>;
+}
+
 /**
  * Starts the service, attacks it by all these names at once, and looks at what it and the account
  * beside them make of it.
  */
-export async function besiege(
-  world: World,
-  names: readonly AttackName[],
-  attack = names.join(),
-  env: Record<string, string> = {},
-): Promise<Outcome> {
-  const faults: string[] = [];
+export async function besiege(world: World, siege: Siege): Promise<Outcome> {
   const server = startConfined(world);
+  try {
+    return await attacked(world, server, siege);
+  } finally {
+    server.kill('SIGKILL');
+    await server.exited;
+  }
+}
+
+async function attacked(
+  world: World,
+  server: ServerProcess,
+  { names, attack = names.join(), env = {} }: Siege,
+): Promise<Outcome> {
   const url = await server.ready;
   const memory = watchMemory(server.pid);
   const issued = await newKey(world.env['DATA_DIR']!);
   await clientWith(url, issued);
   const neighbour = await startNeighbour(url, issued.api_key);
-
+  const lives = startProbes(LIVE_EVERY_MS, isLive(asker(url, undefined)));
+  const freshes = startProbes(FRESH_EVERY_MS, isLive(asker(url, undefined, false)));
   const attackers = names.map((name) =>
     startAttacker(name, { url, seconds: SECONDS, prey: world.prey, env }),
   );
-  const live = asker(url, undefined);
-  const fresh = asker(url, undefined, false);
-  const isLive = (ask: typeof live) => async (): Promise<string | undefined> => {
-    const { status, body } = await ask('GET', '/health/live');
-    return status === 200 ? undefined : `${status} ${JSON.stringify(body).slice(0, 300)}`;
-  };
-  const lives = startProbes(LIVE_EVERY_MS, isLive(live));
-  const freshes = startProbes(FRESH_EVERY_MS, isLive(fresh));
   const report = await outlives(server, attackers);
   await Promise.all([neighbour.stop(), lives.stop(), freshes.stop()]);
 
-  let after: number | undefined;
-  if (report === undefined) {
-    faults.push(`the service ended: ${server.errors().slice(-600)}`);
-  } else {
-    const unsettled = await settle(url, memory);
-    if (unsettled !== undefined) faults.push(unsettled);
-    after = memory.now();
-    const lost = [...(await neighbour.missing()), ...(await lostBy(url, world.prey.key, report))];
-    if (lost.length > 0) faults.push(`acknowledged, and not there: ${lost.join(', ')}`);
-    for (const oddity of report.oddities) faults.push(`an answer: ${oddity}`);
-  }
+  const target = { url, key: world.prey.key, memory, neighbour };
+  const faults =
+    report === undefined
+      ? []
+      : await aftermath(target, report).catch((error: Error) => [
+          `afterwards: ${error.message} ${String(error.cause ?? '')}`,
+        ]);
+  const after = memory.now();
   memory.stop();
   server.kill('SIGTERM');
-  const code = await server.exited;
-  if (report !== undefined && code !== 0) faults.push(`it stopped with exit code ${code}`);
+  const code = await Promise.race([server.exited, sleep(STOP_MS, undefined, { ref: false })]);
+  if (code !== 0) faults.push(`it ended with ${code}: ${server.errors().slice(-600)}`);
 
   const figures: Figures = {
     attack,
-    lived: report !== undefined,
+    lived: after !== undefined,
     peak: memory.peak,
     after,
     live: timesOf(lives),
