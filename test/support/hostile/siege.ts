@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { apiClient } from '../http/service.ts';
 import { size } from '../jest/size.ts';
 import { clientWith, newKey } from '../processes/operator.ts';
@@ -170,7 +171,7 @@ async function attacked(
     report === undefined
       ? []
       : await aftermath(target, report).catch((error: Error) => [
-          `afterwards: ${error.message} ${String(error.cause ?? '')}`,
+          `afterwards: ${inspect(error.cause ?? error).slice(0, 300)}`,
         ]);
   const after = memory.now();
   memory.stop();

@@ -61,7 +61,7 @@ export const nobodyBesides = (self: () => Player, ranks: readonly number[]): Oth
     id: () => undefined,
     cursor: async (kind) => {
       const before = (await self().all(kind))[left.shift()! - 1];
-      return before === undefined ? first(kind) : `${before.slice(0, -1)}z`;
+      return before?.replace(/[^z](z*)$/, 'z$1') ?? first(kind);
     },
   };
 };
