@@ -1,3 +1,4 @@
+import { patiently } from './patiently.ts';
 import { asker, startProbes, type Answered, type Ask, type Probes } from './probes.ts';
 
 const EVERY_MS = 100;
@@ -49,11 +50,12 @@ export async function startNeighbour(url: string, key: string): Promise<Neighbou
   });
 
   async function missing(): Promise<string[]> {
-    const { body } = await ask('GET', '/v1/agents');
+    const { body } = await patiently(() => ask('GET', '/v1/agents'));
     const listed = new Set((body.data as { agent_id: string }[]).map(({ agent_id }) => agent_id));
     const lost = told.agents.filter((agent) => !listed.has(agent));
     for (const { session_id, output } of told.sessions) {
-      const transcript = (await ask('GET', `/v1/sessions/${session_id}`)).body.data;
+      const transcript = (await patiently(() => ask('GET', `/v1/sessions/${session_id}`))).body
+        .data;
       if (transcript?.turns[0]?.output !== output) lost.push(session_id);
     }
     return lost;

@@ -9,6 +9,7 @@ import type { Report } from './attack.ts';
 import type { AttackName } from './attacks/index.ts';
 import type { Figures } from './figures.ts';
 import { startNeighbour, type Neighbour } from './neighbour.ts';
+import { patiently } from './patiently.ts';
 import { asker, percentile, startProbes, type Ask, type Probes } from './probes.ts';
 import { startAttacker, type Attacker } from './processes/children.ts';
 import { startConfined, watchMemory, type Memory } from './service.ts';
@@ -20,7 +21,7 @@ const FRESH_EVERY_MS = 1_000;
 /** What the service may take, in MB, and what is left of it when all is over. */
 export const BARS = { peak: 450, after: 400 };
 /** p99 in ms. Other suites run beside the small size, so that it only knows a stall. */
-const TIMES = size({ small: { live: 1_000, small: 2_500 }, full: { live: 100, small: 250 } });
+const TIMES = size({ small: { live: 2_000, small: 5_000 }, full: { live: 100, small: 250 } });
 /** Runs that were begun may end, and the collector has time. */
 const SETTLE_MS = 2 * SLOW_MS + 10_000;
 /** Longer than SHUTDOWN_GRACE_MS. */
@@ -28,8 +29,6 @@ const STOP_MS = 30_000;
 const SETTLE_LOOK_MS = 250;
 /** Acknowledged things of attackers that are looked for. */
 const SAMPLE = 200;
-/** What the flood has used up of a key's rate comes back. */
-const WAIT_MS = 1_000;
 
 export interface Outcome {
   figures: Figures;
@@ -69,12 +68,8 @@ async function lostBy(url: string, key: string, { agents, sessions }: Report): P
   ];
   const lost: string[] = [];
   for (const path of paths) {
-    let answer = await get(path);
-    while (answer.status === 429) {
-      await sleep(WAIT_MS);
-      answer = await get(path);
-    }
-    if (answer.status !== 200) lost.push(`${path}: ${answer.status}`);
+    const { status } = await patiently(() => get(path));
+    if (status !== 200) lost.push(`${path}: ${status}`);
   }
   return lost;
 }

@@ -6,6 +6,7 @@ import { clientWith, newKey } from '../processes/operator.ts';
 import { startServerProcess } from '../processes/serverProcess.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import { PROVIDER_SECRET } from './answers.ts';
+import { patiently } from './patiently.ts';
 import { startModelServer, type ModelServer } from './processes/children.ts';
 
 export const SLOW_MS = size({ small: 5_000, full: 60_000 });
@@ -51,8 +52,8 @@ export interface World {
   close(): Promise<void>;
 }
 
-async function data(call: ReturnType<Client['post']>): Promise<any> {
-  const { status, body } = await call;
+async function made({ post }: Client, path: string, given: object): Promise<any> {
+  const { status, body } = await patiently(() => post(path, given));
   if (status !== 200) throw new Error(`the world could not be made: ${status} ${body.error}`);
   return body.data;
 }
@@ -61,7 +62,7 @@ async function data(call: ReturnType<Client['post']>): Promise<any> {
 async function largestInstruction({ post }: Client): Promise<string> {
   for (const instruction of [LARGEST, ORDINARY]) {
     const body = { name: LONGEST_NAME, instruction, model: 'quick' };
-    if ((await post('/v1/agents', body)).status === 200) return instruction;
+    if ((await patiently(() => post('/v1/agents', body))).status === 200) return instruction;
   }
   throw new Error('the API takes no large instruction');
 }
@@ -70,24 +71,24 @@ async function createAgents(client: Client): Promise<Record<ModelName, string>> 
   const agents: Partial<Record<ModelName, string>> = {};
   for (const model of Object.keys(MODELS) as ModelName[]) {
     const body = { name: model, instruction: 'Be brief.', model, tool: 'calculator' };
-    agents[model] = (await data(client.post('/v1/agents', body))).agent_id;
+    agents[model] = (await made(client, '/v1/agents', body)).agent_id;
   }
   const instruction = await largestInstruction(client);
-  for (let made = Object.keys(MODELS).length + 1; made < AGENTS; made += 1)
-    await data(client.post('/v1/agents', { name: LONGEST_NAME, instruction, model: 'quick' }));
+  for (let count = Object.keys(MODELS).length + 1; count < AGENTS; count += 1)
+    await made(client, '/v1/agents', { name: LONGEST_NAME, instruction, model: 'quick' });
   return agents as Record<ModelName, string>;
 }
 
 /** A session whose turns are as large as the service takes them. */
-async function converse({ post }: Client, agent: string): Promise<string> {
+async function converse(client: Client, agent: string): Promise<string> {
   const path = `/v1/agents/${agent}/run`;
   for (const text of [LARGEST.slice(100), ORDINARY])
     for (const length of OUTPUTS) {
       const input = `${length} ${text}`;
-      const first = await post(path, { input });
+      const first = await patiently(() => client.post(path, { input }));
       if (first.status !== 200) continue;
       const { session_id } = first.body.data;
-      for (let turn = 1; turn < TURNS; turn += 1) await data(post(path, { input, session_id }));
+      for (let turn = 1; turn < TURNS; turn += 1) await made(client, path, { input, session_id });
       return session_id;
     }
   throw new Error('the API takes no large turn');

@@ -4,8 +4,11 @@ const AT_ONCE = 20;
 const KIB = 1_024;
 const HALF_MIB = 512 * KIB;
 
+/** With names as short as they can be, so that the body is not refused for its size. */
 const unknownFields = (): string =>
-  JSON.stringify(Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`f${at}`, 0])));
+  JSON.stringify(
+    Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`_${at.toString(36)}`, 0])),
+  );
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const agentWith = (fields: object): string =>
   JSON.stringify({ name: 'x', instruction: 'x', model: 'quick', ...fields });
