@@ -231,7 +231,7 @@ export const mutations: readonly Mutation[] = [
     name: 'a 400 lists every problem that a body has',
     file: 'services/api/validation.ts',
     from: 'validate.errors?.slice(0, LIMITS.http.details)',
-    to: 'validate.errors',
+    to: 'validate.errors?.slice(LIMITS.http.details - 20)',
     likely: ['test/integration/http/rubbishBodies.test.ts', 'test/unit/shared/validation.test.ts'],
   },
   {
