@@ -217,4 +217,35 @@ export const mutations: readonly Mutation[] = [
     to: 'return EXIT.done;',
     likely: ['test/integration/cli/interrupted.test.ts'],
   },
+  {
+    name: 'an agent is found by whoever names it',
+    file: 'shared/queries/agents.ts',
+    from: 'agent.account_id !== accountId',
+    to: "accountId === ''",
+    likely: [
+      'test/integration/http/isolation.test.ts',
+      'test/integration/http/isolation.property.test.ts',
+    ],
+  },
+  {
+    name: 'a 400 lists every problem that a body has',
+    file: 'services/api/validation.ts',
+    from: 'errors?.slice(0, LIMITS.http.details)',
+    to: 'errors?.slice(LIMITS.http.details - 20)',
+    likely: ['test/integration/http/rubbishBodies.test.ts', 'test/unit/shared/validation.test.ts'],
+  },
+  {
+    name: 'a model may call tools for a hundred rounds',
+    file: 'shared/commands/run/converse.ts',
+    from: 'round <= LIMITS.run.rounds',
+    to: 'round <= 100',
+    likely: ['test/integration/runs/runs.test.ts'],
+  },
+  {
+    name: 'a page has as many entries as are asked for',
+    file: 'services/api/schemas/common.ts',
+    from: 'maximum: LIMITS.http.pageEntries, ...limit',
+    to: 'maximum: 1_000_000, ...limit',
+    likely: ['test/integration/http/paging.test.ts'],
+  },
 ];

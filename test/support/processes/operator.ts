@@ -45,27 +45,30 @@ export interface IssuedKey {
   api_key: string;
 }
 
-/**
- * Issues a key to an account, a new one if none is named. `expiresAt` in milliseconds since the
- * epoch.
- */
-export const newKey = (
-  folder: string,
-  {
-    account,
-    scopes = SCOPES,
-    expiresAt = null,
-  }: { account?: string; scopes?: readonly Scope[]; expiresAt?: number | null } = {},
-): Promise<IssuedKey> =>
-  asOperator(folder, async (operator) => {
-    const account_id = account ?? operator.ids.typeId('acct');
-    const actor = { account_id, key_id: 'operator', request_id: 'test' };
-    if (account === undefined) await openAccount(operator, actor, 'another');
-    return {
-      account_id,
-      ...(await issueKey(operator, actor, { name: 'test', scopes, expiresAt })),
-    };
-  });
+/** The account is a new one if none is named. `expiresAt` in milliseconds since the epoch. */
+interface KeyOptions {
+  account?: string;
+  scopes?: readonly Scope[];
+  expiresAt?: number | null;
+}
+
+/** Issues a key to an account. */
+export const newKey = (folder: string, options: KeyOptions = {}): Promise<IssuedKey> =>
+  asOperator(folder, (operator) => issueTo(operator, options));
+
+/** The same, by an operator command that goes on. */
+export async function issueTo(
+  operator: Operator,
+  { account, scopes = SCOPES, expiresAt = null }: KeyOptions = {},
+): Promise<IssuedKey> {
+  const account_id = account ?? operator.ids.typeId('acct');
+  const actor = { account_id, key_id: 'operator', request_id: 'test' };
+  if (account === undefined) await openAccount(operator, actor, 'another');
+  return {
+    account_id,
+    ...(await issueKey(operator, actor, { name: 'test', scopes, expiresAt })),
+  };
+}
 
 /** A client with that key, once the running service knows it. */
 export async function clientWith(url: string, { api_key }: IssuedKey): Promise<Client> {

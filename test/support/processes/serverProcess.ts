@@ -20,14 +20,19 @@ export const withClockAhead = (ms: number): Record<string, string> => ({
   TEST_CLOCK_AHEAD_MS: String(ms),
 });
 
+/** A service under attack may write more than a test can hold. */
+const KEPT = 64_000_000;
+
 export interface ServerProcess {
   pid: number;
   /** Resolves with its address once it has printed it; rejects when it ended before. */
   ready: Promise<string>;
   /** Resolves with the exit code, null after a kill. */
   exited: Promise<number | null>;
-  /** Everything that it wrote to standard error. */
+  /** What it wrote to standard error: all of it, up to some 64 MB. */
   errors: () => string;
+  /** How much it wrote there, in characters. */
+  logged: () => number;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -51,8 +56,10 @@ export function startServerProcess(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';
+  let logged = 0;
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
+    logged += text.length;
+    if (errors.length < KEPT) errors += text;
   });
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   const ready = new Promise<string>((resolve, reject) => {
@@ -69,6 +76,7 @@ export function startServerProcess(
     ready,
     exited,
     errors: () => errors,
+    logged: () => logged,
     kill: (signal) => void child.kill(signal),
   };
 }

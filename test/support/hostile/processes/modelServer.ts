@@ -1,0 +1,92 @@
+/**
+ * A chat completions server that keeps nothing of what it is sent, and behaves as the name of the
+ * model says: `quick`, `slow` (so many ms: the first argument), `large` (as many characters of
+ * output as the input begins with), `faulty` (8 MiB errors that quote the provider's key),
+ * `calling` (8,000 tool calls at once), `talking` (8 MiB of text). Prints its base URL.
+ */
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PROVIDER_SECRET } from '../answers.ts';
+
+const HUGE = 8 * 1_024 * 1_024;
+const TOOL_CALLS = 8_000;
+const slowMs = Number(process.argv[2] ?? 0);
+
+const completion = (message: object, finish_reason = 'stop'): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      id: 'chatcmpl-hostile',
+      object: 'chat.completion',
+      created: 1_700_000_000,
+      model: 'hostile',
+      choices: [
+        { index: 0, message: { role: 'assistant', refusal: null, ...message }, finish_reason },
+      ],
+      usage: { prompt_tokens: 20, completion_tokens: 7, total_tokens: 27 },
+    }),
+  );
+
+const quick = completion({ content: 'Done.' });
+const talking = completion({ content: 'word '.repeat(HUGE / 5) });
+const calling = completion(
+  {
+    content: null,
+    tool_calls: Array.from({ length: TOOL_CALLS }, (_, at) => ({
+      id: `call_${at}`,
+      type: 'function',
+      function: { name: 'calculator', arguments: '{"expression":"1+1"}' },
+    })),
+  },
+  'tool_calls',
+);
+const faulty = Buffer.from(
+  JSON.stringify({
+    error: { message: `Incorrect API key: ${PROVIDER_SECRET}. ${'x'.repeat(HUGE)}`, type: 'error' },
+  }),
+);
+const FAULTS = [400, 500, 429];
+
+let answered = 0;
+
+function send(response: ServerResponse, status: number, body: Buffer): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length });
+  response.end(body);
+}
+
+async function answer(body: string, response: ServerResponse): Promise<void> {
+  const { model, messages } = JSON.parse(body) as {
+    model: string;
+    messages: { content: string }[];
+  };
+  answered += 1;
+  switch (model) {
+    case 'slow':
+      await sleep(slowMs);
+      return send(response, 200, quick);
+    case 'large': {
+      const length = Number.parseInt(messages.at(-1)!.content, 10);
+      return send(response, 200, completion({ content: '\u0001'.repeat(length) }));
+    }
+    case 'faulty':
+      return send(response, FAULTS[answered % FAULTS.length]!, faulty);
+    case 'calling':
+      return send(response, 200, calling);
+    case 'talking':
+      return send(response, 200, talking);
+    default:
+      return send(response, 200, quick);
+  }
+}
+
+const server = createServer((request, response) => {
+  response.on('error', () => undefined);
+  readText(request)
+    .then((body) => answer(body, response))
+    .catch(() => response.destroy());
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1\n`),
+);
