@@ -3,7 +3,7 @@ import { createFairLine } from '../../shared/fairLine.ts';
 import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Place } from '../../shared/places.ts';
-import { clientLeft, whenLeft } from './clientLeft.ts';
+import { clientLeft, whenClosed } from './clientLeft.ts';
 
 /**
  * The bytes that answers in progress hold, in one process: from before their rows are read until
@@ -40,7 +40,7 @@ export function createAnswerRoom(
       if (place) return place;
       const waiting = new AbortController();
       const { signal } = waiting;
-      const stopWatching = whenLeft(response, () => waiting.abort(clientLeft()));
+      const stopWatching = whenClosed(response, () => waiting.abort(clientLeft()));
       try {
         return await line.enter(asked, { waitMs, signal });
       } finally {
@@ -49,7 +49,7 @@ export function createAnswerRoom(
     },
     tryTake: (account_id, wanted) => line.tryEnter({ account_id, bytes: wanted }),
     holdUntilSent: (account_id, held, response) => {
-      if (!response.closed) response.once('close', line.take({ account_id, bytes: held }).leave);
+      whenClosed(response, line.take({ account_id, bytes: held }).leave);
     },
     isShort: (unsent) => line.isBusy() || unsent > bytes,
   };

@@ -6,10 +6,10 @@ export const clientLeft = (): TurnlogError =>
   new TurnlogError('overloaded', 'The client left before its turn had come.');
 
 /**
- * Calls back when the connection is lost before the answer is sent, at once where it is lost
- * already. Returns what ends that.
+ * Calls back once the client has the answer, or has left; at once where that is so already. Returns
+ * what ends that.
  */
-export function whenLeft(response: ServerResponse, listener: () => void): () => void {
+export function whenClosed(response: ServerResponse, listener: () => void): () => void {
   if (response.closed) listener();
   else response.once('close', listener);
   return () => response.off('close', listener);

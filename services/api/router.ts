@@ -6,7 +6,7 @@ import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { createPlaces, type Place, type Places } from '../../shared/places.ts';
 import { requireScope } from '../../shared/queries/authenticate.ts';
-import { clientLeft, whenLeft } from './clientLeft.ts';
+import { clientLeft, whenClosed } from './clientLeft.ts';
 import type { RouteContext } from './context.ts';
 import { linkNext, sendData, sendJson, wantsPretty } from './envelope.ts';
 import { createFailedLogins } from './failedLogins.ts';
@@ -35,7 +35,7 @@ async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> 
  */
 const forClient = (api: RouteContext, ctx: Context): RouteContext => ({
   ...api,
-  whenLeft: (giveUp) => whenLeft(ctx.res, () => giveUp(clientLeft())),
+  whenLeft: (giveUp) => whenClosed(ctx.res, () => giveUp(clientLeft())),
   onLate: () => ctx.set('x-turnlog-visible', 'false'),
 });
 

@@ -3,6 +3,7 @@ import type { Middleware } from 'koa';
 import compress from 'koa-compress';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { AnswerRoom } from '../answerRoom.ts';
+import { whenClosed } from '../clientLeft.ts';
 
 const THRESHOLD_BYTES = 1_024;
 
@@ -36,6 +37,6 @@ export const compressed =
       const account = (ctx.state['account_id'] as string | undefined) ?? '';
       const held = answers.tryTake(account, LIMITS.http.compressorBytes);
       if (!held) return;
-      ctx.res.once('close', held.leave);
+      whenClosed(ctx.res, held.leave);
       ctx.compress = true;
     });
