@@ -47,6 +47,15 @@ test('a copy onto itself is refused', async () => {
   expect(err).toContain('the same store');
 });
 
+test('a copy that goes on where none began names the stream', async () => {
+  expect((await runCli(data, 'keys', 'issue')).code).toBe(0);
+  const to = join(elsewhere, 'half');
+  const args = ['--from', data, '--to', to, '--after', '0000000000000001'];
+  const { code, err } = await runCli(data, 'events', 'copy', ...args);
+  expect(code).toBe(1);
+  expect(err).toMatch(/^The target can't go on with the stream account-acct_\w+: it .* lacks what/);
+});
+
 test.each(['kurrentdb://admin:hidden@host:2113', 'ESDB://admin:hidden@host', 'env:URL'])(
   'a store that is not spoken with is no folder: %s',
   async (store) => {
