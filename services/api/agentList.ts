@@ -10,6 +10,7 @@ import { etagOf, isKnown } from './etag.ts';
 import { listPieces, MAKING_BYTES, pageBody, type PageBody, type Rows } from './pageBody.ts';
 import { presentAgent } from './presenters/agent.ts';
 import { AgentList } from './schemas/agents.ts';
+import { ownTurn } from './turns.ts';
 
 const ROWS: Rows<AgentRow> = {
   around: [],
@@ -127,5 +128,6 @@ async function make(
     ...(after === undefined ? {} : { after }),
   };
   const { api, accountId, ctx } = listing;
+  await ownTurn();
   return pageBody(await api.readModels.listAgents(accountId, page), ROWS, wantsPretty(ctx));
 }

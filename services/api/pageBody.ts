@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../../shared/limits.ts';
 import type { PageOf } from '../../shared/ports/readModels.ts';
 import { textAround } from './jsonRows.ts';
+import { ownTurn } from './turns.ts';
 
 /** Text is written in pieces of about this size; in between, others have the process. */
 const PIECE_BYTES = 64 * 1_024;
@@ -48,7 +48,7 @@ export async function pageBody<Row>(
     last = row;
     if (bytes < breath) continue;
     breath = bytes + PIECE_BYTES;
-    await setImmediate();
+    await ownTurn();
   }
   pieces.push(Buffer.from(text.tail(last === undefined)));
   return {
@@ -69,6 +69,7 @@ export async function* listPieces<Row>(
   let pending = text.head;
   let last: string | undefined;
   for (let more = true; more;) {
+    await ownTurn();
     const page = await read(last);
     for (const row of page.rows) {
       pending += text.row(present(row), last === undefined);
@@ -87,6 +88,6 @@ async function* inPieces(text: string): AsyncGenerator<Buffer, void> {
   for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
     yield bytes.subarray(from, from + PIECE_BYTES);
     // A client that takes all at once would have the process to itself.
-    await setImmediate();
+    await ownTurn();
   }
 }

@@ -15,6 +15,7 @@ import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
+import { ownTurn } from './turns.ts';
 import { bodyValidator, queryValidator } from './validation.ts';
 
 /**
@@ -76,7 +77,10 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
     let held: Place | undefined;
     try {
       const body = place && checkBody(await readJsonBody(ctx, place));
-      if (route.holds) held = await api.answers.take(account_id, route.holds, ctx.res);
+      if (route.holds) {
+        held = await api.answers.take(account_id, route.holds, ctx.res);
+        await ownTurn();
+      }
       const answer = await route.handle(
         route.method === 'get' ? api : forClient(api, ctx),
         { actor, params: ctx['params'] as Record<string, string>, query, body },

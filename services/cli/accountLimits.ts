@@ -2,6 +2,8 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { setLimits } from '../../shared/commands/accounts.ts';
 import type { AccountLimits } from '../../shared/domain/account/events.ts';
 import { TurnlogError } from '../../shared/errors.ts';
+import type { ReadModels } from '../../shared/ports/readModels.ts';
+import type { AccountRow } from '../../shared/readModels/tables.ts';
 import type { WithOperator } from './context.ts';
 
 interface Options {
@@ -30,6 +32,16 @@ function changesOf({ runs, promptBytes, requestsPerSecond, clear }: Options) {
   return Object.keys(given).length > 0 ? given : undefined;
 }
 
+/** An account that an operator names. Errors: `configuration_invalid` where there is none. */
+export async function requireAccount(
+  readModels: ReadModels,
+  account_id: string,
+): Promise<AccountRow> {
+  const found = await readModels.findAccount(account_id);
+  if (found) return found;
+  throw new TurnlogError('configuration_invalid', `There is no account ${account_id}.`);
+}
+
 /** The limits that an account has of its own; a dash where it has none. */
 export const describeLimits = (limits: AccountLimits): string =>
   Object.entries(limits)
@@ -51,10 +63,8 @@ export function addLimitsCommand(accounts: Command, run: WithOperator): void {
         const changes = changesOf(options);
         const actor = { account_id, key_id: 'operator', request_id: 'cli' };
         if (changes) await setLimits(operator, actor, changes);
-        const account = await (await operator.readModels()).findAccount(account_id);
-        if (!account)
-          throw new TurnlogError('configuration_invalid', `There is no account ${account_id}.`);
-        output.show({ account_id, limits: account.limits }, describeLimits(account.limits));
+        const { limits } = await requireAccount(await operator.readModels(), account_id);
+        output.show({ account_id, limits }, describeLimits(limits));
       }),
     );
 }

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { copyEvents } from '../../shared/commands/copyEvents.ts';
 import { createLogger } from '../../shared/logger.ts';
@@ -6,6 +7,7 @@ import { openNamedStore } from '../compose/eventStore.ts';
 import { isCluster, requireEvents, requireLogIn } from '../compose/existing.ts';
 import type { TerminalContext, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
+import { usageError } from './failure.ts';
 import { toPosition, requirePosition } from './positions.ts';
 import { rate } from './progressLine.ts';
 import { storeNamed } from './storeName.ts';
@@ -49,6 +51,8 @@ async function copyAll(
 /** The target is opened, and made, once there is something to copy. */
 async function copy(terminal: TerminalContext, options: CopyOptions): Promise<void> {
   const [source, target] = [storeNamed(options.from, 'from'), storeNamed(options.to, 'to')];
+  if (source === target || (!isCluster(source) && resolve(source) === resolve(target)))
+    throw usageError('--from and --to name the same store: a copy of it is another one.');
   const logger = createLogger('warn');
   await using opened = new AsyncDisposableStack();
   const open = async (name: string): Promise<EventStore> =>

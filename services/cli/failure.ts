@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { Rejection } from '../../shared/domain/rejection.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
 import { textOf } from '../server/reportFailure.ts';
 import { EXIT } from './exitCodes.ts';
 import { jsonLine, visible, withoutCredentials } from './visible.ts';
@@ -12,6 +12,13 @@ export const usageError = (message: string): CommanderError =>
 /** A command that a signal ended before it had a result. */
 export const interrupted = (): CommanderError =>
   new CommanderError(EXIT.interrupted, 'interrupted', 'Interrupted.');
+
+/** A result that standard output did not take: what the command did is done all the same. */
+export const resultLost = ({ message }: Error): TurnlogError =>
+  new TurnlogError(
+    'configuration_invalid',
+    `The result could not be written to standard output: ${message}. What the command had to do may be done: look before you repeat it.`,
+  );
 
 const codeOf = (error: unknown): string => {
   if (error instanceof CommanderError)

@@ -4,6 +4,7 @@ import { SCOPES, type Scope } from '../../shared/domain/account/events.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { ApiKeyRow } from '../../shared/readModels/tables.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
+import { requireAccount } from './accountLimits.ts';
 import type { WithOperator } from './context.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -25,9 +26,12 @@ function parseDuration(text: string): number {
   return Number(found[1]) * UNIT_MS[found[2] as keyof typeof UNIT_MS];
 }
 
-/** The account that a command means: the one named, else the only one there is. */
+/**
+ * The account that a command means: the one named, else the only one there is. Errors:
+ * `configuration_invalid`.
+ */
 async function accountOf(readModels: ReadModels, named: string | undefined): Promise<string> {
-  if (named !== undefined) return named;
+  if (named !== undefined) return (await requireAccount(readModels, named)).account_id;
   const accounts = await readModels.listAccounts();
   if (accounts.length === 1) return accounts[0]!.account_id;
   throw new TurnlogError(

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import { acceptRestored } from '../../shared/commands/acceptRestored.ts';
 import { identityOf, logIdAt } from '../../shared/eventlog/logIdentity.ts';
 import type { CliContext, WithOperator } from './context.ts';
@@ -6,6 +6,11 @@ import type { CliContext, WithOperator } from './context.ts';
 interface Options {
   replaces: string[];
   reason: string;
+}
+
+function parseReason(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('A reason says something.');
+  return text;
 }
 
 async function accept({ operator, output }: CliContext, options: Options): Promise<void> {
@@ -54,7 +59,7 @@ export function addLogCommands(program: Command, run: WithOperator): void {
     .description(
       'declare that this log, which its followers refuse, is the one to follow: it was restored on purpose; recorded in the log',
     )
-    .requiredOption('--reason <text>', 'why, for people')
+    .requiredOption('--reason <text>', 'why, for people', parseReason)
     .option(
       '--replaces <log...>',
       'ids of more logs that this one stands for, as followers name them',

@@ -26,7 +26,7 @@ const versionText = (json: boolean): string => {
 export function createProgram(json: boolean): Command {
   const program = new Command('npm run cli --')
     .description(
-      "Turnlog's operator commands. They work on DATA_DIR, also beside a running server, and on a log that is there: only `accounts open` and `events copy --to` make one.",
+      "Turnlog's operator commands. They work on the configured store (DATA_DIR, EVENTSTOREDB_URL, DATABASE_URL), also beside a running server. It has to be there: only `accounts open`, `events copy --to` and `database migrate` make one.",
     )
     .option('--json', 'answer with one JSON document, or JSON lines; errors are JSON too')
     .version(versionText(json), '--version', 'print the versions')

@@ -1,4 +1,4 @@
-import { TurnlogError } from '../errors.ts';
+import { isTurnlogError, TurnlogError } from '../errors.ts';
 import { createChainChecker } from '../eventlog/chainChecker.ts';
 import type { EventLog, EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
 
@@ -38,6 +38,13 @@ function runsOf(events: readonly StoredEvent[]): StoredEvent[][] {
   return runs;
 }
 
+const otherHistory = (stream: string, cause: TurnlogError): TurnlogError =>
+  new TurnlogError(
+    'stream_conflict',
+    `The target can't go on with the stream ${stream}: it has another history, or lacks what comes before. Copy from the beginning into a store that has nothing else. (${cause.message})`,
+    { cause },
+  );
+
 async function appendStream(
   to: Copy['to'],
   stream: string,
@@ -45,11 +52,15 @@ async function appendStream(
 ): Promise<void> {
   for (const run of runsOf(events)) {
     const { revision } = run[0]!;
-    await to.append(
-      stream,
-      revision === 0 ? 'no_stream' : revision - 1,
-      run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })),
-    );
+    try {
+      await to.append(
+        stream,
+        revision === 0 ? 'no_stream' : revision - 1,
+        run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })),
+      );
+    } catch (error) {
+      throw isTurnlogError(error, 'stream_conflict') ? otherHistory(stream, error) : error;
+    }
   }
 }
 

@@ -1,0 +1,96 @@
+/** What an operator gets wrong, and a terminal that takes nothing any more. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, openSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
+import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+
+let elsewhere: string;
+let data: string;
+beforeAll(async () => {
+  elsewhere = await temporaryFolder();
+  data = join(elsewhere, 'data');
+  expect((await runCli(data, 'accounts', 'open', 'One')).code).toBe(0);
+}, 30_000);
+afterAll(() => rm(elsewhere, { recursive: true }));
+
+test.each([
+  ['list', 'issue'].map((command) => ['keys', command, '--account', 'acct_typo']),
+  [['accounts', 'limits', 'acct_typo']],
+])('an account that is not there is an error: %j', async (...commands) => {
+  for (const command of commands) {
+    const { code, out, err } = await runCli(data, ...command);
+    expect({ code, out, err }).toEqual({
+      code: 1,
+      out: '',
+      err: 'There is no account acct_typo.\n',
+    });
+  }
+});
+
+test('a declaration needs a reason', async () => {
+  const { code } = await runCli(data, 'log', 'accept-restored', '--reason', ' ');
+  expect(code).toBe(2);
+  expect(JSON.parse((await runCli(data, 'log', 'show', '--json')).out)).toMatchObject({
+    declarations: [],
+  });
+});
+
+test('a copy onto itself is refused', async () => {
+  const args = ['events', 'copy', '--from', data, '--to', `${data}/../data/`];
+  const { code, err } = await runCli(data, ...args);
+  expect(code).toBe(2);
+  expect(err).toContain('the same store');
+});
+
+test('a copy that goes on where none began names the stream', async () => {
+  expect((await runCli(data, 'keys', 'issue')).code).toBe(0);
+  const to = join(elsewhere, 'half');
+  const args = ['--from', data, '--to', to, '--after', '0000000000000001'];
+  const { code, err } = await runCli(data, 'events', 'copy', ...args);
+  expect(code).toBe(1);
+  expect(err).toMatch(/^The target can't go on with the stream account-acct_\w+: it .* lacks what/);
+});
+
+test.each(['kurrentdb://admin:hidden@host:2113', 'ESDB://admin:hidden@host', 'env:URL'])(
+  'a store that is not spoken with is no folder: %s',
+  async (store) => {
+    const env = { DATA_DIR: data, URL: 'kurrentdb://admin:hidden@host:2113' };
+    const { code, err } = await startCliWith(env, 'events', 'copy', '--from', data, '--to', store)
+      .ended;
+    expect(code).toBe(2);
+    expect(err).toContain('neither a data folder nor a cluster');
+    expect(err).not.toContain('hidden');
+    expect(existsSync(store)).toBe(false);
+  },
+);
+
+/** A command whose output goes where it says; resolves with its exit code and what it told. */
+async function runInto(stdio: 'out' | 'err', ...args: string[]) {
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, ['services/cli/main.ts', ...args], {
+    env: { ...plainEnvironment(), DATA_DIR: data, LOG_LEVEL: 'warn' },
+    stdio: ['ignore', stdio === 'out' ? full : 'pipe', stdio === 'err' ? full : 'pipe'],
+  });
+  let told = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => (told += text));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, told };
+}
+
+test('a result that can not be written is told of', async () => {
+  const { code, told } = await runInto('out', 'keys', 'issue');
+  expect(code).toBe(1);
+  expect(told).toContain('The result could not be written to standard output: ');
+});
+
+test('progress that can not be written changes nothing', async () => {
+  const { code, told } = await runInto('err', 'audit', 'verify');
+  expect(code).toBe(0);
+  expect(told).toContain('Every event fits its hash chain.');
+});

@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
+import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+
+const server = await startPostgresServer();
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** Read models that are told, in one packet, a hundred times to look again. */
+const TOLD_AT_ONCE = `
+  import { Client } from 'pg';
+  import { migrate } from './infra/postgres/migrate.ts';
+  import { openPostgresReadModels } from './infra/postgres/readModels/readModels.ts';
+  import { channelOf, VERSION, VERSIONS_CHANNEL } from './infra/postgres/readModels/version.ts';
+
+  const databaseUrl = process.env.DATABASE;
+  const teller = new Client(databaseUrl);
+  await teller.connect();
+  await migrate(teller);
+  const readModels = await openPostgresReadModels({ databaseUrl, poolSize: 1 });
+  const listens = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'turnlog listener' AND query LIKE 'SELECT version%'";
+  for (let tries = 0; tries < 1_000 && (await teller.query(listens)).rowCount === 0; tries += 1)
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  const tell = (number) =>
+    \`SELECT pg_notify('\${VERSIONS_CHANNEL}', '\${number}'), pg_notify('\${channelOf(VERSION)}', '?\${number}');\`;
+  await teller.query(Array.from({ length: 50 }, (_, number) => tell(number)).join(''));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  await readModels.close();
+  await teller.end();
+`;
+
+function suite(serverUrl: string): void {
+  test('a connection is asked one thing after the other, whatever it is told meanwhile', async () => {
+    const database = await createTestDatabase(serverUrl);
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', TOLD_AT_ONCE], {
+      cwd: root,
+      env: { ...plainEnvironment(), DATABASE: database.url },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let told = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
+    const [code] = (await once(child, 'close')) as [number];
+    await database.drop();
+    expect({ code, told }).toEqual({ code: 0, told: '' });
+  }, 60_000);
+}
+
+if (server) {
+  afterAll(() => server.close());
+  describe('what listens to PostgreSQL', () => suite(server.url));
+} else withoutPostgres('what listens to PostgreSQL');
