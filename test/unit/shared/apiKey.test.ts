@@ -46,7 +46,7 @@ describe('an API key', () => {
   });
 
   test('of 128 random bits is strong, however they are written', () => {
-    // The same keys each time: one in ten million would be taken for weak.
+    // The same keys each time: not one in a million is taken for weak, but one is.
     for (let round = 0; round < 20_000; round += 1) {
       const bits = createHash('md5').update(String(round)).digest();
       const hex = bits.toString('hex');
