@@ -6,7 +6,7 @@ import type { AgentRow } from '../../shared/readModels/tables.ts';
 import { agentListCache } from './agentListCache.ts';
 import { releaseWhenSent, type Held } from './answerRoom.ts';
 import type { RouteContext } from './context.ts';
-import { linkNext, sendJson, wantsPretty } from './envelope.ts';
+import { JSON_TYPE, linkNext, sendJson, wantsPretty } from './envelope.ts';
 import { etagOf, isKnown } from './etag.ts';
 import { listPieces, MAKING_BYTES, pageBody, type PageBody, type Rows } from './pageBody.ts';
 import { presentAgent } from './presenters/agent.ts';
@@ -92,10 +92,13 @@ export async function sendAgentList(
   const { readModels, answers } = api;
   const version = await readModels.agentListVersion(accountId);
   if (isKnown(ctx, etagOf(SHAPE, version))) return;
-  if (ctx.method === 'HEAD' && limit === undefined) return;
   const asked = { accountId, limit, after, pretty: wantsPretty(ctx) };
   const cache = agentListCache(readModels);
   let answer = cache.find(asked, version);
+  if (!answer && limit === undefined && ctx.method === 'HEAD') {
+    ctx.type = JSON_TYPE;
+    return;
+  }
   const held = await answers.take(accountId, answer?.body.length ?? MAKING_BYTES, ctx.res);
   try {
     if (!answer) {

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { TurnlogError } from '../../shared/errors.ts';
 import { ERROR_ANSWERS } from './errors.ts';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
 export const wantsPretty = (ctx: Context): boolean => ctx.query['pretty'] === 'true';
 

@@ -96,6 +96,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         account_id: 'acct_1',
         name: 'name of acct_1',
         opened_at: at(0),
+        limits: {},
         revision: 2,
       });
       expect((await readModels.listAccounts()).map((row) => row.account_id)).toEqual([

@@ -3,8 +3,13 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { handle } from '../../../shared/commands/handle.ts';
+import { shortStream } from '../../../shared/commands/target.ts';
+import { account } from '../../../shared/domain/account/decider.ts';
+import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
 import { freePort } from '../../support/processes/freePort.ts';
+import { asOperator } from '../../support/processes/operator.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const NASTY = 'a\u001b[2Jb\nc\u202ed';
@@ -14,7 +19,13 @@ let data: string;
 beforeAll(async () => {
   elsewhere = await temporaryFolder();
   data = join(elsewhere, 'data');
-  expect(await runCli(data, 'accounts', 'open', NASTY)).toMatchObject({ code: 0, err: '' });
+  // As releases wrote it that took any name.
+  await asOperator(data, (operator) => {
+    const account_id = operator.ids.typeId('acct');
+    const actor = { account_id, key_id: 'operator', request_id: 'test' };
+    const target = shortStream(accountStream(account_id), account);
+    return handle(operator, actor, target, { type: 'open_account', name: NASTY });
+  });
 }, 30_000);
 afterAll(() => rm(elsewhere, { recursive: true }));
 
@@ -130,7 +141,7 @@ describe('for people', () => {
   test('lists have headers, and names can do nothing to the terminal', async () => {
     const { out } = await runCli(data, 'accounts', 'list');
     const [header, row, end] = out.split('\n');
-    expect(header).toMatch(/^ACCOUNT +OPENED +NAME$/);
+    expect(header).toMatch(/^ACCOUNT +OPENED +LIMITS +NAME$/);
     expect(row!.indexOf('a\\u001b[2Jb\\u000ac\\u202ed')).toBe(header!.indexOf('NAME'));
     expect(end).toBe('');
   });

@@ -41,13 +41,13 @@ describe('beside a running server', () => {
     const account = await openAccount('Second account');
     expect(account).toMatch(/^acct_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
     const accounts = await cli('accounts', 'list');
-    expect(lines(accounts.out).map((line) => line.split(/ {2,}/).slice(2).join('  '))).toEqual([
+    expect(lines(accounts.out).map((line) => line.split(/ {2,}/).slice(3).join('  '))).toEqual([
       'NAME',
       'default',
       'Second account',
     ]);
     expect(lines(accounts.out)[2]).toMatch(
-      new RegExp(`^${account}  \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z  Second account$`),
+      new RegExp(`^${account}  \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z  -       Second account$`),
     );
 
     const issued = await cli(

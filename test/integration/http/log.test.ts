@@ -60,8 +60,7 @@ test('the log names each request by its id, at the level debug, and holds no key
         level: 'warn',
         request_id: 'failing-request',
         code: 'model_error',
-        method: 'POST',
-        path: run,
+        msg: 'a turn ended without an answer',
       }),
     );
     expect(server.errors()).not.toContain(TEST_KEY);
