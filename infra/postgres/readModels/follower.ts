@@ -57,27 +57,16 @@ export function createFollower(databaseUrl: string) {
   const others = createOtherVersions();
   /** How many positions the server has told. */
   let told = 0;
-  let last: Promise<unknown> = Promise.resolve();
-
-  /** A connection is asked one thing after the other, also while it tells much. */
-  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
-  }
-
-  const look = (client: Client): Promise<void> => inTurn(() => lookAt(client));
-  const refresh = (client: Client): Promise<void> => inTurn(() => others.refresh(client));
 
   function hear(channel: string, payload: string, client: Client): void {
-    if (channel === VERSIONS_CHANNEL) return void refresh(client).catch(() => undefined);
+    if (channel === VERSIONS_CHANNEL) return void others.refresh(client).catch(() => undefined);
     if (channel !== CHANNEL) return others.hear(channel, payload);
     if (!canBePosition(payload)) return void look(client).catch(() => undefined);
     told += 1;
     waiters.show(payload as Position);
   }
 
-  async function lookAt(client: Client): Promise<void> {
+  async function look(client: Client): Promise<void> {
     const toldBefore = told;
     const { position, logChanged: reason } = await readRow(client);
     logChanged = reason;
@@ -98,12 +87,12 @@ export function createFollower(databaseUrl: string) {
       await client.query(`LISTEN ${CHANNEL}; LISTEN ${VERSIONS_CHANNEL}`);
       await look(client);
       // Those of other releases are to know of this reader before it answers anybody.
-      await inTurn(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
+      await client.query(`NOTIFY ${VERSIONS_CHANNEL}`);
       onConnected();
       const over = AbortSignal.any([ended, closing.signal]);
       while (!over.aborted) {
         await pauseAtMost(HEARTBEAT_MS, { signal: over, ref: false });
-        if (!over.aborted) await refresh(client);
+        if (!over.aborted) await others.refresh(client);
       }
     } finally {
       others.forget();

@@ -25,6 +25,7 @@ export function createOtherVersions() {
   const waiters = new Map<string, Waiters>();
   /** What a version did not show in time: until it does, no other write waits for it. */
   const missed = new WeakMap<Waiters, Position>();
+  let last: Promise<void> = Promise.resolve();
 
   function drop(channel: string): void {
     waiters.get(channel)?.close();
@@ -53,11 +54,18 @@ export function createOtherVersions() {
     return fresh.length > 0;
   }
 
+  async function lookAfter(before: Promise<void>, client: Client): Promise<void> {
+    await before;
+    // What was told between the look and LISTEN is found by a second look.
+    if (await look(client)) await look(client);
+  }
+
   return {
-    /** Looks which versions there are; one look at a time. Errors: what pg throws. */
-    async refresh(client: Client): Promise<void> {
-      // What was told between the look and LISTEN is found by a second look.
-      if (await look(client)) await look(client);
+    /** Looks which versions there are, one look at a time. Errors: what pg throws. */
+    refresh(client: Client): Promise<void> {
+      const looking = lookAfter(last, client);
+      last = looking.catch(() => undefined);
+      return looking;
     },
     /** What the server has told on the channel of a version. */
     hear: show,
