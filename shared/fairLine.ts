@@ -1,4 +1,5 @@
-import { createPlaces, type Asked, type Full, type Place, type Room } from './places.ts';
+import { noRoom } from './noRoom.ts';
+import { createPlaces, type Asked, type Place, type Room } from './places.ts';
 import { waitInLine, type Patience } from './waitInLine.ts';
 
 interface Waiter {
@@ -6,27 +7,30 @@ interface Waiter {
   admit: (place: Place) => void;
 }
 
+/** How long somebody waits, and what ends the wait sooner. */
+type Bounds = Omit<Patience, 'late'>;
+
 export interface FairLine {
-  /**
-   * Waits for a place. Errors: `late` of the patience, told whose room was full, and the signal's
-   * reason.
-   */
-  enter(
-    asked: Asked,
-    patience: Omit<Patience, 'late'> & { late: (full: Full) => Error },
-  ): Promise<Place>;
+  /** Waits for a place. Errors: `rate_limited`, `overloaded`, the signal's reason. */
+  enter(asked: Asked, bounds: Bounds): Promise<Place>;
+  /** A place that is there without a wait. */
+  tryEnter(asked: Asked): Place | undefined;
+  /** Gives a place, whether there is room or not, and whoever waits. */
+  take(asked: Asked): Place;
   /** How many are in. */
   taken(): number;
+  /** Whether anybody waits. */
+  isBusy(): boolean;
 }
 
 /**
- * A line in which accounts take turns, each with its own oldest first: whoever has had a place goes
+ * A line for places in which accounts take turns, each with its own oldest first: whoever has had a place goes
  * behind all other accounts that wait. An account that has used up its share keeps nobody back.
  * When the next one's turn has come and it is too large for what is left, what becomes free is kept
  * for it, so that smaller ones can't pass it for ever; they go on in the rest.
  */
-export function createFairLine(all: Room): FairLine {
-  const places = createPlaces(all);
+export function createFairLine(all: Room, share?: Room): FairLine {
+  const places = createPlaces(all, share);
   /** Those who wait, by account; the account whose turn it is comes first. */
   const waiting = new Map<string, Set<Waiter>>();
   /** Bytes that are kept for one who waits. */
@@ -69,7 +73,15 @@ export function createFairLine(all: Room): FairLine {
     };
   }
 
-  async function wait(asked: Asked, { waitMs, signal, late }: Parameters<FairLine['enter']>[1]) {
+  /** Whoever waits had no room, or what is kept for one of them is not for this one. */
+  const fullFor = (asked: Asked) => places.fullFor(asked, kept);
+
+  function tryEnter(asked: Asked): Place | undefined {
+    if (waiting.has(asked.account_id) || fullFor(asked) !== undefined) return undefined;
+    return take(asked);
+  }
+
+  async function wait(asked: Asked, bounds: Bounds): Promise<Place> {
     let place: Place | undefined;
     const join = (admit: () => void): (() => void) => {
       const waiter: Waiter = {
@@ -86,21 +98,23 @@ export function createFairLine(all: Room): FairLine {
         letIn();
       };
     };
-    await waitInLine(join, { waitMs, signal, late: () => late(places.fullFor(asked)) });
+    await waitInLine(join, { ...bounds, late: () => noRoom(places.fullFor(asked)) });
     return place!;
   }
 
   return {
-    enter: async (asked, patience) => {
-      patience.signal.throwIfAborted();
+    enter: async (asked, bounds) => {
+      bounds.signal.throwIfAborted();
+      const place = tryEnter(asked);
+      if (place) return place;
       const isFirst = !waiting.has(asked.account_id);
-      // Whoever waits had no room, or what is kept for one of them is not for this one.
-      const full = places.fullFor(asked, kept);
-      if (isFirst && full === undefined) return take(asked);
-      if (isFirst && full === 'process' && kept === 0 && places.taken() < all.places)
+      if (isFirst && kept === 0 && places.taken() < all.places && fullFor(asked) === 'process')
         kept = asked.bytes;
-      return wait(asked, patience);
+      return wait(asked, bounds);
     },
+    tryEnter,
+    take,
     taken: places.taken,
+    isBusy: () => waiting.size > 0,
   };
 }

@@ -7,6 +7,20 @@ const MIB = 1_024 * KIB;
  * each; a test compares the two.
  */
 export const LIMITS = {
+  /**
+   * Parts of the heap that Node.js may have. Each is held in more than one shape at times, and texts
+   * take two bytes a character; so all together are half of it.
+   */
+  heap: {
+    /** Bodies in progress, from the first byte to the answer. */
+    bodies: 1 / 8,
+    /** Prompts of runs in flight, where MAX_PROMPT_BYTES does not say otherwise. */
+    prompts: 1 / 8,
+    /** Answers, until their clients have taken them. */
+    answers: 1 / 8,
+    /** Answers of models that are being read. */
+    modelAnswers: 1 / 8,
+  },
   /** Of a request. */
   http: {
     /** So that a text within its limits comes in however a common client escapes it. */
@@ -23,11 +37,6 @@ export const LIMITS = {
     pipelined: 100,
     /** How long a client may go on sending that was answered before it had sent all. */
     lingerMs: 1_000,
-    /** Bodies in progress, from the first byte to the answer: this part of the heap, at least 8 MiB. */
-    bodiesOfHeap: 1 / 8,
-    bodiesBytesAtLeast: 8 * MIB,
-    /** What one account may have of that. */
-    bodiesOfAccount: 1 / 2,
     /** Problems that a 400 lists: nobody reads more, and a hostile body can have a million. */
     details: 20,
     /** Entries that a page is asked for. */
@@ -36,14 +45,10 @@ export const LIMITS = {
     pageBytes: MIB,
     /** What a list that is answered whole reads at a time. */
     batchBytes: 256 * KIB,
-    /** The part of the heap's limit that answers may hold until their clients have taken them. */
-    answersOfHeap: 0.125,
     /** What a compressor of an answer holds. */
     compressorBytes: MIB,
     /** An answer up to this size waits for no room: the connection holds it. */
     smallAnswerBytes: 16 * KIB,
-    /** Answers of one account that wait until there is room for them. */
-    answersWaiting: 1_000,
     /** How long an answer waits for room. */
     answerWaitMs: 10_000,
     /** For how long a client may take nothing of its answer. */

@@ -1,15 +1,14 @@
 import { TurnlogError } from './errors.ts';
-import type { Full } from './places.ts';
 
-/** How long whoever was refused is to wait, in seconds: runs take about as long. */
-const RETRY = { retriable: true, retryAfterSeconds: 5 };
+/** How long whoever was refused is to wait. */
+const RETRY = { retriable: true, retryAfterSeconds: 2 };
 
-/** The error of who finds no room, or has waited for it for too long. */
-export const noRoom = (full: Full): TurnlogError =>
+/** The error of who finds no room, or has waited for it for too long: whose room is taken up. */
+export const noRoom = (full: 'process' | 'account' | undefined): TurnlogError =>
   full === 'account'
     ? new TurnlogError(
         'rate_limited',
-        'The account has as many runs in flight and waiting as it may. Try again when some have ended.',
+        'The account has as much in progress as it may. Try again when some of it has ended.',
         RETRY,
       )
     : new TurnlogError(

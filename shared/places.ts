@@ -1,3 +1,5 @@
+import { noRoom } from './noRoom.ts';
+
 /** What a process has to give away, or the most of it that one account may have. */
 export interface Room {
   places: number;
@@ -8,8 +10,8 @@ export interface Room {
 export interface Asked {
   account_id: string;
   bytes: number;
-  /** The most that the account may have at a time. */
-  share: Room;
+  /** What the account may have at a time, where that is less than its share. */
+  most?: Room;
 }
 
 /** Whose room is taken up; undefined where there is room. */
@@ -33,19 +35,44 @@ export interface Places {
   fullFor(asked: Asked, keptBytes?: number): Full;
   /** Gives a place, whether there is room or not. */
   take(asked: Asked): Place;
+  /** Gives a place where there is room. Errors: `rate_limited` (the account), `overloaded`. */
+  claim(asked: Asked): Place;
   /** How many are given away. */
   taken(): number;
 }
 
-const fits = (taken: Room, all: Room, bytes: number): boolean =>
-  taken.places === 0 || (taken.places < all.places && taken.bytes + bytes <= all.bytes);
+const NO_MORE: Room = { places: Infinity, bytes: Infinity };
 
-/** Counts places and bytes given away, of the process and of each account. */
-export function createPlaces(all: Room): Places {
+const half = ({ places, bytes }: Room): Room => ({ places: places / 2, bytes: bytes / 2 });
+
+const fits = (taken: Room, all: Room, bytes: number): boolean =>
+  taken.places === 0 || (taken.places + 1 <= all.places && taken.bytes + bytes <= all.bytes);
+
+/**
+ * Counts places and bytes given away, of the process and of each account. An account has its share
+ * of what the others leave: a half where it is alone, a third each where there are two, and so on.
+ * So there is room left for one who comes with nothing, however many others take all they can.
+ */
+export function createPlaces(all: Room, share = half(all)): Places {
   const process: Room = { places: 0, bytes: 0 };
   const accounts = new Map<string, Room>();
 
-  function give({ account_id, share, bytes: first }: Asked): Place {
+  function mostOf(account: Room, most = NO_MORE): Room {
+    const of = (what: keyof Room): number => {
+      const others = process[what] - account[what];
+      return Math.min(most[what], share[what] * (1 - others / all[what]));
+    };
+    return { places: of('places'), bytes: of('bytes') };
+  }
+
+  function fullFor({ account_id, most, bytes }: Asked, keptBytes = 0): Full {
+    const account = accounts.get(account_id);
+    if (account && !fits(account, mostOf(account, most), bytes)) return 'account';
+    const rest = { places: all.places, bytes: all.bytes - keptBytes };
+    return fits(process, rest, bytes) ? undefined : 'process';
+  }
+
+  function take({ account_id, most, bytes: first }: Asked): Place {
     let bytes = first;
     let left = false;
     const account = accounts.get(account_id) ?? { places: 0, bytes: 0 };
@@ -60,9 +87,10 @@ export function createPlaces(all: Room): Places {
     return {
       resize(wanted, keptBytes = 0) {
         const more = wanted - bytes;
-        const grows = (taken: Room, most: number): boolean =>
-          more <= 0 || taken.places === 1 || taken.bytes + more <= most;
-        if (!grows(process, all.bytes - keptBytes) || !grows(account, share.bytes)) return false;
+        const grows = (taken: Room, limit: number): boolean =>
+          more <= 0 || taken.places === 1 || taken.bytes + more <= limit;
+        if (!grows(process, all.bytes - keptBytes)) return false;
+        if (!grows(account, mostOf(account, most).bytes)) return false;
         bytes = wanted;
         add(0, more);
         return true;
@@ -77,13 +105,13 @@ export function createPlaces(all: Room): Places {
   }
 
   return {
-    fullFor({ account_id, share, bytes }, keptBytes = 0) {
-      const account = accounts.get(account_id);
-      if (account && !fits(account, share, bytes)) return 'account';
-      const rest = { places: all.places, bytes: all.bytes - keptBytes };
-      return fits(process, rest, bytes) ? undefined : 'process';
+    fullFor,
+    take,
+    claim(asked) {
+      const full = fullFor(asked);
+      if (full) throw noRoom(full);
+      return take(asked);
     },
-    take: give,
     taken: () => process.places,
   };
 }

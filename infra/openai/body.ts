@@ -1,3 +1,4 @@
+import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
 
 /** Bytes of all answers that are being read; shared by all providers of a process. */
@@ -16,6 +17,8 @@ export interface Body {
 }
 
 const FIRST_CAPACITY = 4_096;
+/** Of all answers. */
+const MOST_BYTES = Math.min(LIMITS.model.answersBytes, heapFor('modelAnswers'));
 
 /**
  * One buffer that grows, and no list of chunks: a provider that sends a byte at a time would make
@@ -37,7 +40,7 @@ export function createBody(maxBytes: number, inProgress: AnswersInProgress): Bod
   return {
     add(chunk) {
       const taken = Math.min(chunk.length, maxBytes - size);
-      if (inProgress.bytes + taken > LIMITS.model.answersBytes) return false;
+      if (inProgress.bytes + taken > MOST_BYTES) return false;
       makeRoom(size + taken);
       chunk.copy(bytes, size, 0, taken);
       size += taken;

@@ -7,6 +7,7 @@ import { readAnswer } from './answer.ts';
 import type { AnswersInProgress } from './body.ts';
 import { modelError } from './modelErrors.ts';
 import { pooledFetch } from './pooledFetch.ts';
+import { createRedactor } from './redact.ts';
 
 /** An OpenAI-compatible server. Without a key no credentials are sent. */
 export interface Provider {
@@ -85,7 +86,7 @@ export function createChatModels(
   const models = new Map(options.models.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
   // Of every provider: one that is behind another's proxy may quote that one's key.
-  const keys = options.providers.flatMap(({ api_key }) => api_key ?? []);
+  const redact = createRedactor(options.providers.flatMap(({ api_key }) => api_key ?? []));
   const clients = new Map<string, OpenAi.OpenAI>();
   let libraries: Promise<Libraries> | undefined;
 
@@ -117,7 +118,7 @@ export function createChatModels(
       } catch (error) {
         // Whatever the library made of an abort, the caller gets the reason that it gave.
         signal.throwIfAborted();
-        throw modelError(error, loaded.openai, keys);
+        throw modelError(error, loaded.openai, redact);
       }
     },
     async close() {

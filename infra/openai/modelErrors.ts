@@ -1,7 +1,6 @@
 import type * as OpenAi from 'openai';
 import { TurnlogError } from '../../shared/errors.ts';
 import { retryAfterMs } from './pooledFetch.ts';
-import { redact } from './redact.ts';
 
 const DEFAULT_RETRY_AFTER_S = 1;
 const LONGEST_RETRY_AFTER_S = 86_400;
@@ -55,15 +54,15 @@ function networkCode(error: unknown): string | undefined {
 /**
  * What a failed call of the `openai` package means, as `model_error`, `model_overloaded` or
  * `model_timeout`, in our own words. The library's error holds the provider's whole answer: none of
- * it goes on but the cause's message, a quotation for the log that is short and without `keys`.
+ * it goes on but the cause's message, which `redact` makes a short quotation for the log.
  */
 export function modelError(
   error: unknown,
   openai: typeof OpenAi,
-  keys: readonly string[],
+  redact: (text: string) => string,
 ): TurnlogError {
   if (error instanceof TurnlogError) return error;
-  const cause = new Error(redact(error instanceof Error ? error.message : String(error), keys));
+  const cause = new Error(redact(error instanceof Error ? error.message : String(error)));
   if (error instanceof openai.APIConnectionTimeoutError) {
     return new TurnlogError('model_timeout', 'The model provider did not answer in time.', {
       retriable: true,

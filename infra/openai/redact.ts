@@ -19,19 +19,54 @@ const SECRETS = [
 const beginningOf = (text: string): string =>
   text.length <= LOOKED_AT ? text : text.slice(0, LOOKED_AT).replace(/[\w*+/=.-]{1,256}$/, '');
 
-/**
- * What others said, as the log may quote it: on one line, at most 200 characters, without `keys`
- * and without whatever else looks like one.
- */
-export function redact(text: string, keys: readonly string[]): string {
-  const withoutKeys = keys.reduce((rest, key) => rest.replaceAll(key, '[redacted]'), text);
-  const clean = SECRETS.reduce(
-    (rest, pattern) => rest.replace(pattern, '[redacted]'),
-    beginningOf(withoutKeys)
-      .toWellFormed()
-      .replace(/[\s\p{C}]+/gu, ' ')
-      .trim(),
+/** So many letters and digits of a key in a row give it away. */
+const TELLING = 8;
+const SPELLED_OUT = /(?:%|\\x|\\u00|&#x)([\da-f]{2});?|\\[a-z]/gi;
+
+/** A text's letters and digits alone, however they are parted, escaped or written. */
+const bare = (text: string): string =>
+  text
+    .replace(SPELLED_OUT, (_, code?: string) =>
+      code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16)),
+    )
+    .replace(/[^a-z\d]/gi, '')
+    .toLowerCase();
+
+const partsOf = (text: string): string[] =>
+  Array.from({ length: Math.max(0, text.length - TELLING + 1) }, (_, at) =>
+    text.slice(at, at + TELLING),
   );
-  const longest = LIMITS.model.quotedChars;
-  return clean.length > longest ? `${clean.slice(0, longest - 1).toWellFormed()}…` : clean;
+
+/** A key as it may stand in a text: in base64 it looks different behind 1 or 2 other bytes. */
+const formsOf = (key: string): string[] => [
+  key,
+  Buffer.from(key).toString('hex'),
+  ...['', ' ', '  '].map((before) =>
+    Buffer.from(before + key)
+      .toString('base64')
+      .slice(Math.ceil((before.length * 8) / 6))
+      .replace(/.={1,2}$/, ''),
+  ),
+];
+
+/**
+ * Makes the function that says what others said as the log may quote it: on one line, at most 200
+ * characters, without `keys` and without whatever else looks like one. Of a text that shows a part
+ * of a key in another spelling nothing is quoted.
+ */
+export function createRedactor(keys: readonly string[]): (text: string) => string {
+  const telling = new Set(keys.flatMap(formsOf).flatMap((form) => partsOf(bare(form))));
+  return (text) => {
+    const withoutKeys = keys.reduce((rest, key) => rest.replaceAll(key, '[redacted]'), text);
+    const clean = SECRETS.reduce(
+      (rest, pattern) => rest.replace(pattern, '[redacted]'),
+      beginningOf(withoutKeys)
+        .toWellFormed()
+        .replace(/[\s\p{C}]+/gu, ' ')
+        .trim(),
+    );
+    if (partsOf(bare(clean)).some((part) => telling.has(part))) return '[redacted: shows a key]';
+    const longest = LIMITS.model.quotedChars;
+    return clean.length > longest ? `${clean.slice(0, longest - 1).toWellFormed()}…` : clean;
+  };
 }

@@ -1,7 +1,6 @@
 import { createFairLine } from '../../shared/fairLine.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { TokenCounter } from '../../shared/ports/tokenCounter.ts';
-import { noRoom } from '../../shared/noRoom.ts';
 import { LONGEST_TOKEN, loadTokenizer, slicesOf, type Count } from './countTokens.ts';
 import { createTokenThread } from './tokenThread.ts';
 
@@ -13,7 +12,6 @@ const AT_ONCE = 2_048;
 /** Of one call. */
 const SHORT = 512;
 
-const ONE = { places: 1, bytes: Infinity };
 /** Two slices at a time, one of an account: the thread has the next when it is done with one. */
 const TWO = { places: 2, bytes: Infinity };
 
@@ -43,8 +41,8 @@ export function createTokenCounter(): TokenCounter & AsyncDisposable {
 
   async function countSlice(slice: string, account_id: string, until: number): Promise<number> {
     const place = await line.enter(
-      { account_id, bytes: slice.length, share: ONE },
-      { waitMs: Math.max(0, until - performance.now()), signal: closing.signal, late: noRoom },
+      { account_id, bytes: 0 },
+      { waitMs: Math.max(0, until - performance.now()), signal: closing.signal },
     );
     try {
       return await thread.count(slice);

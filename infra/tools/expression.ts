@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
 import { createCursor, refuse } from './arithmetic/cursor.ts';
-import { ALLOWED, CONSTANTS, factorial, FUNCTIONS, modulo } from './arithmetic/functions.ts';
+import { ALLOWED, arity, CONSTANTS, factorial, FUNCTIONS, modulo } from './arithmetic/functions.ts';
 import { hasUnclearComma, numberAt } from './arithmetic/numbers.ts';
 import { power, squareRoot } from './arithmetic/powers.ts';
 import { print } from './arithmetic/print.ts';
@@ -54,7 +54,8 @@ function evaluate(text: string): Value {
   }
 
   function call(name: string): Value {
-    const { least, most, run } = FUNCTIONS.get(name)!;
+    const operation = FUNCTIONS.get(name)!;
+    const { least, most, run } = operation;
     const start = cursor.at;
     const values = enclosed(most > 1, () => {
       const read = [sum()];
@@ -67,7 +68,7 @@ function evaluate(text: string): Value {
         `The comma in ${name}${written} can be read in two ways. Write 1000 for 1,000, and a space after a comma between arguments.`,
       );
     if (values.length < least || values.length > most)
-      return refuse(`${name} takes ${least === most ? least : `${least} or more`} arguments.`);
+      return refuse(`${name} takes ${arity(operation)}.`);
     return run(...values);
   }
 

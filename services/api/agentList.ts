@@ -4,7 +4,6 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Page } from '../../shared/ports/readModels.ts';
 import type { AgentRow } from '../../shared/readModels/tables.ts';
 import { agentListCache } from './agentListCache.ts';
-import { releaseWhenSent, type Held } from './answerRoom.ts';
 import type { RouteContext } from './context.ts';
 import { JSON_TYPE, linkNext, sendJson, wantsPretty } from './envelope.ts';
 import { etagOf, isKnown } from './etag.ts';
@@ -32,7 +31,6 @@ interface Listing {
   api: RouteContext;
   accountId: string;
   ctx: Context;
-  held: Held;
 }
 
 /** The list's first bytes: all of it, where that is little enough to be kept. */
@@ -63,7 +61,7 @@ async function* orCut(
 }
 
 async function wholeList(listing: Listing, after: string | undefined): Promise<Buffer | undefined> {
-  const { api, accountId, ctx, held } = listing;
+  const { api, accountId, ctx } = listing;
   const read = (last = after) =>
     api.readModels.listAgents(accountId, {
       limit: LIMITS.http.pageEntries,
@@ -73,8 +71,7 @@ async function wholeList(listing: Listing, after: string | undefined): Promise<B
   const pieces = listPieces(read, ROWS, wantsPretty(ctx));
   const { first, isWhole } = await beginning(pieces);
   if (isWhole) return Buffer.concat(first);
-  held.resize(STREAM_BYTES);
-  releaseWhenSent(held, ctx.res);
+  api.answers.holdUntilSent(accountId, STREAM_BYTES, ctx.res);
   sendJson(ctx, 200, Readable.from(orCut(first, pieces, listing), { objectMode: false }));
   return undefined;
 }
@@ -102,16 +99,14 @@ export async function sendAgentList(
   const held = await answers.take(accountId, answer?.body.length ?? MAKING_BYTES, ctx.res);
   try {
     if (!answer) {
-      const made = await make(limit, after, { api, accountId, ctx, held });
+      const made = await make(limit, after, { api, accountId, ctx });
       if (!made) return;
       answer = { version, ...made };
       cache.keep(asked, answer);
     }
-    held.resize(answer.body.length);
-    releaseWhenSent(held, ctx.res);
-  } catch (error) {
-    held.release();
-    throw error;
+    answers.holdUntilSent(accountId, answer.body.length, ctx.res);
+  } finally {
+    held.leave();
   }
   if (answer.next !== undefined) linkNext(ctx, answer.next);
   sendJson(ctx, 200, answer.body);

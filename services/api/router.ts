@@ -1,11 +1,12 @@
-import { getHeapStatistics } from 'node:v8';
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { storeUnavailable } from '../../shared/errors.ts';
+import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { releaseWhenSent, type Held } from './answerRoom.ts';
-import { createByteBudget, type ByteBudget } from './byteBudget.ts';
+import { createPlaces, type Place, type Places } from '../../shared/places.ts';
+import { requireScope } from '../../shared/queries/authenticate.ts';
+import { clientLeft, whenClosed } from './clientLeft.ts';
 import type { RouteContext } from './context.ts';
 import { linkNext, sendData, sendJson, wantsPretty } from './envelope.ts';
 import { createFailedLogins } from './failedLogins.ts';
@@ -28,9 +29,13 @@ async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> 
   ctx.state['unavailable'] = false;
 }
 
-/** An answer that is not yet shown says so; all others are, so that they need no header. */
-const tellingLate = (api: RouteContext, ctx: Context): RouteContext => ({
+/**
+ * What an operation that writes is told of its client, and tells it. An answer that is not yet shown
+ * says so; all others are, so that they need no header.
+ */
+const forClient = (api: RouteContext, ctx: Context): RouteContext => ({
   ...api,
+  whenLeft: (giveUp) => whenClosed(ctx.res, () => giveUp(clientLeft())),
   onLate: () => ctx.set('x-turnlog-visible', 'false'),
 });
 
@@ -39,23 +44,18 @@ interface Gate {
   api: RouteContext;
   authenticated: ReturnType<typeof authenticator>;
   /** What bodies may hold, from their first byte to the answer. */
-  bodies: ByteBudget;
+  bodies: Places;
 }
 
-function createGate(api: RouteContext): Gate {
-  const { bodiesOfHeap, bodiesBytesAtLeast, bodiesOfAccount } = LIMITS.http;
-  const ofHeap = getHeapStatistics().heap_size_limit * bodiesOfHeap;
-  const bytes = Math.max(bodiesBytesAtLeast, ofHeap);
-  return {
-    api,
-    authenticated: authenticator(api, createFailedLogins(api.logger)),
-    bodies: createByteBudget(bytes, bytes * bodiesOfAccount),
-  };
-}
+const createGate = (api: RouteContext): Gate => ({
+  api,
+  authenticated: authenticator(api, createFailedLogins(api.logger)),
+  bodies: createPlaces({ places: Infinity, bytes: heapFor('bodies') }),
+});
 
 /**
- * What every operation does, in this order: who asks, and how often, is the query right, is the
- * body right, then the operation itself.
+ * What every operation does, in this order: who asks, how often, and may they, is the query right,
+ * is the body right, then the operation itself.
  */
 function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middleware {
   const checkQuery = queryValidator(route.query ?? CommonQuery);
@@ -64,31 +64,32 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api, ctx);
-    const actor = await authenticated(ctx, route.access);
-    if (route.access !== 'open') await takeRequest(api, ctx, actor);
+    const { actor, scopes } = await authenticated(ctx, route.access);
+    if (route.access !== 'open') {
+      await takeRequest(api, ctx, actor);
+      if (route.access !== 'key') requireScope(scopes, route.access);
+    }
     const query = checkQuery(ctx.query);
     const { account_id } = actor;
     ctx.state['account_id'] = account_id;
-    const keep = checkBody && admitBody(ctx, bodies, account_id);
-    let held: Held | undefined;
+    const place = checkBody && admitBody(ctx, bodies, account_id);
+    let held: Place | undefined;
     try {
-      const body = keep && checkBody(await readJsonBody(ctx, keep));
+      const body = place && checkBody(await readJsonBody(ctx, place));
       if (route.holds) held = await api.answers.take(account_id, route.holds, ctx.res);
       const answer = await route.handle(
-        route.method === 'get' ? api : tellingLate(api, ctx),
+        route.method === 'get' ? api : forClient(api, ctx),
         { actor, params: ctx['params'] as Record<string, string>, query, body },
         ctx,
       );
       if (answer) await send(ctx, answer);
       const length = (answer && ctx.length) ?? 0;
-      if (length <= LIMITS.http.smallAnswerBytes) held?.release();
       // What has been recorded is told at any rate: there is no waiting for room any more.
-      else holdUntilSent(ctx, length, held ?? api.answers.add(account_id, length));
-    } catch (error) {
-      held?.release();
-      throw error;
+      if (length > LIMITS.http.smallAnswerBytes)
+        api.answers.holdUntilSent(account_id, length, ctx.res);
     } finally {
-      keep?.(0);
+      held?.leave();
+      place?.leave();
     }
   };
 }
@@ -98,11 +99,6 @@ async function send(ctx: Context, answer: Answer<unknown>): Promise<void> {
   const { body, next } = await answer.page(wantsPretty(ctx));
   if (next !== undefined) linkNext(ctx, next);
   sendJson(ctx, 200, body);
-}
-
-function holdUntilSent(ctx: Context, length: number, held: Held): void {
-  held.resize(length);
-  releaseWhenSent(held, ctx.res);
 }
 
 /** Serves the routes; methods that a path doesn't have are answered with 405 and `Allow`. */

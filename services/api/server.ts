@@ -5,6 +5,7 @@ import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
+import { oneAtATime } from './oneAtATime.ts';
 import { answerRefusals, takeTarget, refuseTarget } from './refusals.ts';
 
 /**
@@ -98,20 +99,15 @@ export async function serve(
 ): Promise<ApiServer> {
   const handle = app.callback();
   let unanswered = 0;
-  const unansweredOf = new WeakMap<Socket, number>();
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { socket } = request;
-    const before = unansweredOf.get(socket) ?? 0;
-    if (before === LIMITS.http.pipelined) return void socket.destroy();
-    unansweredOf.set(socket, before + 1);
     unanswered += 1;
     try {
       await handle(request, response);
     } finally {
       unanswered -= 1;
-      unansweredOf.set(socket, unansweredOf.get(socket)! - 1);
     }
   }
+  const answerNext = oneAtATime((request, response) => void answer(request, response));
   const server = createServer(
     {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -123,7 +119,7 @@ export async function serve(
     (request, response) => {
       // What follows the last answer of a connection was sent before the client had read it.
       if (request.socket.writableEnded) request.socket.destroy();
-      else if (takeTarget(request)) void answer(request, response);
+      else if (takeTarget(request)) answerNext(request, response);
       else refuseTarget(server, request);
     },
   );

@@ -1,4 +1,3 @@
-import { getHeapStatistics } from 'node:v8';
 import { LRUCache } from 'lru-cache';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
 import { createToolbox } from '../../infra/tools/toolbox.ts';
@@ -11,6 +10,7 @@ import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
 import { createSessionQueue } from '../../shared/commands/run/sessionQueue.ts';
 import type { Config } from '../../shared/config.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
+import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { rememberedLimits } from '../../shared/queries/accountLimits.ts';
 import { startClosing } from '../server/sweep.ts';
@@ -18,9 +18,6 @@ import type { Part } from '../server/turnlog.ts';
 import { openModels } from './models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
-
-/** What of the heap the prompts of runs in flight may take: each is held in more than one shape. */
-const PART_OF_HEAP = 8;
 
 /** What differs between a service in one process and one replica of many. */
 type RunStorage = Pick<
@@ -30,9 +27,8 @@ type RunStorage = Pick<
 
 /** What the runs of this process, and of one account of them, may take up. */
 function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
-  const heap = getHeapStatistics().heap_size_limit;
-  const bytes = MAX_PROMPT_BYTES ?? Math.floor(heap / PART_OF_HEAP);
-  const ofOne = MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2);
+  const bytes = MAX_PROMPT_BYTES ?? heapFor('prompts');
+  const ofOne = Math.min(MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2), MAX_RUNS);
   return { all: { places: MAX_RUNS, bytes }, share: { places: ofOne, bytes: bytes / 2 } };
 }
 

@@ -77,8 +77,12 @@ export interface ReadModels {
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first. */
   listSessions(accountId: string, page: Page & { agent_id?: string }): Promise<PageOf<SessionRow>>;
-  /** The session and its turns of one moment, oldest first, after turn number `after`. */
+  /**
+   * The account's session and its turns of one moment, oldest first, after turn number `after`. Of
+   * another account's none is read: it takes no longer than if there were no such session.
+   */
   findTranscript(
+    accountId: string,
     sessionId: string,
     page: Bounds & { after?: number },
   ): Promise<TranscriptRows | undefined>;

@@ -46,7 +46,7 @@ export async function identify(
 }
 
 /** Errors: `forbidden` when the key lacks the scope. */
-export function requireScope(principal: Principal, scope: Scope): void {
-  if (!principal.scopes.includes(scope))
+export function requireScope(scopes: readonly Scope[], scope: Scope): void {
+  if (!scopes.includes(scope))
     throw new TurnlogError('forbidden', `This API key lacks the scope ${scope}.`);
 }

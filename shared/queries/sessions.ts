@@ -6,16 +6,10 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import type { Bounds, PageOf, ReadModels, TranscriptRows } from '../ports/readModels.ts';
-import type { SessionRow } from '../readModels/tables.ts';
 
-/** Errors: `session_not_found`, the same where there is none and where it is another account's. */
-function requireOwn(
-  session: SessionRow | undefined,
-  accountId: string,
-): asserts session is SessionRow {
-  if (session?.account_id !== accountId)
-    throw new TurnlogError('session_not_found', 'There is no such session.');
-}
+/** The same where there is none and where it is another account's. */
+const notFound = (): TurnlogError =>
+  new TurnlogError('session_not_found', 'There is no such session.');
 
 type NumberedPage = Bounds & { after?: number };
 
@@ -29,8 +23,8 @@ export async function readTranscript(
   sessionId: string,
   page: NumberedPage,
 ): Promise<TranscriptRows> {
-  const found = await readModels.findTranscript(sessionId, page);
-  requireOwn(found?.session, accountId);
+  const found = await readModels.findTranscript(accountId, sessionId, page);
+  if (!found) throw notFound();
   return found;
 }
 
@@ -81,7 +75,7 @@ export async function readSessionEvents(
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
   const row = await source.readModels.findSession(sessionId);
-  requireOwn(row, accountId);
+  if (row?.account_id !== accountId) throw notFound();
   const { revision: shown } = row;
   const stream = sessionStream(sessionId);
   const from = page.after === undefined ? 0 : page.after + 1;

@@ -271,7 +271,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       );
       const {
         turns: { rows: turns },
-      } = (await fixture.readModels.findTranscript('session_1', ALL))!;
+      } = (await fixture.readModels.findTranscript('acct_1', 'session_1', ALL))!;
       expect(turns.map(({ turn, status }) => [turn, status])).toEqual([
         [1, 'completed'],
         [2, 'failed'],
@@ -309,16 +309,23 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(turns[1]?.error).toEqual({ code: 'model_error', message: 'No.' });
       const session = await fixture.readModels.findSession('session_1');
       expect(
-        await fixture.readModels.findTranscript('session_1', { ...ALL, limit: 1, after: 1 }),
+        await fixture.readModels.findTranscript('acct_1', 'session_1', {
+          ...ALL,
+          limit: 1,
+          after: 1,
+        }),
       ).toEqual({
         session,
         turns: { rows: [turns[1]], more: true },
       });
-      expect(await fixture.readModels.findTranscript('session_1', { ...ALL, after: 3 })).toEqual({
+      expect(
+        await fixture.readModels.findTranscript('acct_1', 'session_1', { ...ALL, after: 3 }),
+      ).toEqual({
         session,
         turns: { rows: [], more: false },
       });
-      expect(await fixture.readModels.findTranscript('session_9', ALL)).toBeUndefined();
+      expect(await fixture.readModels.findTranscript('acct_1', 'session_9', ALL)).toBeUndefined();
+      expect(await fixture.readModels.findTranscript('acct_2', 'session_1', ALL)).toBeUndefined();
     });
 
     test('never shows a session of one moment with turns of another', async () => {
@@ -335,7 +342,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
           const {
             session,
             turns: { rows: turns },
-          } = (await fixture.readModels.findTranscript('session_1', ALL))!;
+          } = (await fixture.readModels.findTranscript('acct_1', 'session_1', ALL))!;
           expect([session.turns, session.status]).toEqual([
             turns.length,
             turns.at(-1)?.status === 'running' ? 'running' : 'idle',
@@ -443,7 +450,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         await pages(
           (row) => row.turn,
           async (after: number | undefined) =>
-            (await fixture.readModels.findTranscript('session_1', {
+            (await fixture.readModels.findTranscript('acct_1', 'session_1', {
               limit: 9,
               bytes: 14 * KIB,
               ...from(after),
@@ -500,9 +507,9 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       ];
       await apply(...first);
       await apply(record('session-session_1', turnCompleted(1)));
-      const before = await fixture.readModels.findTranscript('session_1', ALL);
+      const before = await fixture.readModels.findTranscript('acct_1', 'session_1', ALL);
       expect(await apply(...first)).toEqual([]);
-      expect(await fixture.readModels.findTranscript('session_1', ALL)).toEqual(before);
+      expect(await fixture.readModels.findTranscript('acct_1', 'session_1', ALL)).toEqual(before);
       expect(await fixture.store.checkpoint()).toEqual(reached(positionOf(4)).checkpoint);
     });
 
@@ -604,7 +611,9 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
             const transcripts = await Promise.all(
               sessions
                 .toReversed()
-                .map(({ session_id }) => readModels.findTranscript(session_id, ALL)),
+                .map(({ account_id, session_id }) =>
+                  readModels.findTranscript(account_id, session_id, ALL),
+                ),
             );
             expect(transcripts.flatMap((transcript) => transcript!.turns.rows)).toEqual(
               byId(once.turns),

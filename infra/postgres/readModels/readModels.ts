@@ -111,7 +111,7 @@ export function openPostgresReadModels({
     findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
     listSessions: (accountId, bounds) => page('sessions', listSessions(accountId, bounds)),
     // In one statement, which sees one moment. The columns have no type that JSON would change.
-    findTranscript: async (sessionId, bounds) => {
+    findTranscript: async (accountId, sessionId, bounds) => {
       const { sql, parameters } = listTurns(sessionId, bounds);
       const [found] = await reader.rows<{
         session: SessionRow;
@@ -119,8 +119,8 @@ export function openPostgresReadModels({
       }>(
         `SELECT to_json(session) AS session,
            (SELECT coalesce(json_agg(page), '[]') FROM (${sql}) AS page) AS turns
-         FROM (SELECT ${columns('sessions')} FROM ${LIVE}.sessions WHERE session_id = $1) AS session`,
-        parameters,
+         FROM (SELECT ${columns('sessions')} FROM ${LIVE}.sessions WHERE session_id = $1 AND account_id = $${parameters.length + 1}) AS session`,
+        [...parameters, accountId],
       );
       return found && { session: found.session, turns: toPage(found.turns) };
     },

@@ -116,9 +116,13 @@ export function openSqliteReadModels({
     findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
     listSessions: async (accountId, page) =>
       sessions.page(page, ...sessionsClauses(accountId, page)),
-    findTranscript: async (sessionId, page) =>
+    findTranscript: async (accountId, sessionId, page) =>
       current().snapshot(() => {
-        const session = sessions.find('WHERE session_id = ?', sessionId);
+        const session = sessions.find(
+          'WHERE session_id = ? AND account_id = ?',
+          sessionId,
+          accountId,
+        );
         return (
           session && {
             session,

@@ -19,6 +19,7 @@ import {
   floor,
   HALF,
   isExact,
+  knownSign,
   multiply,
   negate,
   ONE,
@@ -67,13 +68,6 @@ function round(value: Value, places: Value = ZERO): Value {
   return signOf(value) === -1 ? negate(rounded) : rounded;
 }
 
-function sign(value: Value): Value {
-  const known = signOf(value);
-  if (known === undefined)
-    throw new ToolFailure('A number in the expression can not be told from zero.');
-  return whole(known);
-}
-
 function larger(a: Value, b: Value): Value {
   const difference = subtract(a, b);
   const known = signOf(difference);
@@ -119,7 +113,7 @@ export const FUNCTIONS: ReadonlyMap<string, Operation> = new Map([
   ['ceil', one((a) => negate(floor(negate(a))))],
   ['floor', one(floor)],
   ['round', { least: 1, most: 2, run: round }],
-  ['sign', one(sign)],
+  ['sign', one((a) => whole(knownSign(a)))],
   ['sqrt', one(squareRoot)],
   ['cbrt', one(cubeRoot)],
   ['exp', one(exp)],
@@ -150,6 +144,13 @@ export const FUNCTIONS: ReadonlyMap<string, Operation> = new Map([
   ],
   ['factorial', one(factorial)],
 ]);
+
+/** How many arguments an operation takes, in words. */
+export function arity({ least, most }: Operation): string {
+  if (most === 1) return '1 argument';
+  if (least === most) return `${least} arguments`;
+  return `${least} or ${most === Infinity ? 'more' : most} arguments`;
+}
 
 export const CONSTANTS: ReadonlyMap<string, () => Value> = new Map([
   ['pi', pi],

@@ -36,10 +36,11 @@ export function numberAt(
   const written = isGrouped ? grouped : matchAt(PLAIN, text, at);
   if (written === undefined) return undefined;
   const end = at + written.length;
-  const after = commasSeparate ? /[._']\d/y : /[.,_']\d/y;
+  // 2 e-3 may be 0.002 or 2 times e minus 3.
+  const after = commasSeparate ? /[._']\d| e[+-]\d|e [+-]\d/iy : /[.,_']\d| e[+-]\d|e [+-]\d/iy;
   after.lastIndex = end;
   if (after.test(text) || /^0[xb][\da-f]/i.test(text.slice(at, at + 3))) {
-    const around = /^[\w.,']{1,40}/.exec(text.slice(at))![0];
+    const around = /^[\w.,']{1,40}(?:(?<=e) [+-]\d| e[+-]\d)?/i.exec(text.slice(at))![0];
     throw new ToolFailure(
       `The number ${around} can be read in more than one way. Write a decimal point and no other signs in numbers, as in 1234.5.`,
     );

@@ -6,6 +6,7 @@ import {
   digitsOf,
   divide,
   isExact,
+  knownSign,
   multiply,
   negate,
   ONE,
@@ -27,7 +28,7 @@ const notReal = (what: string): never => {
 
 /** Errors: ToolFailure when `a` is not above 0. */
 export function ln(a: Value): Value {
-  if (signOf(a) !== 1) return notReal('The logarithm of 0 or of a negative number');
+  if (knownSign(a) !== 1) return notReal('The logarithm of 0 or of a negative number');
   if (isExact(a) && a.equals(1)) return ZERO;
   const { middle, radius } = toBall(a);
   charge(2);
@@ -95,8 +96,8 @@ function wholePower(a: Value, exponent: bigint): Value {
 /** Errors: ToolFailure when the result is not real, or too large. */
 export function power(a: Value, b: Value): Value {
   if (isExact(b) && b.d === 1n) return wholePower(a, b.s * b.n);
-  if (signOf(a) === 0) return signOf(b) === 1 ? ZERO : divide(ONE, ZERO);
-  if (signOf(a) !== 1) return notReal('A negative number to a power that is not whole');
+  if (signOf(a) === 0) return knownSign(b) === 1 ? ZERO : divide(ONE, ZERO);
+  if (knownSign(a) !== 1) return notReal('A negative number to a power that is not whole');
   const root = isExact(b) ? exactRoot(a, b.d) : undefined;
   if (root !== undefined && isExact(b)) return wholePower(root, b.s * b.n);
   return exp(multiply(b, ln(a)));
@@ -105,7 +106,7 @@ export function power(a: Value, b: Value): Value {
 /** Errors: ToolFailure when `a` is negative. */
 export function squareRoot(a: Value): Value {
   if (signOf(a) === 0) return ZERO;
-  if (signOf(a) !== 1) return notReal('The square root of a negative number');
+  if (knownSign(a) !== 1) return notReal('The square root of a negative number');
   const exact = exactRoot(a, 2n);
   if (exact !== undefined) return exact;
   const { middle, radius } = toBall(a);

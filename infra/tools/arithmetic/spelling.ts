@@ -13,7 +13,7 @@ const PLAIN: readonly (readonly [RegExp, string | ((found: string) => string)])[
   [/[！-～]/g, (found) => String.fromCharCode(found.charCodeAt(0) - 0xfee0)],
   [/\s+/g, ' '],
   [/[−–—]/g, '-'],
-  [/[×⋅·∙]|\\(?:times|cdot)\b/g, '*'],
+  [/[×⋅·∙•∗]|\\(?:times|cdot)\b/g, '*'],
   [/[÷∕⁄]|\\div\b/g, '/'],
   [/\\(?:left|right)\b|\\[,;:!]/g, ''],
   [/\{,\}/g, ','],
@@ -24,7 +24,7 @@ const PLAIN: readonly (readonly [RegExp, string | ((found: string) => string)])[
   [/% ?of /gi, '% * '],
   [/(?<=[\d)] ?)mod(?= ?\d)/gi, '%'],
   // A times between numbers. 0x10 would be another number in many languages.
-  [/(?<=[\d)!%] ?)(?<!\b0)x(?= ?[-\d.(√$€£¥])/gi, '*'],
+  [/(?<=[\d)!%] ?)(?<!(?<![\w.])0)x(?= ?[-\d.(√$€£¥])/gi, '*'],
 ];
 
 /** 15 $ and $15 are 15; different currencies can't be calculated with. */

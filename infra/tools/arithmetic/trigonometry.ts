@@ -6,6 +6,7 @@ import {
   divide,
   HALF,
   isExact,
+  knownSign,
   multiply,
   negate,
   ONE,
@@ -63,7 +64,7 @@ export function arctangent(a: Value): Value {
 export function arcsine(a: Value): Value {
   const rest = subtract(ONE, multiply(a, a));
   if (signOf(rest) === 0) return signOf(a) === 1 ? quarter() : negate(quarter());
-  if (signOf(rest) === -1)
+  if (knownSign(rest) === -1)
     throw new ToolFailure('The arcsine or arccosine of a number beyond 1 has no real value.');
   return arctangent(divide(a, squareRoot(rest)));
 }
@@ -76,9 +77,9 @@ export const arccosine = (a: Value): Value =>
 export function arctangent2(y: Value, x: Value): Value {
   if (signOf(x) === 0) {
     if (signOf(y) === 0) throw new ToolFailure('atan2(0, 0) has no value.');
-    return signOf(y) === -1 ? negate(quarter()) : quarter();
+    return knownSign(y) === -1 ? negate(quarter()) : quarter();
   }
   const slope = arctangent(divide(y, x));
   if (signOf(x) === 1) return slope;
-  return signOf(y) === -1 ? subtract(slope, pi()) : add(slope, pi());
+  return knownSign(y) === -1 ? subtract(slope, pi()) : add(slope, pi());
 }

@@ -62,6 +62,14 @@ export function signOf(value: Value): number | undefined {
   return value.middle.abs().gt(value.radius) ? value.middle.s : undefined;
 }
 
+/** 1, 0 or -1. Errors: ToolFailure when 60 digits don't tell. */
+export function knownSign(value: Value): number {
+  const sign = signOf(value);
+  if (sign === undefined)
+    throw new ToolFailure('A number in the expression can not be told from zero.');
+  return sign;
+}
+
 export const negate = (a: Value): Value =>
   isExact(a) ? a.neg() : { middle: a.middle.neg(), radius: a.radius };
 

@@ -1,7 +1,8 @@
 import type { Context } from 'koa';
 import type { Actor } from '../../../shared/commands/context.ts';
+import type { Scope } from '../../../shared/domain/account/events.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
-import { identify, requireScope } from '../../../shared/queries/authenticate.ts';
+import { identify } from '../../../shared/queries/authenticate.ts';
 import type { ApiContext } from '../context.ts';
 import { unauthorized, type createFailedLogins } from '../failedLogins.ts';
 import type { Access } from '../route.ts';
@@ -28,19 +29,25 @@ function presentedKey(ctx: Context): string {
   return token;
 }
 
-/** Tells who a request is from. Errors: those of presentedKey and failedLogins, and `forbidden`. */
+/** Who asks, and what their key may do. */
+interface Caller {
+  actor: Actor;
+  scopes: readonly Scope[];
+}
+
+/** Tells who a request is from. Errors: those of presentedKey and failedLogins. */
 export const authenticator = (
   { known, clock }: ApiContext,
   failed: ReturnType<typeof createFailedLogins>,
 ) =>
-  async function authenticated(ctx: Context, access: Access): Promise<Actor> {
+  async function authenticated(ctx: Context, access: Access): Promise<Caller> {
     const request_id = ctx.state['request_id'] as string;
-    if (access === 'open') return { account_id: '', key_id: '', request_id };
+    if (access === 'open') return { actor: { account_id: '', key_id: '', request_id }, scopes: [] };
     const key = presentedKey(ctx);
     if (key === '') throw unauthorized();
     const { principal, key_id } = await identify(known, key, clock.now());
     if (!principal)
       return failed({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });
-    if (access !== 'key') requireScope(principal, access);
-    return { account_id: principal.account_id, key_id: principal.key_id, request_id };
+    const { account_id, scopes } = principal;
+    return { actor: { account_id, key_id: principal.key_id, request_id }, scopes };
   };

@@ -2,7 +2,8 @@ import { constants } from 'node:zlib';
 import type { Middleware } from 'koa';
 import compress from 'koa-compress';
 import { LIMITS } from '../../../shared/limits.ts';
-import { releaseWhenSent, type AnswerRoom } from '../answerRoom.ts';
+import type { AnswerRoom } from '../answerRoom.ts';
+import { whenClosed } from '../clientLeft.ts';
 
 const THRESHOLD_BYTES = 1_024;
 
@@ -38,6 +39,6 @@ export const compressed =
       const account = (ctx.state['account_id'] as string | undefined) ?? '';
       const held = answers.tryTake(account, LIMITS.http.compressorBytes);
       if (!held) return;
-      releaseWhenSent(held, ctx.res);
+      whenClosed(ctx.res, held.leave);
       ctx.compress = true;
     });

@@ -46,8 +46,9 @@ export const answerErrors =
       error = publicError(thrown);
       const { status } = ERROR_ANSWERS[error.code];
       // What a probe is told, and whoever comes while the service starts or stops, stands in the log
-      // already, once, where it began.
-      const isTold = ctx.path.startsWith('/health/') || ctx.state['unavailable'] === true;
+      // already, once, where it began. Who has left is told nothing.
+      const isTold =
+        ctx.path.startsWith('/health/') || ctx.state['unavailable'] === true || ctx.res.closed;
       const request = { request_id, method: ctx.method, path: ctx.path };
       if (status === 500)
         logger.error(

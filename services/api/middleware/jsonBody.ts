@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import getRawBody from 'raw-body';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { ByteBudget, Keep } from '../byteBudget.ts';
+import type { Place, Places } from '../../../shared/places.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -14,19 +14,19 @@ const tooLarge = (cause?: unknown): TurnlogError =>
 /**
  * Makes room for the body before any of it is read: for its length, or for the longest there may be
  * where that is not declared.
- * Errors: `unsupported_media_type`, `payload_too_large`, and those of the budget.
+ * Errors: `unsupported_media_type`, `payload_too_large`, `rate_limited`, `overloaded`.
  */
-export function admitBody(ctx: Context, bodies: ByteBudget, accountId: string): Keep {
+export function admitBody(ctx: Context, bodies: Places, account_id: string): Place {
   requireJson(ctx);
   const length = ctx.request.length ?? LIMITS.http.bodyBytes;
   if (length > LIMITS.http.bodyBytes) throw tooLarge();
-  return bodies(accountId, length);
+  return bodies.claim({ account_id, bytes: length });
 }
 
 /** Reads the request's JSON. Errors: `payload_too_large`, `invalid_json`, `invalid_request`. */
-export async function readJsonBody(ctx: Context, keep: Keep): Promise<unknown> {
+export async function readJsonBody(ctx: Context, place: Place): Promise<unknown> {
   const bytes = await readBytes(ctx);
-  keep(bytes.length);
+  place.resize(bytes.length);
   if (hasTooManyValues(bytes)) {
     const message = `"body" must not have more than ${LIMITS.http.bodyValues} values.`;
     throw new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {

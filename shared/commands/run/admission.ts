@@ -1,6 +1,5 @@
 import { createFairLine } from '../../fairLine.ts';
 import { LIMITS } from '../../limits.ts';
-import { noRoom } from '../../noRoom.ts';
 import { createPlaces, type Place, type Room } from '../../places.ts';
 import type { AccountLimits } from '../../domain/account/events.ts';
 
@@ -8,7 +7,7 @@ import type { AccountLimits } from '../../domain/account/events.ts';
 export interface AdmissionBounds {
   /** Runs in flight, and bytes of their prompts. */
   all: Room;
-  /** The most of them that are one account's. */
+  /** The most of them that are one account's, while it is alone. */
   share: Room;
 }
 
@@ -37,31 +36,18 @@ export interface Admission {
   waiting(): number;
 }
 
-const half = ({ places, bytes }: Room): Room => ({ places: places / 2, bytes: bytes / 2 });
-
 /**
  * Lets runs in as far as the process and their accounts have room for them, the accounts in turn
  * (see createFairLine). Those without a place hold their input, so there is an end to them as well.
  */
 export function createAdmission({ all, share }: AdmissionBounds): Admission {
-  const line = createFairLine(all);
-  const room: Room = { places: LIMITS.run.waiting, bytes: all.bytes };
-  const hall = createPlaces(room);
-
-  function seat(account_id: string, bytes: number): Place {
-    const asked = { account_id, bytes, share: half(room) };
-    const full = hall.fullFor(asked);
-    if (full) throw noRoom(full);
-    return hall.take(asked);
-  }
+  const line = createFairLine(all, share);
+  const hall = createPlaces({ places: LIMITS.run.waiting, bytes: all.bytes });
 
   return {
     arrive(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {
-      const own: Room = {
-        places: Math.min(runs, share.places),
-        bytes: Math.min(prompt_bytes, share.bytes),
-      };
-      let waiting: Place | undefined = seat(account_id, held);
+      const most: Room = { places: runs, bytes: prompt_bytes };
+      let waiting: Place | undefined = hall.claim({ account_id, bytes: held });
       let place: Place | undefined;
       const leave = (): void => {
         waiting?.leave();
@@ -71,9 +57,8 @@ export function createAdmission({ all, share }: AdmissionBounds): Admission {
       return {
         async enter(bytes, waitMs, signal) {
           leave();
-          waiting = seat(account_id, bytes);
-          const asked = { account_id, bytes, share: own };
-          place = await line.enter(asked, { waitMs, signal, late: noRoom });
+          waiting = hall.claim({ account_id, bytes });
+          place = await line.enter({ account_id, bytes, most }, { waitMs, signal });
           waiting.leave();
           waiting = undefined;
         },

@@ -64,6 +64,8 @@ export interface RunContext extends CommandContext {
   sessions: RunSessions;
   budget: TokenBudget;
   limits: RunLimits;
+  /** Calls back when the client leaves before it is answered; returns what ends that. */
+  whenLeft?: (giveUp: (reason: Error) => void) => () => void;
   instance: Instance;
 }
 

@@ -36,8 +36,8 @@ const answerable = (error: unknown): unknown =>
     : error;
 
 /**
- * Closes the turn, and says why in one line of the log. Resolves with the error to answer. Errors:
- * those of recordEnd.
+ * Closes the turn, and says why in one line of the log; where the service cut it off, the line of
+ * the request does. Resolves with the error to answer. Errors: those of recordEnd.
  */
 export async function recordFailure(
   context: RunContext,
@@ -47,16 +47,17 @@ export async function recordFailure(
 ): Promise<unknown> {
   const { actor, agent, session_id } = run.request;
   const error = answerable(thrown);
-  context.logger.warn(
-    {
-      request_id: actor.request_id,
-      session_id,
-      turn: run.state.turn,
-      provider: context.catalogue.models.find(agent.model)?.provider,
-      ...inShort(error),
-    },
-    'a turn ended without an answer',
-  );
+  if (end.type !== 'interrupt_turn')
+    context.logger.warn(
+      {
+        request_id: actor.request_id,
+        session_id,
+        turn: run.state.turn,
+        provider: context.catalogue.models.find(agent.model)?.provider,
+        ...inShort(error),
+      },
+      'a turn ended without an answer',
+    );
   await untilShown(context, await recordEnd(context, run, end));
   return error;
 }

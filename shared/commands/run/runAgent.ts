@@ -61,17 +61,20 @@ export async function runAgent(
   try {
     const request = await requestOf(context, actor, input);
     return await sessions.inFlight.track(async (inFlight) => {
-      const { signal } = inFlight;
-      const until = performance.now() + limits.waitMs;
-      const leave = await sessions.queue.enter(request.session_id, limits.waitMs, signal);
+      const { waiting: signal } = inFlight;
+      const stopWatching = context.whenLeft?.(inFlight.giveUp);
+      let leave: (() => void) | undefined;
       try {
+        const until = performance.now() + limits.waitMs;
+        leave = await sessions.queue.enter(request.session_id, limits.waitMs, signal);
         const waitMs = Math.max(0, until - performance.now());
         await arrival.enter(promptBytes(request, []), waitMs, signal);
         const run = await beginTurn(context, request, { arrival, signal });
         inFlight.limit(limits.timeoutMs);
         return await finish(context, run, inFlight);
       } finally {
-        leave();
+        stopWatching?.();
+        leave?.();
       }
     });
   } finally {

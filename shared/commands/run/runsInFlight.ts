@@ -10,6 +10,13 @@ export const shuttingDown = (cause?: unknown): TurnlogError =>
 
 export interface RunInFlight {
   /**
+   * For what comes before the turn begins: aborts at `giveUp` (its reason) and at `interruptAll`
+   * (reason `shuttingDown()`).
+   */
+  waiting: AbortSignal;
+  /** Ends the run if it has not begun: nothing is lost then. */
+  giveUp: (reason: Error) => void;
+  /**
    * Aborts when the run's time is over (reason `model_timeout`) or at `interruptAll` (reason
    * `shuttingDown()`).
    */
@@ -32,18 +39,26 @@ export interface RunsInFlight {
   idle(): Promise<void>;
 }
 
+/** What cuts a run off, before its turn begins and from then on. */
+interface Cutting {
+  waiting: AbortController;
+  running: AbortController;
+  interrupted: boolean;
+}
+
 export function createRunsInFlight(): RunsInFlight {
-  const runs = new Map<AbortController, Promise<unknown>>();
-  const interruptedRuns = new WeakSet<AbortController>();
+  const runs = new Map<Cutting, Promise<unknown>>();
   let over = false;
   return {
     track: async (work) => {
       if (over) throw shuttingDown();
-      const controller = new AbortController();
+      const waiting = new AbortController();
+      const running = new AbortController();
+      const cutting: Cutting = { waiting, running, interrupted: false };
       let timer: NodeJS.Timeout | undefined;
       const limit = (timeoutMs: number): void => {
         timer = setTimeout(() => {
-          controller.abort(
+          running.abort(
             new TurnlogError(
               'model_timeout',
               `The run took longer than its limit of ${timeoutMs} ms.`,
@@ -52,26 +67,30 @@ export function createRunsInFlight(): RunsInFlight {
           );
         }, timeoutMs);
       };
-      const running = work({
-        signal: controller.signal,
-        interrupted: () => interruptedRuns.has(controller),
+      const settling = work({
+        waiting: waiting.signal,
+        giveUp: (reason) => waiting.abort(reason),
+        signal: running.signal,
+        interrupted: () => cutting.interrupted,
         limit,
       });
-      runs.set(controller, running);
+      runs.set(cutting, settling);
       try {
-        return await running;
+        return await settling;
       } finally {
         clearTimeout(timer);
-        runs.delete(controller);
+        runs.delete(cutting);
       }
     },
     count: () => runs.size,
     interruptAll: () => {
       over = true;
-      for (const controller of runs.keys()) {
-        if (controller.signal.aborted) continue;
-        interruptedRuns.add(controller);
-        controller.abort(shuttingDown());
+      for (const cutting of runs.keys()) {
+        const { waiting, running } = cutting;
+        waiting.abort(shuttingDown());
+        if (running.signal.aborted) continue;
+        cutting.interrupted = true;
+        running.abort(shuttingDown());
       }
     },
     idle: async () => {

@@ -2,16 +2,11 @@ import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { asDamage, readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/untilWhole.ts';
-import { LIMITS } from '../../limits.ts';
-import { noRoom } from '../../noRoom.ts';
 import { eventsGone, NEW_SESSION, type LoadedSession } from '../loadSession.ts';
 import type { RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
 import { newestThatFit } from './contextWindow.ts';
 import { recallSession } from './recallSession.ts';
-
-/** Of one account, of the sessions that are read at a time. */
-const SHARE = { places: LIMITS.run.sessionReads / 2, bytes: Infinity };
 
 /** How long a run waits before it begins. */
 interface RunBounds {
@@ -88,8 +83,8 @@ async function inTurn<Result>(
   read: () => Promise<Result>,
 ): Promise<Result> {
   const place = await sessions.reads.enter(
-    { account_id, bytes: 0, share: SHARE },
-    { waitMs: Math.max(0, until - performance.now()), signal, late: noRoom },
+    { account_id, bytes: 0 },
+    { waitMs: Math.max(0, until - performance.now()), signal },
   );
   try {
     return await read();

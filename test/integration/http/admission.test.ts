@@ -6,6 +6,7 @@ import { expectFailure } from '../../support/http/failures.ts';
 import {
   apiClient,
   startTestService,
+  TEST_KEY,
   type Client,
   type TestService,
 } from '../../support/http/service.ts';
@@ -88,16 +89,17 @@ describe('runs in flight', () => {
     const refused = await Promise.race(mine);
     expectFailure(refused, 'rate_limited');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    const theirs = several(2, other(), otherAgent);
+    const theirs = several(1, other(), otherAgent);
+    await untilRuns(3, 0);
+    const newcomer = async () => {
+      const client = await clientWith(service.url, await newKey(service.folder));
+      const body = { name: 'C', instruction: 'Be brief.', model: 'scripted' };
+      const made = await client.post('/v1/agents', body);
+      return () => several(1, client, made.body.data.agent_id);
+    };
+    theirs.push(...(await newcomer())());
     await untilRuns(4, 0);
-    const third = await newKey(service.folder);
-    const client = await clientWith(service.url, third);
-    const made = await client.post('/v1/agents', {
-      name: 'C',
-      instruction: 'Be brief.',
-      model: 'scripted',
-    });
-    const [overloaded] = await Promise.all(several(1, client, made.body.data.agent_id));
+    const [overloaded] = await Promise.all((await newcomer())());
     expectFailure(overloaded!, 'overloaded');
     expect(Number(overloaded!.headers.get('retry-after'))).toBeGreaterThan(0);
     model.release();
@@ -118,6 +120,28 @@ describe('runs in flight', () => {
     model.release();
     expect((await Promise.all(theirs))[0]!.status).toBe(200);
     await Promise.all(large);
+  });
+
+  test('one whose client leaves before it has begun is given up, and any other goes on', async () => {
+    const sessions = async () =>
+      (await service.get(`/v1/sessions?limit=1000`)).body.data.length as number;
+    const before = await sessions();
+    const leaving = new AbortController();
+    const left = Array.from({ length: 5 }, () =>
+      fetch(`${service.url}/v1/agents/${agent}/run`, {
+        method: 'POST',
+        headers: { 'x-api-key': TEST_KEY, 'content-type': 'application/json' },
+        body: '{"input":"x"}',
+        signal: leaving.signal,
+      }),
+    );
+    await untilRuns(2, 3);
+    leaving.abort();
+    await Promise.allSettled(left);
+    await untilRuns(2, 0);
+    model.release();
+    await untilRuns(0, 0);
+    expect(await sessions()).toBe(before + 2);
   });
 
   test('a shut-down refuses those that wait as it refuses the others', async () => {
@@ -173,6 +197,10 @@ describe('requests per second', () => {
     const free = await other().get('/v1/models');
     expect(free.headers.get('ratelimit-policy')).toBe('"key";q=20000;w=1');
     expect(free.headers.get('ratelimit')).toMatch(/^"key";r=\d+;t=1$/);
+    const narrow = await newKey(service.folder, { scopes: ['sessions:read'] });
+    const lacking = await (await clientWith(service.url, narrow)).get('/v1/agents');
+    expectFailure(lacking, 'forbidden');
+    expect(lacking.headers.get('ratelimit')).toMatch(/^"key";r=\d+;t=1$/);
     const actor = { account_id: otherKey.account_id, key_id: 'operator', request_id: 'test' };
     await asOperator(service.folder, (operator) =>
       setLimits(operator, actor, { requests_per_second: 3 }),

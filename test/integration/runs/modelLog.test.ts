@@ -26,6 +26,7 @@ beforeAll(async () => {
     MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
     BOOTSTRAP_API_KEY: TEST_KEY,
     MODEL_MAX_RETRIES: '2',
+    SHUTDOWN_GRACE_MS: '1',
   });
   client = apiClient(await server.ready, TEST_KEY);
   const settings = { name: 'Test', instruction: 'Be brief.', model: 'scripted' };
@@ -83,4 +84,18 @@ test.each<[string, Step, string]>([
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
     expect.objectContaining({ level: 'warn', code, msg: 'a turn ended without an answer' }),
   ]);
+});
+
+/** The last one: the server ends. */
+test('a run that a shut-down cuts off is one line', async () => {
+  model.use({ fault: 'never_answer' });
+  const before = model.requests.length;
+  const reply = client.post(`/v1/agents/${agent}/run`, { input: 'go' });
+  await model.received(before + 1);
+  server.kill('SIGTERM');
+  const { status, body } = await reply;
+  expect([status, body.code]).toEqual([503, 'store_unavailable']);
+  await server.exited;
+  const lines = server.errors().split('\n');
+  expect(lines.filter((line) => line.includes(body.request_id!)).length).toBe(1);
 });

@@ -119,6 +119,50 @@ describe('chat models over the openai package', () => {
     expect(message).not.toMatch(/plain|sk-/);
   });
 
+  const key = 'sk-live-9fQ2/xT+7Lm3Zr8Vb1Kc5Nd0Wp4Yh6Gs';
+  test.each<[string, string]>([
+    ['over several lines', key.match(/.{1,6}/g)!.join('\r\n')],
+    ['sign by sign', key.match(/./g)!.join(' ')],
+    ['with commas between', key.match(/.{1,9}/g)!.join(', ')],
+    ['percent-encoded', Buffer.from(key).toString('hex').replaceAll(/../g, '%$&')],
+    ['escaped as in JSON', Buffer.from(key).toString('hex').replaceAll(/../g, '\\u00$&')],
+    [
+      'without its ends',
+      key
+        .slice(12, -12)
+        .match(/.{1,7}/g)!
+        .join('-'),
+    ],
+    [
+      'in base64 by lines',
+      Buffer.from(key)
+        .toString('base64')
+        .match(/.{1,19}/g)!
+        .join('\n'),
+    ],
+    [
+      'in credentials',
+      Buffer.from(`u:${key}`)
+        .toString('base64')
+        .match(/.{1,19}/g)!
+        .join('\n'),
+    ],
+    [
+      'in base64url',
+      Buffer.from(`me:${key}`)
+        .toString('base64url')
+        .match(/.{1,9}/g)!
+        .join(' '),
+    ],
+    ['in hexadecimal', Buffer.from(key).toString('hex').match(/../g)!.join(':')],
+  ])('quotes nothing of a text that shows the key %s', async (_, shown) => {
+    const { quoted } = await refusedWith({ api_key: key }, 400, { error: `Bad key ${shown}.` });
+    const { quoted: message } = await refusedWith({ api_key: key }, 400, {
+      error: { message: `Bad key ${shown}.` },
+    });
+    expect([quoted, message]).toEqual(Array(2).fill('[redacted: shows a key]'));
+  });
+
   test.each([
     "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.",
     'The model gpt-4o-audio-preview-2025-06-03 does not exist.',

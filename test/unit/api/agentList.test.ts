@@ -66,7 +66,7 @@ async function ask(encoding: string): Promise<IncomingMessage> {
 async function untilNothingIsHeld(): Promise<void> {
   for (;;) {
     const held = answers.tryTake('a', ROOM / 2);
-    held?.release();
+    held?.leave();
     if (held) return;
     await setTimeout(10);
   }

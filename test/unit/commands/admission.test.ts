@@ -19,12 +19,13 @@ describe('admission', () => {
     const refused = { retriable: true, retryAfterSeconds: expect.any(Number) };
     await expect(enter('a')).rejects.toMatchObject({ code: 'rate_limited', ...refused });
     await enter('b');
-    await enter('b');
-    await expect(enter('c')).rejects.toMatchObject({ code: 'overloaded', ...refused });
+    await expect(enter('b')).rejects.toMatchObject({ code: 'rate_limited', ...refused });
+    await enter('c');
+    await expect(enter('d')).rejects.toMatchObject({ code: 'overloaded', ...refused });
   });
 
   test('obeys the limits of an account, and none that is beyond its share', async () => {
-    const { arrive } = admission(4);
+    const { arrive } = admission(5);
     const enter = (account: string, limits: object) =>
       arrive(account, 1, limits).enter(1, 0, never);
     await enter('a', { runs: 1 });
@@ -40,9 +41,10 @@ describe('admission', () => {
     expect(() => arrive('a', 400, {})).toThrow(expect.objectContaining({ code: 'rate_limited' }));
     arrive('b', 500, {});
     expect(() => arrive('c', 101, {})).toThrow(expect.objectContaining({ code: 'overloaded' }));
-    for (let run = 1; run < LIMITS.run.waiting / 2; run += 1) arrive('a', 0, {});
-    expect(() => arrive('a', 0, {})).toThrow(expect.objectContaining({ code: 'rate_limited' }));
-    expect(waiting()).toBe(LIMITS.run.waiting / 2 + 1);
+    const { arrive: arriveIn, waiting: waitingIn } = admission(4, 1_000);
+    for (let run = 0; run < LIMITS.run.waiting / 2; run += 1) arriveIn('a', 0, {});
+    expect(() => arriveIn('a', 0, {})).toThrow(expect.objectContaining({ code: 'rate_limited' }));
+    expect([waiting(), waitingIn()]).toEqual([2, LIMITS.run.waiting / 2]);
   });
 
   test('leaves nothing behind, however a run ends', async () => {

@@ -6,7 +6,6 @@ import { size } from '../../support/jest/size.ts';
 
 const PATIENT_MS = 60_000;
 const NEVER = new AbortController().signal;
-const UNSHARED: Room = { places: Infinity, bytes: Infinity };
 
 /** Lets everything happen that does not wait for a timer. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -20,8 +19,8 @@ interface Entry {
 }
 
 /** A line, and what has come of everybody who entered it. */
-function watchedLine(all: Room, share = UNSHARED) {
-  const line = createFairLine(all);
+function watchedLine(all: Room, share = all) {
+  const line = createFairLine(all, share);
   const entries: Entry[] = [];
   const admitted: Entry[] = [];
 
@@ -29,10 +28,7 @@ function watchedLine(all: Room, share = UNSHARED) {
     const stop = new AbortController();
     const entry: Entry = { account_id, bytes, abort: () => stop.abort(new Error('stopped')) };
     entries.push(entry);
-    const entered = line.enter(
-      { account_id, bytes, share },
-      { waitMs: PATIENT_MS, signal: stop.signal, late: () => new Error('late') },
-    );
+    const entered = line.enter({ account_id, bytes }, { waitMs: PATIENT_MS, signal: stop.signal });
     const come = async (): Promise<void> => {
       try {
         entry.place = await entered;
@@ -183,13 +179,10 @@ describe('the fair line', () => {
   test('says whose room is full to who has waited for too long', async () => {
     const line = createFairLine({ places: 2, bytes: 10 });
     const enter = (account_id: string) =>
-      line.enter(
-        { account_id, bytes: 1, share: { places: 1, bytes: 10 } },
-        { waitMs: 0, signal: NEVER, late: (full) => new Error(full) },
-      );
+      line.enter({ account_id, bytes: 1 }, { waitMs: 0, signal: NEVER });
     await enter('a');
-    await expect(enter('a')).rejects.toThrow('account');
+    await expect(enter('a')).rejects.toMatchObject({ code: 'rate_limited' });
     await enter('b');
-    await expect(enter('c')).rejects.toThrow('process');
+    await expect(enter('c')).rejects.toMatchObject({ code: 'overloaded' });
   });
 });

@@ -1,0 +1,16 @@
+import type { ServerResponse } from 'node:http';
+import { TurnlogError } from '../../shared/errors.ts';
+
+/** Why a wait ends whose client has left; nobody is told. */
+export const clientLeft = (): TurnlogError =>
+  new TurnlogError('overloaded', 'The client left before its turn had come.');
+
+/**
+ * Calls back once the client has the answer, or has left; at once where that is so already. Returns
+ * what ends that.
+ */
+export function whenClosed(response: ServerResponse, listener: () => void): () => void {
+  if (response.closed) listener();
+  else response.once('close', listener);
+  return () => response.off('close', listener);
+}
