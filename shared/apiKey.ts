@@ -21,12 +21,13 @@ export const sameHash = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** A chosen key has at least this many characters, and this many bits by `bitsOf`. */
-export const STRONG_KEY = { length: 32, bits: 100 };
+export const STRONG_KEY = { length: 32, bits: 64 };
 
 /**
- * How hard a chosen key is to guess, in bits: the entropy of its own characters, times the pairs of
- * neighbours that it has not shown before and that don't go on as the pair before did. So `aaaa`,
- * `abcabc` and `abcdef` count for next to nothing.
+ * How hard a chosen key is to guess, in bits, with caution: the entropy of its own characters, times
+ * the places where neither the three that end there were there before nor the step to this one is
+ * one of the two steps before it. So `aaaa`, `abcabc`, `abcdef` and `a1b2c3` count for next to
+ * nothing, and 128 random bits for 70 to 120, however they are written.
  */
 function bitsOf(key: string): number {
   const counts = new Map<string, number>();
@@ -34,14 +35,14 @@ function bitsOf(key: string): number {
   let entropy = 0;
   for (const count of counts.values())
     entropy -= (count / key.length) * Math.log2(count / key.length);
-  const pairs = new Set<string>();
-  let before = Number.NaN;
+  const seen = new Set<string>();
+  let steps: number[] = [];
   for (let at = 1; at < key.length; at += 1) {
     const step = key.charCodeAt(at) - key.charCodeAt(at - 1);
-    if (step !== before) pairs.add(key.slice(at - 1, at + 1));
-    before = step;
+    if (!steps.includes(step)) seen.add(key.slice(Math.max(0, at - 2), at + 1));
+    steps = [step, ...steps.slice(0, 1)];
   }
-  return entropy * pairs.size;
+  return entropy * seen.size;
 }
 
 /** Whether a key that somebody chose may be issued: its hash must not help to find it. */

@@ -3,8 +3,14 @@ import { TurnlogError } from './errors.ts';
 import { LIMITS } from './limits.ts';
 import { lazyValidator, problemsOf } from './validation.ts';
 
-/** For a class of a pattern: white space, and what has no width. A name of these alone looks empty. */
-const BLANK = ' \\u00A0\\u1680\\u2000-\\u200F\\u202F\\u205F\\u2060\\u3000\\uFEFF';
+/**
+ * For a class of a pattern: white space, and what shows nothing (Unicode's Default_Ignorable_Code_Point
+ * and the empty braille cell) within 16 bits: beyond, patterns of different languages differ. A
+ * name of these alone looks empty.
+ */
+const BLANK =
+  ' \\u00A0\\u00AD\\u034F\\u061C\\u115F\\u1160\\u1680\\u17B4\\u17B5\\u180B-\\u180F\\u2000-\\u200F\\u202F' +
+  '\\u205F-\\u2065\\u206A-\\u206F\\u2800\\u3000\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF0-\\uFFFB';
 /**
  * The same of what a terminal or a table would obey: control characters, line separators, and what
  * turns the direction of all text that follows.

@@ -13,7 +13,7 @@ interface FailedLogin {
 
 /** What is known of an address. */
 interface Failures {
-  /** Failures, less one for each second since. */
+  /** Failures, less one for each second since; a minute's worth at the most. */
   score: number;
   scoredAt: number;
   /** Answers that are held back. */
@@ -28,6 +28,8 @@ interface Failures {
 const FREE = 10;
 const STEP_MS = 100;
 const MOST_MS = 2_000;
+/** However many there were, an address has its first failures free again after so many seconds. */
+const MOST_SCORE = 60;
 const RETRY_AFTER_S = 2;
 
 /** Of IPv6 the /64, which one customer of a provider has; of IPv4 the whole address. */
@@ -48,7 +50,13 @@ export function networkOf(address: string): string {
  * Errors: `unauthorized`, `rate_limited`, always one of them.
  */
 export function createFailedLogins(logger: Logger): (login: FailedLogin) => Promise<never> {
-  const records = new LRUCache<string, Failures>({ max: LIMITS.logins.addresses });
+  const records = new LRUCache<string, Failures>({
+    max: LIMITS.logins.addresses,
+    dispose(record) {
+      clearTimeout(record.telling);
+      say(record);
+    },
+  });
   let waiting = 0;
 
   function recordOf(network: string): Failures {
@@ -65,23 +73,29 @@ export function createFailedLogins(logger: Logger): (login: FailedLogin) => Prom
       };
       records.set(network, record);
     }
-    record.score = Math.max(0, record.score - (now - record.scoredAt) / 1_000) + 1;
+    const left = Math.max(0, record.score - (now - record.scoredAt) / 1_000);
+    record.score = Math.min(MOST_SCORE, left + 1);
     record.scoredAt = now;
     return record;
+  }
+
+  function say(record: Failures): void {
+    if (record.untold === 0) return;
+    logger.warn({ ...record.latest, failures: record.untold }, 'logins failed');
+    record.untold = 0;
   }
 
   function tell(record: Failures, login: FailedLogin): void {
     record.untold += 1;
     record.latest = login;
     if (record.telling !== undefined) return;
-    const say = (): void => {
+    const sayAndWait = (): void => {
       record.telling = undefined;
       if (record.untold === 0) return;
-      logger.warn({ ...record.latest, failures: record.untold }, 'logins failed');
-      record.untold = 0;
-      record.telling = setTimeout(say, LIMITS.logins.lineEveryMs).unref();
+      say(record);
+      record.telling = setTimeout(sayAndWait, LIMITS.logins.lineEveryMs).unref();
     };
-    say();
+    sayAndWait();
   }
 
   async function holdBack(record: Failures): Promise<void> {

@@ -16,16 +16,15 @@ function bearerToken({ req }: Context): string | undefined {
   return BEARER.exec(req.headersDistinct['authorization']!.join(', '))?.[1]?.trimEnd();
 }
 
-/** The key that the request carries; empty for none. Errors: `invalid_request` for two keys. */
+/** The key that the request carries; empty for none. Errors: `unauthorized` for two keys. */
 function presentedKey(ctx: Context): string {
   const key = ctx.get('x-api-key');
   const token = bearerToken(ctx);
   if (token === undefined) return key;
   if (key !== '' && key !== token)
     throw new TurnlogError(
-      'invalid_request',
+      'unauthorized',
       'The request carries one API key in x-api-key and another one in Authorization.',
-      { details: { authorization: { message: 'There are two API keys.', path: 'header' } } },
     );
   return token;
 }

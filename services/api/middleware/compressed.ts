@@ -33,7 +33,9 @@ export const compressed =
       ctx.compress = false;
       if (ctx.method === 'HEAD' || (ctx.length ?? Infinity) < THRESHOLD_BYTES || !ctx.body) return;
       if (!ctx.get('accept-encoding')) return;
-      if (ctx.acceptsEncodings('br', 'gzip', 'identity') === 'identity') return;
+      const accepted = ctx.acceptsEncodings('br', 'gzip', 'identity');
+      // Who accepts nothing that there is gets the answer as it is (RFC 9110 §12.5.3).
+      if (accepted !== 'br' && accepted !== 'gzip') return;
       const account = (ctx.state['account_id'] as string | undefined) ?? '';
       const held = answers.tryTake(account, LIMITS.http.compressorBytes);
       if (!held) return;

@@ -36,9 +36,10 @@ export const answerErrors =
     try {
       await next();
       const isOptions = ctx.method === 'OPTIONS' && ctx.status === 200;
-      if (ctx.status === 405 || ctx.status === 501 || isOptions)
+      const isRefused = ctx.status === 405 || ctx.status === 501 || isOptions;
+      if (isRefused && ctx.response.get('allow') !== '')
         error = new TurnlogError('method_not_allowed', `${ctx.path} has no method ${ctx.method}.`);
-      else if (ctx.status === 404 && !ctx.body)
+      else if (isRefused || (ctx.status === 404 && !ctx.body))
         error = new TurnlogError('not_found', 'There is nothing at this path.');
       else return;
     } catch (thrown) {

@@ -48,7 +48,8 @@ export async function readJsonBody(ctx: Context, place: Place): Promise<unknown>
 
 async function readBytes(ctx: Context): Promise<Buffer> {
   const { expect } = ctx.req.headers;
-  if (expect !== undefined && /\b100-continue\b/i.test(expect)) ctx.res.writeContinue();
+  const mayContinue = ctx.req.httpVersion === '1.1' && expect !== undefined;
+  if (mayContinue && /\b100-continue\b/i.test(expect)) ctx.res.writeContinue();
   const length = ctx.request.length ?? null;
   try {
     return await getRawBody(ctx.req, { limit: LIMITS.http.bodyBytes, length });
@@ -94,7 +95,8 @@ function requireJson(ctx: Context): void {
     );
   if (charset !== '' && charset.toLowerCase() !== 'utf-8')
     throw new TurnlogError('unsupported_media_type', 'The body must be in UTF-8.');
-  const encoding = ctx.get('content-encoding');
-  if (encoding !== '' && encoding !== 'identity')
+  const encoding = ctx.get('content-encoding').toLowerCase();
+  const transfer = ctx.get('transfer-encoding').toLowerCase();
+  if (!['', 'identity'].includes(encoding) || !['', 'chunked'].includes(transfer))
     throw new TurnlogError('unsupported_media_type', 'The body must not be compressed.');
 }

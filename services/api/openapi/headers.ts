@@ -53,13 +53,15 @@ export const HEADERS = {
     '</v1/agents?limit=1&after=agent_01kahz0b2re5v8k2s4n6t8w0y2>; rel="next"',
   ]),
   ETag: text('Names this content; send it as `If-None-Match`, and get 304 while it is the same', [
-    '"1b2m2y8asgtpgamy7phcfg"',
+    'W/"1b2m2y8asgtpgamy7phcfg"',
   ]),
   RateLimit: text(
-    'What is left of a limit and when it is whole again, where the key has one (draft-ietf-httpapi-ratelimit-headers)',
-    ['"key";r=50;t=30'],
+    'What is left of the limit of the key and in how many seconds it is whole again (draft-ietf-httpapi-ratelimit-headers); absent where no key was taken',
+    ['"key";r=50;t=1'],
   ),
-  RateLimitPolicy: text('The limits that apply, where the key has any', ['"key";q=100;w=60']),
+  RateLimitPolicy: text('The limit of the key: so many requests in so many seconds', [
+    '"key";q=100;w=1',
+  ]),
   Visible: {
     description:
       '`false` where what was recorded may not be in later reads yet, because the read models took longer than ' +

@@ -69,12 +69,14 @@ test('answers are compressed for who accepts it, and for nobody else', async () 
       if (!isSmall) expect(bytes.length).toBeLessThan(plain.bytes.length);
     }
   }
-  for (const accepted of ['identity', 'zstd', 'gzip;q=0, br;q=0'])
-    expect(
-      (await fetchRaw('/v1/agents', { 'accept-encoding': accepted })).head.headers[
-        'content-encoding'
-      ],
-    ).toBeUndefined();
+  const nothing = ['identity', 'zstd', 'gzip;q=0, br;q=0', 'gzip;q=abc', 'identity, gzip;q=0.5'];
+  const nothingAtAll = ['identity;q=0', '*;q=0', 'identity;q=0, gzip;q=0', 'zstd, *;q=0', ', ,,'];
+  const plain = await fetchRaw('/openapi.json');
+  for (const accepted of [...nothing, ...nothingAtAll]) {
+    const { head, bytes } = await fetchRaw('/openapi.json', { 'accept-encoding': accepted });
+    expect([head.statusCode, head.headers['content-encoding']]).toEqual([200, undefined]);
+    expect(bytes.equals(plain.bytes)).toBe(true);
+  }
 });
 
 test('nothing is taken for what it is not, and what is an account’s is kept by nobody', async () => {

@@ -310,6 +310,58 @@ describe('headers', () => {
     ).toBe(200);
   });
 
+  test.each([
+    'Host: a\r\nHost: b',
+    'Host: a\r\nhost: a',
+    'Host: a b',
+    'Host: [::1',
+    'Host: a/b',
+    'Host: u@a',
+    'Host: a:b',
+  ])('with %j for a host are 400', async (hosts) => {
+    for (const version of ['1.0', '1.1'])
+      expectFailure(
+        await answerTo(
+          `GET /v1/models HTTP/${version}\r\nx-api-key: ${TEST_KEY}\r\n${hosts}\r\n\r\n`,
+        ),
+        'invalid_request',
+      );
+  });
+
+  test.each(['', 'a', 'a_b.example:80', '127.0.0.1:', '[::1]:3000', '[fe80::1%25eth0]', 'x%2Dy'])(
+    'with the host %j are served',
+    async (host) => {
+      const request = `GET /v1/models HTTP/1.1\r\nHost: ${host}\r\nx-api-key: ${TEST_KEY}\r\n\r\n`;
+      expect((await answerTo(request)).status).toBe(200);
+    },
+  );
+
+  test('of HTTP/1.0 that expect to be told to go on are not: it has no such answer', async () => {
+    const length = Buffer.byteLength(AGENT);
+    const head = `Host: a\r\nx-api-key: ${TEST_KEY}\r\nContent-Type: application/json\r\nContent-Length: ${length}`;
+    const request = `POST /v1/agents HTTP/1.0\r\n${head}\r\nExpect: 100-continue\r\n\r\n${AGENT}`;
+    expect((await exchange(service.url, request))[0]!.status).toBe(200);
+  });
+
+  test('with a transfer coding beside the chunks are 415', async () => {
+    const chunks = `${AGENT.length.toString(16)}\r\n${AGENT}\r\n0\r\n\r\n`;
+    const head = [KEY, JSON_TYPE, ['transfer-encoding', 'gzip, chunked']] as const;
+    expectFailure(
+      await answerTo(`${rawRequest('POST /v1/agents', head)}${chunks}`),
+      'unsupported_media_type',
+    );
+  });
+
+  test('of methods that HTTP has and we do not are 405 where there is a path, and 404 elsewhere', async () => {
+    for (const method of ['TRACE', 'PROPFIND', 'PUT', 'OPTIONS']) {
+      const there = await answerTo(rawRequest(`${method} /v1/agents`, [KEY]));
+      expectFailure(there, 'method_not_allowed');
+      expect(there.headers.get('allow')).toContain('POST');
+      const elsewhere = await answerTo(rawRequest(`${method} /v1/nowhere`, [KEY]));
+      expectFailure(elsewhere, 'not_found');
+    }
+  });
+
   test('with an expectation or an upgrade that is not ours are served without it', async () => {
     expect(
       (await answerTo(rawRequest('GET /v1/models', [KEY, ['expect', 'miracles']]))).status,

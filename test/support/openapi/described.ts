@@ -1,12 +1,11 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from '../docs/projectFiles.ts';
+import { TEST_KEY } from '../http/service.ts';
 import { startServerProcess } from '../processes/serverProcess.ts';
 import { orSkip } from '../recipes/installed.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import { openApiTools, runTool, type Ran } from './tools.ts';
-
-const KEY = 'a-key-that-the-tests-chose';
 
 /** A service in a process of its own, its document in a file, and the tools to look at both. */
 export interface Described {
@@ -28,7 +27,11 @@ export async function describedService(): Promise<Described | undefined> {
   );
   if (!tools) return undefined;
   const data = await temporaryFolder();
-  const server = startServerProcess({ DATA_DIR: data, BOOTSTRAP_API_KEY: KEY, LOG_LEVEL: 'warn' });
+  const server = startServerProcess({
+    DATA_DIR: data,
+    BOOTSTRAP_API_KEY: TEST_KEY,
+    LOG_LEVEL: 'warn',
+  });
   const url = await server.ready;
   // Below the tools, so that programs find the packages that they import.
   const folder = await mkdtemp(join(tools.node, 'work-'));
@@ -37,7 +40,7 @@ export async function describedService(): Promise<Described | undefined> {
   await writeFile(join(folder, 'openapi.json'), JSON.stringify(document));
   return {
     url,
-    key: KEY,
+    key: TEST_KEY,
     folder,
     document,
     run: (command) => runTool(tools, folder, command),

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { createFailedLogins, networkOf } from '../../../services/api/failedLogins.ts';
+import type { TurnlogError } from '../../../shared/errors.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import type { Logger } from '../../../shared/logger.ts';
 
 let lines: Record<string, unknown>[];
@@ -32,6 +34,30 @@ test('each failure is counted in a line of its address, ten seconds after the on
   ]);
   jest.advanceTimersByTime(60_000);
   expect(lines.length).toBe(3);
+});
+
+test('an address that failed ten thousand times is answered at once again a minute later', async () => {
+  const login = failed();
+  for (let n = 0; n < 10_000; n += 1) void login(from('10.0.0.1')).catch(() => undefined);
+  jest.advanceTimersByTime(60_000);
+  let code: unknown;
+  void login(from('10.0.0.1')).catch((error: TurnlogError) => (code = error.code));
+  // What waits for no timer is there after a few of these.
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
+  expect(code).toBe('unauthorized');
+});
+
+test('addresses beyond those that are told apart leave nothing behind, and what they did is told', async () => {
+  const login = failed();
+  for (const address of ['10.0.0.1', '10.0.0.1'])
+    await expect(login(from(address))).rejects.toThrow();
+  const { addresses } = LIMITS.logins;
+  for (let n = 0; n < 2 * addresses; n += 1)
+    await login(from(`2001:db8:${(n >> 8).toString(16)}:${(n & 255).toString(16)}::1`)).catch(
+      () => 0,
+    );
+  expect(jest.getTimerCount()).toBe(addresses);
+  expect(lines.filter(({ address }) => address === '10.0.0.1')).toHaveLength(2);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { typeIds } from '../../../infra/ids/typeIds.ts';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   claimedKeyId,
   hashApiKey,
@@ -44,6 +45,31 @@ describe('an API key', () => {
     }
   });
 
+  test('of 128 random bits is strong, however they are written', () => {
+    // The same keys each time: not one in a million is taken for weak, but one is.
+    for (let round = 0; round < 20_000; round += 1) {
+      const bits = createHash('md5').update(String(round)).digest();
+      const hex = bits.toString('hex');
+      const uuid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+      for (const key of [hex, hex.toUpperCase(), uuid, `key-${bits.toString('base64')}-0123456`])
+        if (!isStrongKey(key)) throw new Error(`${key} is taken for weak`);
+    }
+  });
+
+  test('that repeats a dozen characters, or counts, with one counter or two in turn, is weak', () => {
+    const visible = fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code));
+    const few = fc.string({ unit: visible, minLength: 1, maxLength: 12 });
+    const start = fc.integer({ min: 0x21, max: 0x4e });
+    const isWeak = (codeAt: (at: number) => number): boolean =>
+      !isStrongKey(String.fromCharCode(...Array.from({ length: 32 }, (_, at) => codeAt(at))));
+    fc.assert(fc.property(few, (word) => isWeak((at) => word.charCodeAt(at % word.length))));
+    fc.assert(
+      fc.property(start, start, fc.integer({ min: 0, max: 3 }), (even, odd, step) =>
+        isWeak((at) => (at % 2 === 0 ? even : odd) + Math.floor(at / 2) * step),
+      ),
+    );
+  });
+
   test.each([
     'a'.repeat(64),
     'a'.repeat(256),
@@ -51,6 +77,10 @@ describe('an API key', () => {
     'password'.repeat(16),
     'abcdefghijklmnopqrstuvwxyz0123456789',
     'zyxwvutsrqponmlkjihgfedcba9876543210',
+    'a1b2c3d4e5f60718293a4b5c6d7e8f90',
+    '00112233445566778899aabbccddeeff',
+    'deadbeefcafebabedeadbeefcafebabe',
+    'changeme-changeme-changeme-changeme',
     'aaaaaaaabbbbbbbbccccccccddddddddeeeeeeee',
     'correct-horse-battery-staple',
     'Zq7vKx2mWf9pRb4nLh8sTd3',

@@ -13,6 +13,8 @@ test.each([
   ['', 'must not be empty'],
   ['   ', 'visible character'],
   ['\u200b\u00a0', 'visible character'],
+  ['\u3164\u115f\ufe0f', 'visible character'],
+  ['\u00ad\u034f\u061c\u2063\u2800', 'visible character'],
   ['a\n', 'control characters'],
   ['\u001b]0;x\u0007', 'control characters'],
   ['a\u2066b', 'control characters'],
