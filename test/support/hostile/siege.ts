@@ -6,7 +6,7 @@ import { clientWith, newKey } from '../processes/operator.ts';
 import type { ServerProcess } from '../processes/serverProcess.ts';
 import { PROVIDER_SECRET } from './answers.ts';
 import type { Report } from './attack.ts';
-import type { AttackName } from './attacks/index.ts';
+import { ATTACKS, type AttackName } from './attacks/index.ts';
 import type { Figures } from './figures.ts';
 import { startNeighbour, type Neighbour } from './neighbour.ts';
 import { patiently } from './patiently.ts';
@@ -15,26 +15,28 @@ import { startAttacker, type Attacker } from './processes/children.ts';
 import { startConfined, watchMemory, type Memory } from './service.ts';
 import { SLOW_MS, type World } from './world.ts';
 
-export const SECONDS = size({ small: 5, full: 300 });
+/** A small attack that has a time of its own needs it. */
+export const SECONDS = size({ small: 4, full: 300 });
+const secondsOf = (names: readonly AttackName[]): number =>
+  size({
+    small: Math.max(SECONDS, ...names.map((name) => ATTACKS[name].seconds ?? 0)),
+    full: SECONDS,
+  });
 const LIVE_EVERY_MS = 50;
 const FRESH_EVERY_MS = 1_000;
 /** What the service may take, in MB, and what is left of it when all is over. */
 export const BARS = { peak: 450, after: 400 };
 /** p99 in ms. Other suites run beside the small size, so that it only knows a stall. */
 const TIMES = size({ small: { live: 2_000, small: 5_000 }, full: { live: 100, small: 250 } });
+/** What the log may grow by: a line for an answer at the most, and what a process says anyhow. */
+const LOG = { perAnswer: 1_000, besides: 100_000 };
 /** Runs that were begun may end, and the collector has time. */
-const SETTLE_MS = 2 * SLOW_MS + 10_000;
+const SETTLE_MS = 2 * SLOW_MS + 30_000;
 /** Longer than SHUTDOWN_GRACE_MS. */
 const STOP_MS = 30_000;
 const SETTLE_LOOK_MS = 250;
 /** Acknowledged things of attackers that are looked for. */
 const SAMPLE = 200;
-
-export interface Outcome {
-  figures: Figures;
-  /** What must not be, as sentences; empty when the service holds. */
-  faults: string[];
-}
 
 const timesOf = ({ times }: Probes) => ({
   p50: percentile(times, 0.5),
@@ -91,8 +93,9 @@ async function settle(url: string, memory: Memory): Promise<string | undefined> 
 async function outlives(server: ServerProcess, attackers: readonly Attacker[]) {
   const reports = Promise.all(attackers.map(({ report }) => report));
   const ended = server.exited.then(() => undefined);
-  const first = await Promise.race([reports, ended]);
-  for (const { kill } of attackers) kill();
+  const first = await Promise.race([reports, ended]).finally(() => {
+    for (const { kill } of attackers) kill();
+  });
   await reports.catch(() => undefined);
   return first && merged(first);
 }
@@ -116,16 +119,21 @@ async function aftermath(
   ];
 }
 
+/** Options of the service that a single attack asks for. */
+const serviceOptions = ({ names }: Siege): Record<string, string> =>
+  names.length === 1 ? (ATTACKS[names[0]!].service ?? {}) : {};
+
 /** A service, and the key of the account that attackers use. */
 interface Target {
   url: string;
   key: string;
 }
 
-/** A siege: who attacks, its name in the table, options of the attackers. */
+/** Who attacks, and its name in the table. */
 export interface Siege {
   names: readonly AttackName[];
   attack?: string;
+  /** Options of the attackers. */
   env?: Record<string, string>;
 }
 
@@ -133,8 +141,8 @@ export interface Siege {
  * Starts the service, attacks it by all these names at once, and looks at what it and the account
  * beside them make of it.
  */
-export async function besiege(world: World, siege: Siege): Promise<Outcome> {
-  const server = startConfined(world);
+export async function besiege(world: World, siege: Siege): Promise<Figures> {
+  const server = startConfined(world, serviceOptions(siege));
   try {
     return await attacked(world, server, siege);
   } finally {
@@ -147,7 +155,7 @@ async function attacked(
   world: World,
   server: ServerProcess,
   { names, attack = names.join(), env = {} }: Siege,
-): Promise<Outcome> {
+): Promise<Figures> {
   const url = await server.ready;
   const memory = watchMemory(server.pid);
   const issued = await newKey(world.env['DATA_DIR']!);
@@ -156,10 +164,11 @@ async function attacked(
   const lives = startProbes(LIVE_EVERY_MS, isLive(asker(url, undefined)));
   const freshes = startProbes(FRESH_EVERY_MS, isLive(asker(url, undefined, false)));
   const attackers = names.map((name) =>
-    startAttacker(name, { url, seconds: SECONDS, prey: world.prey, env }),
+    startAttacker(name, { url, seconds: secondsOf(names), prey: world.prey, env }),
   );
-  const report = await outlives(server, attackers);
-  await Promise.all([neighbour.stop(), lives.stop(), freshes.stop()]);
+  const report = await outlives(server, attackers).finally(() =>
+    Promise.all([neighbour.stop(), lives.stop(), freshes.stop()]),
+  );
 
   const target = { url, key: world.prey.key, memory, neighbour };
   const faults =
@@ -174,7 +183,7 @@ async function attacked(
   const code = await Promise.race([server.exited, sleep(STOP_MS, undefined, { ref: false })]);
   if (code !== 0) faults.push(`it ended with ${code}: ${server.errors().slice(-600)}`);
 
-  const figures: Figures = {
+  const figures: Seen = {
     attack,
     lived: after !== undefined,
     peak: memory.peak,
@@ -187,17 +196,35 @@ async function attacked(
     answers: report?.answers ?? {},
   };
   return {
-    figures,
-    faults: [...faults, ...breaches(figures), ...complaints(server, lives, neighbour)],
+    ...figures,
+    faults: [
+      ...faults,
+      ...breaches(figures),
+      ...(report === undefined ? [] : unseen(names, figures)),
+      ...complaints(server, lives, neighbour),
+    ],
   };
 }
 
+type Seen = Omit<Figures, 'faults'>;
+
+/** The answers that each of the attacks must have met, and has not. */
+function unseen(names: readonly AttackName[], { answers }: Seen): string[] {
+  // All at once, nobody can tell who of them was answered what.
+  const wanted = names.length === 1 ? ATTACKS[names[0]!].meets : [];
+  return wanted
+    .filter((kind) => answers[kind] === undefined)
+    .map((kind) => `no attacker was ever answered ${kind}`);
+}
+
 /** The bars that were not held. */
-function breaches({ peak, live, small }: Figures): string[] {
+function breaches({ peak, live, small, logged, answers }: Seen): string[] {
+  const answered = Object.values(answers).reduce((sum, count) => sum + count, small.count);
   const bars: readonly [string, number, number][] = [
     ['resident memory, MB', peak, BARS.peak],
     ['/health/live p99, ms', live.p99, TIMES.live],
     ["the neighbour's requests p99, ms", small.p99, TIMES.small],
+    ['log, bytes', logged * 1_000_000, LOG.perAnswer * answered + LOG.besides],
   ];
   return bars
     .filter(([, seen, bar]) => !(seen <= bar))
