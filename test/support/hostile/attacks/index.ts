@@ -9,10 +9,8 @@ interface Attack {
   /** What it is, as the end of a sentence: "bears …". */
   what: string;
   attack: (battle: Battle) => Promise<void>;
-  /** Answers that it must meet, or it shows nothing. */
+  /** Answers that it must meet, or it shows nothing: it goes on until it has. */
   meets: readonly string[];
-  /** For how long it must go on at the small size, where the others' time does not show it. */
-  seconds?: number;
   /** Options of the service. */
   service?: Record<string, string>;
 }
@@ -27,19 +25,16 @@ const attacks = {
     what: 'clients that ask for the same and never read',
     attack: neverRead,
     meets: ['cut'],
-    seconds: 10,
   },
   slow: {
     what: 'runs of 500 KiB with a slow model',
     attack: floodSlowModel,
     meets: ['200', '429 rate_limited'],
-    seconds: 8,
   },
   silent: {
     what: 'connections that say nothing, or a byte at a time',
     attack: holdConnections,
     meets: ['cut', '408 invalid_request'],
-    seconds: 14,
   },
   faulty: {
     what: 'a provider that answers 8 MiB of error',
