@@ -164,9 +164,12 @@ async function attacked(
   const attackers = names.map((name) =>
     startAttacker(name, { url, seconds: SECONDS, prey: world.prey, meets, env }),
   );
-  const report = await outlives(server, attackers).finally(() =>
-    Promise.all([neighbour.stop(), lives.stop(), freshes.stop()]),
-  );
+  let report: Report | undefined;
+  try {
+    report = await outlives(server, attackers);
+  } finally {
+    await Promise.all([neighbour.stop(), lives.stop(), freshes.stop()]);
+  }
 
   const target = { url, key: world.prey.key, memory, neighbour };
   const faults =
