@@ -6,6 +6,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { oneAtATime } from './oneAtATime.ts';
+import { nowAndThen } from './nowAndThen.ts';
 import { answerRefusals, takeTarget, refuseTarget } from './refusals.ts';
 
 /**
@@ -17,9 +18,8 @@ const KEEP_ALIVE_MS = 65_000;
 /** How often connections are looked through for those that take too long. */
 const CHECK_EVERY_MS = 1_000;
 
-/** How often connections that nobody uses are closed, and how often it is said, while all are taken. */
+/** How often connections that nobody uses are closed, while all are taken. */
 const MAKE_ROOM_EVERY_MS = 1_000;
-const SAY_EVERY_MS = 10_000;
 
 export interface ApiServer {
   /** Where it listens, for people: `http://127.0.0.1:3000`. */
@@ -51,23 +51,20 @@ function connectionsOf(server: Server): ReadonlySet<Socket> {
  */
 function boundConnections(server: Server, maxConnections: number, logger: Logger): void {
   server.maxConnections = maxConnections;
-  let refused = 0;
+  const full = nowAndThen((refused) =>
+    logger.warn(
+      { refused, max_connections: maxConnections },
+      'connections were refused: all are taken',
+    ),
+  );
   let roomMadeAt = -Infinity;
-  let saidAt = -Infinity;
   server.on('drop', () => {
-    refused += 1;
     const now = performance.now();
     if (now - roomMadeAt >= MAKE_ROOM_EVERY_MS) {
       roomMadeAt = now;
       server.closeIdleConnections();
     }
-    if (now - saidAt < SAY_EVERY_MS) return;
-    saidAt = now;
-    logger.warn(
-      { refused, max_connections: maxConnections },
-      'connections were refused: all are taken',
-    );
-    refused = 0;
+    full(undefined);
   });
 }
 

@@ -4,7 +4,7 @@ import { createLogger } from '../../shared/logger.ts';
 import { verifyChains } from '../../shared/queries/verifyChains.ts';
 import { ATTACK_NAMES, ATTACKS } from '../support/hostile/attacks/index.ts';
 import { tell, type Figures } from '../support/hostile/figures.ts';
-import { besiege, SECONDS } from '../support/hostile/siege.ts';
+import { besiege, SECONDS, type Siege } from '../support/hostile/siege.ts';
 import { makeWorld, type World } from '../support/hostile/world.ts';
 
 /** Before and after an attack there is as much to do again, at the most. */
@@ -18,33 +18,30 @@ let world: World;
 beforeAll(async () => {
   world = await makeWorld();
 }, 1_800_000);
+const told = (): string =>
+  tell(seen, `Attacks of ${SECONDS} s against a heap of 256 MB, with ${world.sizes}`);
 afterAll(async () => {
-  const heading = `Attacks of ${SECONDS} s against a heap of 256 MB, with ${world.sizes}`;
-  process.stdout.write(`\n${tell(seen, heading)}\n`);
+  process.stdout.write(`\n${told()}\n`);
   await world.close();
 });
 
+async function endure(siege: Siege): Promise<void> {
+  const figures = await besiege(world, siege);
+  seen.push(figures);
+  // An attack may take five minutes: what was seen so far can be read meanwhile.
+  told();
+  expect(figures.faults).toEqual([]);
+}
+
 test.each(ATTACK_NAMES.map((name) => [ATTACKS[name].what, name] as const))(
   'the service and the account beside bear %s',
-  async (_what, name) => {
-    const { figures, faults } = await besiege(world, { names: [name] });
-    seen.push(figures);
-    expect(faults).toEqual([]);
-  },
+  (_what, name) => endure({ names: [name] }),
   LIMIT_MS,
 );
 
 test(
   'the service and the account beside bear all of it at once',
-  async () => {
-    const { figures, faults } = await besiege(world, {
-      names: ATTACK_NAMES,
-      attack: 'all at once',
-      env: AT_SMALL_SIZE,
-    });
-    seen.push(figures);
-    expect(faults).toEqual([]);
-  },
+  () => endure({ names: ATTACK_NAMES, attack: 'all at once', env: AT_SMALL_SIZE }),
   LIMIT_MS,
 );
 

@@ -4,6 +4,7 @@ import { TurnlogError, type ErrorCode } from '../../../shared/errors.ts';
 import { inShort } from '../../../shared/inShort.ts';
 import type { Logger } from '../../../shared/logger.ts';
 import { ERROR_ANSWERS } from '../errors.ts';
+import { nowAndThen } from '../nowAndThen.ts';
 import { answerTo } from '../rejections.ts';
 import { failureEnvelope, jsonText, sendJson, wantsPretty } from '../envelope.ts';
 
@@ -28,9 +29,11 @@ const OF_A_TURN: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** The one place where errors become answers. */
-export const answerErrors =
-  (logger: Logger): Middleware =>
-  async (ctx, next) => {
+export function answerErrors(logger: Logger): Middleware {
+  const overloaded = nowAndThen((refused, latest: object) =>
+    logger.warn({ refused, ...latest }, 'requests were refused: there are too many at a time'),
+  );
+  return async (ctx, next) => {
     const request_id = ctx.state['request_id'] as string;
     let error: TurnlogError;
     try {
@@ -55,6 +58,7 @@ export const answerErrors =
           { err: error.cause ?? error, code: error.code, ...request },
           'a request failed',
         );
+      else if (error.code === 'overloaded') overloaded({ ...inShort(error), ...request });
       else if (status > 500 && !isTold && !OF_A_TURN.has(error.code))
         logger.warn({ ...inShort(error), ...request }, 'a request failed');
     }
@@ -67,3 +71,4 @@ export const answerErrors =
       jsonText(failureEnvelope(error, request_id), wantsPretty(ctx)),
     );
   };
+}

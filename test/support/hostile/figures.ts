@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** What was seen during one attack; times in ms, memory in MB. */
 export interface Figures {
   attack: string;
+  /** What must not be, as sentences; empty when the service holds. */
+  faults: string[];
   /** The service was there to its end. */
   lived: boolean;
   peak: number;
@@ -21,15 +22,14 @@ export interface Figures {
   answers: Record<string, number>;
 }
 
-const FILE = fileURLToPath(
-  new URL('../../../node_modules/.cache/turnlog-hostile.json', import.meta.url),
-);
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/', import.meta.url));
 
 const rounded = (value: number | undefined): string =>
   value === undefined || Number.isNaN(value) ? '–' : String(Math.round(value));
 
 const COLUMNS: readonly [string, (figures: Figures) => string][] = [
   ['attack', ({ attack }) => attack],
+  ['faults', ({ faults }) => String(faults.length)],
   ['lived', ({ lived }) => (lived ? 'yes' : 'DIED')],
   ['peak MB', ({ peak }) => rounded(peak)],
   ['after MB', ({ after }) => rounded(after)],
@@ -53,12 +53,10 @@ const COLUMNS: readonly [string, (figures: Figures) => string][] = [
   ],
 ];
 
-/** The figures as a Markdown table, and as JSON in `node_modules/.cache/turnlog-hostile.json`. */
+/** Writes the figures so far to `node_modules/.cache/turnlog-hostile.json`, and `.md`, as a table, which it returns. */
 export function tell(figures: readonly Figures[], heading: string): string {
-  mkdirSync(dirname(FILE), { recursive: true });
-  writeFileSync(FILE, `${JSON.stringify({ heading, figures }, null, 2)}\n`);
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  return [
+  const table = [
     heading,
     '',
     line(COLUMNS.map(([name]) => name)),
@@ -66,4 +64,11 @@ export function tell(figures: readonly Figures[], heading: string): string {
     ...figures.map((row) => line(COLUMNS.map(([, cell]) => cell(row)))),
     '',
   ].join('\n');
+  mkdirSync(CACHE, { recursive: true });
+  writeFileSync(
+    `${CACHE}turnlog-hostile.json`,
+    `${JSON.stringify({ heading, figures }, null, 2)}\n`,
+  );
+  writeFileSync(`${CACHE}turnlog-hostile.md`, table);
+  return table;
 }

@@ -58,8 +58,9 @@ export function asker(url: string, key: string | undefined, keepAlive = true): A
 }
 
 /**
- * Does something every so many milliseconds, one at a time. The time of what had to wait for the
- * one before it begins when it was due.
+ * Does something every so many milliseconds, one at a time. What was due while one was waited for
+ * counts as if it had been sent, and answered together with that one: a stall is not hidden by what
+ * it held back.
  */
 export function startProbes(everyMs: number, probe: () => Promise<string | undefined>): Probes {
   const probes = { times: [] as number[], failures: [] as string[] };
@@ -67,13 +68,14 @@ export function startProbes(everyMs: number, probe: () => Promise<string | undef
   let failed = 0;
 
   async function go(): Promise<void> {
-    for (let due = performance.now(); !over.signal.aborted; due += everyMs) {
-      const wait = due - performance.now();
-      if (wait > 0) await sleep(wait);
+    for (let due = performance.now(); !over.signal.aborted;) {
+      await sleep(Math.max(0, due - performance.now()));
       if (over.signal.aborted) return;
-      const began = wait > 0 ? performance.now() : due;
+      due = performance.now();
       const failure = await probe().catch((error: Error) => error.message);
-      probes.times.push(performance.now() - began);
+      const answered = performance.now();
+      do probes.times.push(answered - due);
+      while ((due += everyMs) < answered);
       if (failure === undefined) continue;
       failed += 1;
       if (probes.failures.length < FAILURES) probes.failures.push(failure);

@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LIMITS } from '../../../shared/limits.ts';
 import { apiClient, type Client } from '../http/service.ts';
 import { size } from '../jest/size.ts';
 import { clientWith, newKey } from '../processes/operator.ts';
@@ -13,10 +14,8 @@ export const SLOW_MS = size({ small: 5_000, full: 60_000 });
 const AGENTS = size({ small: 80, full: 560 });
 const TURNS = size({ small: 16, full: 200 });
 
-/** The largest text that the API takes: what JSON makes six bytes of fills the body of 1 MiB. */
-const LARGEST = '\u0001'.repeat(170_000);
-/** Where control characters are refused: the most that the API takes of what JSON escapes least. */
-const ORDINARY = 'word '.repeat(52_000);
+/** What JSON makes six bytes of; with some room for what else the API's bound counts. */
+const LARGEST = '\u0001'.repeat(Math.floor(LIMITS.http.jsonTextBytes / 6) - 100);
 /** Characters of an answer, each six bytes of JSON, the largest that is taken counts. */
 const OUTPUTS = [165_000, 80_000, 40_000, 10_000];
 const LONGEST_NAME = '\u{1f600}'.repeat(256);
@@ -58,39 +57,29 @@ async function made({ post }: Client, path: string, given: object): Promise<any>
   return body.data;
 }
 
-/** The first of these texts that the API takes for an instruction. */
-async function largestInstruction({ post }: Client): Promise<string> {
-  for (const instruction of [LARGEST, ORDINARY]) {
-    const body = { name: LONGEST_NAME, instruction, model: 'quick' };
-    if ((await patiently(() => post('/v1/agents', body))).status === 200) return instruction;
-  }
-  throw new Error('the API takes no large instruction');
-}
-
 async function createAgents(client: Client): Promise<Record<ModelName, string>> {
   const agents: Partial<Record<ModelName, string>> = {};
   for (const model of Object.keys(MODELS) as ModelName[]) {
     const body = { name: model, instruction: 'Be brief.', model, tool: 'calculator' };
     agents[model] = (await made(client, '/v1/agents', body)).agent_id;
   }
-  const instruction = await largestInstruction(client);
-  for (let count = Object.keys(MODELS).length + 1; count < AGENTS; count += 1)
-    await made(client, '/v1/agents', { name: LONGEST_NAME, instruction, model: 'quick' });
+  const largest = { name: LONGEST_NAME, instruction: LARGEST, model: 'quick' };
+  for (let count = Object.keys(MODELS).length + 1; count <= AGENTS; count += 1)
+    await made(client, '/v1/agents', largest);
   return agents as Record<ModelName, string>;
 }
 
 /** A session whose turns are as large as the service takes them. */
 async function converse(client: Client, agent: string): Promise<string> {
   const path = `/v1/agents/${agent}/run`;
-  for (const text of [LARGEST.slice(100), ORDINARY])
-    for (const length of OUTPUTS) {
-      const input = `${length} ${text}`;
-      const first = await patiently(() => client.post(path, { input }));
-      if (first.status !== 200) continue;
-      const { session_id } = first.body.data;
-      for (let turn = 1; turn < TURNS; turn += 1) await made(client, path, { input, session_id });
-      return session_id;
-    }
+  for (const length of OUTPUTS) {
+    const input = `${length} ${LARGEST}`;
+    const first = await patiently(() => client.post(path, { input }));
+    if (first.status !== 200) continue;
+    const { session_id } = first.body.data;
+    for (let turn = 1; turn < TURNS; turn += 1) await made(client, path, { input, session_id });
+    return session_id;
+  }
   throw new Error('the API takes no large turn');
 }
 
@@ -139,13 +128,21 @@ export async function makeWorld(): Promise<World> {
   };
 }
 
-/** A page is enough to know what a row takes: the whole list may be more than can be answered. */
+/** Reads the largest list, which must be complete, and tells how large both are. */
 async function measure(url: string, key: string, session: string): Promise<string> {
   const mib = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`;
-  const lengthOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
-  const { get } = apiClient(url, key);
-  const agents = (await get('/v1/agents?limit=10')).body.data as unknown[];
-  const { turns } = (await get(`/v1/sessions/${session}?limit=1`)).body.data;
-  const list = lengthOf(agents.at(-1)) * AGENTS;
-  return `a list of ${AGENTS} agents, ${mib(list)}; a session of ${TURNS} turns, ${mib(lengthOf(turns[0]) * TURNS)}`;
+  const reply = await fetch(`${url}/v1/agents`, { headers: { 'x-api-key': key } });
+  let [bytes, agents, end] = [0, 0, ''];
+  // A whole list may be longer than a string can be.
+  for await (const chunk of reply.body!) {
+    bytes += chunk.length;
+    const text = end + Buffer.from(chunk as Uint8Array).toString('latin1');
+    agents += text.split('"config":').length - 1;
+    end = text.slice(-8);
+  }
+  if (agents !== AGENTS || !end.endsWith('}'))
+    throw new Error(`the list has ${agents} of ${AGENTS} agents, and ends with ${end}`);
+  const { turns } = (await apiClient(url, key).get(`/v1/sessions/${session}?limit=1`)).body.data;
+  const turn = Buffer.byteLength(JSON.stringify(turns[0]));
+  return `a list of ${AGENTS} agents, ${mib(bytes)}; a session of ${TURNS} turns, ${mib(turn * TURNS)}`;
 }

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { jsonHeaders, type Battle } from '../attack.ts';
 import { size } from '../../jest/size.ts';
 
@@ -6,6 +7,8 @@ const SILENT = size({ small: 1_000, full: 5_000 });
 const TRICKLING = size({ small: 100, full: 300 });
 const TRICKLE_MS = 250;
 const AGAIN_MS = 250;
+/** A busy service closes a connection later than it says. */
+const SLACK_MS = 20_000;
 
 /** What a connection was answered before it ended. */
 function noteAnswer({ note, report }: Battle, bytes: string): void {
@@ -31,12 +34,20 @@ function noteAnswer({ note, report }: Battle, bytes: string): void {
   });
 }
 
+/** Nobody may hold a connection for longer than the service says. */
+function noteAge({ report }: Battle, mostMs: number, began: number): void {
+  const ms = performance.now() - began;
+  if (ms > mostMs + SLACK_MS)
+    report.oddities.push(`a connection that said too little stayed for ${Math.round(ms)} ms`);
+}
+
 /** A connection that says these bytes, one after the other, until it is cut. */
 function slowly(battle: Battle, begin: string, trickle: string): Promise<void> {
   const { url, signal } = battle;
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
+    const began = performance.now();
     let answer = '';
     let at = 0;
     const timer =
@@ -51,6 +62,8 @@ function slowly(battle: Battle, begin: string, trickle: string): Promise<void> {
     socket.on('close', () => {
       clearInterval(timer);
       signal.removeEventListener('abort', end);
+      const { headersMs, requestMs } = LIMITS.http;
+      noteAge(battle, trickle === '' ? headersMs : requestMs, began);
       if (!signal.aborted) noteAnswer(battle, answer);
       resolve();
     });

@@ -9,25 +9,72 @@ interface Attack {
   /** What it is, as the end of a sentence: "bears …". */
   what: string;
   attack: (battle: Battle) => Promise<void>;
+  /** Answers that it must meet, or it shows nothing: it goes on until it has. */
+  meets: readonly string[];
+  /** Options of the service. */
+  service?: Record<string, string>;
 }
 
-/** Every attack, by its name in the table. */
-export const ATTACKS = {
+const attacks = {
   readers: {
     what: 'clients that ask for the largest list and transcript again and again',
     attack: readLargest,
+    meets: ['200'],
   },
-  deaf: { what: 'clients that ask for the same and never read', attack: neverRead },
-  slow: { what: 'runs of 500 KiB with a slow model', attack: floodSlowModel },
-  silent: { what: 'connections that say nothing, or a byte at a time', attack: holdConnections },
-  faulty: { what: 'a provider that answers 8 MiB of error', attack: faultyProvider },
-  cache: { what: 'requests that are each unlike all before them', attack: varyQueries },
-  fields: { what: 'bodies of 100,000 unknown fields', attack: unknownFieldsOnly },
-  bodies: { what: 'bodies that cost more to refuse than to send', attack: costlyBodies },
-  model: { what: 'a model that calls 8,000 tools, or answers 8 MiB', attack: hostileModel },
-  logins: { what: 'a flood of failed logins', attack: failLogins },
-  rate: { what: 'a flood of small requests of one key', attack: exceedRate },
+  deaf: {
+    what: 'clients that ask for the same and never read',
+    attack: neverRead,
+    meets: ['cut'],
+  },
+  slow: {
+    what: 'runs of 500 KiB with a slow model',
+    attack: floodSlowModel,
+    meets: ['200', '429 rate_limited'],
+  },
+  silent: {
+    what: 'connections that say nothing, or a byte at a time',
+    attack: holdConnections,
+    meets: ['cut', '408 invalid_request'],
+  },
+  faulty: {
+    what: 'a provider that answers 8 MiB of error',
+    attack: faultyProvider,
+    meets: ['502 model_error'],
+  },
+  cache: {
+    what: 'requests that are each unlike all before them',
+    attack: varyQueries,
+    meets: ['200', '400 invalid_request'],
+  },
+  fields: {
+    what: 'bodies of 100,000 unknown fields',
+    attack: unknownFieldsOnly,
+    meets: ['400 invalid_request'],
+  },
+  bodies: {
+    what: 'bodies that cost more to refuse than to send',
+    attack: costlyBodies,
+    meets: ['400 invalid_request'],
+  },
+  model: {
+    what: 'a model that calls 8,000 tools, or answers 8 MiB',
+    attack: hostileModel,
+    meets: ['502 model_error'],
+  },
+  logins: {
+    what: 'a flood of failed logins',
+    attack: failLogins,
+    meets: ['401 unauthorized', '429 rate_limited'],
+  },
+  rate: {
+    what: 'a flood of small requests of one key',
+    attack: exceedRate,
+    meets: ['200', '429 rate_limited'],
+    service: { RATE_LIMIT_PER_SECOND: '200' },
+  },
 } satisfies Record<string, Attack>;
 
-export type AttackName = keyof typeof ATTACKS;
+export type AttackName = keyof typeof attacks;
+/** Every attack, by its name in the table. */
+export const ATTACKS: Record<AttackName, Attack> = attacks;
 export const ATTACK_NAMES = Object.keys(ATTACKS) as AttackName[];

@@ -63,18 +63,22 @@ export interface Attacker {
   kill(): void;
 }
 
-/** An attack of so many seconds by a process of its own. */
+interface Orders {
+  url: string;
+  seconds: number;
+  prey: Prey;
+  /** It goes on until it has met these, within a bound. */
+  meets: readonly string[];
+  env: Record<string, string>;
+}
+
+/** An attack by a process of its own. */
 export function startAttacker(
   attack: string,
-  {
-    url,
-    seconds,
-    prey,
-    env,
-  }: { url: string; seconds: number; prey: Prey; env?: Record<string, string> },
+  { url, seconds, prey, meets, env }: Orders,
 ): Attacker {
-  const args = [attack, url, String(seconds), JSON.stringify(prey)];
-  const child = startChild('attacker.ts', args, { nice: true, ...(env && { env }) });
+  const args = [attack, url, String(seconds), JSON.stringify(prey), meets.join()];
+  const child = startChild('attacker.ts', args, { nice: true, env });
   return {
     report: firstLine(child).then((line) => JSON.parse(line) as Report),
     kill: () => void child.kill('SIGKILL'),
