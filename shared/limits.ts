@@ -88,6 +88,8 @@ export const LIMITS = {
     toolCalls: 128,
     /** Of all that a turn's tool calls record; the last result may go beyond it. */
     toolCallBytes: 2 * MIB,
+    /** So much of it needs no room beside the prompt's (MAX_PROMPT_BYTES). */
+    toolCallBytesUnheld: 64 * KIB,
     /** Runs that have no place yet, of all accounts; half of them of one. */
     waiting: 4_000,
     /** Runs that wait for another one of their session. */

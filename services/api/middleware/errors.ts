@@ -28,11 +28,27 @@ const OF_A_TURN: ReadonlySet<ErrorCode> = new Set([
   'tool_error',
 ]);
 
+/**
+ * Tells the log of refused requests: of each code at once, and then now and then, with how many
+ * there were. Clients may bring them about as often as they like.
+ */
+function refusalsTold(logger: Logger): (code: ErrorCode, latest: object) => void {
+  const tellers = new Map<ErrorCode, (latest: object) => void>();
+  return (code, latest) => {
+    let tell = tellers.get(code);
+    if (!tell) {
+      tell = nowAndThen((requests, one: object) =>
+        logger.warn({ requests, ...one }, 'requests could not be served; the latest of them:'),
+      );
+      tellers.set(code, tell);
+    }
+    tell(latest);
+  };
+}
+
 /** The one place where errors become answers. */
 export function answerErrors(logger: Logger): Middleware {
-  const overloaded = nowAndThen((refused, latest: object) =>
-    logger.warn({ refused, ...latest }, 'requests were refused: there are too many at a time'),
-  );
+  const tellRefused = refusalsTold(logger);
   return async (ctx, next) => {
     const request_id = ctx.state['request_id'] as string;
     let error: TurnlogError;
@@ -58,9 +74,8 @@ export function answerErrors(logger: Logger): Middleware {
           { err: error.cause ?? error, code: error.code, ...request },
           'a request failed',
         );
-      else if (error.code === 'overloaded') overloaded({ ...inShort(error), ...request });
       else if (status > 500 && !isTold && !OF_A_TURN.has(error.code))
-        logger.warn({ ...inShort(error), ...request }, 'a request failed');
+        tellRefused(error.code, { ...inShort(error), ...request });
     }
     if (error.retryAfterSeconds !== undefined)
       ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));

@@ -46,7 +46,8 @@ export async function beginTurn(
       return 'moved';
     }
     try {
-      return await startTurn(context, request, { settings, loaded });
+      const run = await startTurn(context, request, { settings, loaded });
+      return { ...run, hold: (more) => arrival.grow(bytes + more) };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
         // This run holds the session's place in the queue, so nothing in this process runs that

@@ -81,6 +81,8 @@ export interface OpenRun {
   turn: Turn;
   /** Id of the turn_started event: the cause of all that follows. */
   causation_id: string;
+  /** Takes room for so many bytes beside its prompt; false where there is none. */
+  hold: (bytes: number) => boolean;
   /** Moves with every append of the run. */
   head: StreamHead;
   /** When it began, in milliseconds of `performance.now()`. */

@@ -47,7 +47,7 @@ export async function converse(
 ): Promise<Answer> {
   const { settings, history, turn } = run;
   const { instruction } = run.request.agent;
-  const allowance = createToolAllowance();
+  const allowance = createToolAllowance(run.hold);
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     signal.throwIfAborted();
     const request = chatRequest(settings, instruction, history, turn);

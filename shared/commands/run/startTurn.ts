@@ -46,7 +46,7 @@ export async function startTurn(
   context: RunContext,
   request: RunRequest,
   start: Start,
-): Promise<OpenRun> {
+): Promise<Omit<OpenRun, 'hold'>> {
   const { settings, loaded } = start;
   const { session_id, actor } = request;
   const startedAt = performance.now();

@@ -13,7 +13,7 @@ export interface ToolAllowance {
   take(calls: number): void;
   /**
    * Texts that are recorded. Errors: `tool_error` when the turn's come to more than
-   * `LIMITS.run.toolCallBytes`.
+   * `LIMITS.run.toolCallBytes`, or to more than there is room for.
    */
   spend(...texts: string[]): void;
 }
@@ -21,9 +21,12 @@ export interface ToolAllowance {
 const tooMany = (what: string): TurnlogError =>
   new TurnlogError('tool_error', `The model called tools too often: ${what}.`);
 
-/** The allowance of a turn that begins. */
-export function createToolAllowance(): ToolAllowance {
-  const { toolCalls, toolCallBytes } = LIMITS.run;
+/**
+ * The allowance of a turn that begins. `hold` takes room for so many bytes beside the prompt, all of
+ * them at once; false where there is none. A few need none: little tools work in a full process.
+ */
+export function createToolAllowance(hold: (bytes: number) => boolean): ToolAllowance {
+  const { toolCalls, toolCallBytes, toolCallBytesUnheld } = LIMITS.run;
   let calls = 0;
   let bytes = 0;
   return {
@@ -35,6 +38,12 @@ export function createToolAllowance(): ToolAllowance {
       for (const text of texts) bytes += Buffer.byteLength(text);
       if (bytes > toolCallBytes)
         throw tooMany(`what a turn's tool calls record is ${toolCallBytes} bytes at most`);
+      if (bytes <= toolCallBytesUnheld || hold(bytes)) return;
+      throw new TurnlogError(
+        'tool_error',
+        'There is no room now for all that the tools of this turn have answered. Try again later.',
+        { retriable: true },
+      );
     },
   };
 }

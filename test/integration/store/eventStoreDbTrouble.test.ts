@@ -281,7 +281,7 @@ describe('a service that waits for its event store', () => {
       (refusals) => refusals.length === 2,
     );
     for (let probe = 0; probe < 20; probe += 1) await ready();
-    expect(lines(/a request failed/)).toEqual([]);
+    expect(lines(/requests could not be served/)).toEqual([]);
     expect(lines(/refuses connections/)).toHaveLength(2);
 
     const node = await startNode({ port: storePort });

@@ -25,5 +25,5 @@ test('however many requests are refused, the log says it now and then', async ()
     await reply.text();
   }
   server.close();
-  expect(warnings).toEqual([expect.objectContaining({ refused: 1, code: 'overloaded' })]);
+  expect(warnings).toEqual([expect.objectContaining({ requests: 1, code: 'overloaded' })]);
 });
