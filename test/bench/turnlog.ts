@@ -37,6 +37,7 @@ export async function startTurnlog(folder: string, checkout?: string): Promise<B
     BOOTSTRAP_API_KEY: KEY,
     LOG_LEVEL: 'warn',
     NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
+    MALLOC_ARENA_MAX: '2',
   };
   const service = await startProcess(['--max-semi-space-size=4', 'services/main.ts'], {
     env,

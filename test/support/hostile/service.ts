@@ -50,10 +50,14 @@ export function watchMemory(pid: number): Memory {
   return memory;
 }
 
-/** A service over the world with these options too, and the heap of the pod in infra/deploy/kubernetes. */
+/**
+ * A service over the world with these options too, started as the image does, with the heap of the
+ * pod in infra/deploy/kubernetes.
+ */
 export const startConfined = ({ env }: World, options: Record<string, string>): ServerProcess =>
   startServerProcess({
     ...env,
     ...options,
     NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=4',
+    MALLOC_ARENA_MAX: '2',
   });
