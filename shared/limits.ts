@@ -29,6 +29,8 @@ export const LIMITS = {
     bodyValues: 20_000,
     /** A text as JSON, as an event holds it: an append is 1 MiB at the most (MAX_APPEND_BYTES). */
     jsonTextBytes: 960 * KIB,
+    /** Connections that the system keeps until they are accepted. */
+    backlog: 4_096,
     /** From the first byte of a request to its last header. */
     headersMs: 10_000,
     /** From the first byte of a request to its last. */

@@ -77,7 +77,9 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
           : `Can't listen on ${host}:${port}: ${error.message}`;
       reject(new TurnlogError('configuration_invalid', why, { cause: error }));
     });
-    server.listen(port, host, () => resolve(server.address() as AddressInfo));
+    server.listen({ port, host, backlog: LIMITS.http.backlog }, () =>
+      resolve(server.address() as AddressInfo),
+    );
   });
 }
 
