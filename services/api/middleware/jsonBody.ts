@@ -3,6 +3,9 @@ import getRawBody from 'raw-body';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Place, Places } from '../../../shared/places.ts';
+import { ownTurn } from '../turns.ts';
+
+const LARGE_BYTES = 64 * 1_024;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -27,6 +30,8 @@ export function admitBody(ctx: Context, bodies: Places, account_id: string): Pla
 export async function readJsonBody(ctx: Context, place: Place): Promise<unknown> {
   const bytes = await readBytes(ctx);
   place.resize(bytes.length);
+  // What is made of a large body takes milliseconds, from here to the first wait of its operation.
+  if (bytes.length > LARGE_BYTES) await ownTurn();
   if (hasTooManyValues(bytes)) {
     const message = `"body" must not have more than ${LIMITS.http.bodyValues} values.`;
     throw new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
