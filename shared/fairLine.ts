@@ -24,9 +24,9 @@ export interface FairLine {
 }
 
 /**
- * A line for places in which accounts take turns, each with its own oldest first: whoever has had a place goes
- * behind all other accounts that wait. An account that has used up its share keeps nobody back.
- * When the next one's turn has come and it is too large for what is left, what becomes free is kept
+ * A line for places in which accounts take turns, each with its own oldest first: whoever has had a
+ * place goes behind all other accounts that wait. An account that has used up its share keeps nobody
+ * back. When the next one's turn has come and it is too large for what is left, what becomes free is kept
  * for it, so that smaller ones can't pass it for ever; they go on in the rest.
  */
 export function createFairLine(all: Room, share?: Room): FairLine {

@@ -1,6 +1,7 @@
 import { backOffMs } from '../../shared/backOff.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
+import { unlessAborted } from '../../shared/unlessAborted.ts';
 import type { StoreLogger } from './logger.ts';
 import { createTrail, type Identified } from '../../shared/eventlog/logIdentity.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
@@ -12,7 +13,6 @@ import { createLogView, type LogView } from './logView.ts';
 import { fromPosition } from './positions.ts';
 import { PAUSES } from './retry.ts';
 import { isAccessDenied, isUnauthenticated, saidBy } from './serverErrors.ts';
-import { unlessAborted } from './within.ts';
 
 /** A user who is refused is refused again, until somebody grants the right. */
 const REFUSED_PAUSE_MS = 5_000;
@@ -65,7 +65,7 @@ export function createSubscribe({
           signal: AbortSignal.any([over, connection.lost]),
           logger,
         });
-        await unlessAborted(over, trail.verify);
+        await unlessAborted(trail.verify(), over);
         // Others' records that were passed beyond the last event of ours may be gone as well.
         position = trail.resumesAfter();
         if (position !== undefined) await view.requireWithin(position);

@@ -1,17 +1,6 @@
 import { addAbortListener } from 'node:events';
 import { Silence } from './trouble.ts';
 
-/** The result of a call that can't be cancelled. Rejects with the signal's reason when that aborts. */
-export async function unlessAborted<Result>(
-  signal: AbortSignal,
-  call: () => Promise<Result>,
-): Promise<Result> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  using _aborting = addAbortListener(signal, () => reject(signal.reason as Error));
-  return await Promise.race([call(), aborted]);
-}
-
 /**
  * Runs a call that must not take longer. Rejects with Silence when it does, with the signal's
  * reason when that aborts; the call is cancelled then.

@@ -1,9 +1,9 @@
 import { addAbortListener } from 'node:events';
 import type { Agent, Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/errors.ts';
+import { hasMoreValues } from '../../shared/jsonValues.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { createBody, type AnswersInProgress, type Body } from './body.ts';
-import { hasMoreValues } from './jsonValues.ts';
 
 /** A `retry-after` above this is not slept through: the answer goes to the caller at once. */
 const LONGEST_SLEEP_MS = 20_000;

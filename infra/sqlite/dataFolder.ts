@@ -38,8 +38,9 @@ const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
 /**
- * Makes a folder and those above it, for their owner alone, one after the other: `recursive` of Node.js tries for ever, deaf to signals, where a folder
- * that is there takes no new one, as in /proc.
+ * Makes a folder and those above it, for their owner alone, one after the other: `recursive` of
+ * Node.js tries for ever, deaf to signals, where a folder that is there takes no new one, as in
+ * /proc.
  */
 export function makeFolders(path: string): void {
   if (isFolder(path)) return;

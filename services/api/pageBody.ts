@@ -1,10 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
 import type { PageOf } from '../../shared/ports/readModels.ts';
 import { textAround } from './jsonRows.ts';
-import { ownTurn } from './turns.ts';
-
-/** Text is written in pieces of about this size; in between, others have the process. */
-const PIECE_BYTES = 64 * 1_024;
+import { ownTurn, PIECE_BYTES } from './turns.ts';
 
 /** How rows become an answer. */
 export interface Rows<Row> {

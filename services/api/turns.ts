@@ -1,3 +1,6 @@
+/** Of text that is read or written between two turns, about. */
+export const PIECE_BYTES = 64 * 1_024;
+
 const waiting: (() => void)[] = [];
 let isGoing = false;
 

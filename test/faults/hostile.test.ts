@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { openNamedStore } from '../../services/compose/eventStore.ts';
-import { createLogger } from '../../shared/logger.ts';
-import { verifyChains } from '../../shared/queries/verifyChains.ts';
 import { ATTACK_NAMES, ATTACKS } from '../support/hostile/attacks/index.ts';
 import { tell, type Figures } from '../support/hostile/figures.ts';
 import { besiege, SECONDS, type Siege } from '../support/hostile/siege.ts';
 import { makeWorld, type World } from '../support/hostile/world.ts';
+import { misfitIn } from '../support/store/misfitIn.ts';
 
 /** Before and after an attack there is as much to do again, at the most. */
 const LIMIT_MS = 2 * SECONDS * 1_000 + 300_000;
@@ -46,13 +44,5 @@ test(
 );
 
 test('every event fits its hash chain after all that', async () => {
-  const store = await openNamedStore(world.env['DATA_DIR']!, createLogger('error'));
-  const misfit = await verifyChains({
-    store,
-    after: undefined,
-    signal: new AbortController().signal,
-    onProgress: () => undefined,
-  });
-  await store.close();
-  expect(misfit).toBeUndefined();
+  expect(await misfitIn(world.env['DATA_DIR']!)).toBeUndefined();
 }, 600_000);

@@ -3,15 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { openNamedStore } from '../../services/compose/eventStore.ts';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
-import { createLogger } from '../../shared/logger.ts';
-import { verifyChains } from '../../shared/queries/verifyChains.ts';
 import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
 import { onEventStoreDb, testStoreEnv } from '../support/store/testStore.ts';
 import { size } from '../support/jest/size.ts';
+import { misfitIn } from '../support/store/misfitIn.ts';
 
 /** Starting over EventStoreDB takes longer. */
 const KILLS = onEventStoreDb() ? size({ small: 6, full: 40 }) : size({ small: 40, full: 200 });
@@ -189,18 +187,7 @@ test(
 
     server.kill('SIGTERM');
     expect(await server.exited).toBe(0);
-    const store = await openNamedStore(
-      env['EVENTSTOREDB_URL'] ?? env['DATA_DIR']!,
-      createLogger('error'),
-    );
-    const misfit = await verifyChains({
-      store,
-      after: undefined,
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-    });
-    await store.close();
-    expect(misfit).toBeUndefined();
+    expect(await misfitIn(env['EVENTSTOREDB_URL'] ?? env['DATA_DIR']!)).toBeUndefined();
   },
   30 * 60_000,
 );

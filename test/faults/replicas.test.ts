@@ -1,10 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { openNamedStore } from '../../services/compose/eventStore.ts';
 import type { ChatRequest } from '../../shared/domain/session/chat.ts';
-import { createLogger } from '../../shared/logger.ts';
-import { verifyChains } from '../../shared/queries/verifyChains.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
@@ -16,6 +13,7 @@ import { startScriptedModel, type ScriptedModel } from '../support/http/scripted
 import { TEST_KEY, writeModelsFile, type Client, type Reply } from '../support/http/service.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
+import { misfitIn } from '../support/store/misfitIn.ts';
 
 const LOAD_MS = size({ small: 20_000, full: 60_000 });
 const CLOSED_WITHIN_MS = 40_000;
@@ -264,15 +262,7 @@ function suite(serverUrl: string): void {
       expect([...acknowledged.agents].filter((agent) => !agents.includes(agent))).toEqual([]);
 
       expect(await replicas.stop()).toEqual([0, 0, 0, 0, 0]);
-      const store = await openNamedStore(eventStore.connectionString, createLogger('error'));
-      const misfit = await verifyChains({
-        store,
-        after: undefined,
-        signal: new AbortController().signal,
-        onProgress: () => undefined,
-      });
-      await store.close();
-      expect(misfit).toBeUndefined();
+      expect(await misfitIn(eventStore.connectionString)).toBeUndefined();
     },
     LOAD_MS + 240_000,
   );

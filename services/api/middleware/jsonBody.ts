@@ -1,11 +1,10 @@
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
-import { TurnlogError } from '../../../shared/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../../shared/errors.ts';
+import { hasMoreValues } from '../../../shared/jsonValues.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Place, Places } from '../../../shared/places.ts';
-import { ownTurn } from '../turns.ts';
-
-const LARGE_BYTES = 64 * 1_024;
+import { ownTurn, PIECE_BYTES } from '../turns.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -13,6 +12,13 @@ const tooLarge = (cause?: unknown): TurnlogError =>
   new TurnlogError('payload_too_large', `The body is larger than ${LIMITS.http.bodyBytes} bytes.`, {
     cause,
   });
+
+function tooManyValues(): TurnlogError {
+  const message = `"body" must not have more than ${LIMITS.http.bodyValues} values.`;
+  return new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
+    details: { body: { message, path: '' } },
+  });
+}
 
 /**
  * Makes room for the body before any of it is read: for its length, or for the longest there may be
@@ -31,16 +37,13 @@ export async function readJsonBody(ctx: Context, place: Place): Promise<unknown>
   const bytes = await readBytes(ctx);
   place.resize(bytes.length);
   // What is made of a large body takes milliseconds, from here to the first wait of its operation.
-  if (bytes.length > LARGE_BYTES) await ownTurn();
-  if (hasTooManyValues(bytes)) {
-    const message = `"body" must not have more than ${LIMITS.http.bodyValues} values.`;
-    throw new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
-      details: { body: { message, path: '' } },
-    });
-  }
+  if (bytes.length > PIECE_BYTES) await ownTurn();
   try {
-    return JSON.parse(utf8.decode(bytes)) as unknown;
+    const text = utf8.decode(bytes);
+    if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
+    return JSON.parse(text) as unknown;
   } catch (error) {
+    if (isTurnlogError(error)) throw error;
     throw new TurnlogError(
       'invalid_json',
       bytes.length === 0
@@ -64,29 +67,6 @@ async function readBytes(ctx: Context): Promise<Buffer> {
       cause: error,
     });
   }
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-/** By byte, whether it is `,` `[` or `{`: there are as many as values, or more. */
-const COUNTED = new Uint8Array(256);
-for (const separator of Buffer.from(',[{')) COUNTED[separator] = 1;
-
-/**
- * Counts before anything is made of the bytes: to parse a million brackets, or to check a hundred
- * thousand unknown fields, would keep everybody else waiting.
- */
-function hasTooManyValues(bytes: Buffer): boolean {
-  if (bytes.length <= LIMITS.http.bodyValues) return false;
-  let values = 0;
-  let inString = false;
-  for (let at = 0; at < bytes.length; at += 1) {
-    const byte = bytes[at]!;
-    if (byte === QUOTE) inString = !inString;
-    else if (inString) at += byte === BACKSLASH ? 1 : 0;
-    else if ((values += COUNTED[byte]!) > LIMITS.http.bodyValues) return true;
-  }
-  return false;
 }
 
 function requireJson(ctx: Context): void {

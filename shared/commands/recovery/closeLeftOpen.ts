@@ -1,6 +1,7 @@
 import { addAbortListener } from 'node:events';
 import { isLogAway, isTurnlogError } from '../../errors.ts';
 import { isUnreadable } from '../../eventlog/streamDamage.ts';
+import { unlessAborted } from '../../unlessAborted.ts';
 import type { CommandContext } from '../context.ts';
 import type { RunSessions } from '../run/context.ts';
 import { interruptIfOrphaned, type OrphanContext } from './interruptTurn.ts';
@@ -36,15 +37,6 @@ interface Look {
 }
 
 const TOOK_TOO_LONG = new Error('it took too long');
-
-/**
- * What the work gives, unless the signal aborts first. Errors: the work's own, the signal's reason.
- */
-async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  using _givingUp = addAbortListener(signal, () => reject(signal.reason));
-  return await Promise.race([work, aborted]);
-}
 
 /**
  * Looks at one session, in its queue. A session that is busy again looks after itself, but its run

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { array, assert, jsonValue, property } from 'fast-check';
-import { hasMoreValues } from '../../../infra/openai/jsonValues.ts';
+import { hasMoreValues } from '../../../shared/jsonValues.ts';
 
 describe('whether JSON has more values than a limit', () => {
   test.each([

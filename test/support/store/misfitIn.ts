@@ -1,0 +1,18 @@
+import { openNamedStore } from '../../../services/compose/eventStore.ts';
+import { createLogger } from '../../../shared/logger.ts';
+import { verifyChains } from '../../../shared/queries/verifyChains.ts';
+
+/** The first event of a log that does not fit its hash chain; undefined where all do. */
+export async function misfitIn(storeName: string): ReturnType<typeof verifyChains> {
+  const store = await openNamedStore(storeName, createLogger('error'));
+  try {
+    return await verifyChains({
+      store,
+      after: undefined,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    });
+  } finally {
+    await store.close();
+  }
+}
