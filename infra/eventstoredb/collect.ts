@@ -23,8 +23,8 @@ const bytesIn = (event: Recorded): number =>
   event.getData_asU8().length + event.getCustomMetadata_asU8().length;
 
 /**
- * Reads until the server has answered all of a request, or enough of it. Rejects with what ended the call before, or
- * the signal's reason.
+ * Reads until the server has answered all of a request, or enough of it. Rejects with what ended the
+ * call before, or the signal's reason.
  */
 export async function collect(
   client: HostClient,

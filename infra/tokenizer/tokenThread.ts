@@ -8,7 +8,7 @@ interface Asked {
   reject: (error: unknown) => void;
 }
 
-export interface TokenThread {
+interface TokenThread {
   /** Tokens of a slice. Errors: what ended the thread; the next call starts another. */
   count(slice: string): Promise<number>;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { jsonText, successEnvelope } from './envelope.ts';
 
 /** The text of an answer, to be written row by row. */
-export interface TextAround {
+interface TextAround {
   head: string;
   /** One row, with what stands before it. */
   row: (value: unknown, isFirst: boolean) => string;

@@ -8,7 +8,7 @@ import type { EventLog } from '../../shared/ports/eventStore.ts';
 export const isCluster = (name: string): boolean => /^esdb(\+discover)?:/.test(name);
 
 /** How a store is told of: a data folder as it was named, a cluster by its hosts alone. */
-export const namedForPeople = (name: string): string =>
+const namedForPeople = (name: string): string =>
   /^(esdb[^/]*\/\/)(?:[^/?]*@)?([^/?]*)/.exec(name)?.slice(1).join('') ?? name;
 
 /** Errors: `configuration_invalid` where the folder has no event log. Makes nothing. */

@@ -1,5 +1,5 @@
 /** Counts the requests of API keys, second by second. */
-export interface Taken {
+interface Taken {
   /** False where the key has had all its requests of this second. */
   allowed: boolean;
   /** Requests that are left in this second. */

@@ -25,7 +25,10 @@ const ANY_NAME = '^.*$';
 /** No NUL. That text is well-formed is what JSON asks for anyway (RFC 8259 §8.1). */
 const TEXT = '^[^\\u0000]*$';
 
-/** The keywords of ours said in standard ones, as far as those can: bytes are at least as many as characters. */
+/**
+ * The keywords of ours said in standard ones, as far as those can: bytes are at least as many as
+ * characters.
+ */
 function standard(schema: JsonSchema, offers: Offers): JsonSchema {
   const {
     'x-text': isText,

@@ -4,7 +4,7 @@ import { createPlaces, type Place, type Room } from '../../places.ts';
 import type { AccountLimits } from '../../domain/account/events.ts';
 
 /** What runs of a process take up at the most. */
-export interface AdmissionBounds {
+interface AdmissionBounds {
   /** Runs in flight, and bytes of their prompts. */
   all: Room;
   /** The most of them that are one account's, while it is alone. */

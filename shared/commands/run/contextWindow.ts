@@ -43,7 +43,7 @@ export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn
   history.reduce((sum, turn) => sum + bytesOf(turnMessages(turn)), 0);
 
 /** Tokens of messages in a prompt, as the tokenizer counts them, or more than `atMost`. */
-export const countMessages = async (
+const countMessages = async (
   counter: TokenCounter,
   messages: readonly ChatMessage[],
   accountId: string,
