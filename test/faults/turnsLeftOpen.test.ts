@@ -7,18 +7,23 @@ import {
   type EventStoreDbNode,
 } from '../support/eventstoredb-node/index.ts';
 import { eventually } from '../support/processes/operator.ts';
+import { size } from '../support/jest/size.ts';
 import { startTestService, type Reply, type TestService } from '../support/http/service.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 
 const RUNS = 16;
 const MANY_RUNS = 200;
-/** From the return of the store to the end of the last turn that it had left open. */
-const CLOSED_WITHIN_MS = 2_000;
+/**
+ * From the return of the store to the end of the last turn that it had left open. Seconds say
+ * something on a quiet machine only, where the full size runs; how many are closed together is in
+ * the closer's own tests.
+ */
+const CLOSED_WITHIN_MS = size({ small: 30_000, full: 2_000 });
 /**
  * The adapter sends an append again that was lost in the silence of a node that lives, after four
  * seconds.
  */
-const CLOSED_AFTER_SILENCE_MS = 6_000;
+const CLOSED_AFTER_SILENCE_MS = size({ small: 34_000, full: 6_000 });
 const FROM_THE_BEGINNING = { from: 0n, direction: 'forwards', limit: 1_000 } as const;
 
 let folder: string;
@@ -192,7 +197,7 @@ test.each<[AppendFault]>([
   120_000,
 );
 
-test('hundreds of turns that were left open are closed within 2 s', async () => {
+test('hundreds of turns that were left open are closed, within 2 s on a quiet machine', async () => {
   const running = await begin(MANY_RUNS);
   await node.stop();
   gate.resolve();

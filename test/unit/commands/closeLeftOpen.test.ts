@@ -177,23 +177,30 @@ test('a store that is away is asked by few, and the rest follow as soon as it an
   for (const id of ids) leftOpen.add(id, 1);
   const { promise: back, resolve: comeBack } = Promise.withResolvers<void>();
   let waiting = 0;
+  let most = 0;
   const store: EventStore = {
     ...fixture.store(),
     async readStream(stream, options) {
       waiting += 1;
+      most = Math.max(most, waiting);
       await back;
-      return fixture.store().readStream(stream, options);
+      // Long enough for all that may be at work together to be.
+      await sleep(1);
+      const events = await fixture.store().readStream(stream, options);
+      waiting -= 1;
+      return events;
     },
   };
   const closer = closerOn(store);
   for (let tick = 0; tick < 10; tick += 1) closer.closeDue(stopping.signal);
   await sleep(10);
-  expect(waiting).toBe(4);
+  expect(most).toBe(4);
   comeBack();
   await eventually(
     async () => closer.idle(),
     () => leftOpen.size === 0,
   );
+  expect(most).toBe(16);
 });
 
 test('a session that is busy is left to its run, and looked at later', async () => {
