@@ -42,6 +42,23 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     status: 404,
     description: 'The account, or the agent, has no such session; nothing was recorded',
   },
+  session_erased: { status: 410, description: 'The texts of the session were erased' },
+  agent_erased: { status: 410, description: 'The texts of the agent were erased' },
+  erasure_refused: {
+    status: 409,
+    description:
+      'A legal hold of the account, or the least time that it keeps sessions, forbids the erasure',
+  },
+  key_missing: {
+    status: 503,
+    description:
+      'The key of a text was lost, or is under a master key that is not configured; an operator has to put it back',
+  },
+  proof_pending: {
+    status: 503,
+    description:
+      'The transparency log does not cover the session’s last event yet; `Retry-After` says when to try again',
+  },
   method_not_allowed: {
     status: 405,
     description: 'The path has no such method; `Allow` lists those it has',

@@ -2,7 +2,15 @@ import { Type } from 'typebox';
 import { eventSchema, Instant, type EventOf } from '../schema.ts';
 
 /** What a key allows. A key holds one or more. */
-export const SCOPES = ['agents:read', 'agents:write', 'agents:run', 'sessions:read'] as const;
+export const SCOPES = [
+  'agents:read',
+  'agents:write',
+  'agents:run',
+  'agents:erase',
+  'sessions:read',
+  'sessions:erase',
+  'audit:read',
+] as const;
 export type Scope = (typeof SCOPES)[number];
 
 const Key = {
