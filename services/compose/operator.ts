@@ -12,7 +12,7 @@ import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
 import { placeOf, type Place } from './place.ts';
 import { openReplayPublisher } from './publisher.ts';
 import { systemClock, systemIds } from './system.ts';
-import { openTextKeys } from './textKeys.ts';
+import { openTextKeys, type TextKeys } from './textKeys.ts';
 
 /** What operator commands work with; all of it may be used beside a running server. */
 export interface Operator extends HandleContext {
@@ -49,17 +49,16 @@ function openedOnce(storage: UpToDate, opened: AsyncDisposableStack): () => Prom
  * makes no key store beside a log that was copied without its own.
  */
 function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
-  let opening: Promise<Keyring> | undefined;
-  async function open(): Promise<Keyring> {
-    const keys = await openTextKeys(place);
-    opened.defer(() => keys.store.close());
-    return createKeyring(keys);
-  }
-  const keys = (): Promise<Keyring> => (opening ??= open());
+  let opening: Promise<TextKeys> | undefined;
+  let keyring: Keyring | undefined;
+  // Whoever asked for them knows why they could not be opened.
+  opened.defer(async () => (await opening?.catch(() => undefined))?.store.close());
+  const keys = async (): Promise<Keyring> =>
+    (keyring ??= createKeyring(await (opening ??= openTextKeys(place))));
   return {
     fresh: async () => (await keys()).fresh(),
     find: async (ids) => (await keys()).find(ids),
-    forget: (ids) => void opening?.then((keyring) => keyring.forget(ids)),
+    forget: (ids) => keyring?.forget(ids),
   };
 }
 
