@@ -45,6 +45,7 @@ const IV_BYTES = 12;
 const SALT_BYTES = 16;
 const TAG_BYTES = 16;
 const CIPHER = 'aes-256-gcm';
+const TAG = { authTagLength: TAG_BYTES };
 
 const SHAPE = /^[0-9a-f]{64}$/;
 const BOX = /^([\w-]{16})\.[\w-]+$/;
@@ -101,12 +102,13 @@ export function seal(text: string, { id, secret }: TextKey): Required<ProtectedT
   random(SALT_BYTES).copy(salted);
   salted.write(text, SALT_BYTES);
   const iv = random(IV_BYTES);
-  const cipher = createCipheriv(CIPHER, secret, iv, { authTagLength: TAG_BYTES });
-  const closed = [iv, cipher.update(salted), cipher.final(), cipher.getAuthTag()];
-  return {
-    sha256: commitmentOf(salted),
-    box: `${id}.${Buffer.concat(closed).toString('base64url')}`,
-  };
+  const cipher = createCipheriv(CIPHER, secret, iv, TAG);
+  const closed = Buffer.allocUnsafe(IV_BYTES + salted.length + TAG_BYTES);
+  iv.copy(closed);
+  cipher.update(salted).copy(closed, IV_BYTES);
+  cipher.final();
+  cipher.getAuthTag().copy(closed, IV_BYTES + salted.length);
+  return { sha256: commitmentOf(salted), box: `${id}.${closed.toString('base64url')}` };
 }
 
 /** Thrown where a box does not open with its key, or holds another text than was committed to. */
@@ -116,16 +118,12 @@ export class BoxBroken extends Error {}
 export function open(box: string, sha256: string, { secret }: TextKey): DisclosedText {
   const bytes = Buffer.from(box.slice(17), 'base64url');
   if (bytes.length < IV_BYTES + SALT_BYTES + TAG_BYTES) throw new BoxBroken('a box is too short');
-  const decipher = createDecipheriv(CIPHER, secret, bytes.subarray(0, IV_BYTES), {
-    authTagLength: TAG_BYTES,
-  });
+  const decipher = createDecipheriv(CIPHER, secret, bytes.subarray(0, IV_BYTES), TAG);
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
   let salted: Buffer;
   try {
-    salted = Buffer.concat([
-      decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)),
-      decipher.final(),
-    ]);
+    salted = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
+    decipher.final();
   } catch (error) {
     throw new BoxBroken('a box does not open with its key', { cause: error });
   }
