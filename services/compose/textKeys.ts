@@ -45,7 +45,7 @@ export const openKeyStore = async (place: Place): Promise<KeyStore> =>
   place.kind === 'embedded' ? openOwnKeyStore(place) : openKeyDatabase(place);
 
 const NEEDED =
-  'MASTER_KEY_FILE must be set where DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Make one: (umask 077; npm run --silent cli -- keys master new > master.key)';
+  'MASTER_KEY_FILE must be set where DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Make one: (umask 077; npm run --silent cli -- text-keys new-master > master.key)';
 
 /** A folder without any key gets its master key; where there are keys, no other one opens them. */
 async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
