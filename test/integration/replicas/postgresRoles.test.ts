@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openPostgresKeyStore } from '../../../infra/postgres/keyStore.ts';
 import { testDatabase } from '../../../infra/postgres/selfTest.ts';
 import {
   postgresVersion,
@@ -13,6 +14,7 @@ import { startService } from '../../../services/compose/service.ts';
 import { parseConfig } from '../../../shared/config.ts';
 import { createLogger } from '../../../shared/logger.ts';
 import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
+import { masterKeysOf, newTextKey } from '../../support/keys/textKeys.ts';
 import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
 import { startScriptedModel } from '../../support/http/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../../support/http/service.ts';
@@ -60,6 +62,29 @@ function suite(serverUrl: string): void {
   const migrate = (url: string, ...grant: string[]) =>
     startCliWith({ EVENTSTOREDB_URL: NOWHERE, DATABASE_URL: url }, 'database', 'migrate', ...grant)
       .ended;
+
+  test('a service keeps, wraps anew and destroys keys of texts', async () => {
+    expect(await migrate(urls.owner, '--grant', service)).toMatchObject({ code: 0 });
+    const store = openPostgresKeyStore({ databaseUrl: urls.service });
+    const key = masterKeysOf().wrap(newTextKey());
+    await store.insert([key]);
+    await store.rewrap([{ ...key, wrapped: masterKeysOf().wrap(newTextKey()).wrapped }]);
+    await store.beginErasure('session-1');
+    expect(await store.listErasures(1)).toEqual(['session-1']);
+    await store.endErasure('session-1', [key.key_id]);
+    expect(await store.find([key.key_id])).toEqual(new Map([[key.key_id, 'destroyed']]));
+    expect(await store.listErasures(1)).toEqual([]);
+    await store.close();
+  });
+
+  test('the role of a service that may not migrate is told so by the key store', async () => {
+    const store = openPostgresKeyStore({ databaseUrl: urls.service });
+    await expect(store.list({ limit: 1 })).rejects.toMatchObject({
+      code: 'configuration_invalid',
+      message: expect.stringContaining('database migrate --grant'),
+    });
+    await store.close();
+  });
 
   test('the owner migrates and grants; api and projector run, read models are rebuilt and older ones dropped, and nothing was created by the role', async () => {
     const folder = await temporaryFolder();
