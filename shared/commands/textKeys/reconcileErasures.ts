@@ -23,11 +23,12 @@ interface Reconciliation {
   onProgress: (state: Reconciled) => void;
 }
 
+const isKeyId = (id: unknown): boolean => typeof id === 'string' && id.length === 16;
+
 /** Read without its key, and so without the codec: an erasure has nothing that is protected. */
 function keyIdsOf({ data, type, stream, revision }: StoredEvent): string[] {
   const { key_ids } = JSON.parse(data) as { key_ids?: unknown };
-  const isId = (id: unknown): boolean => typeof id === 'string' && id.length === 16;
-  if (Array.isArray(key_ids) && key_ids.every(isId)) return key_ids as string[];
+  if (Array.isArray(key_ids) && key_ids.every(isKeyId)) return key_ids as string[];
   throw new TurnlogError(
     'event_invalid',
     `The event ${type} at revision ${revision} of ${stream} does not say which keys were destroyed.`,

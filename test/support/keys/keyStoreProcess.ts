@@ -12,13 +12,19 @@ const store = await openSqliteKeyStore({ folder });
 const masterKeys = masterKeysOf();
 process.stdout.write('ready\n');
 
-while (command === 'insert') {
-  const keys = Array.from({ length: 20 }, () => masterKeys.wrap(newTextKey()));
-  await store.insert(keys);
-  process.stdout.write(`${keys.map(({ key_id }) => key_id).join(' ')}\n`);
+async function insert(): Promise<never> {
+  for (;;) {
+    const keys = Array.from({ length: 20 }, () => masterKeys.wrap(newTextKey()));
+    await store.insert(keys);
+    process.stdout.write(`${keys.map(({ key_id }) => key_id).join(' ')}\n`);
+  }
 }
-for (const id of ids) {
+
+async function erase(id: string): Promise<void> {
   await store.beginErasure(`session-${id}`);
   await store.endErasure(`session-${id}`, [id]);
   process.stdout.write(`${id}\n`);
 }
+
+if (command === 'insert') await insert();
+for (const id of ids) await erase(id);
