@@ -20,7 +20,7 @@ afterEach(() => rm(folder, { recursive: true }));
 const place = (databaseUrl: string, masterKeyFile?: string) =>
   ({ kind: 'replica', databaseUrl, log: { cluster: 'none' }, masterKeyFile }) as const;
 
-async function masterKeyFile(name: string): Promise<string> {
+async function newMasterKeyFile(name: string): Promise<string> {
   const file = join(folder, name);
   await writeFile(file, newMasterKey(), { mode: 0o600 });
   return file;
@@ -36,7 +36,7 @@ test('without MASTER_KEY_FILE they are refused, with how to make one', async () 
 });
 
 test('they are opened while the database is away, which each use says', async () => {
-  const { store } = await openTextKeys(place(NOBODY, await masterKeyFile('a.key')));
+  const { store } = await openTextKeys(place(NOBODY, await newMasterKeyFile('a.key')));
   await expect(store.find(['never-was-a-key-'])).rejects.toMatchObject({
     code: 'store_unavailable',
     retriable: true,
@@ -48,7 +48,7 @@ const server = await startPostgresServer();
 if (server) {
   test('a process with the master key of another database does not get ready', async () => {
     const database = await createTestDatabase(server.url);
-    const [own, another] = [await masterKeyFile('own.key'), await masterKeyFile('another.key')];
+    const [own, another] = [await newMasterKeyFile('own.key'), await newMasterKeyFile('another.key')];
     const keys = await openTextKeys(place(database.url, own));
     const prepare = (opened: typeof keys) =>
       textKeysPart(opened, createLogger('silent')).prepare!(new AbortController().signal);
@@ -68,7 +68,7 @@ if (server) {
   test('an erasure has the dead rows of its keys cleared, where the role owns the table', async () => {
     const database = await createTestDatabase(server.url);
     const { store, masterKeys } = await openTextKeys(
-      place(database.url, await masterKeyFile('own.key')),
+      place(database.url, await newMasterKeyFile('own.key')),
     );
     const key = masterKeys.wrap(newTextKey());
     await store.insert([key]);
