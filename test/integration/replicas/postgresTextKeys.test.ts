@@ -48,7 +48,10 @@ const server = await startPostgresServer();
 if (server) {
   test('a process with the master key of another database does not get ready', async () => {
     const database = await createTestDatabase(server.url);
-    const [own, another] = [await newMasterKeyFile('own.key'), await newMasterKeyFile('another.key')];
+    const [own, another] = [
+      await newMasterKeyFile('own.key'),
+      await newMasterKeyFile('another.key'),
+    ];
     const keys = await openTextKeys(place(database.url, own));
     const prepare = (opened: typeof keys) =>
       textKeysPart(opened, createLogger('silent')).prepare!(new AbortController().signal);
