@@ -234,9 +234,9 @@ export function keyStoreContract(name: string, create: () => Promise<KeyStoreFix
             }
           },
         ),
-        { numRuns: size({ small: 15, full: 300 }) },
+        { numRuns: size({ small: 8, full: 300 }) },
       );
     },
-    size({ small: 60_000, full: 600_000 }),
+    size({ small: 240_000, full: 1_200_000 }),
   );
 }

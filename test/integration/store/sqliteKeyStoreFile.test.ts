@@ -87,7 +87,7 @@ describe('a destroyed key', () => {
         { numRuns: size({ small: 20, full: 500 }) },
       );
     },
-    size({ small: 60_000, full: 600_000 }),
+    size({ small: 240_000, full: 1_200_000 }),
   );
 
   test('is noted until whoever still reads it has gone, and leaves no byte then', async () => {
