@@ -24,7 +24,7 @@ const MOST_BYTES = 64 * 1024;
 const OTHERS = 0o007;
 
 const HOW =
-  'Make one with `npm run cli -- keys master new`, in a file that only its owner can read.';
+  'Make one with `npm run cli -- text-keys new-master`, in a file that only its owner can read.';
 
 function unusable(file: string, why: string, cause?: unknown): TurnlogError {
   const message = `The master key file ${file} can't be used: ${why}`;

@@ -49,6 +49,7 @@ const idTaken = (error: unknown): unknown =>
     ? storeUnavailable('The key store has one of the new keys already.', error)
     : error;
 
+/** Errors: `store_unavailable`, `configuration_invalid` where the role may not migrate. */
 const migrated = (databaseUrl: string): Promise<void> =>
   guarded(async () => {
     const { client, close } = await connect(databaseUrl, PURPOSE);
@@ -59,17 +60,23 @@ const migrated = (databaseUrl: string): Promise<void> =>
     }
   });
 
+/** Tried again with the next use where it failed. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () =>
+    (done ??= work().catch((error: unknown) => {
+      done = undefined;
+      throw error;
+    }));
+}
+
 /**
- * The keys of texts in tables that all replicas share. What was destroyed stays in PostgreSQL's
- * write-ahead log and its backups for as long as those are kept, and in a dead row until a vacuum.
- * Errors: `store_unavailable` when the server can't be reached.
+ * The keys of texts in tables that all replicas share. Opens without waiting for the server: the
+ * first use migrates its database. What was destroyed stays in PostgreSQL's write-ahead log and its
+ * backups for as long as those are kept, and in a dead row until a vacuum.
  */
-export async function openPostgresKeyStore({
-  databaseUrl,
-}: {
-  databaseUrl: string;
-}): Promise<KeyStore> {
-  await migrated(databaseUrl);
+export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): KeyStore {
+  const ready = once(() => migrated(databaseUrl));
   const pool = new Pool({
     ...connectionOptions(databaseUrl, PURPOSE),
     max: CONNECTIONS,
@@ -78,9 +85,13 @@ export async function openPostgresKeyStore({
   pool.on('error', () => undefined);
 
   const rows = <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>
-    guarded(async () => (await pool.query<Row>(sql, values)).rows);
+    guarded(async () => {
+      await ready();
+      return (await pool.query<Row>(sql, values)).rows;
+    });
   const durably = (work: (client: ClientBase) => Promise<unknown>): Promise<void> =>
     guarded(async () => {
+      await ready();
       const client = await pool.connect();
       try {
         await commitDurably(client);

@@ -73,8 +73,7 @@ function requireKeyStore(database: DatabaseSync, file: string): void {
 
 /**
  * A connection to the key store of a folder, which is made where there is none.
- * Errors: `store_unavailable`, not retriable, for a file that is damaged, no key store or not to be
- * written.
+ * Errors: `store_unavailable`, not retriable, for a file that is damaged or no key store.
  */
 export function openKeyDatabase(folder: string): DatabaseSync {
   const file = keyStoreFile(folder);
@@ -85,6 +84,7 @@ export function openKeyDatabase(folder: string): DatabaseSync {
     requireKeyStore(database, file);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec('PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY');
+    // Opens the files beside it as well, by which a change of them is noticed.
     database.exec('BEGIN IMMEDIATE; ROLLBACK');
     // From here on whoever waits does so without holding up the thread.
     database.exec('PRAGMA busy_timeout = 0');

@@ -20,7 +20,7 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   account_exists: DEFECT,
   account_missing: DEFECT,
   key_exists: DEFECT,
-  key_missing: DEFECT,
+  key_unknown: DEFECT,
 };
 
 /**

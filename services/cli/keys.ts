@@ -48,8 +48,8 @@ const shownOf = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => s
 const stateOf = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
   revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid';
 
-/** `keys issue`, `keys list`, `keys revoke` */
-export function addKeyCommands(program: Command, run: WithOperator): void {
+/** `keys issue`, `keys list`, `keys revoke`. Returns `keys`, for more commands. */
+export function addKeyCommands(program: Command, run: WithOperator): Command {
   const keys = program.command('keys').description('issue, list and revoke API keys');
   const account = [
     '--account <account_id>',
@@ -115,4 +115,6 @@ export function addKeyCommands(program: Command, run: WithOperator): void {
         );
       }),
     );
+
+  return keys;
 }

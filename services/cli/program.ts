@@ -12,6 +12,7 @@ import { addKeyCommands } from './keys.ts';
 import { addProjectionCommands } from './projections.ts';
 import { addRelayCommands } from './relay.ts';
 import { createRunners } from './run.ts';
+import { addTextKeyCommands } from './textKeys.ts';
 import { versions } from './version.ts';
 import { jsonLine } from './visible.ts';
 
@@ -36,9 +37,10 @@ export function createProgram(json: boolean): Command {
     .exitOverride()
     .addHelpText('afterAll', EXIT_CODES_HELP)
     .hook('preAction', () => warnOfMisspelt(process.env, createLogger('warn')));
-  const { withOperator, withTerminal } = createRunners(json);
+  const runners = createRunners(json);
+  const { withOperator, withTerminal } = runners;
   addAccountCommands(program, withOperator);
-  addKeyCommands(program, withOperator);
+  addTextKeyCommands(program, addKeyCommands(program, withOperator), runners);
   addLogCommands(program, withOperator);
   addProjectionCommands(program, withOperator);
   addRelayCommands(program, withOperator);

@@ -6,7 +6,10 @@ import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
 import { keyStoreFile } from '../../infra/sqlite/keyStoreDatabase.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { MasterKeys } from '../../shared/eventlog/masterKeys.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
+import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
+import type { Part } from '../server/turnlog.ts';
 import type { EmbeddedPlace, Place, ReplicaPlace } from './place.ts';
 
 /** Where the keys of texts are kept, and what wraps them. */
@@ -42,7 +45,7 @@ export const openKeyStore = async (place: Place): Promise<KeyStore> =>
   place.kind === 'embedded' ? openOwnKeyStore(place) : openKeyDatabase(place);
 
 const NEEDED =
-  'MASTER_KEY_FILE must be set where DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Make one: (umask 077; npm run --silent cli -- keys master new > master.key)';
+  'MASTER_KEY_FILE must be set where DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Make one: (umask 077; npm run --silent cli -- text-keys new-master > master.key)';
 
 /** A folder without any key gets its master key; where there are keys, no other one opens them. */
 async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
@@ -58,27 +61,34 @@ async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
   return own;
 }
 
-/** Looks at one key: after a rotation there is but one master key, and before it seldom two. */
-async function requireMasterKey({ store, masterKeys }: TextKeys, file: string): Promise<void> {
+/**
+ * Looks at one key: after a rotation there is but one master key, and before it seldom two. Errors:
+ * `configuration_invalid`, `store_unavailable`.
+ */
+async function requireMasterKey(store: KeyStore, masterKeys: MasterKeys): Promise<void> {
   const [kept] = await store.list({ limit: 1 });
   if (!kept || masterKeys.ids.includes(kept.master_key_id)) return;
   throw invalid(
-    `The master key file ${file} is not the one of this key store: keys are wrapped by the master key ${kept.master_key_id}, and the file has ${masterKeys.ids.join(', ')}. Add that one to it as a further line.`,
+    `The master key file is not the one of this key store: keys are wrapped by the master key ${kept.master_key_id}, and the file has ${masterKeys.ids.join(', ')}. Add that one to it as a further line.`,
   );
 }
 
 /**
  * Opens the key store of a place with its master keys, which an empty data folder gets at its first
- * start.
+ * start. Does not wait for a database: `textKeysPart` looks at its keys.
  * Errors: `store_unavailable`, `configuration_invalid` where the master key file can't be used, is
  * gone or is another one's.
  */
 export async function openTextKeys(place: Place): Promise<TextKeys> {
   await using opening = new AsyncDisposableStack();
   const store = opening.adopt(await openKeyStore(place), (keys) => keys.close());
-  const file = await masterKeyFileOf(place, store);
-  const keys = { store, masterKeys: readMasterKeys(file) };
-  await requireMasterKey(keys, file);
+  const masterKeys = readMasterKeys(await masterKeyFileOf(place, store));
+  if (place.kind === 'embedded') await requireMasterKey(store, masterKeys);
   opening.move();
-  return keys;
+  return { store, masterKeys };
 }
+
+/** A part that keeps the process from serving with master keys that are not those of its database. */
+export const textKeysPart = ({ store, masterKeys }: TextKeys, logger: Logger): Part => ({
+  prepare: (signal) => onceStoreAnswers(() => requireMasterKey(store, masterKeys), logger, signal),
+});

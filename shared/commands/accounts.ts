@@ -66,7 +66,7 @@ export async function issueKey(
 
 /**
  * Revokes a key of the actor's account; a revoked one stays revoked, and undefined says so.
- * Errors: the rejections `account_missing` and `key_missing`, and those of handle.
+ * Errors: the rejections `account_missing` and `key_unknown`, and those of handle.
  */
 export async function revokeKey(
   context: HandleContext,

@@ -2,7 +2,7 @@ export type RejectionCode =
   | 'account_exists'
   | 'account_missing'
   | 'key_exists'
-  | 'key_missing'
+  | 'key_unknown'
   | 'agent_exists'
   | 'session_missing'
   | 'session_of_another_agent'

@@ -68,7 +68,7 @@ export function parseMasterKeys(text: string, file: string): MasterKeys {
     keys.set(...found);
   }
   const [current, ...others] = keys;
-  if (!current) throw invalid('it has no key. Make one: npm run cli -- keys master new');
+  if (!current) throw invalid('it has no key. Make one: npm run cli -- text-keys new-master');
   return createMasterKeys(current, others);
 }
 

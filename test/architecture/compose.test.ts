@@ -72,6 +72,16 @@ test('three API replicas, and two each of what stands by for the other, run with
   }
 });
 
+test('every process has the database, and the master keys where the option names them', () => {
+  for (const name of ours) {
+    const { environment, volumes } = processes[name];
+    expect(environment.DATABASE_URL).toContain('@postgres');
+    expect(volumes).toEqual([
+      expect.stringMatching(new RegExp(`:${environment.MASTER_KEY_FILE}:ro$`)),
+    ]);
+  }
+});
+
 test('what a process waits for before it starts has a health check', () => {
   const awaited = ours.flatMap((name) => Object.keys(processes[name].depends_on));
   expect(awaited).toContain('postgres');

@@ -129,6 +129,19 @@ describe.each(deployments)(
       );
     });
 
+    test('has the master keys where the option names them, and nobody else may read them', () => {
+      const mount = container.volumeMounts.find((found: any) => found.name === 'keys');
+      const { secret } = pod.volumes.find((found: any) => found.name === 'keys');
+      expect(named('ConfigMap', 'turnlog').data.MASTER_KEY_FILE).toBe(
+        `${mount.mountPath}/master.key`,
+      );
+      expect([mount.readOnly, secret]).toEqual([
+        true,
+        { secretName: 'turnlog-keys', defaultMode: 0o440 },
+      ]);
+      expect(pod.securityContext.fsGroup).toBe(pod.securityContext.runAsGroup);
+    });
+
     test('may lose a pod to a disruption, and never all of them', () => {
       const { spec } = named('PodDisruptionBudget', name);
       expect(spec.selector.matchLabels).toEqual(labels);

@@ -33,7 +33,7 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
       return [{ type: 'account.key_issued.v1', data: command.key }];
     case 'revoke_key': {
       const key = state.keys[command.key_id];
-      if (!key) throw new Rejection('key_missing', 'The account has no such key.');
+      if (!key) throw new Rejection('key_unknown', 'The account has no such key.');
       const { revoked, ...data } = key;
       return revoked ? [] : [{ type: 'account.key_revoked.v1', data }];
     }

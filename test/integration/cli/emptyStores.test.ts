@@ -7,6 +7,7 @@ import { createTestDatabase, execute } from '../../support/postgres/postgresData
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
 
 let folder: string;
 let node: Awaited<ReturnType<typeof startEventStoreDbNode>>;
@@ -40,7 +41,11 @@ const server = await startPostgresServer();
 if (server) {
   test('a database without tables of Turnlog is an error, and stays without', async () => {
     const database = await createTestDatabase(server.url);
-    const env = { EVENTSTOREDB_URL: node.connectionString, DATABASE_URL: database.url };
+    const env = {
+      EVENTSTOREDB_URL: node.connectionString,
+      DATABASE_URL: database.url,
+      MASTER_KEY_FILE: testMasterKeyFile(),
+    };
     expect((await cli(env, 'accounts', 'open', 'first')).code).toBe(0);
     for (const args of [
       ['accounts', 'list'],

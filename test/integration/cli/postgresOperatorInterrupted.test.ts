@@ -16,6 +16,7 @@ import { startPostgresServer, withoutPostgres } from '../../support/postgres/pos
 import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { appendAgents } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
 
 const server = await startPostgresServer();
 
@@ -26,7 +27,11 @@ if (server) {
       const eventStore = await startEventStoreDbServer();
       const idle = await openActive(database.url);
       const interrupt = new AbortController();
-      const env = { DATABASE_URL: database.url, EVENTSTOREDB_URL: eventStore.connectionString };
+      const env = {
+        DATABASE_URL: database.url,
+        MASTER_KEY_FILE: testMasterKeyFile(),
+        EVENTSTOREDB_URL: eventStore.connectionString,
+      };
       const operator = await openOperator(
         parseConfig(env),
         createLogger('silent'),
@@ -55,7 +60,11 @@ if (server) {
         const folder = await temporaryFolder();
         const eventStore = await startEventStoreDbProcess({ folder });
         const idle = await openActive(database.url);
-        const env = { DATABASE_URL: database.url, EVENTSTOREDB_URL: eventStore.connectionString };
+        const env = {
+          DATABASE_URL: database.url,
+          MASTER_KEY_FILE: testMasterKeyFile(),
+          EVENTSTOREDB_URL: eventStore.connectionString,
+        };
         const operator = await openOperator(parseConfig(env), createLogger('silent'));
         await appendAgents(operator.store, 0, 1);
         await operator.close();

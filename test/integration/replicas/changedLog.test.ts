@@ -10,6 +10,7 @@ import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { startReplicas } from '../../support/processes/replicas.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
 
 const AGENT = { name: 'Echo', instruction: 'Answer.', model: 'offline-echo' };
 const TIME_LIMIT_MS = 120_000;
@@ -104,6 +105,7 @@ function suite(serverUrl: string): void {
       DATA_DIR: join(folder, 'none'),
       EVENTSTOREDB_URL: node.connectionString,
       DATABASE_URL: database.url,
+      MASTER_KEY_FILE: testMasterKeyFile(),
       BOOTSTRAP_API_KEY: TEST_KEY,
     };
     start();

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openPostgresKeyStore } from '../../../infra/postgres/keyStore.ts';
 import { testDatabase } from '../../../infra/postgres/selfTest.ts';
 import {
   postgresVersion,
@@ -13,6 +14,7 @@ import { startService } from '../../../services/compose/service.ts';
 import { parseConfig } from '../../../shared/config.ts';
 import { createLogger } from '../../../shared/logger.ts';
 import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
+import { masterKeysOf, newTextKey } from '../../support/keys/textKeys.ts';
 import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
 import { startScriptedModel } from '../../support/http/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../../support/http/service.ts';
@@ -25,6 +27,7 @@ import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
 
 const server = await startPostgresServer();
 const NOWHERE = 'esdb://127.0.0.1:1?tls=false';
@@ -61,6 +64,29 @@ function suite(serverUrl: string): void {
     startCliWith({ EVENTSTOREDB_URL: NOWHERE, DATABASE_URL: url }, 'database', 'migrate', ...grant)
       .ended;
 
+  test('a service keeps, wraps anew and destroys keys of texts', async () => {
+    expect(await migrate(urls.owner, '--grant', service)).toMatchObject({ code: 0 });
+    const store = openPostgresKeyStore({ databaseUrl: urls.service });
+    const key = masterKeysOf().wrap(newTextKey());
+    await store.insert([key]);
+    await store.rewrap([{ ...key, wrapped: masterKeysOf().wrap(newTextKey()).wrapped }]);
+    await store.beginErasure('session-1');
+    expect(await store.listErasures(1)).toEqual(['session-1']);
+    await store.endErasure('session-1', [key.key_id]);
+    expect(await store.find([key.key_id])).toEqual(new Map([[key.key_id, 'destroyed']]));
+    expect(await store.listErasures(1)).toEqual([]);
+    await store.close();
+  });
+
+  test('the role of a service that may not migrate is told so by the key store', async () => {
+    const store = openPostgresKeyStore({ databaseUrl: urls.service });
+    await expect(store.list({ limit: 1 })).rejects.toMatchObject({
+      code: 'configuration_invalid',
+      message: expect.stringContaining('database migrate --grant'),
+    });
+    await store.close();
+  });
+
   test('the owner migrates and grants; api and projector run, read models are rebuilt and older ones dropped, and nothing was created by the role', async () => {
     const folder = await temporaryFolder();
     const eventStore = await startEventStoreDbServer();
@@ -77,6 +103,7 @@ function suite(serverUrl: string): void {
       DATA_DIR: `${folder}/none`,
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: urls.service,
+      MASTER_KEY_FILE: testMasterKeyFile(),
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: `${TEST_KEY}-${id}`,
       VISIBILITY_WAIT_MS: '20000',

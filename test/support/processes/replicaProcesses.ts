@@ -4,6 +4,7 @@ import { startScriptedModel } from '../http/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../http/service.ts';
 import { createTestDatabase } from '../postgres/postgresDatabase.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../keys/masterKeyFile.ts';
 import { eventually } from './operator.ts';
 import { startServerProcess, type ServerProcess } from './serverProcess.ts';
 
@@ -28,6 +29,7 @@ export async function replicaProcesses(serverUrl: string) {
   const common = {
     EVENTSTOREDB_URL: eventStore.connectionString,
     DATABASE_URL: database.url,
+    MASTER_KEY_FILE: testMasterKeyFile(),
     MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
     BOOTSTRAP_API_KEY: TEST_KEY,
     VISIBILITY_WAIT_MS: '1000',

@@ -1,7 +1,10 @@
-/** Set by a suite that runs other suites with other stores: their connection strings. */
+import { testMasterKeyFile } from '../keys/masterKeyFile.ts';
+
+/** Set by a suite that runs other suites with other stores: where these are. */
 const VARIABLES = {
   EVENTSTOREDB_URL: 'TURNLOG_TEST_EVENTSTOREDB',
   DATABASE_URL: 'TURNLOG_TEST_DATABASE',
+  MASTER_KEY_FILE: 'TURNLOG_TEST_MASTER_KEY',
 } as const;
 
 /** Has every service and operator of this test file keep its log there. */
@@ -15,6 +18,7 @@ export const onEventStoreDb = (): boolean => process.env[VARIABLES.EVENTSTOREDB_
 /** Has every service and operator of this test file keep its read models there. */
 export function usePostgres(databaseUrl: string): void {
   process.env[VARIABLES.DATABASE_URL] = databaseUrl;
+  process.env[VARIABLES.MASTER_KEY_FILE] = testMasterKeyFile();
 }
 
 /** What the stores of this test file add to a service's environment. */

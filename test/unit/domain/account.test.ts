@@ -38,7 +38,7 @@ describe('an account', () => {
   });
 
   test('revokes a key that it issued, and says nothing when that is done already', () => {
-    given(opened).when({ type: 'revoke_key', key_id: 'key_1' }).thenRejected('key_missing');
+    given(opened).when({ type: 'revoke_key', key_id: 'key_1' }).thenRejected('key_unknown');
     given(opened, issued).when({ type: 'revoke_key', key_id: 'key_1' }).then(revoked);
     given(opened, issued, revoked).when({ type: 'revoke_key', key_id: 'key_1' }).then();
   });

@@ -1,0 +1,157 @@
+import type { Command } from 'commander';
+import {
+  reconcileErasures,
+  type Reconciled,
+} from '../../shared/commands/textKeys/reconcileErasures.ts';
+import { rotateKeys, type Rotated } from '../../shared/commands/textKeys/rotateKeys.ts';
+import { parseConfig } from '../../shared/config.ts';
+import { newMasterKey } from '../../shared/eventlog/masterKeys.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import type { KeyStore } from '../../shared/ports/keyStore.ts';
+import { placeOf, type Place } from '../compose/place.ts';
+import { requireTables } from '../compose/postgres.ts';
+import { openKeyStore, openTextKeys } from '../compose/textKeys.ts';
+import type { CliContext, WithOperator, WithTerminal } from './context.ts';
+import { EXIT } from './exitCodes.ts';
+import { requirePosition, toPosition } from './positions.ts';
+import { rate } from './progressLine.ts';
+
+/** Where the service keeps its keys. Errors: `configuration_invalid`, `store_unavailable`. */
+async function placeOfKeys(): Promise<Place> {
+  const place = placeOf(parseConfig(process.env));
+  if (place.kind === 'replica') await requireTables(place.databaseUrl);
+  return place;
+}
+
+const openedIn = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
+  opened.adopt(store, (keys) => keys.close());
+
+async function status({ output }: CliContext): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const store = openedIn(opened, await openKeyStore(await placeOfKeys()));
+  const { destroyed = 0, ...kept } = Object.fromEntries(await store.count());
+  const open_erasures = await store.listErasures(LIMITS.health.streams);
+  const master_keys = Object.entries(kept).map(([id, keys]) => ({ master_key_id: id, keys }));
+  output.show(
+    { master_keys, destroyed, open_erasures },
+    ...master_keys.map(({ master_key_id, keys }) => `${keys} keys under ${master_key_id}`),
+    `${destroyed} keys destroyed`,
+    ...open_erasures.map((stream) => `an erasure is not at its end: ${stream}`),
+  );
+}
+
+/** What is to be said of each master key of the file once a rotation went through. */
+function verdictOf(unused: readonly string[], { missing, reason }: Rotated): string[] {
+  if (missing > 0) return [`${missing} keys stay as they are: ${reason}`];
+  return unused.map(
+    (id) =>
+      `No key is wrapped by ${id} any more. Keep it for as long as a backup of the keys needs it.`,
+  );
+}
+
+const RUN_AGAIN =
+  'New keys came in under another master key: restart every process with this master key file, and rotate again.';
+
+/** The exit code is 1 where a key could not be wrapped anew, 130 when it was interrupted. */
+async function rotate({ output, progress, signal }: CliContext): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const { store, masterKeys } = await openTextKeys(await placeOfKeys());
+  openedIn(opened, store);
+  const began = performance.now();
+  const told = ({ looked_at, wrapped_anew }: Rotated): string =>
+    `${looked_at} keys looked at, ${wrapped_anew} wrapped anew, ${rate(looked_at, began)}`;
+  const onProgress = (state: Rotated): void => progress.update(() => told(state));
+  const done = await rotateKeys({ store, masterKeys, signal, onProgress });
+  progress.end(told(done));
+  const [current, ...others] = masterKeys.ids;
+  const used = await store.count();
+  const unused = others.filter((id) => !used.has(id));
+  const left = [...used.keys()].some((id) => id !== current && id !== 'destroyed');
+  const { reason: _reason, ...counts } = done;
+  output.show(
+    { complete: !left, ...counts, master_key_id: current, unused_master_keys: unused },
+    ...(signal.aborted
+      ? ['Interrupted; the next rotation goes on from here.']
+      : verdictOf(unused, done)),
+    ...(left && !signal.aborted && done.missing === 0 ? [RUN_AGAIN] : []),
+  );
+  if (signal.aborted) process.exitCode = EXIT.interrupted;
+  else if (left) process.exitCode = EXIT.failed;
+}
+
+/** The exit code is 130 when it was interrupted. */
+async function reconcile(context: CliContext, after: Position | undefined): Promise<void> {
+  const { operator, output, progress, signal } = context;
+  await requirePosition(operator.store, after, signal);
+  await using opened = new AsyncDisposableStack();
+  const store = openedIn(opened, await openKeyStore(await placeOfKeys()));
+  const began = performance.now();
+  let done: Reconciled = { events: 0, erasures: 0, destroyed_again: 0, position: after };
+  const told = (): string =>
+    `${done.events} events read, ${done.erasures} erasures, ${rate(done.events, began)}`;
+  const complete = await reconcileErasures({
+    log: operator.store,
+    store,
+    after,
+    signal,
+    onProgress(state) {
+      done = state;
+      progress.update(told);
+    },
+  });
+  progress.end(told());
+  output.show(
+    { complete, ...done, position: done.position ?? null },
+    complete
+      ? `${done.destroyed_again} keys were destroyed again; every erasure of the log holds.`
+      : `Interrupted. Go on with: text-keys reconcile${done.position === undefined ? '' : ` --after ${done.position}`}`,
+  );
+  if (!complete) process.exitCode = EXIT.interrupted;
+}
+
+const ROTATE = 'wrap all keys of texts anew under the first key of the master key file';
+
+interface Runners {
+  withOperator: WithOperator;
+  withTerminal: WithTerminal;
+}
+
+/** `text-keys status`, `rotate`, `reconcile` and `new-master`; `keys rotate` is the same rotation. */
+export function addTextKeyCommands(
+  program: Command,
+  apiKeys: Command,
+  { withOperator, withTerminal }: Runners,
+): void {
+  const keys = program.command('text-keys').description('work on the keys that protect texts');
+  keys
+    .command('status')
+    .description('count the keys, and name the erasures that are not at their end')
+    .action(() => withOperator(status));
+  keys
+    .command('rotate')
+    .description(`${ROTATE}, beside a running server; interrupted, it goes on next time`)
+    .action(() => withOperator(rotate));
+  apiKeys
+    .command('rotate', { hidden: true })
+    .description(ROTATE)
+    .action(() => withOperator(rotate));
+  keys
+    .command('reconcile')
+    .description(
+      'after the keys were restored from a backup: destroy those again that the log says are erased',
+    )
+    .option('--after <position>', 'begin after this position', toPosition)
+    .action(({ after }: { after?: Position }) =>
+      withOperator((context) => reconcile(context, after)),
+    );
+  keys
+    .command('new-master')
+    .description('print a new master key, as a line of MASTER_KEY_FILE; nothing keeps it')
+    .action(() =>
+      withTerminal(async ({ output }) => {
+        const line = newMasterKey();
+        output.show({ master_key_id: line.slice(0, 16), line }, line);
+      }),
+    );
+}

@@ -1,0 +1,12 @@
+import { rm } from 'node:fs/promises';
+import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { keyStoreContract } from './keyStore.ts';
+
+keyStoreContract('SQLite', async () => {
+  const folder = await temporaryFolder();
+  return {
+    open: () => openSqliteKeyStore({ folder }),
+    dispose: () => rm(folder, { recursive: true }),
+  };
+});

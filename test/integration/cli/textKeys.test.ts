@@ -1,0 +1,246 @@
+/** `text-keys`: counting, rotating and reconciling the keys of texts, and what is refused. */
+import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore.ts';
+import { readMasterKeys } from '../../../infra/files/masterKeyFile.ts';
+import { openTextKeys } from '../../../services/compose/textKeys.ts';
+import { rotateKeys } from '../../../shared/commands/textKeys/rotateKeys.ts';
+import { newMasterKey } from '../../../shared/eventlog/masterKeys.ts';
+import type { KeyStore, WrappedKey } from '../../../shared/ports/keyStore.ts';
+import { newTextKey } from '../../support/keys/textKeys.ts';
+import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+
+let parent: string;
+let folder: string;
+beforeEach(async () => {
+  parent = await temporaryFolder();
+  folder = join(parent, 'data');
+  const store = await openSqliteEventStore({ folder });
+  await store.append('account-1', 'no_stream', [event('account.opened.v1', {})]);
+  await store.close();
+});
+afterEach(() => rm(parent, { recursive: true }));
+
+const event = (type: string, data: object) => ({
+  id: crypto.randomUUID(),
+  type,
+  data: JSON.stringify(data),
+  metadata: '{}',
+});
+
+const place = (masterKeyFile?: string) =>
+  ({ kind: 'embedded', dataFolder: folder, log: { folder }, masterKeyFile }) as const;
+
+/** Works on the key store as a service does. */
+async function withKeys<Result>(work: (store: KeyStore) => Promise<Result>): Promise<Result> {
+  const store = await openSqliteKeyStore({ folder });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Keeps new keys as a service with this master key file does, by default its own. */
+async function keep(count: number, masterKeyFile?: string): Promise<WrappedKey[]> {
+  const { store, masterKeys } = await openTextKeys(place(masterKeyFile));
+  const keys = Array.from({ length: count }, () => masterKeys.wrap(newTextKey()));
+  await store.insert(keys);
+  await store.close();
+  return keys;
+}
+
+const own = (): string => join(folder, 'master.key');
+
+/** A master key file with a new key before those of the folder's own file. */
+async function withNewMasterKey(): Promise<string> {
+  const file = join(parent, 'new.key');
+  await writeFile(file, `${newMasterKey()}\n${await readFile(own(), 'utf8')}`, { mode: 0o600 });
+  return file;
+}
+
+const cli = async (...args: string[]) => {
+  const { code, out, err } = await runCli(folder, '--json', 'text-keys', ...args);
+  return { code, ...(JSON.parse(code === 0 ? out : err || out) as Record<string, unknown>) };
+};
+const cliWith = async (file: string, ...args: string[]) => {
+  const env = { DATA_DIR: folder, MASTER_KEY_FILE: file };
+  const { code, out, err } = await startCliWith(env, '--json', ...args).ended;
+  return { code, ...(JSON.parse(out || err) as Record<string, unknown>) };
+};
+
+const failure = (problem: string) => ({
+  code: 1,
+  error: { code: 'configuration_invalid', message: expect.stringContaining(problem) },
+});
+
+describe('text-keys', () => {
+  test('status counts keys by their master key, and names open erasures', async () => {
+    const [first] = await keep(3);
+    await withKeys(async (store) => {
+      await store.endErasure('session-1', [first!.key_id]);
+      await store.beginErasure('session-2');
+    });
+    expect(await cli('status')).toEqual({
+      code: 0,
+      master_keys: [{ master_key_id: first!.master_key_id, keys: 2 }],
+      destroyed: 1,
+      open_erasures: ['session-2'],
+    });
+  });
+
+  test('new-master prints a line that a master key file takes, and another one each time', async () => {
+    const { code, out } = await runCli(folder, 'text-keys', 'new-master');
+    expect(code).toBe(0);
+    const file = join(parent, 'printed.key');
+    await writeFile(file, out, { mode: 0o600 });
+    expect(readMasterKeys(file).ids).toEqual([out.slice(0, 16)]);
+    expect((await runCli(folder, 'text-keys', 'new-master')).out).not.toBe(out);
+  });
+
+  test.each([['text-keys'], ['keys']])(
+    '%s rotate wraps all keys by the first master key, says which is of no use any more, and has nothing to do the next time',
+    async (group) => {
+      const keys = await keep(1_200);
+      await withKeys((store) => store.endErasure('session-1', [keys[0]!.key_id]));
+      const file = await withNewMasterKey();
+      const [current, older] = readMasterKeys(file).ids;
+      const rotated = { code: 0, complete: true, missing: 0, master_key_id: current };
+      expect(await cliWith(file, group, 'rotate')).toEqual({
+        ...rotated,
+        looked_at: 1_199,
+        wrapped_anew: 1_199,
+        unused_master_keys: [older],
+      });
+      expect(await cliWith(file, group, 'rotate')).toMatchObject({ ...rotated, wrapped_anew: 0 });
+      await writeFile(file, (await readFile(file, 'utf8')).split('\n')[0]!);
+      const masterKeys = readMasterKeys(file);
+      const found = await withKeys((store) => store.find(keys.map(({ key_id }) => key_id)));
+      expect(found.get(keys[0]!.key_id)).toBe('destroyed');
+      for (const { key_id } of keys.slice(1))
+        expect(masterKeys.unwrap(found.get(key_id) as WrappedKey).id).toBe(key_id);
+    },
+    60_000,
+  );
+
+  test('rotate leaves a key alone that it can not open, and fails', async () => {
+    const [moved] = await keep(3);
+    await withKeys(async (store) => {
+      const other = { ...moved!, key_id: newTextKey().id };
+      await store.insert([other]);
+    });
+    const file = await withNewMasterKey();
+    expect(await cliWith(file, 'text-keys', 'rotate')).toMatchObject({
+      code: 1,
+      complete: false,
+      wrapped_anew: 3,
+      missing: 1,
+      unused_master_keys: [],
+    });
+    const told = await startCliWith(
+      { DATA_DIR: folder, MASTER_KEY_FILE: file },
+      'text-keys',
+      'rotate',
+    ).ended;
+    expect(told.out).toContain('does not open with its master key');
+  });
+
+  test('a rotation that is interrupted goes on the next time, and passes over what it did', async () => {
+    await keep(1_200);
+    const { store, masterKeys } = await openTextKeys(place(await withNewMasterKey()));
+    const stop = new AbortController();
+    const stopAfterPage = () => stop.abort();
+    const rotation = { store, masterKeys, onProgress: stopAfterPage };
+    const first = await rotateKeys({ ...rotation, signal: stop.signal });
+    expect(first.wrapped_anew).toBeGreaterThan(0);
+    expect(first.wrapped_anew).toBeLessThan(1_200);
+    const second = await rotateKeys({ ...rotation, signal: new AbortController().signal });
+    expect(first.wrapped_anew + second.wrapped_anew).toBe(1_200);
+    expect(await store.count()).toEqual(new Map([[masterKeys.ids[0], 1_200]]));
+    await store.close();
+  });
+
+  test('reconcile destroys again what a restored key store brought back, and what it never knew', async () => {
+    const [back, unknown, kept] = await keep(3);
+    const backup = join(parent, 'keys.db');
+    await copyFile(join(folder, 'keys.db'), backup);
+    const log = await openSqliteEventStore({ folder });
+    const erased = (key_ids: unknown) => event('session.erased.v1', { reason: 'request', key_ids });
+    await log.append('session-1', 'no_stream', [erased([back!.key_id])]);
+    const { position } = await log.append('session-2', 'no_stream', [erased(['never-was-a-key-'])]);
+    await log.append('agent-1', 'no_stream', [
+      event('agent.erased.v1', { key_ids: [unknown!.key_id] }),
+    ]);
+    await withKeys((store) => store.endErasure('session-1', [back!.key_id, unknown!.key_id]));
+    await copyFile(backup, join(folder, 'keys.db'));
+    expect(await cli('status')).toMatchObject({ destroyed: 0 });
+    expect(await cli('reconcile', '--after', position)).toMatchObject({
+      code: 0,
+      erasures: 1,
+      destroyed_again: 1,
+    });
+    expect(await cli('reconcile')).toMatchObject({
+      code: 0,
+      complete: true,
+      events: 4,
+      erasures: 3,
+      destroyed_again: 2,
+    });
+    expect(await cli('reconcile')).toMatchObject({ destroyed_again: 0 });
+    const found = await withKeys((store) =>
+      store.find([back!.key_id, unknown!.key_id, kept!.key_id]),
+    );
+    expect([found.get(back!.key_id), found.get(unknown!.key_id)]).toEqual([
+      'destroyed',
+      'destroyed',
+    ]);
+    expect(found.get(kept!.key_id)).toMatchObject({ key_id: kept!.key_id });
+    await log.append('session-3', 'no_stream', [erased('all')]);
+    await log.close();
+    expect(await cli('reconcile')).toMatchObject({ code: 1, error: { code: 'event_invalid' } });
+  }, 120_000);
+});
+
+describe('the keys of a data folder', () => {
+  const open = async (masterKeyFile?: string): Promise<string> => {
+    try {
+      await (await openTextKeys(place(masterKeyFile))).store.close();
+      return 'opened';
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'configuration_invalid' });
+      return (error as Error).message;
+    }
+  };
+
+  test('without their master key are refused, and no other one is made', async () => {
+    await keep(1);
+    await rename(own(), `${own()}.away`);
+    expect(await open()).toContain('Put it back from its backup');
+    expect(await cli('rotate')).toMatchObject(failure('is gone'));
+    expect(await open(`${own()}.away`)).toBe('opened');
+  });
+
+  test('get their master key where a first start ended before it was made', async () => {
+    await withKeys(async () => undefined);
+    expect(await open()).toBe('opened');
+  });
+
+  test('are not begun anew where the key store is gone', async () => {
+    await keep(1);
+    await rename(join(folder, 'keys.db'), join(parent, 'keys.db'));
+    expect(await open()).toContain('The keys of all texts are gone');
+    await rename(join(parent, 'keys.db'), join(folder, 'keys.db'));
+    expect(await open()).toBe('opened');
+  });
+
+  test('are not used with the master key of another store', async () => {
+    const [key] = await keep(1);
+    const file = join(parent, 'another.key');
+    await writeFile(file, newMasterKey(), { mode: 0o600 });
+    expect(await open(file)).toContain(`the master key ${key!.master_key_id}`);
+    expect(await open(await withNewMasterKey())).toBe('opened');
+  });
+});
