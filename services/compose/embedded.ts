@@ -124,7 +124,7 @@ async function openOwnLog(
   log: { folder: string },
 ): Promise<ProtectedStore> {
   const isNew = !existsSync(eventLogFile(log.folder));
-  const store = await openStore(opening, place);
+  const { store } = await openStore(opening, place);
   if (isNew)
     opening.logger.info(
       { data_folder: log.folder },
@@ -146,7 +146,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const store = await ('folder' in log
     ? openOwnLog(opening, place, log)
-    : openStore(opening, place));
+    : openStore(opening, place).then(({ store: cluster }) => cluster));
   const { projector, readModels } = await openReadModels(opening, place);
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A

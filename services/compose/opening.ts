@@ -7,7 +7,7 @@ import type { ServiceName } from '../server/serviceNames.ts';
 import type { Part, Turnlog } from '../server/turnlog.ts';
 import { openEventStore } from './eventStore.ts';
 import type { Place } from './place.ts';
-import { openTextKeys } from './textKeys.ts';
+import { openTextKeys, textKeysPart } from './textKeys.ts';
 
 /**
  * What the parts of a process are opened with, and where each of them is kept, to be closed in
@@ -24,17 +24,20 @@ export interface Opening {
 export type Parts = Omit<Turnlog, keyof AsyncDisposable>;
 
 /**
- * The event store of a process, with the keys of its texts. Errors: those of its adapter,
- * `configuration_invalid` (the master keys).
+ * The event store of a process, with the keys of its texts, and the part that looks at those.
+ * Errors: those of its adapter, `configuration_invalid` (the master keys).
  */
 export async function openStore(
   { opened, logger }: Pick<Opening, 'opened' | 'logger'>,
   place: Place,
-): Promise<ProtectedStore> {
+): Promise<{ store: ProtectedStore; keysPart: Part }> {
   const keys = await openTextKeys(place);
   opened.defer(() => keys.store.close());
   const store = opened.adopt(await openEventStore(place.log, logger), (log) => log.close());
-  return { ...store, keys: createKeyring(keys) };
+  return {
+    store: { ...store, keys: createKeyring(keys) },
+    keysPart: textKeysPart(keys, logger),
+  };
 }
 
 /** The streams that this process found not to be whole, as an operator is told of them. */

@@ -60,7 +60,7 @@ export async function openRelay(opening: Opening, store: ProtectedStore): Promis
  * `configuration_invalid`.
  */
 export async function openRelayAlone(opening: Opening, place: Place): Promise<Parts> {
-  const store = await openStore(opening, place);
+  const { store, keysPart } = await openStore(opening, place);
   const relay = await openRelay(opening, store);
-  return { api: undefined, dataFolder: undefined, parts: [store, ...relay] };
+  return { api: undefined, dataFolder: undefined, parts: [store, keysPart, ...relay] };
 }

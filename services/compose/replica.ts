@@ -148,7 +148,8 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const readModels = opened.adopt(await openReadModels(databaseUrl, poolSize), (queries) =>
     queries.close(),
   );
-  const store = appendsWhileFollowed(await openStore(opening, place), readModels.logChanged);
+  const { store: log, keysPart } = await openStore(opening, place);
+  const store = appendsWhileFollowed(log, readModels.logChanged);
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
   const watch = createDeathWatch(instances);
@@ -162,6 +163,14 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   return {
     api: runs?.api,
     dataFolder: undefined,
-    parts: [store, database, ...(runs ? [runs.part] : []), ...shown, ...projector, ...relay],
+    parts: [
+      store,
+      database,
+      keysPart,
+      ...(runs ? [runs.part] : []),
+      ...shown,
+      ...projector,
+      ...relay,
+    ],
   };
 }
