@@ -140,6 +140,12 @@ export const LIMITS = {
     /** Of the events that wait for the disk. */
     pendingBytes: 64 * MIB,
   },
+  /** Of notes and proofs that others hand in. */
+  tlog: {
+    noteBytes: MIB,
+    /** Below one note. */
+    signatures: 100,
+    proofBytes: 2 * MIB,
   /** Of a witness of the transparency log. */
   witness: {
     /** Witnesses that a file may name. */
