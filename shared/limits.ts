@@ -80,6 +80,21 @@ export const LIMITS = {
     /** Addresses that are counted apart. */
     addresses: 10_000,
   },
+  /** Of a witness of the transparency log. */
+  witness: {
+    /** Witnesses that a file may name. */
+    witnesses: 16,
+    /** How long an answer may take, up to its last byte. */
+    answerMs: 5_000,
+    /** Of an answer. */
+    answerBytes: 16 * KIB,
+    /** How long a checkpoint waits to be published for witnesses that answered the last time. */
+    publishMs: 2_000,
+    /** Between two tries of a witness that can't cosign, at the most. */
+    retryMs: 60_000,
+    /** How long the newest checkpoint may have too few cosignatures before health says so. */
+    shortMs: 60_000,
+  },
   /** Of a text that a client sends. */
   text: {
     /** Of agents, accounts and keys. */
@@ -146,20 +161,6 @@ export const LIMITS = {
     /** Below one note. */
     signatures: 100,
     proofBytes: 2 * MIB,
-  /** Of a witness of the transparency log. */
-  witness: {
-    /** Witnesses that a file may name. */
-    witnesses: 16,
-    /** How long an answer may take, up to its last byte. */
-    answerMs: 5_000,
-    /** Of an answer. */
-    answerBytes: 16 * KIB,
-    /** How long a checkpoint waits to be published for witnesses that answered the last time. */
-    publishMs: 2_000,
-    /** Between two tries of a witness that can't cosign, at the most. */
-    retryMs: 60_000,
-    /** How long the newest checkpoint may have too few cosignatures before health says so. */
-    shortMs: 60_000,
   },
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {
