@@ -4,9 +4,15 @@ import type { Logger } from '../../shared/logger.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { TileStore } from '../../shared/ports/tileStore.ts';
 import type { Witness } from '../../shared/ports/witness.ts';
-import type { WitnessesHealth } from '../../shared/queries/health.ts';
 import { askWitness } from './askWitness.ts';
-import { targetOf, textOf, witnessesHealth, type Known, type Target } from './witnessed.ts';
+import {
+  reportOf,
+  targetOf,
+  textOf,
+  type Known,
+  type Target,
+  type WitnessesReport,
+} from './witnessed.ts';
 
 /** How many cosignatures are wanted below a checkpoint, and who is asked for them. */
 export interface WitnessPolicy {
@@ -21,7 +27,6 @@ export interface Cosigner {
    * or who may still give one has taken too long. One at a time. Errors: those of TileStore.publish.
    */
   publish(note: string): Promise<void>;
-  health(): WitnessesHealth;
   /** Resolves when nobody is asked any more, and nothing is published. */
   close(): Promise<void>;
 }
@@ -30,17 +35,19 @@ interface Cosigning extends WitnessPolicy {
   tiles: Pick<TileStore, 'read' | 'publish'>;
   /** The checkpoint that is served already, and goes on being so until the next one. */
   served: string | undefined;
+  /** Hears of each change. */
+  onReport: (report: WitnessesReport) => void;
   logger: Logger;
   /** Other times than those of LIMITS, for tests. */
-  times?: Partial<Record<'publishMs' | 'retryMs' | 'shortMs', number>>;
+  times?: Partial<Record<'publishMs' | 'retryMs', number>>;
 }
 
 const FIRST_RETRY_MS = 1_000;
 
 /** Witnesses are asked about the newest checkpoint only, each about one at a time. */
 export function startCosigning(cosigning: Cosigning): Cosigner {
-  const { wanted, witnesses, tiles, served, logger, times } = cosigning;
-  const { publishMs, retryMs, shortMs } = { ...LIMITS.witness, ...times };
+  const { wanted, witnesses, tiles, served, onReport, logger, times } = cosigning;
+  const { publishMs, retryMs } = { ...LIMITS.witness, ...times };
   const all: Known[] = witnesses.map((witness) => ({
     witness,
     name: witness.key.name,
@@ -50,7 +57,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
   const closing = new AbortController();
   let published = served === undefined ? undefined : targetOf(served, all);
   let newest = published;
-  let shortSince = isShort(newest) ? performance.now() : undefined;
+  let short = isShort(newest);
   for (const known of all) if (newest?.lines.has(known.name)) known.size = newest.size;
   let writing: Promise<unknown> = Promise.resolve();
   /** Resolves at the next change: of the newest checkpoint, its cosignatures, or a witness. */
@@ -61,6 +68,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
   }
 
   function changed(): void {
+    onReport(reportOf({ wanted, isShort: short }, all, published));
     change.resolve();
     change = Promise.withResolvers();
   }
@@ -82,7 +90,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
   async function add(known: Known, target: Target, line: string): Promise<void> {
     known.size = target.size;
     target.lines.set(known.name, line);
-    if ((target === newest || target === published) && !isShort(target)) shortSince = undefined;
+    if ((target === newest || target === published) && !isShort(target)) short = false;
     if (target !== published) return;
     await write(target).catch((error: unknown) =>
       logger.warn({ err: error }, 'a cosignature could not be published'),
@@ -129,21 +137,18 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
   }
 
   const following = all.map(follow);
+  changed();
 
   return {
     async publish(note) {
       const target = targetOf(note, all);
       newest = target;
-      shortSince ??= performance.now();
+      short = true;
       changed();
       await untilCosigned(target);
       published = target;
+      changed();
       await write(target);
-    },
-    health() {
-      const forMs = shortSince === undefined ? 0 : performance.now() - shortSince;
-      const isLong = shortSince !== undefined && forMs >= shortMs;
-      return witnessesHealth({ wanted, all, served: published }, isLong ? forMs : undefined);
     },
     async close() {
       closing.abort();

@@ -1,4 +1,3 @@
-import type { WitnessesHealth } from '../../shared/queries/health.ts';
 import type { Witness } from '../../shared/ports/witness.ts';
 import { parseCheckpoint } from '../../shared/tlog/checkpoint.ts';
 import { verifyCosignature } from '../../shared/tlog/cosignature.ts';
@@ -38,28 +37,25 @@ export function targetOf(note: string, all: readonly Known[]): Target {
 /** The note with its cosignatures. */
 export const textOf = ({ note, lines }: Target): string => note + [...lines.values()].join('');
 
-interface Witnessed {
+/** How witnesses are, as plain data. */
+export interface WitnessesReport {
   wanted: number;
-  all: readonly Known[];
-  /** The checkpoint that is served. */
-  served: Target | undefined;
+  /** Witnesses that cosigned the checkpoint that is served. */
+  reached: number;
+  /** The others, and why they did not. */
+  missing: { name: string; trouble: string | undefined }[];
+  /** True while the newest checkpoint has too few cosignatures. */
+  isShort: boolean;
 }
 
-/** What an operator is told. `shortForMs` says for how long too few have cosigned, where that is long. */
-export function witnessesHealth(
-  { wanted, all, served }: Witnessed,
-  shortForMs: number | undefined,
-): WitnessesHealth {
-  const missing = all.filter(({ name }) => !served?.lines.has(name));
-  const reached = all.length - missing.length;
-  const why = missing.map(({ name, trouble = 'has not answered yet' }) => `${name} ${trouble}`);
-  return {
-    wanted,
-    reached,
-    missing: missing.map(({ name }) => name),
-    short:
-      shortForMs === undefined
-        ? undefined
-        : `Only ${reached} of ${wanted} wanted witnesses have cosigned the newest checkpoint, for ${Math.ceil(shortForMs / 1_000)} s: ${why.join('; ')}.`,
-  };
+/** How witnesses are, while this checkpoint is served. */
+export function reportOf(
+  { wanted, isShort }: Pick<WitnessesReport, 'wanted' | 'isShort'>,
+  all: readonly Known[],
+  served: Target | undefined,
+): WitnessesReport {
+  const missing = all
+    .filter(({ name }) => !served?.lines.has(name))
+    .map(({ name, trouble }) => ({ name, trouble }));
+  return { wanted, isShort, reached: all.length - missing.length, missing };
 }

@@ -53,7 +53,7 @@ export interface WitnessesHealth {
   /** The names of the others. */
   missing: string[];
   /** One sentence, where fewer than wanted have for longer than LIMITS.witness.shortMs. */
-  short: string | undefined;
+  reason?: string;
 }
 
 /**

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createHttpWitness } from '../../../infra/witness/httpWitness.ts';
 import { startCosigning, type Cosigner } from '../../../services/prover/cosign.ts';
+import { createWitnessesHealth } from '../../../services/prover/witnessesHealth.ts';
+import type { WitnessesHealth } from '../../../shared/queries/health.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { createLogger } from '../../../shared/logger.ts';
 import { formatCheckpoint } from '../../../shared/tlog/checkpoint.ts';
@@ -47,13 +49,20 @@ interface Options {
   retryMs?: number;
 }
 
-function start({
-  wanted = 1,
-  witnesses = [one],
-  served,
-  answerMs,
-  ...times
-}: Options = {}): Cosigner {
+interface Started extends Cosigner {
+  health(): WitnessesHealth;
+}
+
+function start(options: Options = {}): Started {
+  const {
+    wanted = 1,
+    witnesses = [one],
+    served,
+    answerMs,
+    shortMs = 60_000,
+    retryMs = 50,
+  } = options;
+  const { onReport, health } = createWitnessesHealth({ shortMs });
   cosigner = startCosigning({
     wanted,
     witnesses: witnesses.map(({ url, vkey }) =>
@@ -61,10 +70,11 @@ function start({
     ),
     tiles: log.tiles,
     served,
+    onReport,
     logger: createLogger('silent'),
-    times: { retryMs: 50, ...times },
+    times: { retryMs },
   });
-  return cosigner;
+  return { ...cosigner, health: () => health()! };
 }
 
 /** The names of witnesses whose cosignatures below a note are right. */
@@ -89,7 +99,7 @@ describe('a checkpoint', () => {
       expect(one.head().size).toBe(size);
     }
     expect(firstLines()).toEqual([0, 1, 5, 256, 257, SIZE].map((size) => `old ${size}`));
-    expect(health()).toEqual({ wanted: 2, reached: 2, missing: [], short: undefined });
+    expect(health()).toEqual({ wanted: 2, reached: 2, missing: [] });
   });
 
   test('is asked about from where the witness is, when that is not known or has changed', async () => {
@@ -235,8 +245,8 @@ describe('a witness that is not honest, or not well', () => {
       await publish(await log.checkpoint(7));
       expect(latest()).toBe(await log.checkpoint(7));
       expect(health()).toMatchObject({ wanted: 1, reached: 0, missing: ['one.test/w'] });
-      expect(health().short).toMatch(/^Only 0 of 1 wanted witnesses /);
-      expect(health().short).toMatch(why);
+      expect(health().reason).toMatch(/^Only 0 of 1 wanted witnesses /);
+      expect(health().reason).toMatch(why);
       expect(one.requests.length).toBeLessThanOrEqual(2);
     },
   );
@@ -245,20 +255,20 @@ describe('a witness that is not honest, or not well', () => {
     one.use(() => ({ status: 500, body: '' }));
     const { publish, health } = start({ shortMs: 0 });
     await publish(await log.checkpoint(7));
-    expect(health().short).toContain('one.test/w can’t cosign now');
+    expect(health().reason).toContain('one.test/w can’t cosign now');
     one.use(undefined);
     await eventually(
       () => Promise.resolve(cosignedBy(latest())),
       (names) => names.length === 1,
     );
-    expect(health()).toEqual({ wanted: 1, reached: 1, missing: [], short: undefined });
+    expect(health()).toEqual({ wanted: 1, reached: 1, missing: [] });
   });
 
   test('that hangs delays one checkpoint and no more, and is asked no oftener for it', async () => {
     one.use(() => new Promise<never>(() => undefined));
     const { publish, health } = start({ answerMs: 300, shortMs: 0, retryMs: 60_000 });
     await publish(await log.checkpoint(7));
-    expect(health().short).toContain('did not answer within 0.3 s');
+    expect(health().reason).toContain('did not answer within 0.3 s');
     const asked = one.requests.length;
     for (let size = 8; size < 40; size += 1) await publish(await log.checkpoint(size));
     expect(one.requests.length - asked).toBeLessThanOrEqual(1);
@@ -294,10 +304,10 @@ describe('a witness that is not honest, or not well', () => {
       retryMs: 60_000,
     });
     await publish(await log.checkpoint(7));
-    const { short } = health();
-    expect(short).toMatch(/gone\.test\/w can’t be reached \(ECONNREFUSED\)/);
-    expect(short).toMatch(/one\.test\/w redirects \(307\), which is not followed/);
-    expect(short).toMatch(/other\.test\/w did not answer within 0\.5 s/);
+    const { reason } = health();
+    expect(reason).toMatch(/gone\.test\/w can’t be reached \(ECONNREFUSED\)/);
+    expect(reason).toMatch(/one\.test\/w redirects \(307\), which is not followed/);
+    expect(reason).toMatch(/other\.test\/w did not answer within 0\.5 s/);
     expect(asked).not.toContain('/elsewhere');
   });
 
@@ -306,7 +316,7 @@ describe('a witness that is not honest, or not well', () => {
     const { publish, health } = start({ witnesses: [one, other] });
     await publish(await log.checkpoint(7));
     expect(cosignedBy(latest())).toEqual(['other.test/w']);
-    expect(health()).toEqual({ wanted: 1, reached: 1, missing: ['one.test/w'], short: undefined });
+    expect(health()).toEqual({ wanted: 1, reached: 1, missing: ['one.test/w'] });
   });
 });
 
@@ -314,7 +324,7 @@ test('too few cosignatures are trouble only after a while', async () => {
   one.use(() => ({ status: 500, body: '' }));
   const { publish, health } = start();
   await publish(await log.checkpoint(7));
-  expect(health()).toEqual({ wanted: 1, reached: 0, missing: ['one.test/w'], short: undefined });
+  expect(health()).toEqual({ wanted: 1, reached: 0, missing: ['one.test/w'] });
   expect(LIMITS.witness.shortMs).toBeGreaterThan(
     LIMITS.witness.answerMs + LIMITS.witness.publishMs,
   );
