@@ -1,6 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
-import type { WitnessEntry } from './witnessesFile.ts';
 import type { CosignRequest, Witness, WitnessAnswer } from '../../shared/ports/witness.ts';
+import { parseVkey } from '../../shared/tlog/noteKeys.ts';
+import type { WitnessesFile } from './witnessesFile.ts';
 
 /** The media type of a 409 that tells the size (C2SP tlog-witness). */
 const SIZE_TYPE = 'text/x.tlog.size';
@@ -73,12 +74,12 @@ function failure(error: unknown, answerMs: number): string {
  * take so many milliseconds, up to its last byte.
  */
 export function createHttpWitness(
-  { url, key }: WitnessEntry,
+  { url, vkey }: WitnessesFile['witnesses'][number],
   answerMs: number = LIMITS.witness.answerMs,
 ): Witness {
   const address = `${url.replace(/\/+$/, '')}/add-checkpoint`;
   return {
-    key,
+    key: parseVkey(vkey),
     async addCheckpoint(request, signal) {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
       try {

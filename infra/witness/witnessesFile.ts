@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import type { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { badFile, unreadable, type Problems } from '../../shared/optionFile.ts';
-import { COSIGNATURE, parseVkey, type NoteKey } from '../../shared/tlog/noteKeys.ts';
+import { COSIGNATURE, parseVkey } from '../../shared/tlog/noteKeys.ts';
 import { lazyValidator, problemsOf, type Words } from '../../shared/validation.ts';
 
 const strict = { additionalProperties: false };
@@ -24,19 +24,8 @@ const WitnessesFile = Type.Object(
   },
   strict,
 );
-type WitnessesFile = Static<typeof WitnessesFile>;
-
-/** Where a witness is, and the key of its cosignatures. */
-export interface WitnessEntry {
-  url: string;
-  key: NoteKey;
-}
-
-/** The witnesses, and how many of them are wanted below a checkpoint. */
-export interface WitnessPolicy {
-  wanted: number;
-  witnesses: WitnessEntry[];
-}
+/** Who is asked, and how many are wanted below a checkpoint; plain data, for a thread. */
+export type WitnessesFile = Static<typeof WitnessesFile>;
 
 const validator = lazyValidator(WitnessesFile);
 
@@ -45,39 +34,44 @@ const WORDS: Words = {
   pattern: () => 'must be an http or https URL without credentials, query or fragment',
 };
 
-/** The key of a vkey, or what is wrong with it. */
-function keyOf(vkey: string): NoteKey | string {
+/** The name of a witness's vkey, or what is wrong with that. */
+function nameIn(vkey: string): { name: string } | { problem: string } {
   try {
-    const key = parseVkey(vkey);
-    return key.type === COSIGNATURE
-      ? key
-      : 'must be the key of a witness (cosignature/v1, type 0x04), and is the key of a log';
+    const { name, type } = parseVkey(vkey);
+    return type === COSIGNATURE
+      ? { name }
+      : {
+          problem:
+            'must be the key of a witness (cosignature/v1, type 0x04), and is the key of a log',
+        };
   } catch (error) {
-    return `is not valid: ${(error as TurnlogError).message}`;
+    return { problem: `is not valid: ${(error as TurnlogError).message}` };
   }
 }
 
-/** The witnesses of the file; what is wrong with one is added to the problems. */
-function entriesOf({ witnesses }: WitnessesFile, problems: Problems): WitnessEntry[] {
-  const entries: WitnessEntry[] = [];
+/** What is wrong with the file beyond its form. */
+function problemsIn({ wanted, witnesses }: WitnessesFile): Problems {
+  const problems: Problems = {};
+  const names = new Set<string>();
+  if (wanted > witnesses.length) problems['/wanted'] = 'must not be more than there are witnesses';
   for (const [index, { url, vkey }] of witnesses.entries()) {
     const place = `/witnesses/${index}`;
     if (!URL.canParse(url)) problems[`${place}/url`] = 'must be a URL';
-    const key = keyOf(vkey);
-    if (typeof key === 'string') problems[`${place}/vkey`] = key;
+    const said = nameIn(vkey);
+    if ('problem' in said) problems[`${place}/vkey`] = said.problem;
     // Health tells witnesses by their names.
-    else if (entries.some((other) => other.key.name === key.name))
+    else if (names.has(said.name))
       problems[`${place}/vkey`] = 'has the name of another witness of the file';
-    else entries.push({ url, key });
+    else names.add(said.name);
   }
-  return entries;
+  return problems;
 }
 
 /**
  * Reads LOG_WITNESSES_FILE. Errors: `configuration_invalid` that lists every problem with its place
  * in the file.
  */
-export async function readWitnessesFile(file: string): Promise<WitnessPolicy> {
+export async function readWitnessesFile(file: string): Promise<WitnessesFile> {
   const bad = (problems: Problems, cause?: unknown): TurnlogError =>
     badFile({ option: 'LOG_WITNESSES_FILE', file }, problems, cause);
   let content: unknown;
@@ -91,11 +85,7 @@ export async function readWitnessesFile(file: string): Promise<WitnessPolicy> {
     const found = problemsOf(validate.errors, WORDS);
     throw bad(Object.fromEntries(found.map(({ path, message }) => [path, message])));
   }
-  const { wanted } = content;
-  const problems: Problems = {};
-  if (wanted > content.witnesses.length)
-    problems['/wanted'] = 'must not be more than there are witnesses';
-  const witnesses = entriesOf(content, problems);
+  const problems = problemsIn(content);
   if (Object.keys(problems).length > 0) throw bad(problems);
-  return { wanted, witnesses };
+  return content;
 }

@@ -149,7 +149,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   makeDataFolder(dataFolder);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const store = await ('folder' in log ? openOwnLog(opening, log) : openStore(opening, log));
-  const prover = proverOfThread(opening.config, place, store);
+  const prover = await proverOfThread(opening.config, place, store);
   const { projector, readModels } = await openReadModels(opening, place, prover.threadData);
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
@@ -176,5 +176,6 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     damagePart(damaged),
     prover.part,
   ];
-  return { api, dataFolder, parts: [...parts, ...watch, ...relay] };
+  const served = { ...api, tiles: prover.tiles };
+  return { api: served, dataFolder, parts: [...parts, ...watch, ...relay] };
 }

@@ -31,7 +31,7 @@ import {
   projectorStores,
   type PostgresReadModels,
 } from './postgres.ts';
-import { openProver } from './prover.ts';
+import { openProver, openTiles } from './prover.ts';
 import { openRelay } from './relay.ts';
 import { systemClock, systemIds } from './system.ts';
 
@@ -155,12 +155,12 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const projector = openProjector(opening, common, databaseUrl);
-  const prover = openProver(opening, store, databaseUrl);
+  const prover = await openProver(opening, store, databaseUrl);
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   return {
-    api: runs?.api,
+    api: runs && { ...runs.api, tiles: await openTiles(opening, databaseUrl) },
     dataFolder: undefined,
     parts: [
       store,

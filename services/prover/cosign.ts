@@ -1,9 +1,8 @@
 import { createBackOff } from '../../shared/backOff.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { Logger } from '../../shared/logger.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { TileStore } from '../../shared/ports/tileStore.ts';
-import type { Witness } from '../../shared/ports/witness.ts';
+import type { WitnessPolicy } from '../../shared/ports/witness.ts';
 import { askWitness } from './askWitness.ts';
 import {
   reportOf,
@@ -13,12 +12,6 @@ import {
   type Target,
   type WitnessesReport,
 } from './witnessed.ts';
-
-/** How many cosignatures are wanted below a checkpoint, and who is asked for them. */
-export interface WitnessPolicy {
-  wanted: number;
-  witnesses: readonly Witness[];
-}
 
 /** Publishes checkpoints with the cosignatures of witnesses. */
 export interface Cosigner {
@@ -37,7 +30,7 @@ interface Cosigning extends WitnessPolicy {
   served: string | undefined;
   /** Hears of each change. */
   onReport: (report: WitnessesReport) => void;
-  logger: Logger;
+  logger: Record<'info' | 'warn', (fields: object, message: string) => void>;
   /** Other times than those of LIMITS, for tests. */
   times?: Partial<Record<'publishMs' | 'retryMs', number>>;
 }
@@ -68,7 +61,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
   }
 
   function changed(): void {
-    onReport(reportOf({ wanted, isShort: short }, all, published));
+    if (all.length > 0) onReport(reportOf({ wanted, isShort: short }, all, published));
     change.resolve();
     change = Promise.withResolvers();
   }

@@ -8,6 +8,7 @@ import { orIdle } from '../../shared/orIdle.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { EventBatch, Position } from '../../shared/ports/eventStore.ts';
 import type { TileTrees } from '../../shared/ports/tileStore.ts';
+import { startCosigning, type Cosigner } from './cosign.ts';
 import { openTree, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
 import { publishCheckpoint } from './publishCheckpoint.ts';
@@ -31,7 +32,7 @@ const isOfAnotherLog = ({ checkpoint }: EventBatch, { root, declarations }: LogI
   !declarations.some(({ id }) => id === checkpoint.log_id);
 
 /** Signs what has come in, when it is time. */
-function createSigning(prover: Prover, tree: OpenTree) {
+function createSigning(prover: Prover, tree: OpenTree, cosigner: Cosigner) {
   let since = 0;
   let reported: Position | undefined;
 
@@ -44,7 +45,7 @@ function createSigning(prover: Prover, tree: OpenTree) {
     /** Errors: those of the store. */
     async sign(): Promise<void> {
       if (tree.pending() > 0) await tree.keep();
-      if (tree.signed() < tree.kept()) await publishCheckpoint(prover, tree);
+      if (tree.signed() < tree.kept()) await publishCheckpoint(cosigner, tree, prover.clock);
     },
     /** Everything up to here has its leaf under a checkpoint, if nothing waits for one. */
     covered(position: Position | undefined): void {
@@ -61,14 +62,18 @@ function createSigning(prover: Prover, tree: OpenTree) {
 }
 
 /** Resolves when the log was declared to be another one, or the signal aborted. */
-async function followTo(prover: Prover, tree: OpenTree, identity: LogIdentity): Promise<void> {
+async function followTo(
+  prover: Prover,
+  { tree, cosigner }: { tree: OpenTree; cosigner: Cosigner },
+  identity: LogIdentity,
+): Promise<void> {
   const { log, signal } = prover;
   const ended = new AbortController();
   const after = tree.last();
   const both = AbortSignal.any([signal, ended.signal]);
   const source = log.subscribe({ after, batchSize: BATCH_SIZE, signal: both });
   const looks = createLooks(log);
-  const signing = createSigning(prover, tree);
+  const signing = createSigning(prover, tree, cosigner);
   let read = after?.position;
   try {
     for await (const batch of orIdle(source, QUIET_MS)) {
@@ -111,5 +116,16 @@ export async function growTree(prover: Prover, trees: TileTrees): Promise<void> 
   const tree = await openTree(prover, trees, identity);
   if (tree.kept() === 0)
     logger.info({ origin: tree.origin }, 'The transparency log of this log is begun');
-  await followTo(prover, tree, identity);
+  const cosigner = startCosigning({
+    ...prover.witnesses,
+    tiles: tree.store,
+    served: await tree.store.readCheckpoint(),
+    onReport: prover.onWitnesses,
+    logger,
+  });
+  try {
+    await followTo(prover, { tree, cosigner }, identity);
+  } finally {
+    await cosigner.close();
+  }
 }

@@ -3,31 +3,15 @@ import type { Identified } from '../../shared/eventlog/logIdentity.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
 import type { ActiveTrees } from '../../shared/ports/tileStore.ts';
+import type { WitnessPolicy } from '../../shared/ports/witness.ts';
 import type { ProverReport } from '../../shared/queries/health.ts';
+import type { WitnessesReport } from './witnessed.ts';
 
 /** What the prover needs of a logger; pino's fits. */
 export type ProverLogger = Record<
   'info' | 'warn' | 'error',
   (fields: object, message: string) => void
 >;
-
-/** A checkpoint that was signed, and can't be taken back. */
-export interface SignedCheckpoint {
-  /** The signed note. */
-  note: string;
-  size: number;
-  /** The proof that it goes on where a tree of so many leaves was. Errors: those of proofs.ts. */
-  consistencyProof(from: number): Promise<Uint8Array[]>;
-}
-
-/**
- * Asks witnesses for their cosignatures before a checkpoint is published. Resolves with the lines that
- * were had, each with its newline; whatever comes after the signal has aborted is not waited for.
- */
-export type Cosign = (
-  checkpoint: SignedCheckpoint,
-  signal: AbortSignal,
-) => Promise<readonly string[]>;
 
 /** What a prover works with. */
 export interface Prover {
@@ -38,8 +22,10 @@ export interface Prover {
   origin: string;
   /** The keys that sign: all of them, each time. Errors: `configuration_invalid`. */
   signingKeys: () => readonly KeyObject[];
-  cosign: Cosign;
+  witnesses: WitnessPolicy;
   onReport: (report: ProverReport) => void;
+  /** Not called where nobody is asked to cosign. */
+  onWitnesses: (report: WitnessesReport) => void;
   clock: Clock;
   logger: ProverLogger;
   signal: AbortSignal;

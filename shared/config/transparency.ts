@@ -19,4 +19,10 @@ export const transparencyOptions = {
     default: false,
     description: 'Let anybody read the transparency log, without a key',
   }),
+  LOG_WITNESSES_FILE: Type.Optional(
+    Type.String({
+      description:
+        'JSON file with the witnesses that are to cosign checkpoints, and how many of them are wanted',
+    }),
+  ),
 };

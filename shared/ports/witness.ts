@@ -24,3 +24,9 @@ export interface Witness {
   /** Never rejects, and takes LIMITS.witness.answerMs at the most. */
   addCheckpoint(request: CosignRequest, signal: AbortSignal): Promise<WitnessAnswer>;
 }
+
+/** How many cosignatures are wanted below a checkpoint, and who is asked for them. */
+export interface WitnessPolicy {
+  wanted: number;
+  witnesses: readonly Witness[];
+}

@@ -40,6 +40,18 @@ export interface ProverReport {
   trouble?: string;
 }
 
+/** How the witnesses of the transparency log are. */
+export interface WitnessesHealth {
+  /** How many cosignatures a checkpoint is to have. */
+  wanted: number;
+  /** Witnesses that cosigned the checkpoint that is served. */
+  reached: number;
+  /** The names of the others. */
+  missing: string[];
+  /** One sentence, where fewer than wanted have for longer than LIMITS.witness.shortMs. */
+  reason?: string;
+}
+
 /** What a prover tells an operator; nulls where another process knows it, or nobody yet. */
 export interface TransparencyLogHealth {
   /** `standing_by` while another process grows the transparency log. */
@@ -52,6 +64,8 @@ export interface TransparencyLogHealth {
   signed_at: string | null;
   /** One sentence on why it is not carried on; absent while it is. */
   trouble?: string;
+  /** Where some are asked, and this process asks them. */
+  witnesses?: WitnessesHealth;
 }
 
 /** How the read models are. */
@@ -69,18 +83,6 @@ export interface ProjectionHealth {
   doubt: string | undefined;
   /** Streams that a projection could not follow; everything else goes on. */
   parked_streams: ParkedStreams;
-}
-
-/** How the witnesses of the transparency log are. */
-export interface WitnessesHealth {
-  /** How many cosignatures a checkpoint is to have. */
-  wanted: number;
-  /** Witnesses that cosigned the checkpoint that is served. */
-  reached: number;
-  /** The names of the others. */
-  missing: string[];
-  /** One sentence, where fewer than wanted have for longer than LIMITS.witness.shortMs. */
-  reason?: string;
 }
 
 /**

@@ -1,17 +1,27 @@
-/** Tools of others, unmodified, look at a log and cosign it. */
-import { generateKeyPairSync } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+/** Tools of others, unmodified, look at the transparency log of a service, and cosign it. */
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { run } from '../../infra/local/kafka/jars.ts';
 import { createHttpWitness } from '../../infra/witness/httpWitness.ts';
 import { startCosigning } from '../../services/prover/cosign.ts';
 import { createWitnessesHealth } from '../../services/prover/witnessesHealth.ts';
 import { createLogger } from '../../shared/logger.ts';
-import { signNote } from '../../shared/tlog/note.ts';
-import { noteSigner, parseVkey } from '../../shared/tlog/noteKeys.ts';
+import type { WitnessesHealth } from '../../shared/queries/health.ts';
+import { parseCheckpoint } from '../../shared/tlog/checkpoint.ts';
+import { verifyCosignature } from '../../shared/tlog/cosignature.ts';
+import { parseNote, signNote } from '../../shared/tlog/note.ts';
+import { formatVkey, noteSigner, parseVkey } from '../../shared/tlog/noteKeys.ts';
 import { consistencyProof } from '../../shared/tlog/proofs.ts';
 import { SSH_AGENT, startLitewitness, type Litewitness } from '../support/go/litewitness.ts';
 import { goTools, hasGo } from '../support/go/tools.ts';
+import { apiClient, TEST_KEY } from '../support/http/service.ts';
 import { withoutProgram } from '../support/processes/debianProgram.ts';
+import { eventually } from '../support/processes/operator.ts';
+import { startServerProcess } from '../support/processes/serverProcess.ts';
 import { orSkip } from '../support/recipes/installed.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { ORIGIN, testLog, type TestLog } from '../support/witness/log.ts';
 import { startTestWitness, type TestWitness } from '../support/witness/witness.ts';
 
@@ -40,7 +50,7 @@ function litewitnessTests(folder: string): void {
       const { onReport, health } = createWitnessesHealth();
       const { publish, close } = startCosigning({
         wanted: 1,
-        witnesses: [createHttpWitness({ url: real.url, key: parseVkey(real.vkey) })],
+        witnesses: [createHttpWitness(real)],
         tiles: log.tiles,
         served: undefined,
         onReport,
@@ -115,7 +125,170 @@ function litewitnessTests(folder: string): void {
   });
 }
 
+/** A service whose log fsck reads and litewitness cosigns. */
+async function startWitnessedService(folder: string) {
+  const data = await temporaryFolder();
+  const witness = await startLitewitness(folder, 'lite.test/w');
+  const witnessesFile = join(data, 'witnesses.json');
+  const { url, vkey } = witness;
+  await writeFile(witnessesFile, JSON.stringify({ wanted: 1, witnesses: [{ url, vkey }] }));
+  const env = {
+    DATA_DIR: data,
+    BOOTSTRAP_API_KEY: TEST_KEY,
+    LOG_LEVEL: 'warn',
+    LOG_ORIGIN: 'log.test/v1/log',
+    LOG_WITNESSES_FILE: witnessesFile,
+  };
+  let server = startServerProcess(env);
+  let client = apiClient(await server.ready, TEST_KEY);
+  let at = await server.ready;
+
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
+    server.kill(signal);
+    await server.exited;
+  };
+  const read = async (path: string): Promise<string> =>
+    (await fetch(`${at}/v1/log/${path}`, { headers: { 'x-api-key': TEST_KEY } })).text();
+  const origin = (
+    await eventually(
+      () => read('checkpoint'),
+      (note) => note.includes('\n\n'),
+    )
+  ).split('\n', 1)[0]!;
+  const privateKey = createPrivateKey(await readFile(join(data, 'log-signing-key.pem'), 'utf8'));
+  const logVkey = formatVkey(noteSigner(origin, privateKey).key);
+  const vkeyFile = join(data, 'log.vkey');
+  await writeFile(vkeyFile, logVkey);
+
+  return {
+    data,
+    witness,
+    origin,
+    logVkey,
+    client: () => client,
+    checkpoint: () => read('checkpoint'),
+    witnesses: async () =>
+      (await client.get('/health/ready')).body.data.transparency_log.witnesses as WitnessesHealth,
+    /** What fsck says of the log. Of its workers one ends at each mistake, and it waits for the last. */
+    fsck: (...more: string[]) =>
+      run(
+        join(folder, 'fsck'),
+        [
+          ...['-ui=false', '-logtostderr', '-N', '8'],
+          ...['-storage_url', `${at}/v1/log/`, '-public_key', vkeyFile],
+          ...more,
+        ],
+        FSCK_LIMIT_MS,
+      ),
+    async restart(signal: NodeJS.Signals, more: Record<string, string> = {}) {
+      await stop(signal);
+      server = startServerProcess({ ...env, ...more });
+      at = await server.ready;
+      client = apiClient(at, TEST_KEY);
+    },
+    async close() {
+      await stop('SIGKILL');
+      await witness.close();
+      await rm(data, { recursive: true });
+    },
+  };
+}
+
+const FSCK_LIMIT_MS = 120_000;
+/** Agents are made by the thousand, on a machine that may do much else. */
+const TEST_LIMIT_MS = 300_000;
+const SUCCESS = /Successfully fsck'd log with size (\d+)/;
+const withKey = ['-bearer_token', TEST_KEY];
+const sizeIn = (note: string): number => parseCheckpoint(parseNote(note).text).size;
+
+function serviceTests(folder: string): void {
+  describe('a running service', () => {
+    type Service = Awaited<ReturnType<typeof startWitnessedService>>;
+    let service: Service;
+    beforeAll(async () => void (service = await startWitnessedService(folder)));
+    afterAll(() => service?.close());
+    jest.setTimeout(TEST_LIMIT_MS);
+
+    const isCosigned = (note: string): boolean => {
+      const { text, signatures } = parseNote(note);
+      const key = parseVkey(service.witness.vkey);
+      return signatures.some((one) => verifyCosignature(text, key, one) !== undefined);
+    };
+    const untilCosigned = (): Promise<string> => eventually(service.checkpoint, isCosigned);
+
+    /** Events, up to so many leaves, and a checkpoint that covers them. */
+    async function growTo(leaves: number): Promise<void> {
+      const agent = { name: 'x', instruction: 'x', model: 'offline-echo' };
+      for (let size = sizeIn(await service.checkpoint()); size < leaves; size += 100)
+        await Promise.all(
+          Array.from({ length: 100 }, () => service.client().post('/v1/agents', agent)),
+        );
+      await eventually(service.checkpoint, (note) => sizeIn(note) >= leaves);
+    }
+
+    test('is not cosigned by a witness that does not know it, says so, and is once it does', async () => {
+      const unknown = await eventually(service.witnesses, (said) => said?.missing.length === 1);
+      expect(unknown).toMatchObject({ wanted: 1, reached: 0, missing: ['lite.test/w'] });
+      service.witness.addLog(service.origin, service.logVkey);
+      await untilCosigned();
+      const known = await eventually(service.witnesses, ({ reached }) => reached === 1);
+      expect(known).toEqual({ wanted: 1, reached: 1, missing: [] });
+    });
+
+    test('is one tree to fsck, with full tiles and while it grows, and cosigned at every size', async () => {
+      await growTo(1_000);
+      const size = sizeIn(await untilCosigned());
+      const [, seen] = SUCCESS.exec(await service.fsck(...withKey)) ?? [];
+      expect(Number(seen)).toBeGreaterThanOrEqual(size);
+      let growing = true;
+      const grown = growTo(size + 1_500).finally(() => (growing = false));
+      let looks = 0;
+      while (growing) {
+        expect(await service.fsck(...withKey)).toMatch(SUCCESS);
+        looks += 1;
+      }
+      await grown;
+      expect(looks).toBeGreaterThan(0);
+      expect(service.witness.sizeOf(service.origin)).toBe(sizeIn(await untilCosigned()));
+    });
+
+    test('goes on with its witness after a crash, and after the witness has forgotten', async () => {
+      await service.restart('SIGKILL');
+      const before = sizeIn(await service.checkpoint());
+      await growTo(before + 100);
+      await untilCosigned();
+      service.witness.forget(service.origin);
+      await growTo(sizeIn(await service.checkpoint()) + 100);
+      const note = await untilCosigned();
+      expect(service.witness.sizeOf(service.origin)).toBe(sizeIn(note));
+      expect(await service.fsck(...withKey)).toMatch(SUCCESS);
+    });
+
+    test('is read by fsck without a key where it is public, and not where it is not', async () => {
+      expect(await service.fsck()).toMatch(/fsck failed: .*401/);
+      await service.restart('SIGTERM', { LOG_PUBLIC: 'true' });
+      expect(await service.fsck()).toMatch(SUCCESS);
+    });
+
+    test('is found out by fsck when a tile or an entry was changed', async () => {
+      for (const path of ['tile/0/000', 'tile/entries/001']) {
+        const file = join(service.data, 'tlog', service.origin, path);
+        const whole = await readFile(file);
+        const changed = Buffer.from(whole);
+        changed[100]! ^= 1;
+        await writeFile(file, changed);
+        expect(await service.fsck(...withKey)).toMatch(/fsck failed/);
+        await writeFile(file, whole);
+        expect(await service.fsck(...withKey)).toMatch(SUCCESS);
+      }
+    });
+  });
+}
+
 if (!hasGo()) withoutProgram('tools of others', 'golang-go');
 else if (SSH_AGENT === undefined) withoutProgram('tools of others', 'openssh-client');
 else if (tools === undefined) test.skip('tools of others', () => undefined);
-else litewitnessTests(tools);
+else {
+  litewitnessTests(tools);
+  serviceTests(tools);
+}

@@ -63,7 +63,8 @@ export function presentHealth({
     projection?.late !== undefined ||
     relay?.state === 'retrying' ||
     relay?.parked !== undefined ||
-    transparency_log?.trouble !== undefined;
+    transparency_log?.trouble !== undefined ||
+    transparency_log?.witnesses?.reason !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),

@@ -14,7 +14,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, or the transparency log is not carried on; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, the transparency log is not carried on, or too few witnesses cosign it; ' +
         'everything else is served',
     }),
     projection: Type.Optional(
@@ -181,6 +181,33 @@ export const Ready = Type.Object(
           }),
           trouble: Type.Optional(
             Type.String({ description: 'Why it is not carried on; absent while it is' }),
+          ),
+          witnesses: Type.Optional(
+            Type.Object(
+              {
+                wanted: Type.Integer({
+                  minimum: 1,
+                  description: 'How many cosignatures a checkpoint is to have',
+                }),
+                reached: Type.Integer({
+                  minimum: 0,
+                  description: 'How many the one has that is served',
+                }),
+                missing: Type.Array(Type.String(), {
+                  description: 'The names of the witnesses that have not cosigned it',
+                }),
+                reason: Type.Optional(
+                  Type.String({
+                    description:
+                      'Why there have been too few for a minute; absent while there are enough',
+                  }),
+                ),
+              },
+              {
+                title: 'WitnessesHealth',
+                description: 'Who cosigns the checkpoints; absent where nobody is asked to',
+              },
+            ),
           ),
         },
         {

@@ -33,7 +33,7 @@ test('names witnesses with their keys, and how many are wanted', async () => {
     ],
   });
   expect(wanted).toBe(2);
-  expect(witnesses.map(({ url, key }) => [url, formatVkey(key)])).toEqual([
+  expect(witnesses.map(({ url, vkey }) => [url, vkey])).toEqual([
     ['https://one.test/prefix/', vkeys[0]],
     ['http://127.0.0.1:7380', vkeys[1]],
   ]);

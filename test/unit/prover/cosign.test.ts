@@ -65,9 +65,7 @@ function start(options: Options = {}): Started {
   const { onReport, health } = createWitnessesHealth({ shortMs });
   cosigner = startCosigning({
     wanted,
-    witnesses: witnesses.map(({ url, vkey }) =>
-      createHttpWitness({ url, key: parseVkey(vkey) }, answerMs),
-    ),
+    witnesses: witnesses.map(({ url, vkey }) => createHttpWitness({ url, vkey }, answerMs)),
     tiles: log.tiles,
     served,
     onReport,
