@@ -40,7 +40,8 @@ async function serve(logPublic: boolean): Promise<string> {
       readCheckpoint: async () => note,
     },
   } as unknown as ApiContext;
-  const server = createServer(createApp(api).callback());
+  const handle = createApp(api).callback();
+  const server = createServer((request, response) => void handle(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   servers.push(server);

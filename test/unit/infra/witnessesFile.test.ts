@@ -98,7 +98,10 @@ test.each([
     'too many',
     {
       wanted: 1,
-      witnesses: Array(LIMITS.witness.witnesses + 1).fill({ url: 'https://x', vkey: 'x' }),
+      witnesses: Array.from({ length: LIMITS.witness.witnesses + 1 }, () => ({
+        url: 'https://x',
+        vkey: 'x',
+      })),
     },
     /must NOT have more than 16 items/,
   ],
