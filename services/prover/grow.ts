@@ -49,7 +49,8 @@ function createSigning(prover: Prover, tree: OpenTree, cosigner: Cosigner) {
     },
     /** Everything up to here has its leaf under a checkpoint, if nothing waits for one. */
     covered(position: Position | undefined): void {
-      if (tree.pending() > 0 || position === reported) return;
+      const isSigned = tree.pending() === 0 && tree.signed() === tree.kept();
+      if (!isSigned || position === reported) return;
       reported = position;
       prover.onReport({
         state: 'active',

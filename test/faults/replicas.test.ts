@@ -14,6 +14,7 @@ import { TEST_KEY, writeModelsFile, type Client, type Reply } from '../support/h
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 import { misfitIn } from '../support/store/misfitIn.ts';
+import { SIGNING_KEY_FILE } from '../support/tlog/signingKey.ts';
 
 const LOAD_MS = size({ small: 20_000, full: 60_000 });
 const CLOSED_WITHIN_MS = 40_000;
@@ -85,6 +86,7 @@ function suite(serverUrl: string): void {
     const env = {
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: database.url,
+      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'error',

@@ -10,6 +10,7 @@ import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { startReplicas } from '../../support/processes/replicas.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
 
 const AGENT = { name: 'Echo', instruction: 'Answer.', model: 'offline-echo' };
 const TIME_LIMIT_MS = 120_000;
@@ -104,6 +105,7 @@ function suite(serverUrl: string): void {
       DATA_DIR: join(folder, 'none'),
       EVENTSTOREDB_URL: node.connectionString,
       DATABASE_URL: database.url,
+      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
       BOOTSTRAP_API_KEY: TEST_KEY,
     };
     start();

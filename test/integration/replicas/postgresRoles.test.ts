@@ -25,6 +25,7 @@ import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
 
 const server = await startPostgresServer();
 const NOWHERE = 'esdb://127.0.0.1:1?tls=false';
@@ -77,6 +78,7 @@ function suite(serverUrl: string): void {
       DATA_DIR: `${folder}/none`,
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: urls.service,
+      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: `${TEST_KEY}-${id}`,
       VISIBILITY_WAIT_MS: '20000',

@@ -30,6 +30,7 @@ import { startPostgresServer, withoutPostgres } from '../../support/postgres/pos
 import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
 
 const SOON = 20_000;
 /** How long a replica may use a key without asking again. */
@@ -71,6 +72,7 @@ function suite(serverUrl: string): void {
       DATA_DIR: `${folder}/none`,
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: database.url,
+      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: `${TEST_KEY}-${randomUUID()}`,
       VISIBILITY_WAIT_MS: String(SOON),

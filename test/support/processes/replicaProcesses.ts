@@ -6,6 +6,7 @@ import { createTestDatabase } from '../postgres/postgresDatabase.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import { eventually } from './operator.ts';
 import { startServerProcess, type ServerProcess } from './serverProcess.ts';
+import { SIGNING_KEY_FILE } from '../tlog/signingKey.ts';
 
 /** What a process answers for itself, where it is ready. */
 export const health = async (client: Client) => (await client.get('/health/ready')).body.data;
@@ -28,6 +29,7 @@ export async function replicaProcesses(serverUrl: string) {
   const common = {
     EVENTSTOREDB_URL: eventStore.connectionString,
     DATABASE_URL: database.url,
+    LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
     MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
     BOOTSTRAP_API_KEY: TEST_KEY,
     VISIBILITY_WAIT_MS: '1000',

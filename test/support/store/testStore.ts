@@ -1,3 +1,5 @@
+import { SIGNING_KEY_FILE } from '../tlog/signingKey.ts';
+
 /** Set by a suite that runs other suites with other stores: their connection strings. */
 const VARIABLES = {
   EVENTSTOREDB_URL: 'TURNLOG_TEST_EVENTSTOREDB',
@@ -19,9 +21,12 @@ export function usePostgres(databaseUrl: string): void {
 
 /** What the stores of this test file add to a service's environment. */
 export function testStoreEnv(): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(VARIABLES).flatMap(([option, variable]) =>
-      process.env[variable] === undefined ? [] : [[option, process.env[variable]]],
-    ),
+  const stores = Object.entries(VARIABLES).flatMap(([option, variable]) =>
+    process.env[variable] === undefined ? [] : [[option, process.env[variable]]],
   );
+  const shared = process.env[VARIABLES.DATABASE_URL] !== undefined;
+  return {
+    ...Object.fromEntries(stores),
+    ...(shared && { LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE }),
+  };
 }
