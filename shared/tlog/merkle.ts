@@ -5,7 +5,8 @@ import { hash as digest } from 'node:crypto';
 export const HASH_BYTES = 32;
 
 const LEAF = Buffer.of(0);
-const NODE = Buffer.of(1);
+/** Of every node, one after the other: a tree has as many nodes as leaves. */
+const node = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
 const sha256 = (bytes: Uint8Array): Buffer => digest('sha256', bytes, 'buffer');
 
@@ -16,8 +17,11 @@ export const EMPTY_ROOT: Buffer = sha256(Buffer.alloc(0));
 export const leafHash = (entry: Uint8Array): Buffer => sha256(Buffer.concat([LEAF, entry]));
 
 /** The hash of the node above two. */
-export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer =>
-  sha256(Buffer.concat([NODE, left, right]));
+export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
+  node.set(left, 1);
+  node.set(right, 1 + HASH_BYTES);
+  return sha256(node);
+}
 
 /** The largest power of two below `count`, which is at least 2: where a tree is split. */
 export function splitOf(count: number): number {

@@ -5,11 +5,13 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openFileTileReader } from '../../../infra/files/tileReader.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type { CosignRequest, Witness } from '../../../shared/ports/witness.ts';
 import { parseCheckpoint } from '../../../shared/tlog/checkpoint.ts';
+import { cosign, verifyCosignature } from '../../../shared/tlog/cosignature.ts';
 import { leafEntry, leafIndexOf } from '../../../shared/tlog/leaf.ts';
 import { leafHash } from '../../../shared/tlog/merkle.ts';
-import { openNote } from '../../../shared/tlog/note.ts';
-import { noteSigner } from '../../../shared/tlog/noteKeys.ts';
+import { openNote, parseNote, signatureLine } from '../../../shared/tlog/note.ts';
+import { COSIGNATURE, noteSigner } from '../../../shared/tlog/noteKeys.ts';
 import { consistencyProof, inclusionProof } from '../../../shared/tlog/proofs.ts';
 import { verifyConsistency, verifyInclusion } from '../../../shared/tlog/verify.ts';
 import { declareRestored } from '../../support/store/declareRestored.ts';
@@ -281,27 +283,33 @@ test('a log that was declared restored gets another tree', async () => {
   await store.close();
 });
 
-test('it publishes what witnesses say in time, and does not wait for those who say nothing', async () => {
-  const asked: { size: number; proof: number }[] = [];
-  const prover = prove(EVENTS, {
-    async cosign({ size, consistencyProof: proof }) {
-      asked.push({ size, proof: (await proof(1)).length });
-      return ['— witness AAAAAAAA\n'];
+test('it publishes what its witnesses cosign, and goes on without those that say nothing', async () => {
+  const signer = noteSigner('w.test/w', signingKey(), COSIGNATURE);
+  const asked: CosignRequest[] = [];
+  const honest: Witness = {
+    key: signer.key,
+    async addCheckpoint(request) {
+      asked.push(request);
+      return { lines: signatureLine(cosign(parseNote(request.checkpoint).text, signer, 1)) };
     },
-  });
+  };
+  const prover = prove(EVENTS, { witnesses: { wanted: 1, witnesses: [honest] } });
   await prover.until(({ size }) => size === EVENTS.length);
   await prover.stop();
-  expect(asked.at(-1)!.size).toBe(EVENTS.length);
-  expect(asked.at(-1)!.proof).toBeGreaterThan(0);
-  expect(await openFileTileReader(trees).readCheckpoint()).toMatch(/\n— witness AAAAAAAA\n$/);
+  expect(asked.at(-1)!.checkpoint).toContain(`\n${EVENTS.length}\n`);
+  const note = (await openFileTileReader(trees).readCheckpoint())!;
+  expect(note).toMatch(/\n— w\.test\/w [^\n]+\n$/);
+  expect(verifyCosignature(parseNote(note).text, signer.key, parseNote(note).signatures[1]!)).toBe(
+    1,
+  );
   await rm(trees, { recursive: true });
-  const silent = prove(EVENTS, { cosign: () => new Promise(() => undefined) });
-  await silent.until(({ size }) => size === EVENTS.length);
-  await silent.stop();
-  await rm(trees, { recursive: true });
-  const failing = prove(EVENTS, { cosign: () => Promise.reject(new Error('away')) });
-  await failing.until(({ size }) => size === EVENTS.length);
-  expect(failing.warnings).toContain('Witnesses could not be asked');
+  const silent: Witness = {
+    key: signer.key,
+    addCheckpoint: async () => ({ trouble: 'is away' }),
+  };
+  const alone = prove(EVENTS, { witnesses: { wanted: 1, witnesses: [silent] } });
+  await alone.until(({ size }) => size === EVENTS.length);
+  expect(alone.warnings).toContain('a witness does not cosign');
 });
 
 test('a clock that goes back changes nothing but what is told of the time', async () => {

@@ -2,7 +2,6 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
 import type { Prover } from '../../../services/prover/prover.ts';
-import { cosignedByNobody } from '../../../services/prover/publishCheckpoint.ts';
 import { runProver } from '../../../services/prover/run.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { ProverReport } from '../../../shared/queries/health.ts';
@@ -31,7 +30,7 @@ export interface RunningProver {
 export function startProver(
   log: Omit<EventLog, 'trouble' | 'close'>,
   folder: string,
-  options: Partial<Pick<Prover, 'signingKeys' | 'cosign' | 'becomeActive' | 'origin' | 'clock'>>,
+  options: Partial<Pick<Prover, 'signingKeys' | 'witnesses' | 'becomeActive' | 'origin' | 'clock'>>,
 ): RunningProver {
   const closing = new AbortController();
   const reports: ProverReport[] = [];
@@ -46,7 +45,8 @@ export function startProver(
     }),
     origin: 'turnlog',
     signingKeys: () => [],
-    cosign: cosignedByNobody,
+    witnesses: { wanted: 0, witnesses: [] },
+    onWitnesses: () => undefined,
     clock: { now: () => Date.now() },
     onReport: (report) => void reports.push(report),
     logger: { info: () => undefined, warn: note, error: note },
