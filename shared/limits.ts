@@ -1,3 +1,5 @@
+import { TRANSPARENCY_LIMITS } from './transparencyLimits.ts';
+
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
@@ -133,6 +135,7 @@ export const LIMITS = {
     /** Of the events that wait for the disk. */
     pendingBytes: 64 * MIB,
   },
+  ...TRANSPARENCY_LIMITS,
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {
     expressionChars: 1_000,

@@ -23,6 +23,8 @@ interface Purpose {
   name:
     | 'turnlog projector'
     | 'turnlog rebuild'
+    | 'turnlog prover'
+    | 'turnlog tiles'
     | 'turnlog listener'
     | 'turnlog queries'
     | 'turnlog instances'

@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
+import { TurnlogError } from '../../shared/errors.ts';
+import { identityOf, logIdAt } from '../../shared/eventlog/logIdentity.ts';
 import { isoTime } from '../../shared/ports/clock.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { readStreamHeads } from '../../shared/queries/streamHeads.ts';
 import { verifyChains, type Misfit } from '../../shared/queries/verifyChains.ts';
+import { formatVkey, noteSigner } from '../../shared/tlog/noteKeys.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { openHeadsFile, requireWritable, writeHeadsFile } from './headsFile.ts';
@@ -118,7 +121,18 @@ async function writeHeads(
   );
 }
 
-/** `audit verify`, `audit heads` */
+/** Prints what verifies the checkpoints of the log's transparency log. */
+async function showVkeys({ operator, output }: CliContext): Promise<void> {
+  const { origin: name, keys } = operator.signing();
+  const identity = await identityOf(operator.store);
+  if (!identity)
+    throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
+  const origin = `${name}/${logIdAt(identity)}`;
+  const vkeys = keys.map((key) => formatVkey(noteSigner(origin, key).key));
+  output.show({ origin, vkeys }, ...vkeys);
+}
+
+/** `audit verify`, `audit heads`, `audit vkey` */
 export function addAuditCommands(program: Command, run: WithOperator): void {
   const audit = program.command('audit').description('check the log');
   audit
@@ -135,4 +149,8 @@ export function addAuditCommands(program: Command, run: WithOperator): void {
       'where to; what is there is replaced once the new file is whole',
     )
     .action(({ out }: { out: string }) => run((context) => writeHeads(context, out)));
+  audit
+    .command('vkey')
+    .description('print the keys that verify the checkpoints of the transparency log')
+    .action(() => run(showVkeys));
 }

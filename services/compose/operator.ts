@@ -1,3 +1,5 @@
+import type { KeyObject } from 'node:crypto';
+import { resolve } from 'node:path';
 import type { HandleContext } from '../../shared/commands/handle.ts';
 import type { Config } from '../../shared/config.ts';
 import { createDamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
@@ -10,7 +12,9 @@ import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
 import { makeEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
 import { placeOf, type Place } from './place.ts';
+import { signingIn } from './prover.ts';
 import { openReplayPublisher } from './publisher.ts';
+import { readSigningKeys } from './signingKeys.ts';
 import { systemClock, systemIds } from './system.ts';
 import { openTextKeys, type TextKeys } from './textKeys.ts';
 
@@ -23,6 +27,11 @@ export interface Operator extends HandleContext {
   readModels: () => Promise<ReadModels>;
   /** The id of the log that the read models were built from; undefined where there are none. */
   followedLog: () => Promise<string | undefined>;
+  /**
+   * What stands before the log's id in the origin of its transparency log, and the keys that sign it.
+   * Errors: `configuration_invalid` where there are none.
+   */
+  signing: () => { origin: string; keys: KeyObject[] };
   /** Resolves false when the signal aborted first; the next call goes on from there. */
   rebuild: (
     signal: AbortSignal,
@@ -88,6 +97,10 @@ export async function openOperator(
     ids: systemIds,
     readModels,
     followedLog: storage.followedLog,
+    signing() {
+      const { origin, keyFile } = signingIn(config, resolve(config.DATA_DIR));
+      return { origin, keys: readSigningKeys(keyFile) };
+    },
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });

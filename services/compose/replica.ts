@@ -32,6 +32,7 @@ import {
   projectorStores,
   type PostgresReadModels,
 } from './postgres.ts';
+import { openProver, openTiles } from './prover.ts';
 import { openRelay } from './relay.ts';
 import { systemClock, systemIds } from './system.ts';
 
@@ -157,11 +158,12 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const projector = openProjector(opening, common, databaseUrl);
+  const prover = await openProver(opening, store, databaseUrl);
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   return {
-    api: runs?.api,
+    api: runs && { ...runs.api, tiles: await openTiles(opening, databaseUrl) },
     dataFolder: undefined,
     parts: [
       store,
@@ -170,6 +172,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       ...(runs ? [runs.part] : []),
       ...shown,
       ...projector,
+      ...prover,
       ...relay,
     ],
   };

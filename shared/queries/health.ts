@@ -27,6 +27,47 @@ export interface ProjectorHealth {
   lag_ms: number | null;
 }
 
+/** What the prover tells each time that something of it changes. Plain data, for a thread to send. */
+export interface ProverReport {
+  state: TransparencyLogHealth['state'];
+  /** Leaves under the newest checkpoint; undefined where that is not known now. */
+  size?: number;
+  /** Everything up to here is covered by it. */
+  position?: Position | undefined;
+  /** When it was signed, in milliseconds since 1970. */
+  signedAt?: number | undefined;
+  /** One sentence on why it does not go on. */
+  trouble?: string;
+}
+
+/** How the witnesses of the transparency log are. */
+export interface WitnessesHealth {
+  /** How many cosignatures a checkpoint is to have. */
+  wanted: number;
+  /** Witnesses that cosigned the checkpoint that is served. */
+  reached: number;
+  /** The names of the others. */
+  missing: string[];
+  /** One sentence, where fewer than wanted have for longer than LIMITS.witness.shortMs. */
+  reason?: string;
+}
+
+/** What a prover tells an operator; nulls where another process knows it, or nobody yet. */
+export interface TransparencyLogHealth {
+  /** `standing_by` while another process grows the transparency log. */
+  state: 'standing_by' | 'active';
+  /** Leaves under the newest checkpoint. */
+  size: number | null;
+  /** The age of the oldest event that no checkpoint covers. */
+  lag_ms: number | null;
+  /** When the newest checkpoint was signed, if this process has. */
+  signed_at: string | null;
+  /** One sentence on why it is not carried on; absent while it is. */
+  trouble?: string;
+  /** Where some are asked, and this process asks them. */
+  witnesses?: WitnessesHealth;
+}
+
 /** How the read models are. */
 export interface ProjectionHealth {
   /**
@@ -74,4 +115,6 @@ export interface Health {
   projector?: ProjectorHealth;
   /** Where events are relayed. */
   relay?: RelayHealth;
+  /** Where the transparency log is grown. */
+  transparency_log?: TransparencyLogHealth;
 }

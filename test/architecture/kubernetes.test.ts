@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { ConfigSchema, parseConfig } from '../../shared/config.ts';
@@ -27,6 +28,11 @@ const deployments = ofKind('Deployment').map((deployment) => {
     },
   ] as const;
 });
+/** Where a container has the files of secrets. */
+const secretMounts = (pod: any, container: any): string[] =>
+  container.volumeMounts
+    .filter((mount: any) => pod.volumes.find(({ name }: any) => name === mount.name).secret)
+    .map((mount: any) => mount.mountPath);
 const seconds = (milliseconds: string): number => Number(milliseconds) / 1_000;
 
 test('kustomize applies every manifest, and each kind and name is there once', () => {
@@ -114,11 +120,17 @@ describe.each(deployments)(
     });
 
     test('takes secrets from the secret, and only options that there are', () => {
-      for (const variable of container.env)
+      for (const variable of container.env.filter(
+        ({ name: option }: any) => !option.endsWith('_FILE'),
+      ))
         expect(variable.valueFrom.secretKeyRef).toMatchObject({
           name: 'turnlog',
           key: variable.name,
         });
+      for (const { value } of container.env.filter(({ name: option }: any) =>
+        option.endsWith('_FILE'),
+      ))
+        expect(secretMounts(pod, container)).toContain(posix.dirname(value));
       expect(container.envFrom).toEqual([{ configMapRef: { name: 'turnlog' } }]);
       const options = [
         ...container.env.map((variable: any) => variable.name as string),

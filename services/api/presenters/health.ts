@@ -53,6 +53,7 @@ export function presentHealth({
   damaged_count = 0,
   projector,
   relay,
+  transparency_log,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.count ?? 0;
@@ -61,7 +62,9 @@ export function presentHealth({
     projection?.doubt !== undefined ||
     projection?.late !== undefined ||
     relay?.state === 'retrying' ||
-    relay?.parked !== undefined;
+    relay?.parked !== undefined ||
+    transparency_log?.trouble !== undefined ||
+    transparency_log?.witnesses?.reason !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),
@@ -71,5 +74,6 @@ export function presentHealth({
     ...(damaged_count > damaged_streams.length && { damaged_count }),
     ...(projector && { projector }),
     ...(relay && { relay: presentRelay(relay) }),
+    ...(transparency_log && { transparency_log }),
   };
 }

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { TransparencyLog } from './transparencyLog.ts';
 
 export const Live = Type.Object(
   { status: Type.Literal('live') },
@@ -14,7 +15,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, or the relay can’t publish or has parked a key; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, the transparency log is not carried on, or too few witnesses cosign it; ' +
         'everything else is served',
     }),
     projection: Type.Optional(
@@ -163,6 +164,7 @@ export const Ready = Type.Object(
         { title: 'RelayHealth', description: 'Publishing to Kafka, where that is configured' },
       ),
     ),
+    transparency_log: Type.Optional(TransparencyLog),
   },
   { title: 'Readiness', description: 'What a process that is ready tells about itself' },
 );

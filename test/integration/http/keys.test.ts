@@ -104,6 +104,7 @@ describe('a key', () => {
     'agents:write': () => [['/v1/agents', {}]],
     'agents:run': () => [['/v1/agents/x/run', {}]],
     'sessions:read': () => [['/v1/sessions'], ['/v1/sessions/x'], ['/v1/sessions/x/events']],
+    'audit:read': () => [['/v1/log/tile/0/x'], ['/v1/log/tile/entries/x'], ['/v1/log/tile/0/999']],
   };
 
   test.each(SCOPES)(

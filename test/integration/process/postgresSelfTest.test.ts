@@ -12,6 +12,7 @@ import {
 import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
+import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
 
 const server = await startPostgresServer();
 const SETTINGS = 'statement_timeout, extra_float_digits';
@@ -84,7 +85,11 @@ function suite(serverUrl: string): void {
           message: expect.stringContaining('a pooler in transaction mode'),
         });
         const projector = startServerProcess(
-          { EVENTSTOREDB_URL: 'esdb://127.0.0.1:1?tls=false', DATABASE_URL: pooler.url },
+          {
+            EVENTSTOREDB_URL: 'esdb://127.0.0.1:1?tls=false',
+            DATABASE_URL: pooler.url,
+            LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+          },
           ['--services', 'projector'],
         );
         expect(await projector.exited).toBe(1);

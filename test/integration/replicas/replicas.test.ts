@@ -31,6 +31,7 @@ import { startScriptedModel, type ScriptedModel } from '../../support/http/scrip
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
+import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
 
 const SOON = 20_000;
 /** How long a replica may use a key without asking again. */
@@ -73,6 +74,7 @@ function suite(serverUrl: string): void {
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: database.url,
       MASTER_KEY_FILE: testMasterKeyFile(),
+      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: `${TEST_KEY}-${randomUUID()}`,
       VISIBILITY_WAIT_MS: String(SOON),

@@ -7,6 +7,7 @@ import { createTestDatabase, execute } from '../postgres/postgresDatabase.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import type { RecipeEnvironment, StoredByRecipe } from './publishing.ts';
 import { startRecipe, type RecipeProcess } from './recipeProcess.ts';
+import { SIGNING_KEY_FILE } from '../tlog/signingKey.ts';
 
 /** A recipe with a place of its own to store in. */
 export interface Recipe {
@@ -126,6 +127,7 @@ export async function postgresRecipe(python: string, serverUrl: string): Promise
       startRecipe(python, ['examples/python/into_postgres.py'], {
         ...env,
         DATABASE_URL: url,
+        LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
       }),
     async stored() {
       const [made] = await execute(url, `SELECT to_regclass('turnlog_events') AS made`);

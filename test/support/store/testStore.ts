@@ -1,4 +1,5 @@
 import { testMasterKeyFile } from '../keys/masterKeyFile.ts';
+import { SIGNING_KEY_FILE } from '../tlog/signingKey.ts';
 
 /** Set by a suite that runs other suites with other stores: where these are. */
 const VARIABLES = {
@@ -23,9 +24,12 @@ export function usePostgres(databaseUrl: string): void {
 
 /** What the stores of this test file add to a service's environment. */
 export function testStoreEnv(): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(VARIABLES).flatMap(([option, variable]) =>
-      process.env[variable] === undefined ? [] : [[option, process.env[variable]]],
-    ),
+  const stores = Object.entries(VARIABLES).flatMap(([option, variable]) =>
+    process.env[variable] === undefined ? [] : [[option, process.env[variable]]],
   );
+  const shared = process.env[VARIABLES.DATABASE_URL] !== undefined;
+  return {
+    ...Object.fromEntries(stores),
+    ...(shared && { LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE }),
+  };
 }
