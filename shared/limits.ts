@@ -133,6 +133,13 @@ export const LIMITS = {
     /** Of the events that wait for the disk. */
     pendingBytes: 64 * MIB,
   },
+  /** Of a sweep for sessions that are past the maximum of their account's retention. */
+  retention: {
+    /** Sessions that it erases; the next one goes on. */
+    sessionsOfSweep: 10_000,
+    /** Sessions that it reads at a time. */
+    pageEntries: 500,
+  },
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {
     expressionChars: 1_000,

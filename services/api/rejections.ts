@@ -21,6 +21,7 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   account_missing: DEFECT,
   key_exists: DEFECT,
   key_missing: DEFECT,
+  retention_invalid: DEFECT,
 };
 
 /**

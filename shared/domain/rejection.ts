@@ -3,6 +3,7 @@ export type RejectionCode =
   | 'account_missing'
   | 'key_exists'
   | 'key_missing'
+  | 'retention_invalid'
   | 'agent_exists'
   | 'session_missing'
   | 'session_of_another_agent'

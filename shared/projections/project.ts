@@ -1,3 +1,4 @@
+import type { AuditEvent } from '../domain/audit/events.ts';
 import type { DomainEvent } from '../domain/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId, streamKind, type StreamKind } from '../eventlog/streams.ts';
@@ -7,13 +8,17 @@ import { projectAgent } from './projectAgent.ts';
 import { projectSession } from './projectSession.ts';
 import type { Rows, TableName } from '../readModels/tables.ts';
 
-type EventOfKind<Kind extends StreamKind> = Extract<DomainEvent, { type: `${Kind}.${string}` }>;
+type EventOfKind<Kind extends StreamKind> = Kind extends 'audit'
+  ? AuditEvent
+  : Exclude<Extract<DomainEvent, { type: `${Kind}.${string}` }>, AuditEvent>;
 type Projection<Event> = (recorded: RecordedEvent, event: Event) => RowChange[];
 
 /** By the kind of a stream: what its events change. */
 const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
   account: projectAccount,
   agent: projectAgent,
+  // It is read where it stands: `events tail`, exports.
+  audit: () => [],
   // What it says concerns followers of the log, and no row.
   log: () => [],
   session: projectSession,

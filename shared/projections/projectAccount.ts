@@ -26,7 +26,15 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ro
           key: [account_id],
           change: (row) => {
             absent(row, 'account');
-            return { account_id, name: event.data.name, opened_at: at, limits: {}, revision };
+            return {
+              account_id,
+              name: event.data.name,
+              opened_at: at,
+              limits: {},
+              retention: {},
+              hold: { held: false },
+              revision,
+            };
           },
         },
       ];
@@ -68,6 +76,22 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ro
           table: 'accounts',
           key: [account_id],
           change: (row) => ({ ...present(row, 'account'), limits: event.data, revision }),
+        },
+      ];
+    case 'account.retention_set.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => ({ ...present(row, 'account'), retention: event.data, revision }),
+        },
+      ];
+    case 'account.hold_set.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => ({ ...present(row, 'account'), hold: event.data, revision }),
         },
       ];
     default:

@@ -4,7 +4,12 @@
  * in the projection that fills it. Every row carries the revision of the last event of its stream
  * that was applied, and skips what it has seen.
  */
-import type { AccountLimits, Scope } from '../domain/account/events.ts';
+import type {
+  AccountHold,
+  AccountLimits,
+  AccountRetention,
+  Scope,
+} from '../domain/account/events.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { ToolCalledData } from '../domain/session/events.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
@@ -16,6 +21,8 @@ export const TABLES = {
       name: text,
       opened_at: text,
       limits: json<AccountLimits>(),
+      retention: json<AccountRetention>(),
+      hold: json<AccountHold>(),
       revision: integer,
     },
     key: ['account_id'],

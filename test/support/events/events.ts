@@ -5,10 +5,13 @@
  */
 import type {
   AccountEvent,
+  AccountHold,
   AccountLimits,
+  AccountRetention,
   KeyData,
 } from '../../../shared/domain/account/events.ts';
 import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
+import type { Audited, AuditEvent } from '../../../shared/domain/audit/events.ts';
 import type { LogEvent } from '../../../shared/domain/log/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type {
@@ -64,6 +67,19 @@ export const agentCreated = (changes?: Partial<AgentConfiguration>): AgentEvent 
 export const limitsSet = (limits: AccountLimits): AccountEvent => ({
   type: 'account.limits_set.v1',
   data: limits,
+});
+
+export const retentionSet = (retention: AccountRetention): AccountEvent => ({
+  type: 'account.retention_set.v1',
+  data: retention,
+});
+export const holdSet = (hold: AccountHold): AccountEvent => ({
+  type: 'account.hold_set.v1',
+  data: hold,
+});
+export const accountAudited = (changes: Partial<Audited> = {}): AuditEvent => ({
+  type: 'account.audited.v1',
+  data: { action: 'read', subject: 'session-session_1', ...changes },
 });
 
 export const agentUpdated = (changes?: Partial<AgentConfiguration>): AgentEvent => ({
@@ -181,6 +197,9 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'account.key_issued.v1': keyIssued('key_1'),
   'account.key_revoked.v1': keyRevoked('key_1'),
   'account.limits_set.v1': limitsSet({ runs: 2, prompt_bytes: 1_000, requests_per_second: 5 }),
+  'account.retention_set.v1': retentionSet({ minimum_days: 183, maximum_days: 365 }),
+  'account.hold_set.v1': holdSet({ held: true, reason: 'Case 12' }),
+  'account.audited.v1': accountAudited({ detail: 'revisions 0 to 9' }),
   'agent.created.v1': agentCreated({ tool: 'calculator' }),
   'agent.updated.v1': agentUpdated(),
   'agent.deleted.v1': agentDeleted(),

@@ -6,11 +6,12 @@ import { createHash } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { InterruptionReason, TurnFailedData } from '../../../shared/domain/session/events.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';
-import type { StreamKind } from '../../../shared/eventlog/streams.ts';
+import { belongsIn, STREAM_KINDS, type StreamKind } from '../../../shared/eventlog/streams.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { TABLES, tableNames, type TableName } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC } from '../../../shared/readModels/version.ts';
 import {
+  accountAudited,
   agentData,
   at,
   EVERY_EVENT,
@@ -43,6 +44,7 @@ const REASONS: InterruptionReason[] = ['crash', 'cancelled', 'deadline'];
 const BEGINNINGS: Record<StreamKind, DomainEvent> = {
   account: opened,
   agent: created,
+  audit: accountAudited(),
   log: restoreAccepted(),
   session: sessionStarted('agent_1'),
 };
@@ -69,7 +71,8 @@ const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
   ],
 };
 
-const kindOf = (type: EventType): StreamKind => type.split('.')[0] as StreamKind;
+const kindOf = (type: EventType): StreamKind =>
+  STREAM_KINDS.find((kind) => belongsIn(`${kind}-1`, type))!;
 
 function historyOf(type: EventType): DomainEvent[] {
   const beginning = BEGINNINGS[kindOf(type)];

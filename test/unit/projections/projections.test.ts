@@ -9,10 +9,13 @@ import {
   agentCreated,
   agentDeleted,
   agentUpdated,
+  accountAudited,
   at,
+  holdSet,
   keyIssued,
   keyRevoked,
   limitsSet,
+  retentionSet,
   sessionRow,
   sessionStarted,
   toolCalled,
@@ -53,6 +56,8 @@ describe('accounts and API keys', () => {
       name: 'Acme',
       opened_at: at(0),
       limits: {},
+      retention: {},
+      hold: { held: false },
       revision: 0,
     });
   });
@@ -62,6 +67,29 @@ describe('accounts and API keys', () => {
       given(ACCOUNT, opened, ...sets.map(limitsSet)).rows.accounts.get('acct_1');
     expect(limits({ runs: 2 })).toMatchObject({ limits: { runs: 2 }, revision: 1 });
     expect(limits({ runs: 2 }, { prompt_bytes: 9 })?.limits).toEqual({ prompt_bytes: 9 });
+  });
+
+  test('account.retention_set and account.hold_set say how long and whether all is kept', () => {
+    const { rows } = given(
+      ACCOUNT,
+      opened,
+      retentionSet({ minimum_days: 1, maximum_days: 2 }),
+      retentionSet({ maximum_days: 3 }),
+      holdSet({ held: true, reason: 'Case 12' }),
+    );
+    expect(rows.accounts.get('acct_1')).toMatchObject({
+      retention: { maximum_days: 3 },
+      hold: { held: true, reason: 'Case 12' },
+      revision: 3,
+    });
+  });
+
+  test('account.audited changes nothing, in the stream of its own that it belongs in alone', () => {
+    const { rows, parked } = given({ stream: 'audit-acct_1' }, accountAudited());
+    expect([...rows.accounts]).toEqual([]);
+    expect(parked).toEqual([]);
+    const misplaced = given(ACCOUNT, opened, accountAudited());
+    expect(misplaced.parked).toMatchObject([{ revision: 1 }]);
   });
 
   test('account.key_issued makes the key, not revoked, and carries the account on', () => {
