@@ -1,10 +1,13 @@
 export type RejectionCode =
   | 'account_exists'
   | 'account_missing'
+  | 'account_erased'
   | 'key_exists'
   | 'key_missing'
   | 'agent_exists'
+  | 'agent_missing'
   | 'session_missing'
+  | 'session_erased'
   | 'session_of_another_agent'
   | 'turn_open'
   | 'turn_not_open'

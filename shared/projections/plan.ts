@@ -1,21 +1,24 @@
+import { isErasure } from '../domain/events.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
 import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
 import { belongsIn } from '../eventlog/streams.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
-import type { RowChange } from './change.ts';
+import type { Change } from './change.ts';
 import { passOver, project } from './project.ts';
 
 /** A stored event with what it will do, or why it can't be read. */
 export interface PlannedEvent {
   stored: StoredEvent;
-  changes: RowChange[];
+  changes: Change[];
+  /** It happens also to a stream that is parked. */
+  erases: boolean;
   error: string | undefined;
 }
 
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-function changesOf(stored: StoredEvent): RowChange[] {
+function changesOf(stored: StoredEvent): Change[] {
   const recorded = decodeEvent(stored);
   const event = toDomainEvent(recorded);
   if (!event) return passOver(recorded);
@@ -28,9 +31,10 @@ function changesOf(stored: StoredEvent): RowChange[] {
 /** First step of a batch: decodes and projects every event, without any row. Never throws. */
 export const planBatch = (events: readonly StoredEvent[]): PlannedEvent[] =>
   events.map((stored) => {
+    const erases = isErasure(stored.type);
     try {
-      return { stored, changes: changesOf(stored), error: undefined };
+      return { stored, erases, changes: changesOf(stored), error: undefined };
     } catch (error) {
-      return { stored, changes: [], error: messageOf(error) };
+      return { stored, erases, changes: [], error: messageOf(error) };
     }
   });

@@ -26,6 +26,9 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
     case 'account.key_issued.v1':
     case 'account.key_revoked.v1':
     case 'account.limits_set.v1':
+    case 'account.erased.v1':
+    case 'agent.erased.v1':
+    case 'session.erased.v1':
       return undefined;
     case 'agent.created.v1':
       return { type: 'turnlog.agent.created.v1', channel: 'agents', data: agent(event.data) };

@@ -1,16 +1,18 @@
 import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
-import type { AccountEvent, AccountLimits, KeyData } from './events.ts';
+import type { AccountErasure, AccountEvent, AccountLimits, KeyData } from './events.ts';
 
 export type AccountCommand =
   | { type: 'open_account'; name: string }
   | { type: 'issue_key'; key: KeyData }
   | { type: 'revoke_key'; key_id: string }
   /** Null takes a limit away; those that are not named stay as they are. */
-  | { type: 'set_limits'; limits: { [Name in keyof AccountLimits]?: number | null } };
+  | { type: 'set_limits'; limits: { [Name in keyof AccountLimits]?: number | null } }
+  | ({ type: 'erase_account' } & AccountErasure);
 
 export interface AccountState {
   opened: boolean;
+  erased: boolean;
   keys: Readonly<Record<string, KeyData & { revoked: boolean }>>;
   limits: AccountLimits;
 }
@@ -26,6 +28,11 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
     return [{ type: 'account.opened.v1', data: { name: command.name } }];
   }
   if (!state.opened) throw new Rejection('account_missing', 'There is no such account.');
+  if (command.type === 'erase_account') {
+    const { type: _, ...data } = command;
+    return state.erased ? [] : [{ type: 'account.erased.v1', data }];
+  }
+  if (state.erased) throw new Rejection('account_erased', 'The account was erased.');
   switch (command.type) {
     case 'issue_key':
       if (isIssued(state, command.key))
@@ -65,17 +72,19 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
       };
     case 'account.limits_set.v1':
       return { ...state, limits: event.data };
+    case 'account.erased.v1':
+      return { ...state, erased: true };
     default:
       return event satisfies never;
   }
 }
 
 /**
- * An account, its API keys and its limits. Revoking a revoked key, or setting the limits that it
- * has, decides nothing; it is done already.
+ * An account, its API keys and its limits. Revoking a revoked key, setting the limits that it has,
+ * or erasing it again decides nothing; it is done already. To an erased one nothing else is added.
  */
 export const account: Decider<AccountCommand, AccountState, AccountEvent> = {
-  initialState: { opened: false, keys: {}, limits: {} },
+  initialState: { opened: false, erased: false, keys: {}, limits: {} },
   decide,
   evolve,
 };

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { eventSchema, Instant, type EventOf } from '../schema.ts';
+import { AccountErasure, eventSchema, Instant, type EventOf } from '../schema.ts';
 
 /** What a key allows. A key holds one or more. */
 export const SCOPES = [
@@ -38,9 +38,22 @@ export const LimitsSet = eventSchema(
   'What an account may take up was set: all its limits; what is absent is as everywhere',
 );
 
-export const accountEventSchemas = [AccountOpened, KeyIssued, KeyRevoked, LimitsSet] as const;
+export const AccountErased = eventSchema(
+  'account.erased.v1',
+  AccountErasure.properties,
+  'An account was closed for good, its keys revoked; all that it owns is erased',
+);
+
+export const accountEventSchemas = [
+  AccountOpened,
+  KeyIssued,
+  KeyRevoked,
+  LimitsSet,
+  AccountErased,
+] as const;
 
 export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
 export type KeyData = EventOf<typeof KeyIssued>['data'];
 /** What an account may take up at a time; what is absent is limited as for every account. */
 export type AccountLimits = EventOf<typeof LimitsSet>['data'];
+export type AccountErasure = EventOf<typeof AccountErased>['data'];

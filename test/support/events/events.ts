@@ -4,6 +4,7 @@
  * the tests that are about it.
  */
 import type {
+  AccountErasure,
   AccountEvent,
   AccountLimits,
   KeyData,
@@ -11,6 +12,7 @@ import type {
 import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
 import type { LogEvent } from '../../../shared/domain/log/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { Erasure } from '../../../shared/domain/schema.ts';
 import type {
   ModelCall,
   SessionEvent,
@@ -167,6 +169,20 @@ export const turnInterrupted = (turn: number): SessionEvent => ({
   data: { turn, reason: 'crash' },
 });
 
+const erasure: Erasure = { reason: 'request', key_ids: ['k'.repeat(16)] };
+export const sessionErased = (changes: Partial<Erasure> = {}): SessionEvent => ({
+  type: 'session.erased.v1',
+  data: { ...erasure, ...changes },
+});
+export const agentErased = (changes: Partial<Erasure> = {}): AgentEvent => ({
+  type: 'agent.erased.v1',
+  data: { ...erasure, ...changes },
+});
+export const accountErased = (changes: Partial<AccountErasure> = {}): AccountEvent => ({
+  type: 'account.erased.v1',
+  data: { key_ids: erasure.key_ids, ...changes },
+});
+
 export const restoreAccepted = (replaces = ['log_0']): LogEvent => ({
   type: 'log.restore_accepted.v1',
   data: { replaces, reason: 'a disk broke' },
@@ -181,9 +197,11 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'account.key_issued.v1': keyIssued('key_1'),
   'account.key_revoked.v1': keyRevoked('key_1'),
   'account.limits_set.v1': limitsSet({ runs: 2, prompt_bytes: 1_000, requests_per_second: 5 }),
+  'account.erased.v1': accountErased({ note: 'a-note' }),
   'agent.created.v1': agentCreated({ tool: 'calculator' }),
   'agent.updated.v1': agentUpdated(),
   'agent.deleted.v1': agentDeleted(),
+  'agent.erased.v1': agentErased({ note: 'a-note' }),
   'log.restore_accepted.v1': restoreAccepted(),
   'session.started.v1': sessionStarted(AGENT_ID, {
     forked_from: { session_id: 'session_0', turn: 2 },
@@ -193,6 +211,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'session.turn_completed.v1': turnCompleted(1, { calls: [modelCall] }),
   'session.turn_failed.v1': turnFailed(2, { calls: [modelCall] }),
   'session.turn_interrupted.v1': turnInterrupted(3),
+  'session.erased.v1': sessionErased({ note: 'a-note' }),
 };
 
 /** The row of a session that has just begun; a new column of sessions is named here. */
