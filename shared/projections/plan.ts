@@ -1,14 +1,13 @@
 import { isErasure } from '../domain/events.ts';
-import { decodeEvent } from '../eventlog/codec.ts';
 import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
+import { openedEvent, type ReadableEvent } from '../eventlog/openTexts.ts';
 import { belongsIn } from '../eventlog/streams.ts';
-import type { StoredEvent } from '../ports/eventStore.ts';
 import type { Change } from './change.ts';
 import { passOver, project } from './project.ts';
 
 /** A stored event with what it will do, or why it can't be read. */
 export interface PlannedEvent {
-  stored: StoredEvent;
+  stored: ReadableEvent;
   changes: Change[];
   /** It happens also to a stream that is parked. */
   erases: boolean;
@@ -18,8 +17,8 @@ export interface PlannedEvent {
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-function changesOf(stored: StoredEvent): Change[] {
-  const recorded = decodeEvent(stored);
+function changesOf(stored: ReadableEvent): Change[] {
+  const recorded = openedEvent(stored);
   const event = toDomainEvent(recorded);
   if (!event) return passOver(recorded);
   if (!metadataFits(recorded.metadata)) throw new Error('its metadata does not fit the schema');
@@ -29,7 +28,7 @@ function changesOf(stored: StoredEvent): Change[] {
 }
 
 /** First step of a batch: decodes and projects every event, without any row. Never throws. */
-export const planBatch = (events: readonly StoredEvent[]): PlannedEvent[] =>
+export const planBatch = (events: readonly ReadableEvent[]): PlannedEvent[] =>
   events.map((stored) => {
     const erases = isErasure(stored.type);
     try {
