@@ -6,6 +6,13 @@ import { sessionEventSchemas, type SessionEvent } from './session/events.ts';
 
 export type DomainEvent = AccountEvent | AgentEvent | AuditEvent | LogEvent | SessionEvent;
 
+/**
+ * True for the type of an event that erases its stream: whatever came before it in there, and
+ * however damaged that is, it can always be followed, and nothing follows it.
+ */
+export const isErasure = (type: string): boolean =>
+  /^(account|agent|session)\.erased\.v1$/.test(type);
+
 /** Every event type that this version of Turnlog writes. */
 export const eventSchemas = [
   ...accountEventSchemas,

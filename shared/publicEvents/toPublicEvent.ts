@@ -29,6 +29,9 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
     case 'account.retention_set.v1':
     case 'account.hold_set.v1':
     case 'account.audited.v1':
+    case 'account.erased.v1':
+    case 'agent.erased.v1':
+    case 'session.erased.v1':
       return undefined;
     case 'agent.created.v1':
       return { type: 'turnlog.agent.created.v1', channel: 'agents', data: agent(event.data) };

@@ -23,6 +23,7 @@ export const TABLES = {
       limits: json<AccountLimits>(),
       retention: json<AccountRetention>(),
       hold: json<AccountHold>(),
+      erased: boolean,
       revision: integer,
     },
     key: ['account_id'],
@@ -55,7 +56,9 @@ export const TABLES = {
       component: text,
       created_at: text,
       updated_at: text,
+      /** Left out of lists; an erased one is deleted too. */
       deleted: boolean,
+      erased: boolean,
       /** Position of the last event applied; the highest names the state of an account's list. */
       position: text,
       revision: integer,
@@ -73,8 +76,8 @@ export const TABLES = {
       session_id: text,
       agent_id: text,
       account_id: text,
-      /** `running` while its last turn is open. */
-      status: word<'idle' | 'running'>(),
+      /** `running` while its last turn is open; of an `erased` one no turn is kept. */
+      status: word<'idle' | 'running' | 'erased'>(),
       /** How many turns began. */
       turns: integer,
       created_at: text,
@@ -83,8 +86,8 @@ export const TABLES = {
     },
     key: ['session_id'],
     indexes: [
-      { on: ['account_id', 'session_id'] },
-      { on: ['account_id', 'agent_id', 'session_id'] },
+      { on: ['account_id', 'session_id'], where: "status <> 'erased'" },
+      { on: ['account_id', 'agent_id', 'session_id'], where: "status <> 'erased'" },
     ],
   }),
 
@@ -117,6 +120,20 @@ export const TABLES = {
     longRows: true,
     rewritten: true,
   }),
+
+  /** For processes that have to let go of what they remember of an erased stream. */
+  erasures: table({
+    columns: {
+      stream: text,
+      account_id: text,
+      /** The keys that were destroyed. */
+      key_ids: json<string[]>(),
+      position: text,
+      revision: integer,
+    },
+    key: ['stream'],
+    indexes: [{ on: ['position'] }],
+  }),
 };
 
 /** Streams that can't be followed: kept beside the rows, and changed with them. */
@@ -134,3 +151,8 @@ export type ApiKeyRow = Rows['api_keys'];
 export type AgentRow = Rows['agents'];
 export type SessionRow = Rows['sessions'];
 export type TurnRow = Rows['turns'];
+export type ErasureRow = Rows['erasures'];
+
+/** Tables whose rows go together with what they belong to: by which column. */
+export const OWNERS = { api_keys: 'account_id', turns: 'session_id' } as const;
+export type OwnedTable = keyof typeof OWNERS;

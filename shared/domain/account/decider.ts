@@ -1,6 +1,7 @@
 import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
 import type {
+  AccountErasure,
   AccountEvent,
   AccountHold,
   AccountLimits,
@@ -15,10 +16,12 @@ export type AccountCommand =
   /** Null takes a limit away; those that are not named stay as they are. */
   | { type: 'set_limits'; limits: { [Name in keyof AccountLimits]?: number | null } }
   | { type: 'set_retention'; retention: { [Name in keyof AccountRetention]?: number | null } }
-  | { type: 'set_hold'; hold: AccountHold };
+  | { type: 'set_hold'; hold: AccountHold }
+  | ({ type: 'erase_account' } & AccountErasure);
 
 export interface AccountState {
   opened: boolean;
+  erased: boolean;
   keys: Readonly<Record<string, KeyData & { revoked: boolean }>>;
   limits: AccountLimits;
   retention: AccountRetention;
@@ -58,6 +61,13 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
     return [{ type: 'account.opened.v1', data: { name: command.name } }];
   }
   if (!state.opened) throw new Rejection('account_missing', 'There is no such account.');
+  if (command.type === 'erase_account') {
+    if (state.erased) return [];
+    if (state.hold.held) throw new Rejection('account_held', 'The account is on legal hold.');
+    const { type: _, ...data } = command;
+    return [{ type: 'account.erased.v1', data }];
+  }
+  if (state.erased) throw new Rejection('account_erased', 'The account was erased.');
   switch (command.type) {
     case 'issue_key':
       if (isIssued(state, command.key))
@@ -105,6 +115,8 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
       return { ...state, retention: event.data };
     case 'account.hold_set.v1':
       return { ...state, hold: event.data };
+    case 'account.erased.v1':
+      return { ...state, erased: true };
     default:
       return event satisfies never;
   }
@@ -112,10 +124,18 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
 
 /**
  * An account, its API keys, its limits, and how long its sessions are kept. Revoking a revoked key,
- * or setting what is set already, decides nothing; it is done.
+ * setting what is set already, or erasing it again decides nothing; it is done. To an erased one
+ * nothing else is added.
  */
 export const account: Decider<AccountCommand, AccountState, AccountEvent> = {
-  initialState: { opened: false, keys: {}, limits: {}, retention: {}, hold: { held: false } },
+  initialState: {
+    opened: false,
+    erased: false,
+    keys: {},
+    limits: {},
+    retention: {},
+    hold: { held: false },
+  },
   decide,
   evolve,
 };

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { eventSchema, Instant, ProtectedText, type EventOf } from '../schema.ts';
+import { AccountErasure, eventSchema, Instant, ProtectedText, type EventOf } from '../schema.ts';
 
 /** What a key allows. A key holds one or more. */
 export const SCOPES = [
@@ -50,6 +50,11 @@ export const HoldSet = eventSchema(
   { held: Type.Boolean(), reason: Type.Optional(Type.String({ maxLength: 256 })) },
   'A legal hold began or ended: while it lasts nothing of the account is erased',
 );
+export const AccountErased = eventSchema(
+  'account.erased.v1',
+  AccountErasure.properties,
+  'An account was closed for good, its keys revoked; all that it owns is erased',
+);
 
 export const accountEventSchemas = [
   AccountOpened,
@@ -58,6 +63,7 @@ export const accountEventSchemas = [
   LimitsSet,
   RetentionSet,
   HoldSet,
+  AccountErased,
 ] as const;
 
 export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
@@ -68,3 +74,4 @@ export type AccountLimits = EventOf<typeof LimitsSet>['data'];
 export type AccountRetention = EventOf<typeof RetentionSet>['data'];
 /** Whether nothing of an account may be erased, and why. */
 export type AccountHold = EventOf<typeof HoldSet>['data'];
+export type AccountErasure = EventOf<typeof AccountErased>['data'];

@@ -4,6 +4,7 @@
  * the tests that are about it.
  */
 import type {
+  AccountErasure,
   AccountEvent,
   AccountHold,
   AccountLimits,
@@ -14,6 +15,7 @@ import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agen
 import type { Audited, AuditEvent } from '../../../shared/domain/audit/events.ts';
 import type { LogEvent } from '../../../shared/domain/log/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { Erasure } from '../../../shared/domain/schema.ts';
 import type {
   ModelCall,
   SessionEvent,
@@ -183,6 +185,20 @@ export const turnInterrupted = (turn: number): SessionEvent => ({
   data: { turn, reason: 'crash' },
 });
 
+const erasure: Erasure = { reason: 'request', key_ids: ['k'.repeat(16)] };
+export const sessionErased = (changes: Partial<Erasure> = {}): SessionEvent => ({
+  type: 'session.erased.v1',
+  data: { ...erasure, ...changes },
+});
+export const agentErased = (changes: Partial<Erasure> = {}): AgentEvent => ({
+  type: 'agent.erased.v1',
+  data: { ...erasure, ...changes },
+});
+export const accountErased = (changes: Partial<AccountErasure> = {}): AccountEvent => ({
+  type: 'account.erased.v1',
+  data: { key_ids: erasure.key_ids, ...changes },
+});
+
 export const restoreAccepted = (replaces = ['log_0']): LogEvent => ({
   type: 'log.restore_accepted.v1',
   data: { replaces, reason: 'a disk broke' },
@@ -200,9 +216,11 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'account.retention_set.v1': retentionSet({ minimum_days: 183, maximum_days: 365 }),
   'account.hold_set.v1': holdSet({ held: true, reason: 'Case 12' }),
   'account.audited.v1': accountAudited({ detail: 'revisions 0 to 9' }),
+  'account.erased.v1': accountErased({ note: 'a-note' }),
   'agent.created.v1': agentCreated({ tool: 'calculator' }),
   'agent.updated.v1': agentUpdated(),
   'agent.deleted.v1': agentDeleted(),
+  'agent.erased.v1': agentErased({ note: 'a-note' }),
   'log.restore_accepted.v1': restoreAccepted(),
   'session.started.v1': sessionStarted(AGENT_ID, {
     forked_from: { session_id: 'session_0', turn: 2 },
@@ -212,6 +230,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'session.turn_completed.v1': turnCompleted(1, { calls: [modelCall] }),
   'session.turn_failed.v1': turnFailed(2, { calls: [modelCall] }),
   'session.turn_interrupted.v1': turnInterrupted(3),
+  'session.erased.v1': sessionErased({ note: 'a-note' }),
 };
 
 /** The row of a session that has just begun; a new column of sessions is named here. */

@@ -52,6 +52,7 @@ const BEGINNINGS: Record<StreamKind, DomainEvent> = {
 /** By its type, each event behind those that it needs before it, where that is more than the beginning of its stream. */
 const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
   'account.key_issued.v1': [opened, issued],
+  'account.erased.v1': [opened, issued, EVERY_EVENT['account.erased.v1']],
   'account.key_revoked.v1': [opened, issued, { type: 'account.key_revoked.v1', data: key }],
   'session.turn_started.v1': running,
   'session.tool_called.v1': called,
@@ -62,6 +63,7 @@ const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
     turnStarted(2),
     failed(2),
   ],
+  'session.erased.v1': [...called, turnCompleted(1), EVERY_EVENT['session.erased.v1']],
   'session.turn_interrupted.v1': [
     sessionStarted('agent_1'),
     ...REASONS.flatMap((reason, index): DomainEvent[] => [

@@ -5,6 +5,7 @@ import type { AccountEvent } from '../../../shared/domain/account/events.ts';
 import { isRejection } from '../../../shared/domain/rejection.ts';
 import { replay, specification } from '../../support/events/deciderSpecification.ts';
 import {
+  accountErased,
   accountOpened,
   holdSet,
   keyData,
@@ -150,5 +151,24 @@ describe('an account', () => {
     given(opened)
       .when(set({ held: false, reason: 'never was' }))
       .then();
+  });
+
+  test('is erased once, and for good: nothing is opened, issued, revoked or set in it any more', () => {
+    const erase = { type: 'erase_account', key_ids: ['k'], note: 'asked for' } as const;
+    const erased = accountErased({ key_ids: ['k'], note: 'asked for' });
+    given().when(erase).thenRejected('account_missing');
+    given(opened, issued).when(erase).then(erased);
+    given(opened, holdSet({ held: true }))
+      .when(erase)
+      .thenRejected('account_held');
+    given(opened, holdSet({ held: true }), holdSet({ held: false }))
+      .when(erase)
+      .then(erased);
+    given(opened, issued, erased).when(erase).then();
+    const past = given(opened, issued, erased);
+    past.when({ type: 'open_account', name: 'again' }).thenRejected('account_exists');
+    past.when({ type: 'issue_key', key: keyData('key_2') }).thenRejected('account_erased');
+    past.when({ type: 'revoke_key', key_id: 'key_1' }).thenRejected('account_erased');
+    past.when({ type: 'set_limits', limits: { runs: 1 } }).thenRejected('account_erased');
   });
 });
