@@ -24,7 +24,7 @@ export const tombstoneOf = ({ key }: PublicEvent): TextMessage => ({ key, value:
  * The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts
  * describes the headers.
  */
-export function toMessage(event: PublicEvent, source: string): TextMessage {
+export function toMessage(event: PublicEvent, source: string): TextMessage & { value: string } {
   const cloudEvent = new CloudEvent({
     id: event.id,
     type: event.type,

@@ -17,6 +17,7 @@ const account = (changes: Partial<AccountRow> = {}): AccountRow => ({
   limits: {},
   retention: { maximum_days: 30 },
   hold: { held: false },
+  erased: false,
   revision: 1,
   ...changes,
 });
