@@ -1,10 +1,11 @@
+import type { KeyStore } from '../ports/keyStore.ts';
 import type { TextKey } from './protectedText.ts';
 
 /** Keys by id; a key that was destroyed has the value undefined. */
 export type FoundKeys = ReadonlyMap<string, TextKey | undefined>;
 
 /** The keys of texts, unwrapped, as far as this process has them in memory. */
-export interface Keyring {
+export interface Keyring extends Pick<KeyStore, 'beginErasure' | 'listErasures' | 'endErasure'> {
   /**
    * A key that nobody has used, kept durably before: none is waited for as a rule.
    * Errors: `store_unavailable`.
