@@ -79,6 +79,8 @@ export const LIMITS = {
     nameCharacters: 256,
     /** Of what a request names: a model, a tool, a component, a session. */
     referenceCharacters: 256,
+    /** Of a note on an erasure. */
+    noteCharacters: 256,
     instructionBytes: 256 * KIB,
     inputBytes: 512 * KIB,
   },
@@ -166,6 +168,8 @@ export const LIMITS = {
     accounts: 10_000,
     /** Keys whose requests are counted together with other processes. */
     keys: 10_000,
+    /** Keys of texts: some megabytes. */
+    textKeys: 20_000,
     /** Characters of agents that runs go on with while the database is away. */
     rowChars: 8 * MIB,
     /** A longer list is read anew each time. */

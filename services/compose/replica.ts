@@ -5,6 +5,7 @@ import {
 } from '../../shared/commands/recovery/closeTurnsOfTheDead.ts';
 import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
+import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
@@ -21,6 +22,7 @@ import type { Part } from '../server/turnlog.ts';
 import { untilFollowed } from '../server/untilFollowed.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { openRunContext, runsPart } from './api.ts';
+import { finishPart, noticePart } from './erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
 import {
@@ -79,7 +81,8 @@ async function openApi(
  */
 function openProjector(opening: Opening, common: Common, databaseUrl: string): Part[] {
   const { store, readModels, logger } = common;
-  const options = { log: store, clock: systemClock, logger };
+  const log = withOpenTexts(store, store.keys);
+  const options = { log, clock: systemClock, logger };
   const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
@@ -141,12 +144,12 @@ function sweepPart(common: Common, api: RunContext | undefined): Part {
  */
 export async function openReplica(opening: Opening, place: ReplicaPlace): Promise<Parts> {
   const { logger, services, opened } = opening;
-  const { databaseUrl, log } = place;
+  const { databaseUrl } = place;
   const poolSize = opening.config.DATABASE_POOL_SIZE;
   const readModels = opened.adopt(await openReadModels(databaseUrl, poolSize), (queries) =>
     queries.close(),
   );
-  const store = appendsWhileFollowed(await openStore(opening, log), readModels.logChanged);
+  const store = appendsWhileFollowed(await openStore(opening, place), readModels.logChanged);
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
   const watch = createDeathWatch(instances);
@@ -157,9 +160,22 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
+  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const erasures = [
+    ...(runs ? [noticePart(runs.api)] : []),
+    finishPart(common, { api: runs?.api, alone: false, visibilityWaitMs }),
+  ];
   return {
     api: runs?.api,
     dataFolder: undefined,
-    parts: [store, database, ...(runs ? [runs.part] : []), ...shown, ...projector, ...relay],
+    parts: [
+      store,
+      database,
+      ...(runs ? [runs.part] : []),
+      ...shown,
+      ...erasures,
+      ...projector,
+      ...relay,
+    ],
   };
 }

@@ -2,14 +2,17 @@ import { isTurnlogError } from '../../errors.ts';
 import { accountStream, agentStream, sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import { pauseFor } from '../../pause.ts';
+import type { Position } from '../../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
 import type { Actor } from '../context.ts';
 import type { HandleContext } from '../handle.ts';
 import { eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
 
+type Owned = Pick<ReadModels, 'listAgents' | 'listSessions'>;
+
 export interface AccountContext extends HandleContext {
-  readModels: Pick<ReadModels, 'listAgents' | 'listSessions' | 'untilShown'>;
-  visibilityWaitMs: number;
+  /** Read models that show the erasure there, or later. Errors: `store_unavailable`. */
+  readModelsAt: (position: Position) => Promise<Owned>;
   /** Told of each stream that is erased. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
 }
@@ -52,7 +55,7 @@ async function* streamsOf<Row>(
   }
 }
 
-const ownedBy = ({ readModels }: AccountContext, accountId: string) => ({
+const ownedBy = (readModels: Owned, accountId: string) => ({
   sessions: streamsOf(
     (page) => readModels.listSessions(accountId, page),
     ({ session_id }) => session_id,
@@ -76,7 +79,7 @@ export async function eraseAccount(
   actor: Actor,
   { note, signal, onProgress }: Going,
 ): Promise<ErasedAccount> {
-  const { readModels, visibilityWaitMs, onErased } = context;
+  const { readModelsAt, onErased } = context;
   const { account_id } = actor;
   const stream = accountStream(account_id);
   const done: AccountProgress = { sessions: 0, agents: 0 };
@@ -88,7 +91,7 @@ export async function eraseAccount(
     try {
       const erased = await eraseStream(context, owned, { reason: 'account', note }, actor);
       onErased?.(erased);
-      await readModels.untilShown(erased.position, visibilityWaitMs);
+      if (erased.position > last) last = erased.position;
       return !erased.again;
     } catch (error) {
       if (!isTurnlogError(error, 'stream_damaged')) throw error;
@@ -100,7 +103,7 @@ export async function eraseAccount(
   /** True where there was anything. */
   async function eraseAll(): Promise<boolean> {
     const before = done.sessions + done.agents;
-    const owned = ownedBy(context, account_id);
+    const owned = ownedBy(await readModelsAt(last), account_id);
     for (const kind of ['sessions', 'agents'] as const)
       for await (const each of owned[kind]) {
         if (await eraseOne(each)) done[kind] += 1;
@@ -111,6 +114,7 @@ export async function eraseAccount(
 
   const erasure = await recordErasure(context, stream, { reason: 'request', note }, actor);
   onErased?.(erasure);
+  let last = erasure.position;
   const recordedAt = performance.now();
   let more = await eraseAll();
   await pauseFor(Math.max(0, recordedAt + NOTICED_MS - performance.now()), signal);
