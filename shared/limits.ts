@@ -79,6 +79,8 @@ export const LIMITS = {
     nameCharacters: 256,
     /** Of what a request names: a model, a tool, a component, a session. */
     referenceCharacters: 256,
+    /** Of a note on an erasure. */
+    noteCharacters: 256,
     instructionBytes: 256 * KIB,
     inputBytes: 512 * KIB,
   },

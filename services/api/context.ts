@@ -1,3 +1,4 @@
+import type { ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { AnswerRoom } from './answerRoom.ts';
@@ -19,7 +20,10 @@ export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
 }
 
 /** What the API works with. */
-export type ApiContext = RunContext & ProcessContext;
+export interface ApiContext extends RunContext, ProcessContext {
+  /** The proof that an erasure is in the transparency log; undefined while it is not. */
+  receiptFor?: (erased: ErasedStream) => Promise<string | undefined>;
+}
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & { answers: AnswerRoom };

@@ -25,6 +25,7 @@ import { reportDamage } from '../server/reportDamage.ts';
 import type { Part } from '../server/turnlog.ts';
 import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart } from './api.ts';
+import { finishPart, noticePart } from './erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { openRelay } from './relay.ts';
@@ -167,5 +168,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // A cluster's adapter tells of its trouble itself.
   const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
   const parts = [store, readModelsPart(projector, api), runsPart(api), damagePart(damaged)];
-  return { api, dataFolder, parts: [...parts, ...watch, ...relay] };
+  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const erasures = [noticePart(api), finishPart(api, { api, alone: true, visibilityWaitMs })];
+  return { api, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
 }

@@ -59,6 +59,9 @@ function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
     fresh: async () => (await keys()).fresh(),
     find: async (ids) => (await keys()).find(ids),
     forget: (ids) => keyring?.forget(ids),
+    beginErasure: async (stream) => (await keys()).beginErasure(stream),
+    listErasures: async (limit) => (await keys()).listErasures(limit),
+    endErasure: async (stream, ids) => (await keys()).endErasure(stream, ids),
   };
 }
 

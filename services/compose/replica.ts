@@ -22,6 +22,7 @@ import type { Part } from '../server/turnlog.ts';
 import { untilFollowed } from '../server/untilFollowed.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { openRunContext, runsPart } from './api.ts';
+import { finishPart, noticePart } from './erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
 import {
@@ -159,9 +160,22 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
+  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const erasures = [
+    ...(runs ? [noticePart(runs.api)] : []),
+    finishPart(common, { api: runs?.api, alone: false, visibilityWaitMs }),
+  ];
   return {
     api: runs?.api,
     dataFolder: undefined,
-    parts: [store, database, ...(runs ? [runs.part] : []), ...shown, ...projector, ...relay],
+    parts: [
+      store,
+      database,
+      ...(runs ? [runs.part] : []),
+      ...shown,
+      ...erasures,
+      ...projector,
+      ...relay,
+    ],
   };
 }

@@ -17,6 +17,13 @@ export const auditStream = streamOf('audit');
 export const logStream = streamOf('log');
 export const sessionStream = streamOf('session');
 
+/** A UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */
+const ID = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
+
+/** True for what can be the id of one of these: no other names a stream. */
+export const isIdOf = (kind: 'agent' | 'session', id: string): boolean =>
+  id.startsWith(`${kind}_`) && ID.test(id.slice(kind.length + 1));
+
 /** What the names of our streams begin with, in a log that others may write to as well. */
 export const STREAM_PREFIXES: readonly string[] = STREAM_KINDS.map((kind) => `${kind}-`);
 

@@ -92,8 +92,8 @@ export interface ReadModels {
     sessionId: string,
     page: Bounds & { after?: number },
   ): Promise<TranscriptRows | undefined>;
-  /** Streams that were erased, in the order of the log, from a position on. */
-  listErasures(page: { from: string | undefined; limit: number }): Promise<ErasureRow[]>;
+  /** Streams that were erased, the last of the log first, down to a position. */
+  listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
   /** Turns whose end is not recorded. */
   listOpenTurns(): Promise<OpenTurn[]>;
   /** The first of them in the order of their names, and how many there are. */

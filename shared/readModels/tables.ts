@@ -10,6 +10,7 @@ import type {
   AccountRetention,
   Scope,
 } from '../domain/account/events.ts';
+import type { Position } from '../ports/eventStore.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { ToolCalledData } from '../domain/session/events.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
@@ -128,7 +129,7 @@ export const TABLES = {
       account_id: text,
       /** The keys that were destroyed. */
       key_ids: json<string[]>(),
-      position: text,
+      position: word<Position>(),
       revision: integer,
     },
     key: ['stream'],

@@ -160,8 +160,8 @@ export function openPostgresReadModels({
     otherVersionWritten: async () =>
       (await reader.rows(`SELECT FROM ${heldBy('writer')} WHERE version <> $1`, [VERSION.number]))
         .length > 0,
-    listErasures: ({ from, limit }) =>
-      erasures.list('WHERE position >= $1 ORDER BY position LIMIT $2', from ?? '', limit),
+    listErasures: ({ downTo, limit }) =>
+      erasures.list('WHERE position >= $1 ORDER BY position DESC LIMIT $2', downTo ?? '', limit),
     untilShown: reader.untilShown,
     close: reader.close,
   };

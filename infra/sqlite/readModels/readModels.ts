@@ -151,8 +151,8 @@ export function openSqliteReadModels({
         limit,
       ) as unknown as ParkedStream[],
     }),
-    listErasures: async ({ from, limit }) =>
-      erasures.list('WHERE position >= ? ORDER BY position LIMIT ?', from ?? '', limit),
+    listErasures: async ({ downTo, limit }) =>
+      erasures.list('WHERE position >= ? ORDER BY position DESC LIMIT ?', downTo ?? '', limit),
     untilShown: follower.untilShown,
     close: async () => follower.close(),
   };

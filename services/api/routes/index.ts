@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { catalogueRoutes } from './catalogue.ts';
+import { erasureRoutes } from './erasures.ts';
 import { healthRoutes } from './health.ts';
 import { openApiRoute } from './openapi.ts';
 import { runAgentRoute } from './runs.ts';
@@ -10,6 +11,7 @@ const operations: readonly Route[] = [
   ...agentRoutes,
   runAgentRoute,
   ...sessionRoutes,
+  ...erasureRoutes,
   ...catalogueRoutes,
   ...healthRoutes,
 ];

@@ -70,7 +70,7 @@ const getSessionRoute = defineRoute({
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
-  errors: ['session_not_found'],
+  errors: ['session_not_found', 'session_erased'],
   holds: MAKING_BYTES,
   handle: async ({ readModels }, { actor, params, query }) => {
     const { session, turns } = await readTranscript(
@@ -104,7 +104,7 @@ const listSessionEventsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: ['session_not_found', 'stream_damaged', 'release_too_old'],
+  errors: ['session_not_found', 'session_erased', 'stream_damaged', 'release_too_old'],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;

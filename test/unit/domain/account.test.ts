@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { account } from '../../../shared/domain/account/decider.ts';
+import { account, type AccountCommand } from '../../../shared/domain/account/decider.ts';
 import fc from 'fast-check';
 import type { AccountEvent } from '../../../shared/domain/account/events.ts';
 import { isRejection } from '../../../shared/domain/rejection.ts';
@@ -154,7 +154,7 @@ describe('an account', () => {
   });
 
   test('is erased once, and for good: nothing is opened, issued, revoked or set in it any more', () => {
-    const erase = { type: 'erase_account', key_ids: ['k'], note: 'asked for' } as const;
+    const erase: AccountCommand = { type: 'erase_account', key_ids: ['k'], note: 'asked for' };
     const erased = accountErased({ key_ids: ['k'], note: 'asked for' });
     given().when(erase).thenRejected('account_missing');
     given(opened, issued).when(erase).then(erased);

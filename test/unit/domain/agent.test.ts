@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { agent } from '../../../shared/domain/agent/decider.ts';
+import { agent, type AgentCommand } from '../../../shared/domain/agent/decider.ts';
 import { replay, specification } from '../../support/events/deciderSpecification.ts';
 import {
   agentCreated,
@@ -31,7 +31,7 @@ describe('an agent', () => {
   });
 
   test('is erased once, deleted or not, and no other takes its id', () => {
-    const erase = { type: 'erase_agent', reason: 'request', key_ids: ['k'] } as const;
+    const erase: AgentCommand = { type: 'erase_agent', reason: 'request', key_ids: ['k'] };
     const erased = agentErased({ key_ids: ['k'] });
     given().when(erase).thenRejected('agent_missing');
     given(created).when(erase).then(erased);
