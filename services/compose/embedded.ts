@@ -9,6 +9,7 @@ import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
+import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
@@ -29,6 +30,7 @@ import { finishPart, noticePart } from './erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { openRelay } from './relay.ts';
+import { sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /**
@@ -169,6 +171,19 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
   const parts = [store, readModelsPart(projector, api), runsPart(api), damagePart(damaged)];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
-  const erasures = [noticePart(api), finishPart(api, { api, alone: true, visibilityWaitMs })];
+  const retention = sweepRetention(api, {
+    clocks: { now: systemClock.now },
+    newest: store.head,
+    async alone(work) {
+      await work(new AbortController().signal);
+      return true;
+    },
+    onErased: (erased) => forgetErased(api, erased),
+  });
+  const erasures = [
+    noticePart(api),
+    finishPart(api, { api, alone: true, visibilityWaitMs }),
+    retention,
+  ];
   return { api, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
 }

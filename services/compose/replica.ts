@@ -3,6 +3,7 @@ import {
   closeTurnsOfTheDead,
   type SweepContext,
 } from '../../shared/commands/recovery/closeTurnsOfTheDead.ts';
+import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
@@ -31,9 +32,11 @@ import {
   openRateLimits,
   openReadModels,
   projectorStores,
+  sweepAlone,
   type PostgresReadModels,
 } from './postgres.ts';
 import { openRelay } from './relay.ts';
+import { sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /** What every replica works with, whichever services it was started with. */
@@ -164,6 +167,12 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const erasures = [
     ...(runs ? [noticePart(runs.api)] : []),
     finishPart(common, { api: runs?.api, alone: false, visibilityWaitMs }),
+    sweepRetention(common, {
+      clocks: { now: async () => (await instances.list()).now, own: systemClock.now },
+      newest: async () => (await readModels.checkpoint())?.position,
+      alone: (work) => sweepAlone(databaseUrl, work),
+      onErased: (erased) => runs && forgetErased(runs.api, erased),
+    }),
   ];
   return {
     api: runs?.api,

@@ -39,7 +39,7 @@ async function eraseOwn(
 /**
  * Erases the texts of a session of the actor's account, for good; a run that works on it ends. When
  * it resolves no later read shows any of them. Doing it again gives the same.
- * Errors: `session_not_found`, `stream_damaged` where that can't be recorded, `store_unavailable`:
+ * Errors: `session_not_found`, `erasure_refused`, `stream_damaged` where that can't be recorded, `store_unavailable`:
  * it may be done all the same, and is gone on with.
  */
 export const eraseSession = (

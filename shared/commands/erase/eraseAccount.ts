@@ -6,6 +6,7 @@ import type { Position } from '../../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
 import type { Actor } from '../context.ts';
 import type { HandleContext } from '../handle.ts';
+import { keepingOf, requireErasable } from './requireErasable.ts';
 import { eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
 
 type Owned = Pick<ReadModels, 'listAgents' | 'listSessions'>;
@@ -69,10 +70,31 @@ const ownedBy = (readModels: Owned, accountId: string) => ({
 });
 
 /**
+ * Asks before anything is erased: an account that is closed keeps nothing of its sessions.
+ * Errors: `erasure_refused` while one of them is to be kept, `store_unavailable`.
+ */
+async function requireNothingKept(context: AccountContext, accountId: string): Promise<void> {
+  const keeping = await keepingOf(context, accountId);
+  const end = await context.store.head();
+  if (keeping.erased || keeping.retention.minimum_days === undefined || end === undefined) return;
+  const readModels = await context.readModelsAt(end);
+  const now = context.clock.now();
+  let after: string | undefined;
+  for (;;) {
+    const page = { ...PAGE, ...(after !== undefined && { after }) };
+    const { rows, more } = await readModels.listSessions(accountId, page);
+    for (const { updated_at } of rows) requireErasable(keeping, updated_at, now);
+    after = rows.at(-1)?.session_id;
+    if (!more || after === undefined) return;
+  }
+}
+
+/**
  * Closes the actor's account for good, then erases all that it owns: first what its keys could still
  * change, so that nothing is added meanwhile. What a signal or a crash ends is gone on with by the
  * next call, or by a running service.
- * Errors: Rejection (there is no such account), `store_unavailable`, the signal's reason.
+ * Errors: Rejection (there is no such account, or it is held), `erasure_refused` (a session is to be
+ * kept for longer), `store_unavailable`, the signal's reason.
  */
 export async function eraseAccount(
   context: AccountContext,
@@ -112,6 +134,7 @@ export async function eraseAccount(
     return done.sessions + done.agents > before;
   }
 
+  await requireNothingKept(context, account_id);
   const erasure = await recordErasure(context, stream, { reason: 'request', note }, actor);
   onErased?.(erasure);
   let last = erasure.position;

@@ -7,6 +7,7 @@ import type { Position } from '../../ports/eventStore.ts';
 import { authorOf, type Author } from '../facts.ts';
 import type { Actor } from '../context.ts';
 import { handleFound, type Handled, type HandleContext, type Order } from '../handle.ts';
+import { requireGrounds } from './requireErasable.ts';
 import { targetOfErasure, type Findings, type FoundForErasure } from './readForErasure.ts';
 
 /** Why somebody erases; the keys are found on the way. */
@@ -71,7 +72,7 @@ const unrecorded = (stream: string, { keyIds, flaw }: Findings, cause?: unknown)
 /**
  * Says in the log of a stream that its texts are erased, once; `endErasure` then destroys its keys.
  * Without an actor the author is the system. Of a damaged stream, what can be read is enough.
- * Errors: Rejection (there is no such stream), `stream_damaged` where its log can't take it, and all
+ * Errors: Rejection (there is no such stream), `erasure_refused`, `stream_damaged` where its log can't take it, and all
  * keys that were found are destroyed; `store_unavailable`: somebody goes on with it then.
  */
 export async function recordErasure(
@@ -84,15 +85,24 @@ export async function recordErasure(
   await keys.beginErasure(stream);
   const target = targetOfErasure(stream);
   const findings = target.decider.initialState;
+  // Each time that the stream is read: a hold may have been set meanwhile.
+  const load: typeof target.load = async (source) => {
+    const found = await target.load(source);
+    const { last } = found.state;
+    const account_id = actor?.account_id ?? last?.metadata.account_id ?? '';
+    if (last) await requireGrounds(context, { stream, account_id, ...grounds, last });
+    return found;
+  };
   const order = ({ state }: FoundForErasure): Order<Erasure> | undefined =>
     state.last || state.flaw === undefined
       ? { author: authorFor(actor, state.last), command: commandOf(grounds, state) }
       : undefined;
   try {
-    const done = erased(await handleFound(context, target, order));
+    const done = erased(await handleFound(context, { ...target, load }, order));
     if (done) return done;
   } catch (error) {
-    if (error instanceof Rejection) await keys.endErasure(stream, []);
+    if (error instanceof Rejection || isTurnlogError(error, 'erasure_refused'))
+      await keys.endErasure(stream, []);
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
     await keys.endErasure(stream, [...findings.keyIds]);
     throw unrecorded(stream, findings, error);

@@ -9,6 +9,12 @@ export interface FinishContext extends AccountContext {
   logger: Pick<Logger, 'warn'>;
 }
 
+/** The note of what it was about is gone then. */
+const isOver = (error: unknown): boolean =>
+  error instanceof Rejection ||
+  isTurnlogError(error, 'stream_damaged') ||
+  isTurnlogError(error, 'erasure_refused');
+
 /** Looked at in one call. */
 const MOST = 100;
 /** Whoever has begun an erasure is left alone with it for so long. */
@@ -47,8 +53,7 @@ export function createFinisher(context: FinishContext, now = (): number => perfo
           await finish(context, stream, signal);
         } catch (error) {
           if (signal.aborted) return;
-          // Its note is gone with that.
-          if (error instanceof Rejection || isTurnlogError(error, 'stream_damaged'))
+          if (isOver(error))
             context.logger.warn({ err: error, stream }, 'an erasure could not be finished');
           else throw error;
         }

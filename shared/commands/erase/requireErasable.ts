@@ -1,9 +1,12 @@
 import { account, type AccountState } from '../../domain/account/decider.ts';
 import type { AccountHold, AccountRetention } from '../../domain/account/events.ts';
+import { isErasure } from '../../domain/events.ts';
+import type { Erasure } from '../../domain/schema.ts';
 import { TurnlogError } from '../../errors.ts';
+import type { RecordedEvent } from '../../eventlog/event.ts';
 import type { StreamSource } from '../../eventlog/readWhole.ts';
-import { accountStream } from '../../eventlog/streams.ts';
-import { isoTime } from '../../ports/clock.ts';
+import { accountStream, streamKind } from '../../eventlog/streams.ts';
+import { isoTime, type Clock } from '../../ports/clock.ts';
 import { shortStream } from '../target.ts';
 
 const DAY_MS = 86_400_000;
@@ -14,7 +17,7 @@ export interface Keeping {
   hold: AccountHold;
 }
 
-export const erasureRefused = (message: string): TurnlogError =>
+const erasureRefused = (message: string): TurnlogError =>
   new TurnlogError('erasure_refused', message);
 
 function requireNoHold({ hold }: Keeping): void {
@@ -63,11 +66,38 @@ export function requirePastMaximum(keeping: Keeping, lastActivityAt: string, now
 }
 
 /**
- * What the account says of keeping, by its own stream: read models may be late. Errors:
- * `erasure_refused` where there is no such account, `stream_damaged` (noted), `store_unavailable`.
+ * What an account says of keeping, by its own stream: read models may be late. Errors:
+ * `stream_damaged` (noted), `key_missing`, `store_unavailable`.
  */
-export async function keepingOf(source: StreamSource, accountId: string): Promise<AccountState> {
-  const { state } = await shortStream(accountStream(accountId), account).load(source);
-  if (state.opened) return state;
-  throw erasureRefused('There is no such account, so nothing says whether it may be erased.');
+export const keepingOf = async (source: StreamSource, accountId: string): Promise<AccountState> =>
+  (await shortStream(accountStream(accountId), account).load(source)).state;
+
+interface Asked {
+  stream: string;
+  /** Whose the stream is. */
+  account_id: string;
+  reason: Erasure['reason'];
+  /** The last event of the stream. */
+  last: Pick<RecordedEvent, 'type' | 'metadata'>;
+}
+
+/**
+ * May the stream be erased for that reason now? What was erased already may be so again, what goes
+ * with its account may with that, and of an account's own stream its decider knows.
+ * Errors: `erasure_refused`, those of keepingOf.
+ */
+export async function requireGrounds(
+  context: StreamSource & { clock: Clock },
+  { stream, account_id, reason, last }: Asked,
+): Promise<void> {
+  const kind = streamKind(stream);
+  if (reason === 'account' || kind === 'account' || isErasure(last.type)) return;
+  const keeping = await keepingOf(context, account_id);
+  if (keeping.erased) return;
+  if (!keeping.opened)
+    throw erasureRefused('There is no such account, so nothing says whether it may be erased.');
+  const { recorded_at } = last.metadata;
+  const now = context.clock.now();
+  if (reason === 'retention') requirePastMaximum(keeping, recorded_at, now);
+  else requireErasable(keeping, kind === 'session' ? recorded_at : undefined, now);
 }
