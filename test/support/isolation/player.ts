@@ -162,6 +162,10 @@ export function createPlayer(url: string, key: string, others: Others): Player {
         const { what, limit, after } = step;
         return get(`/v1/sessions/${id('session', step.session)}${what}${query({ limit, after })}`);
       }
+      case 'erase':
+        return step.what === 'agent'
+          ? post(`/v1/agents/${id('agent', step.ref)}/erase`, '')
+          : send('DELETE', `/v1/sessions/${id('session', step.ref)}`, '');
       case 'look up':
         return get(step.path);
       case 'send':
