@@ -3,8 +3,8 @@ import { openAccount } from '../../shared/commands/accounts.ts';
 import { addLimitsCommand, describeLimits } from './accountLimits.ts';
 import type { WithOperator } from './context.ts';
 
-/** `accounts open`, `accounts list`, `accounts limits` */
-export function addAccountCommands(program: Command, run: WithOperator): void {
+/** `accounts open`, `accounts list`, `accounts limits`; returns `accounts` for further ones. */
+export function addAccountCommands(program: Command, run: WithOperator): Command {
   const accounts = program
     .command('accounts')
     .description('open and list accounts, and limit them');
@@ -43,4 +43,5 @@ export function addAccountCommands(program: Command, run: WithOperator): void {
     );
 
   addLimitsCommand(accounts, run);
+  return accounts;
 }

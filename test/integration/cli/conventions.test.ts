@@ -39,6 +39,7 @@ describe('a store that is not there', () => {
 
   test.each([
     ['accounts', 'list'],
+    ['accounts', 'erase', 'acct_1', '--confirm', 'acct_1'],
     ['keys', 'list'],
     ['keys', 'issue'],
     ['keys', 'revoke', 'key_1'],
