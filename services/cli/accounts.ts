@@ -9,8 +9,11 @@ import {
 } from './accountRetention.ts';
 import type { WithOperator } from './context.ts';
 
-/** `accounts open`, `accounts list`, `accounts limits`, `accounts retention`, `accounts hold` */
-export function addAccountCommands(program: Command, run: WithOperator): void {
+/**
+ * `accounts open`, `accounts list`, `accounts limits`, `accounts retention`, `accounts hold`; returns
+ * `accounts` for further ones.
+ */
+export function addAccountCommands(program: Command, run: WithOperator): Command {
   const accounts = program
     .command('accounts')
     .description('open and list accounts, limit them, say how long they are kept');
@@ -48,4 +51,5 @@ export function addAccountCommands(program: Command, run: WithOperator): void {
   addLimitsCommand(accounts, run);
   addRetentionCommand(accounts, run);
   addHoldCommand(accounts, run);
+  return accounts;
 }

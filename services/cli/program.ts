@@ -5,6 +5,7 @@ import { addAccountCommands } from './accounts.ts';
 import { addAuditCommands } from './audit.ts';
 import { addCopyCommand } from './copy.ts';
 import { addDatabaseCommands } from './database.ts';
+import { addEraseCommands } from './erase.ts';
 import { addEventCommands } from './events.ts';
 import { EXIT_CODES_HELP } from './exitCodes.ts';
 import { addLogCommands } from './log.ts';
@@ -37,7 +38,7 @@ export function createProgram(json: boolean): Command {
     .addHelpText('afterAll', EXIT_CODES_HELP)
     .hook('preAction', () => warnOfMisspelt(process.env, createLogger('warn')));
   const { withOperator, withTerminal } = createRunners(json);
-  addAccountCommands(program, withOperator);
+  addEraseCommands(program, addAccountCommands(program, withOperator), withOperator);
   addKeyCommands(program, withOperator);
   addLogCommands(program, withOperator);
   addProjectionCommands(program, withOperator);

@@ -21,6 +21,11 @@ export interface Operator extends HandleContext {
    * Errors: the signal's reason.
    */
   readModels: () => Promise<ReadModels>;
+  /**
+   * The same, brought up to date anew, also with what this process has written; to be closed by the
+   * caller. Errors: the signal's reason.
+   */
+  openReadModels: () => Promise<ReadModels>;
   /** The id of the log that the read models were built from; undefined where there are none. */
   followedLog: () => Promise<string | undefined>;
   /** Resolves false when the signal aborted first; the next call goes on from there. */
@@ -90,6 +95,7 @@ export async function openOperator(
     clock: systemClock,
     ids: systemIds,
     readModels,
+    openReadModels: storage.openUpToDate,
     followedLog: storage.followedLog,
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };
