@@ -36,7 +36,7 @@ export function addAccountCommands(program: Command, run: WithOperator): Command
     .action(() =>
       run(async ({ operator, output }) => {
         const rows = await (await operator.readModels()).listAccounts();
-        const listed = rows.map(({ revision: _, ...shown }) => shown);
+        const listed = rows.map(({ revision: _revision, ...shown }) => shown);
         output.table(listed, {
           ACCOUNT: ({ account_id }) => account_id,
           OPENED: ({ opened_at }) => opened_at,

@@ -10,6 +10,8 @@ import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import { retentionPart } from '../server/retention.ts';
 import type { Part } from '../server/turnlog.ts';
 
+const monotonic = (): number => performance.now();
+
 /** When the event there was recorded; undefined where none of ours is. Errors: `store_unavailable`. */
 async function recordedAt(
   { eventAt }: Pick<EventLog, 'eventAt'>,
@@ -38,7 +40,6 @@ export function sweepRetention(
   { clocks, newest, alone, onErased }: Sweeping,
 ): Part {
   const { readModels, logger, store } = context;
-  const monotonic = (): number => performance.now();
   const judge = createClockJudge({
     ...clocks,
     monotonic,

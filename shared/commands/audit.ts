@@ -16,7 +16,7 @@ function inLine(store: object, accountId: string, work: () => Promise<void>): Pr
   const done = (line.get(accountId) ?? Promise.resolve()).then(work);
   const settled = done
     .catch(() => undefined)
-    .then(() => {
+    .finally(() => {
       if (line.get(accountId) === settled) line.delete(accountId);
     });
   line.set(accountId, settled);

@@ -80,7 +80,12 @@ test('a long audit makes neither the next entry nor the commands of the account 
 test('what can not be recorded is unavailable, whatever is wrong with the audit', async () => {
   const failing = (error: Error): HandleContext => ({
     ...context,
-    store: { ...context.store, append: () => Promise.reject(error) },
+    store: {
+      ...context.store,
+      append: async () => {
+        throw error;
+      },
+    },
   });
   for (const error of [storeUnavailable('away'), new TurnlogError('stream_damaged', 'damaged')])
     await expect(recordAudit(failing(error), actor, read)).rejects.toMatchObject({

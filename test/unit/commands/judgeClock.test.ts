@@ -10,7 +10,10 @@ const START = Date.UTC(2026, 10, 22);
 const YEARS_MS = 5 * 365 * 86_400_000;
 
 /** Clocks that a test sets, and a log that has just been written to. */
-function setUp({ newestAgo = 1_000 as number | null, own = false } = {}) {
+function setUp({
+  newestAgo = 1_000,
+  own = false,
+}: { newestAgo?: number | null; own?: boolean } = {}) {
   const state = {
     now: START,
     monotonic: 1_000,
