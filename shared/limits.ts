@@ -81,6 +81,8 @@ export const LIMITS = {
     nameCharacters: 256,
     /** Of what a request names: a model, a tool, a component, a session. */
     referenceCharacters: 256,
+    /** Of a note on an erasure. */
+    noteCharacters: 256,
     instructionBytes: 256 * KIB,
     inputBytes: 512 * KIB,
   },
@@ -136,6 +138,13 @@ export const LIMITS = {
     pendingBytes: 64 * MIB,
   },
   ...TRANSPARENCY_LIMITS,
+  /** Of a sweep for sessions that are past the maximum of their account's retention. */
+  retention: {
+    /** Sessions that it erases; the next one goes on. */
+    sessionsOfSweep: 10_000,
+    /** Sessions that it reads at a time. */
+    pageEntries: 500,
+  },
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {
     expressionChars: 1_000,

@@ -25,6 +25,7 @@ interface Purpose {
     | 'turnlog rebuild'
     | 'turnlog prover'
     | 'turnlog tiles'
+    | 'turnlog retention'
     | 'turnlog listener'
     | 'turnlog queries'
     | 'turnlog instances'

@@ -20,6 +20,9 @@ interface AgentListCache {
   find(asked: Asked, version: string): KeptAnswer | undefined;
   /** Keeps it unless it is too large. */
   keep(asked: Asked, answer: KeptAnswer): void;
+  /** Lets go of an account's lists, for an agent that was erased. */
+  forget(accountId: string): void;
+  clear(): void;
 }
 
 /** What the cache itself needs for an entry. */
@@ -56,5 +59,10 @@ function createCache(): AgentListCache {
       return known?.version === version ? known : undefined;
     },
     keep: (asked, answer) => void kept.set(keyOf(asked), answer),
+    clear: () => kept.clear(),
+    forget(accountId) {
+      for (const key of [...kept.keys()])
+        if ((JSON.parse(key) as unknown[])[0] === accountId) kept.delete(key);
+    },
   };
 }

@@ -1,3 +1,4 @@
+import type { ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { Health } from '../../shared/queries/health.ts';
@@ -27,7 +28,10 @@ export interface ServedLog {
 }
 
 /** What the API works with. */
-export type ApiContext = RunContext & ProcessContext & ServedLog;
+export interface ApiContext extends RunContext, ProcessContext, ServedLog {
+  /** The proof that an erasure is in the transparency log; undefined while it is not. */
+  receiptFor?: (erased: ErasedStream) => Promise<string | undefined>;
+}
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & { answers: AnswerRoom };

@@ -5,6 +5,7 @@ import { addAccountCommands } from './accounts.ts';
 import { addAuditCommands } from './audit.ts';
 import { addCopyCommand } from './copy.ts';
 import { addDatabaseCommands } from './database.ts';
+import { addEraseCommands } from './erase.ts';
 import { addEventCommands } from './events.ts';
 import { EXIT_CODES_HELP } from './exitCodes.ts';
 import { addLogCommands } from './log.ts';
@@ -39,7 +40,7 @@ export function createProgram(json: boolean): Command {
     .hook('preAction', () => warnOfMisspelt(process.env, createLogger('warn')));
   const runners = createRunners(json);
   const { withOperator, withTerminal } = runners;
-  addAccountCommands(program, withOperator);
+  addEraseCommands(program, addAccountCommands(program, withOperator), withOperator);
   addTextKeyCommands(program, addKeyCommands(program, withOperator), runners);
   addLogCommands(program, withOperator);
   addProjectionCommands(program, withOperator);

@@ -9,6 +9,7 @@ import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
+import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
@@ -25,10 +26,12 @@ import { reportDamage } from '../server/reportDamage.ts';
 import type { Part } from '../server/turnlog.ts';
 import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart } from './api.ts';
+import { finishPart, noticePart } from './erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
 import { openRelay } from './relay.ts';
+import { sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /**
@@ -182,6 +185,21 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     damagePart(damaged),
     prover.part,
   ];
+  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const retention = sweepRetention(api, {
+    clocks: { now: systemClock.now },
+    newest: store.head,
+    async alone(work) {
+      await work(new AbortController().signal);
+      return true;
+    },
+    onErased: (erased) => forgetErased(api, erased),
+  });
+  const erasures = [
+    noticePart(api),
+    finishPart(api, { api, alone: true, visibilityWaitMs }),
+    retention,
+  ];
   const served = { ...api, tiles: prover.tiles };
-  return { api: served, dataFolder, parts: [...parts, ...watch, ...relay] };
+  return { api: served, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
 }

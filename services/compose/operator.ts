@@ -25,6 +25,11 @@ export interface Operator extends HandleContext {
    * Errors: the signal's reason.
    */
   readModels: () => Promise<ReadModels>;
+  /**
+   * The same, brought up to date anew, also with what this process has written; to be closed by the
+   * caller. Errors: the signal's reason.
+   */
+  openReadModels: () => Promise<ReadModels>;
   /** The id of the log that the read models were built from; undefined where there are none. */
   followedLog: () => Promise<string | undefined>;
   /**
@@ -68,6 +73,9 @@ function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
     fresh: async () => (await keys()).fresh(),
     find: async (ids) => (await keys()).find(ids),
     forget: (ids) => keyring?.forget(ids),
+    beginErasure: async (stream) => (await keys()).beginErasure(stream),
+    listErasures: async (limit) => (await keys()).listErasures(limit),
+    endErasure: async (stream, ids) => (await keys()).endErasure(stream, ids),
   };
 }
 
@@ -96,6 +104,7 @@ export async function openOperator(
     clock: systemClock,
     ids: systemIds,
     readModels,
+    openReadModels: storage.openUpToDate,
     followedLog: storage.followedLog,
     signing() {
       const { origin, keyFile } = signingIn(config, resolve(config.DATA_DIR));

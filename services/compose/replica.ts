@@ -3,6 +3,7 @@ import {
   closeTurnsOfTheDead,
   type SweepContext,
 } from '../../shared/commands/recovery/closeTurnsOfTheDead.ts';
+import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
@@ -22,6 +23,7 @@ import type { Part } from '../server/turnlog.ts';
 import { untilFollowed } from '../server/untilFollowed.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { openRunContext, runsPart } from './api.ts';
+import { finishPart, noticePart } from './erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
 import {
@@ -30,10 +32,12 @@ import {
   openRateLimits,
   openReadModels,
   projectorStores,
+  sweepAlone,
   type PostgresReadModels,
 } from './postgres.ts';
 import { openProver, openTiles } from './prover.ts';
 import { openRelay } from './relay.ts';
+import { sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /** What every replica works with, whichever services it was started with. */
@@ -162,6 +166,17 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
+  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const erasures = [
+    ...(runs ? [noticePart(runs.api)] : []),
+    finishPart(common, { api: runs?.api, alone: false, visibilityWaitMs }),
+    sweepRetention(common, {
+      clocks: { now: async () => (await instances.list()).now, own: systemClock.now },
+      newest: async () => (await readModels.checkpoint())?.position,
+      alone: (work) => sweepAlone(databaseUrl, work),
+      onErased: (erased) => runs && forgetErased(runs.api, erased),
+    }),
+  ];
   return {
     api: runs && { ...runs.api, tiles: await openTiles(opening, databaseUrl) },
     dataFolder: undefined,
@@ -171,6 +186,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       keysPart,
       ...(runs ? [runs.part] : []),
       ...shown,
+      ...erasures,
       ...projector,
       ...prover,
       ...relay,

@@ -29,10 +29,11 @@ function repeat({ everyMs, begin, idle }: Work): Repeated {
   };
 }
 
-/** Sweeps every few seconds, one sweep at a time. A store that is away is waited for. */
+/** Sweeps every few seconds, one sweep at a time; `what` it looks after. A store that is away is waited for. */
 export function startSweeper(
   sweep: (signal: AbortSignal) => Promise<void>,
   logger: Logger,
+  what = 'open turns',
 ): Repeated {
   let sweeping: Promise<void> | undefined;
 
@@ -40,9 +41,8 @@ export function startSweeper(
     try {
       await sweep(signal);
     } catch (error) {
-      if (isLogAway(error))
-        logger.debug({ err: error }, 'open turns could not be looked after yet');
-      else logger.error({ err: error }, 'open turns could not be looked after');
+      if (isLogAway(error)) logger.debug({ err: error }, `${what} could not be looked after yet`);
+      else logger.error({ err: error }, `${what} could not be looked after`);
     }
     sweeping = undefined;
   }

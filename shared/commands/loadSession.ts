@@ -75,9 +75,10 @@ export async function loadSession(
     const last = tail.at(-1)?.recorded;
     if (!oldest || !last) return NEW_SESSION;
     const turns = completedTurns(sessionEvents(tail));
-    const history = await select(turns);
+    const isErased = tail.at(-1)?.event.type === 'session.erased.v1';
+    const history = isErased ? [] : await select(turns);
     const whole = oldest.revision === 0;
-    if (!whole && history.length === turns.length) continue;
+    if (!whole && !isErased && history.length === turns.length) continue;
     const first = whole ? [] : [await readBeginning(source, stream)];
     source.damaged.forget(stream, { from: oldest.revision, to: last.revision });
     const state = sessionEvents([...first, ...tail]).reduce(session.evolve, session.initialState);

@@ -9,8 +9,11 @@ import type { TextKey } from './protectedText.ts';
 /** Keys by id; a key that was destroyed has the value undefined. */
 export type FoundKeys = ReadonlyMap<string, TextKey | undefined>;
 
+/** What of a key store serves erasures; the keys that it destroys are forgotten as well. */
+type Erasures = Pick<KeyStore, 'beginErasure' | 'listErasures' | 'endErasure'>;
+
 /** The keys of texts, unwrapped, as far as this process has them in memory. */
-export interface Keyring {
+export interface Keyring extends Erasures {
   /**
    * A key that nobody has used, kept durably before: none is waited for as a rule.
    * Errors: `store_unavailable`.
@@ -26,7 +29,7 @@ export interface Keyring {
 }
 
 interface Parts {
-  store: Pick<KeyStore, 'insert' | 'find'>;
+  store: Pick<KeyStore, 'insert' | 'find' | keyof Erasures>;
   masterKeys: Pick<MasterKeys, 'wrap' | 'unwrap'>;
 }
 
@@ -74,6 +77,8 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
     return found;
   }
 
+  const forget = (ids: readonly string[]): void => ids.forEach((id) => known.set(id, 'destroyed'));
+
   return {
     fresh() {
       const key = fromPool();
@@ -87,6 +92,12 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
         [...ids].filter((id) => !found.has(id)),
       );
     },
-    forget: (ids) => ids.forEach((id) => known.set(id, 'destroyed')),
+    forget,
+    beginErasure: store.beginErasure,
+    listErasures: store.listErasures,
+    async endErasure(stream, ids) {
+      await store.endErasure(stream, ids);
+      forget(ids);
+    },
   };
 }

@@ -21,7 +21,13 @@ const MAX_LATER = 1_000;
 const MAX_ROWS = 10_000;
 
 /** What a request or a run reads before anything else. */
-export type KnownRows = Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAgent'>;
+export interface KnownRows extends Pick<
+  ReadModels,
+  'findApiKey' | 'findApiKeyByHash' | 'findAgent'
+> {
+  /** Lets go of what is remembered of agents, for one that was erased. */
+  forgetAgents?: () => void;
+}
 
 interface Memory<Row> {
   find: (id: string) => Promise<Row | undefined>;
@@ -46,13 +52,13 @@ function remembering<Row extends object>({
   lengthOf,
   isOutdated,
   now,
-}: Memory<Row>): (id: string) => Promise<Row | undefined> {
+}: Memory<Row>): { find: Memory<Row>['find']; clear: () => void } {
   const rows = new LRUCache<string, { row: Row; askedAt: number }>({
     max: MAX_ROWS,
     maxSize: LIMITS.cache.rowChars,
     sizeCalculation: ({ row }) => lengthOf(row) + 1,
   });
-  return async (id) => {
+  const findRemembered: Memory<Row>['find'] = async (id) => {
     const askedAt = now();
     const known = rows.get(id);
     const age = known ? askedAt - known.askedAt : Infinity;
@@ -69,6 +75,7 @@ function remembering<Row extends object>({
       return known.row;
     }
   };
+  return { find: findRemembered, clear: () => rows.clear() };
 }
 
 const keyIdOf = ({ data }: StoredEvent): unknown =>
@@ -82,7 +89,9 @@ const outdatedIn = ({ readStream }: Pick<EventStore, 'readStream'>) => ({
       from: revision + 1,
       limit: MAX_LATER,
     });
-    return later.length === MAX_LATER || later.some((event) => keyIdOf(event) === key_id);
+    const concerns = (event: StoredEvent): boolean =>
+      event.type === 'account.erased.v1' || keyIdOf(event) === key_id;
+    return later.length === MAX_LATER || later.some(concerns);
   },
   async agent({ agent_id, revision }: AgentRow): Promise<boolean> {
     const from = revision + 1;
@@ -115,16 +124,18 @@ export function rememberedRows(
       lengthOf: ({ hash, name }) => hash.length + name.length,
       isOutdated: outdated.key,
       now,
-    });
+    }).find;
+  const agents = remembering({
+    find: readModels.findAgent,
+    freshMs: 0,
+    lengthOf: ({ instruction, name }) => instruction.length + name.length,
+    isOutdated: outdated.agent,
+    now,
+  });
   return {
     findApiKey: keys(readModels.findApiKey),
     findApiKeyByHash: keys(readModels.findApiKeyByHash),
-    findAgent: remembering({
-      find: readModels.findAgent,
-      freshMs: 0,
-      lengthOf: ({ instruction, name }) => instruction.length + name.length,
-      isOutdated: outdated.agent,
-      now,
-    }),
+    findAgent: agents.find,
+    forgetAgents: agents.clear,
   };
 }

@@ -31,7 +31,7 @@ export function cors(origins: string): Middleware {
   return koaCors({
     origin: (ctx) =>
       listed.has('*') ? '*' : listed.has(ctx.get('origin')) ? ctx.get('origin') : '',
-    allowMethods: ['GET', 'HEAD', 'POST'],
+    allowMethods: ['GET', 'HEAD', 'POST', 'DELETE'],
     allowHeaders: ALLOWED,
     exposeHeaders: EXPOSED,
     maxAge: MAX_AGE,

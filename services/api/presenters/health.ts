@@ -5,6 +5,7 @@ import type {
   Health,
   ProjectionHealth,
   RelayHealth,
+  RetentionHealth,
 } from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
 
@@ -34,6 +35,11 @@ function presentProjection({ caught_up, lag, late, doubt, parked_streams }: Proj
   };
 }
 
+const presentRetention = ({ reason, ...told }: RetentionHealth) => ({
+  ...told,
+  ...(reason !== undefined && { reason }),
+});
+
 const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
   stream,
   first_revision,
@@ -54,6 +60,7 @@ export function presentHealth({
   projector,
   relay,
   transparency_log,
+  retention,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.count ?? 0;
@@ -64,7 +71,8 @@ export function presentHealth({
     relay?.state === 'retrying' ||
     relay?.parked !== undefined ||
     transparency_log?.trouble !== undefined ||
-    transparency_log?.witnesses?.reason !== undefined;
+    transparency_log?.witnesses?.reason !== undefined ||
+    retention?.reason !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),
@@ -75,5 +83,6 @@ export function presentHealth({
     ...(projector && { projector }),
     ...(relay && { relay: presentRelay(relay) }),
     ...(transparency_log && { transparency_log }),
+    ...(retention && { retention: presentRetention(retention) }),
   };
 }

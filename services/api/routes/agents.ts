@@ -55,7 +55,7 @@ const getAgentRoute = defineRoute({
   access: 'agents:read',
   query: CommonQuery,
   data: AgentDetail,
-  errors: ['agent_not_found'],
+  errors: ['agent_not_found', 'agent_erased'],
   holds: LIMITS.http.pageBytes,
   handle: async ({ readModels }, { actor, params }, ctx) => {
     const agent = await findOwnAgent(readModels, actor.account_id, params['agentId']!);

@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { catalogueRoutes } from './catalogue.ts';
+import { erasureRoutes } from './erasures.ts';
 import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
@@ -11,6 +12,7 @@ const operations: readonly Route[] = [
   ...agentRoutes,
   runAgentRoute,
   ...sessionRoutes,
+  ...erasureRoutes,
   ...catalogueRoutes,
   ...logRoutes,
   ...healthRoutes,

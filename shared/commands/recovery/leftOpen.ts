@@ -41,7 +41,7 @@ export interface LeftOpen {
    */
   take(): LeftTurn | undefined;
   /** There is nothing left to close. */
-  settle(turn: LeftTurn): void;
+  settle(turn: Pick<LeftTurn, 'session_id'>): void;
   /**
    * It could not be looked at; it will be due again in a moment. `tookTooLong` doubles the patience
    * with it.

@@ -1,4 +1,5 @@
 import { session, type SessionState } from '../../domain/session/decider.ts';
+import { sessionErased } from '../../erased.ts';
 import { TurnlogError } from '../../errors.ts';
 import { headOf } from '../../eventlog/append.ts';
 import { readPage, type StreamSource } from '../../eventlog/readWhole.ts';
@@ -40,7 +41,7 @@ function endOfTurn(
  * but never into a later turn. Resolves with the position of the facts where an append that seemed
  * to fail had written them; undefined where the turn is still open without them.
  * Errors: `turn_interrupted` when somebody else has ended the turn, after the facts or without
- * them, `stream_damaged`, `store_unavailable`.
+ * them, `session_erased`, `stream_damaged`, `store_unavailable`.
  */
 export async function afterConflict(
   source: StreamSource,
@@ -56,6 +57,7 @@ export async function afterConflict(
   } as const;
   const news = await readPage(source, sessionStream(run.request.session_id), page);
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
+  if (news.some(({ event }) => event.type === 'session.erased.v1')) throw sessionErased(conflict);
   const end = endOfTurn(run, news);
   if (end !== own && end !== undefined) throw turnInterrupted(conflict);
   const last = end ?? news.at(-1);

@@ -49,6 +49,7 @@ export async function recallSession(
     beginningSeenAt: performance.now(),
   };
   if (loaded.state.status === 'idle') memory.set(sessionId, worthKeeping(loaded));
+  if (loaded.state.status === 'erased') memory.delete(sessionId);
   return loaded;
 }
 

@@ -43,7 +43,7 @@ async function appendOnce(
  * Records a fact of a run, once, and moves the run's head. While the store is away it tries again
  * for `patienceMs`; an append whose outcome stayed unknown may have been written, which the next
  * try finds. Where others write to the session it tries for some seconds in any case.
- * Errors: `turn_interrupted`, `stream_damaged`, and those of EventStore.append except for
+ * Errors: `turn_interrupted`, `session_erased`, `stream_damaged`, and those of EventStore.append except for
  * `stream_conflict`.
  */
 export async function recordInRun(
@@ -97,7 +97,7 @@ export async function recordEnd(
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
       throw await asDamage(context, sessionStream(session_id), error, '/session_id');
-    if (!isTurnlogError(error, 'turn_interrupted'))
+    if (!isTurnlogError(error, 'turn_interrupted') && !isTurnlogError(error, 'session_erased'))
       context.sessions.leftOpen.add(session_id, run.head.revision + 1);
     throw error;
   }

@@ -1,6 +1,7 @@
 import type { Tokens } from '../../domain/schema.ts';
 import type { ModelCall } from '../../domain/session/events.ts';
 import { isTurnlogError } from '../../errors.ts';
+import { isIdOf } from '../../eventlog/streams.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
 import { requireSupported } from '../agentCatalogue.ts';
 import { untilShown, type Actor } from '../context.ts';
@@ -20,10 +21,8 @@ export interface RunResult {
   metadata: { model: string; tool_used: string; tokens: Tokens; finish_reason: string };
 }
 
-const SESSION_ID = /^session_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
-
 /**
- * Errors: `agent_not_found`, `model_not_supported`, `tool_not_supported`, `session_not_found`,
+ * Errors: `agent_not_found`, `agent_erased`, `model_not_supported`, `tool_not_supported`, `session_not_found`,
  * `store_unavailable`.
  */
 async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Promise<RunRequest> {
@@ -31,7 +30,7 @@ async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Pr
   const { session_id = ids.typeId('session') } = asked;
   const agent = await findOwnAgent(known, actor.account_id, asked.agent_id);
   requireSupported(catalogue, agent.model, agent.tool ?? undefined);
-  if (!SESSION_ID.test(session_id)) throw sessionNotFound();
+  if (!isIdOf('session', session_id)) throw sessionNotFound();
   const new_session = asked.session_id === undefined;
   const request = { ...asked, actor, agent, session_id, new_session };
   await requireOwnSession(context, request);
@@ -41,7 +40,8 @@ async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Pr
 /**
  * One turn of a session: begins it, lets the model answer, records the end, and only then
  * resolves. What resolved is durable and shown by every later query.
- * Errors: `agent_not_found`, `session_not_found` and the session's rejections,
+ * Errors: `agent_not_found`, `session_not_found` and the session's rejections, `session_erased`,
+ * `agent_erased`,
  * `model_not_supported`, `tool_not_supported`, `session_busy`, `stream_damaged`, `invalid_request`,
  * `rate_limited` (the account has its share in flight), `overloaded` (the process has),
  * `model_error`, `model_overloaded`, `model_timeout`, `tool_error`, `turn_interrupted`,
@@ -60,7 +60,8 @@ export async function runAgent(
   const arrival = sessions.admission.arrive(account_id, Buffer.byteLength(input.input), own);
   try {
     const request = await requestOf(context, actor, input);
-    return await sessions.inFlight.track(async (inFlight) => {
+    const { agent_id, session_id } = request;
+    return await sessions.inFlight.track({ account_id, agent_id, session_id }, async (inFlight) => {
       const { waiting: signal } = inFlight;
       const stopWatching = context.whenLeft?.(inFlight.giveUp);
       let leave: (() => void) | undefined;
@@ -94,6 +95,8 @@ async function finish(
   } catch (error) {
     if (isTurnlogError(error, 'turn_interrupted')) throw error;
     const reason: unknown = inFlight.signal.aborted ? inFlight.signal.reason : error;
+    // Whoever erases the session has ended its turn.
+    if (isTurnlogError(reason, 'session_erased')) throw reason;
     const end = inFlight.interrupted() ? interruption(run) : failure(run, calls, reason);
     throw await recordFailure(context, run, end, reason);
   }

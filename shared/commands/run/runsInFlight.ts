@@ -10,15 +10,15 @@ export const shuttingDown = (cause?: unknown): TurnlogError =>
 
 export interface RunInFlight {
   /**
-   * For what comes before the turn begins: aborts at `giveUp` (its reason) and at `interruptAll`
-   * (reason `shuttingDown()`).
+   * For what comes before the turn begins: aborts at `giveUp` and `end` (their reasons) and at
+   * `interruptAll` (reason `shuttingDown()`).
    */
   waiting: AbortSignal;
   /** Ends the run if it has not begun: nothing is lost then. */
   giveUp: (reason: Error) => void;
   /**
-   * Aborts when the run's time is over (reason `model_timeout`) or at `interruptAll` (reason
-   * `shuttingDown()`).
+   * Aborts when the run's time is over (reason `model_timeout`), at `end` (its reason) or at
+   * `interruptAll` (reason `shuttingDown()`).
    */
   signal: AbortSignal;
   interrupted: () => boolean;
@@ -26,12 +26,17 @@ export interface RunInFlight {
   limit: (timeoutMs: number) => void;
 }
 
+/** What a run is about. */
+export type RunSubject = Readonly<{ account_id: string; agent_id: string; session_id: string }>;
+
 export interface RunsInFlight {
   /**
    * Runs `work`; until it has settled the service is not idle. Errors: `shuttingDown()` after
-   * `interruptAll`, and the work's own.
+   * `interruptAll`, the reason of `end`, and the work's own.
    */
-  track<Result>(work: (run: RunInFlight) => Promise<Result>): Promise<Result>;
+  track<Result>(subject: RunSubject, work: (run: RunInFlight) => Promise<Result>): Promise<Result>;
+  /** Ends those of the runs that are meant, for a reason which says what becomes of their turns. */
+  end(isMeant: (subject: RunSubject) => boolean, reason: TurnlogError): void;
   count(): number;
   /** Ends the runs there are, and lets no other begin. */
   interruptAll(): void;
@@ -41,6 +46,7 @@ export interface RunsInFlight {
 
 /** What cuts a run off, before its turn begins and from then on. */
 interface Cutting {
+  subject: RunSubject;
   waiting: AbortController;
   running: AbortController;
   interrupted: boolean;
@@ -49,12 +55,21 @@ interface Cutting {
 export function createRunsInFlight(): RunsInFlight {
   const runs = new Map<Cutting, Promise<unknown>>();
   let over = false;
+
+  function cut(cutting: Cutting, reason: TurnlogError): void {
+    const { waiting, running } = cutting;
+    waiting.abort(reason);
+    if (running.signal.aborted) return;
+    cutting.interrupted = true;
+    running.abort(reason);
+  }
+
   return {
-    track: async (work) => {
+    track: async (subject, work) => {
       if (over) throw shuttingDown();
       const waiting = new AbortController();
       const running = new AbortController();
-      const cutting: Cutting = { waiting, running, interrupted: false };
+      const cutting: Cutting = { subject, waiting, running, interrupted: false };
       let timer: NodeJS.Timeout | undefined;
       const limit = (timeoutMs: number): void => {
         timer = setTimeout(() => {
@@ -85,13 +100,10 @@ export function createRunsInFlight(): RunsInFlight {
     count: () => runs.size,
     interruptAll: () => {
       over = true;
-      for (const cutting of runs.keys()) {
-        const { waiting, running } = cutting;
-        waiting.abort(shuttingDown());
-        if (running.signal.aborted) continue;
-        cutting.interrupted = true;
-        running.abort(shuttingDown());
-      }
+      for (const cutting of runs.keys()) cut(cutting, shuttingDown());
+    },
+    end(isMeant, reason) {
+      for (const cutting of runs.keys()) if (isMeant(cutting.subject)) cut(cutting, reason);
     },
     idle: async () => {
       while (runs.size > 0) await Promise.allSettled(runs.values());

@@ -39,6 +39,7 @@ describe('a store that is not there', () => {
 
   test.each([
     ['accounts', 'list'],
+    ['accounts', 'erase', 'acct_1', '--confirm', 'acct_1'],
     ['keys', 'list'],
     ['keys', 'issue'],
     ['keys', 'revoke', 'key_1'],
@@ -145,7 +146,7 @@ describe('for people', () => {
   test('lists have headers, and names can do nothing to the terminal', async () => {
     const { out } = await runCli(data, 'accounts', 'list');
     const [header, row, end] = out.split('\n');
-    expect(header).toMatch(/^ACCOUNT +OPENED +LIMITS +NAME$/);
+    expect(header).toMatch(/^ACCOUNT +OPENED +LIMITS +RETENTION +HOLD +NAME$/);
     expect(row!.indexOf('a\\u001b[2Jb\\u000ac\\u202ed')).toBe(header!.indexOf('NAME'));
     expect(end).toBe('');
   });

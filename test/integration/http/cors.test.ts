@@ -26,7 +26,12 @@ describe('with CORS_ORIGINS', () => {
     const { status, headers } = await ask('OPTIONS', '/v1/agents/x/run', ASKED);
     expect(status).toBe(204);
     expect(headers.get('access-control-allow-origin')).toBe(LISTED);
-    expect(list(headers.get('access-control-allow-methods'))).toEqual(['get', 'head', 'post']);
+    expect(list(headers.get('access-control-allow-methods'))).toEqual([
+      'delete',
+      'get',
+      'head',
+      'post',
+    ]);
     expect(list(headers.get('access-control-allow-headers'))).toEqual([
       'authorization',
       'content-type',

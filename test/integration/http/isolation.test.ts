@@ -85,6 +85,20 @@ describe("another account's agent or session", () => {
       'session_not_found',
       'get /v1/sessions/{sessionId}/events',
     ],
+    [
+      'erase a session',
+      () => stranger.send('DELETE', `/v1/sessions/${session}`, ''),
+      () => stranger.send('DELETE', `/v1/sessions/${NO_SESSION}`, ''),
+      'session_not_found',
+      'delete /v1/sessions/{sessionId}',
+    ],
+    [
+      'erase an agent',
+      () => stranger.send('POST', `/v1/agents/${agent}/erase`, ''),
+      () => stranger.send('POST', `/v1/agents/${NO_AGENT}/erase`, ''),
+      'agent_not_found',
+      'post /v1/agents/{agentId}/erase',
+    ],
   ];
 
   test('is asked for by every operation that names one', () => {
@@ -155,6 +169,8 @@ describe('an id of the wrong shape', () => {
       await service.post(`/v1/agents/${id}/run`, input),
       await service.get(`/v1/sessions/${id}`),
       await service.get(`/v1/sessions/${id}/events`),
+      await service.send('DELETE', `/v1/sessions/${id}`, ''),
+      await service.post(`/v1/agents/${id}/erase`, ''),
     ];
     for (const { status, body } of answers) expect([status, body.success]).toEqual([404, false]);
     expect(await log.head()).toBe(head);

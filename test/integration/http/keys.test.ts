@@ -99,10 +99,12 @@ describe('a request', () => {
 });
 
 describe('a key', () => {
-  const NEEDS: Partial<Record<Scope, () => [string, unknown?][]>> = {
+  const NEEDS: Partial<Record<Scope, () => [string, unknown?, string?][]>> = {
     'agents:read': () => [['/v1/agents'], ['/v1/agents/x']],
     'agents:write': () => [['/v1/agents', {}]],
     'agents:run': () => [['/v1/agents/x/run', {}]],
+    'agents:erase': () => [['/v1/agents/x/erase', '']],
+    'sessions:erase': () => [['/v1/sessions/x', '', 'DELETE']],
     'sessions:read': () => [['/v1/sessions'], ['/v1/sessions/x'], ['/v1/sessions/x/events']],
     'audit:read': () => [['/v1/log/tile/0/x'], ['/v1/log/tile/entries/x'], ['/v1/log/tile/0/999']],
   };
@@ -115,8 +117,10 @@ describe('a key', () => {
         await newKey(service.folder, { scopes: [scope] }),
       );
       for (const [needed, requests] of Object.entries(NEEDS)) {
-        for (const [path, body] of requests()) {
-          const answer = await (body === undefined ? client.get(path) : client.post(path, body));
+        for (const [path, body, method = 'POST'] of requests()) {
+          const answer = await (body === undefined
+            ? client.get(path)
+            : client.send(method, path, body));
           if (needed === scope) expect([200, 400, 404]).toContain(answer.status);
           else expect(expectFailure(answer, 'forbidden').error).toContain(needed);
         }

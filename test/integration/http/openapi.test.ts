@@ -264,6 +264,17 @@ describe('real answers are as described', () => {
       'post /v1/agents/{agentId}/run',
       () => service.post(`/v1/agents/${agent}/run`, { input: 'hi' }),
     ],
+    [
+      'delete /v1/sessions/{sessionId}',
+      async () => {
+        const another = await service.post(`/v1/agents/${agent}/run`, { input: 'hi' });
+        return service.send('DELETE', `/v1/sessions/${another.body.data.session_id}`, '');
+      },
+    ],
+    [
+      'post /v1/agents/{agentId}/erase',
+      async () => service.post(`/v1/agents/${await service.createAgent()}/erase`, ''),
+    ],
   ];
 
   test('by every operation that there is', () => {

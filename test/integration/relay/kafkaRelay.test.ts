@@ -190,7 +190,7 @@ onKafka('relaying to Kafka', () => {
     const received = await until(count(8));
     expect(
       received.map(
-        ({ value }) => (JSON.parse(value) as { instruction: string }).instruction.length,
+        ({ value }) => (JSON.parse(value!) as { instruction: string }).instruction.length,
       ),
     ).toEqual(Array.from({ length: 8 }, () => 1_000_000));
   });

@@ -240,7 +240,7 @@ onKafka('a message that its topic refuses as too large', () => {
     const received = await read([topicsOf(prefix).agents], 20);
     expect(received.filter(({ key }) => key === agentId(0))).toHaveLength(1);
     const dead = (await read([`${prefix}.dead-letter`], 3)).map(
-      ({ value }) => JSON.parse(value) as { event_id: string; size: number; revision: number },
+      ({ value }) => JSON.parse(value!) as { event_id: string; size: number; revision: number },
     );
     expect(dead.map(({ revision }) => revision)).toEqual([1, 2, 3]);
     expect(dead[0]).toEqual({

@@ -80,6 +80,7 @@ const ID = /\b(?:agent|session|acct|key)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g;
 const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 const HASH = /\b[0-9a-f]{64}\b/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+const SALT = /"salt":"[\w-]{22}"/g;
 const DURATION = /"duration_ms":\s*\d+/g;
 /** The scripted server numbers what it answers, whoever asked. */
 const COUNTED = /\b(?:chatcmpl|call)[-_]\d+(?:_\d+)?\b/g;
@@ -95,6 +96,7 @@ function normaliser(): (text: string) => string {
   return (text) =>
     text
       .replaceAll(TIME, '<time>')
+      .replaceAll(SALT, '<salt>')
       .replaceAll(DURATION, '<duration>')
       .replaceAll(COUNTED, '<model>')
       .replaceAll(ID, name)
@@ -162,6 +164,10 @@ export function createPlayer(url: string, key: string, others: Others): Player {
         const { what, limit, after } = step;
         return get(`/v1/sessions/${id('session', step.session)}${what}${query({ limit, after })}`);
       }
+      case 'erase':
+        return step.what === 'agent'
+          ? post(`/v1/agents/${id('agent', step.ref)}/erase`, '')
+          : send('DELETE', `/v1/sessions/${id('session', step.ref)}`, '');
       case 'look up':
         return get(step.path);
       case 'send':

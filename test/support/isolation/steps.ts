@@ -23,6 +23,7 @@ export type Step =
       limit: number | undefined;
       after: number | undefined;
     }
+  | { does: 'erase'; what: 'agent' | 'session'; ref: Ref }
   | { does: 'look up'; path: string }
   | { does: 'send'; method: string; path: string; body: string; headers: Record<string, string> };
 
@@ -109,6 +110,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       after: perhaps(fc.nat({ max: 3 })),
     }),
     weight: 3,
+  },
+  {
+    arbitrary: fc.record({
+      does: fc.constant('erase' as const),
+      what: fc.constantFrom('agent' as const, 'session' as const),
+      ref,
+    }),
+    weight: 1,
   },
   {
     arbitrary: fc.record({

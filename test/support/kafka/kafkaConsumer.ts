@@ -6,7 +6,8 @@ export interface Received {
   partition: number;
   offset: string;
   key: string;
-  value: string;
+  /** Null of a tombstone. */
+  value: string | null;
   headers: Record<string, string>;
   /** performance.now() of its arrival. */
   at: number;
@@ -51,7 +52,7 @@ export async function collectFrom(brokers: string, topics: string[]): Promise<Co
         partition,
         offset: message.offset,
         key: String(message.key),
-        value: String(message.value),
+        value: message.value && String(message.value),
         headers,
         at: performance.now(),
       });

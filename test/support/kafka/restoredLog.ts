@@ -40,5 +40,5 @@ export async function restorableLog(folder: string) {
 export const idsOf = (received: readonly Received[]): string[] =>
   received.map(
     ({ headers, value }) =>
-      headers['ce_id'] ?? (JSON.parse(value) as { event_id: string }).event_id,
+      headers['ce_id'] ?? (JSON.parse(value!) as { event_id: string }).event_id,
   );

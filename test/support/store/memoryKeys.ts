@@ -10,9 +10,16 @@ export function memoryKeys(): {
   kept: Map<string, FoundKey>;
 } {
   const kept = new Map<string, FoundKey>();
-  const store: Pick<KeyStore, 'insert' | 'find'> = {
+  const begun = new Set<string>();
+  const store: Omit<KeyStore, 'list' | 'count' | 'rewrap' | 'close'> = {
     insert: async (keys) => keys.forEach((key) => kept.set(key.key_id, key)),
     find: async (ids) => new Map([...kept].filter(([id]) => ids.includes(id))),
+    beginErasure: async (stream) => void begun.add(stream),
+    listErasures: async (limit) => [...begun].slice(0, limit),
+    async endErasure(stream, ids) {
+      for (const id of ids) kept.set(id, 'destroyed');
+      begun.delete(stream);
+    },
   };
   const masterKeys = parseMasterKeys(newMasterKey(), 'memory');
   const open = (): Keyring => createKeyring({ store, masterKeys });

@@ -1,11 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
+import { sessionErased } from '../../../shared/erased.ts';
 import { createRunsInFlight, type RunInFlight } from '../../../shared/commands/run/runsInFlight.ts';
 
+const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'session_1' };
+
 /** Tracks a run that lasts until it is ended or its signal aborts. */
-function tracked(runs: ReturnType<typeof createRunsInFlight>) {
+function tracked(runs: ReturnType<typeof createRunsInFlight>, subject = SUBJECT) {
   const { promise, resolve: end } = Promise.withResolvers<string>();
   let run: RunInFlight | undefined;
-  const result = runs.track((given) => {
+  const result = runs.track(subject, (given) => {
     run = given;
     const aborted = new Promise<never>((_resolve, reject) =>
       given.signal.addEventListener('abort', () => reject(given.signal.reason as Error)),
@@ -34,7 +37,9 @@ describe('the runs in flight', () => {
 
   test('are idle after a failure too, and the failure is the result', async () => {
     const runs = createRunsInFlight();
-    await expect(runs.track(() => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+    await expect(runs.track(SUBJECT, () => Promise.reject(new Error('failed')))).rejects.toThrow(
+      'failed',
+    );
     await runs.idle();
     expect(runs.count()).toBe(0);
   });
@@ -62,7 +67,7 @@ describe('the runs in flight', () => {
     const runs = createRunsInFlight();
     runs.interruptAll();
     let began = false;
-    await expect(runs.track(() => Promise.resolve((began = true)))).rejects.toMatchObject({
+    await expect(runs.track(SUBJECT, () => Promise.resolve((began = true)))).rejects.toMatchObject({
       code: 'store_unavailable',
       retriable: true,
     });
@@ -73,7 +78,7 @@ describe('the runs in flight', () => {
     const runs = createRunsInFlight();
     let given: RunInFlight | undefined;
     const { promise, resolve: end } = Promise.withResolvers<void>();
-    const result = runs.track(async (run) => {
+    const result = runs.track(SUBJECT, async (run) => {
       given = run;
       run.limit(1);
       await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
@@ -96,5 +101,16 @@ describe('the runs in flight', () => {
     expect(one.run.signal.aborted).toBe(false);
     one.end('done');
     await one.result;
+  });
+
+  test('are ended that are meant, before and after their turns begin, and no others', async () => {
+    const runs = createRunsInFlight();
+    const [meant, other] = [tracked(runs), tracked(runs, { ...SUBJECT, session_id: 'session_2' })];
+    runs.end(({ session_id }) => session_id === 'session_1', sessionErased());
+    await expect(meant.result).rejects.toMatchObject({ code: 'session_erased' });
+    expect(meant.run.waiting.reason).toMatchObject({ code: 'session_erased' });
+    expect([other.run.signal.aborted, other.run.waiting.aborted]).toEqual([false, false]);
+    other.end('goes on');
+    expect(await other.result).toBe('goes on');
   });
 });

@@ -241,7 +241,9 @@ describe('npm run contract', () => {
     expect(writeContract(url, { release: true, schemas })).toEqual([]);
     expect(releasedSchemas(url)).toEqual(schemas);
     expect(writeContract(url, { release: false })).toEqual(
-      ['created', 'deleted', 'updated'].map((what) => `turnlog.agent.${what}.v1: /colour is gone`),
+      ['created', 'deleted', 'erased', 'updated'].map(
+        (what) => `turnlog.agent.${what}.v1: /colour is gone`,
+      ),
     );
   });
 

@@ -4,6 +4,8 @@ import { stopInOrder } from '../../../services/server/stop.ts';
 import { createRunsInFlight } from '../../../shared/commands/run/runsInFlight.ts';
 import { createLogger } from '../../../shared/logger.ts';
 
+const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'session_1' };
+
 /** A server with one request at work. */
 function serverWithRequest() {
   const request = Promise.withResolvers<void>();
@@ -31,7 +33,7 @@ test('a run that begins during the stop, for a request that was accepted before,
   });
   await sleep(50);
   // Longer than the last answers are given.
-  await inFlight.track(() => sleep(2_500));
+  await inFlight.track(SUBJECT, () => sleep(2_500));
   answer();
   await stopped;
   expect(state.cut).toBe(false);
@@ -44,7 +46,7 @@ test('a request that was accepted before may take longer than the last answers b
   state.isAnswering = true;
   const stopped = stopInOrder({ server, inFlight, logger, graceMs: 30_000 });
   await sleep(3_000);
-  await inFlight.track(() => sleep(50));
+  await inFlight.track(SUBJECT, () => sleep(50));
   answer();
   await stopped;
   expect(state.cut).toBe(false);
@@ -63,7 +65,7 @@ test('no run begins once the service has stopped', async () => {
   const inFlight = createRunsInFlight();
   await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 30_000 });
   expect(state.cut).toBe(true);
-  await expect(inFlight.track(() => Promise.resolve())).rejects.toMatchObject({
+  await expect(inFlight.track(SUBJECT, () => Promise.resolve())).rejects.toMatchObject({
     code: 'store_unavailable',
     retriable: true,
   });

@@ -1,0 +1,47 @@
+import { eraseAgent, eraseSession } from '../../../shared/commands/erase/erase.ts';
+import { presentErasure } from '../presenters/erasure.ts';
+import { defineRoute } from '../route.ts';
+import { ErasedAgent, ErasedSession, ErasureQuery } from '../schemas/erasure.ts';
+
+const ERRORS = ['erasure_refused', 'stream_damaged'] as const;
+
+const eraseSessionRoute = defineRoute({
+  method: 'delete',
+  path: '/v1/sessions/{sessionId}',
+  operationId: 'eraseSession',
+  summary: 'Erases the texts of a session for good',
+  description:
+    'Destroys the key of its texts. Whatever is asked of the session from then on is answered 410 `session_erased`; a run that works on it ends so. Doing it again gives the same answer. After a 503 it may be done all the same, and is gone on with.',
+  access: 'sessions:erase',
+  query: ErasureQuery,
+  data: ErasedSession,
+  errors: ['session_not_found', ...ERRORS],
+  handle: async (api, { actor, params, query }, ctx) => {
+    const session_id = params['sessionId']!;
+    const grounds = { reason: 'request', note: query.note } as const;
+    const erased = await eraseSession(api, actor, session_id, grounds);
+    ctx.set('link', `</v1/sessions/${session_id}/proof>; rel="describedby"`);
+    return { data: { session_id, ...presentErasure(erased, await api.receiptFor?.(erased)) } };
+  },
+});
+
+const eraseAgentRoute = defineRoute({
+  method: 'post',
+  path: '/v1/agents/{agentId}/erase',
+  operationId: 'eraseAgent',
+  summary: 'Erases the name and the instruction of an agent for good',
+  description:
+    'The agent can be run no more, and is in no list; runs of it end with 410 `agent_erased`. Its sessions keep their own texts. Doing it again gives the same answer.',
+  access: 'agents:erase',
+  query: ErasureQuery,
+  data: ErasedAgent,
+  errors: ['agent_not_found', ...ERRORS],
+  handle: async (api, { actor, params, query }) => {
+    const agent_id = params['agentId']!;
+    const grounds = { reason: 'request', note: query.note } as const;
+    const erased = await eraseAgent(api, actor, agent_id, grounds);
+    return { data: { agent_id, ...presentErasure(erased, await api.receiptFor?.(erased)) } };
+  },
+});
+
+export const erasureRoutes = [eraseSessionRoute, eraseAgentRoute];

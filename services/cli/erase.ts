@@ -1,0 +1,116 @@
+import type { Command } from 'commander';
+import { eraseAccount } from '../../shared/commands/erase/eraseAccount.ts';
+import { eraseStream, type ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
+import { ownerOf } from '../../shared/commands/erase/ownerOf.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import { agentStream, isIdOf, sessionStream } from '../../shared/eventlog/streams.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { ReadModels } from '../../shared/ports/readModels.ts';
+import type { Operator } from '../compose/operator.ts';
+import { requireAccount } from './accountLimits.ts';
+import type { CliContext, WithOperator } from './context.ts';
+import { usageError } from './failure.ts';
+
+interface Options {
+  confirm: string;
+  note?: string;
+}
+
+function requireConfirmed(id: string, { confirm, note = '' }: Options): void {
+  if (confirm !== id)
+    throw usageError(`An erasure is for good: repeat the id of what is meant, --confirm ${id}.`);
+  if ([...note].length > LIMITS.text.noteCharacters)
+    throw usageError(`A note has at most ${LIMITS.text.noteCharacters} characters.`);
+}
+
+/** No server need be running: this process takes the texts out of the read models itself. */
+async function bringUpToDate(operator: Operator): Promise<void> {
+  await (await operator.openReadModels()).close();
+}
+
+const told = (erased: ErasedStream): string[] => [
+  `${erased.stream} is erased: event ${erased.event.id}, revision ${erased.event.revision}.`,
+  ...(erased.unread === undefined
+    ? []
+    : [`Its stream is damaged: ${erased.unread}. What is missing there was not looked at.`]),
+];
+
+const STREAMS = { session: sessionStream, agent: agentStream };
+
+async function eraseOne(
+  { operator, output }: CliContext,
+  kind: keyof typeof STREAMS,
+  id: string,
+  options: Options,
+): Promise<void> {
+  requireConfirmed(id, options);
+  const stream = STREAMS[kind](id);
+  const { store } = operator;
+  const readModels = await operator.readModels();
+  const account_id = isIdOf(kind, id) ? await ownerOf({ store, readModels }, stream) : undefined;
+  if (account_id === undefined)
+    throw new TurnlogError('configuration_invalid', `There is no ${kind} ${id}.`);
+  const actor = { account_id, key_id: 'operator', request_id: 'cli' };
+  const grounds = { reason: 'request', note: options.note } as const;
+  const erased = await eraseStream(operator, stream, grounds, actor);
+  await bringUpToDate(operator);
+  const { event, erased_at, unread = null } = erased;
+  output.show({ [`${kind}_id`]: id, account_id, erased_at, event, unread }, ...told(erased));
+}
+
+async function eraseAll(context: CliContext, account_id: string, options: Options): Promise<void> {
+  requireConfirmed(account_id, options);
+  const { operator, output, progress, signal } = context;
+  await requireAccount(await operator.readModels(), account_id);
+  await using opened = new AsyncDisposableStack();
+  const readModelsAt = async (): Promise<ReadModels> =>
+    opened.adopt(await operator.openReadModels(), (queries) => queries.close());
+  const { erasure, sessions, agents, unrecorded } = await eraseAccount(
+    { ...operator, readModelsAt },
+    { account_id, key_id: 'operator', request_id: 'cli' },
+    {
+      note: options.note,
+      signal,
+      onProgress: (done) =>
+        progress.update(() => `${done.sessions} sessions and ${done.agents} agents erased`),
+    },
+  );
+  await bringUpToDate(operator);
+  progress.end(`${sessions} sessions and ${agents} agents erased`);
+  const { event, erased_at } = erasure;
+  output.show(
+    { account_id, erased_at, event, sessions, agents, unrecorded },
+    `${account_id} is erased, with its keys, ${sessions} sessions and ${agents} agents.`,
+    ...unrecorded.map(
+      (stream) =>
+        `${stream} is damaged, and its log can't say so: its keys are destroyed, and \`projections rebuild\` takes its texts out of the read models.`,
+    ),
+  );
+}
+
+const NOTE = ['--note <text>', 'why; it is never erased, so no text of a person'] as const;
+
+/** `accounts erase`, beside the other commands of `accounts`; `sessions erase`, `agents erase` */
+export function addEraseCommands(program: Command, accounts: Command, run: WithOperator): void {
+  accounts
+    .command('erase')
+    .description(
+      'close an account for good, and erase the texts of all its sessions and agents; the same command goes on where it was interrupted',
+    )
+    .argument('<account_id>')
+    .requiredOption('--confirm <account_id>', 'the same id once more')
+    .option(...NOTE)
+    .action((id: string, options: Options) => run((context) => eraseAll(context, id, options)));
+  for (const kind of ['session', 'agent'] as const)
+    program
+      .command(`${kind}s`)
+      .description(`erase ${kind}s`)
+      .command('erase')
+      .description(`erase the texts of ${kind === 'agent' ? 'an agent' : 'a session'} for good`)
+      .argument(`<${kind}_id>`)
+      .requiredOption(`--confirm <${kind}_id>`, 'the same id once more')
+      .option(...NOTE)
+      .action((id: string, options: Options) =>
+        run((context) => eraseOne(context, kind, id, options)),
+      );
+}

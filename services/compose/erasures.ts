@@ -1,0 +1,62 @@
+import { createFinisher } from '../../shared/commands/erase/finishErasures.ts';
+import { forgetErased } from '../../shared/commands/erase/forget.ts';
+import { noticeErasures } from '../../shared/commands/erase/noticeErasures.ts';
+import type { CommandContext } from '../../shared/commands/context.ts';
+import type { HandleContext } from '../../shared/commands/handle.ts';
+import type { RunContext } from '../../shared/commands/run/context.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import { agentListCache } from '../api/agentListCache.ts';
+import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
+import { startAsking, startSweeper } from '../server/sweep.ts';
+import type { Part } from '../server/turnlog.ts';
+
+/** Lets go of what this process remembers of what others erase: within about a second. */
+export function noticePart(api: RunContext): Part {
+  const { readModels, sessions, known, logger } = api;
+  const lists = agentListCache(readModels);
+  const look = noticeErasures({
+    readModels,
+    forget(erased) {
+      forgetErased(api, erased);
+      lists.forget(erased.account_id);
+    },
+    forgetAll() {
+      sessions.memory.clear();
+      known.forgetAgents?.();
+      lists.clear();
+    },
+  });
+  return {
+    prepare: (signal) => onceStoreAnswers(look, logger, signal),
+    upkeep: () => startAsking(look),
+  };
+}
+
+type Finishing = HandleContext & Pick<CommandContext, 'readModels' | 'logger'>;
+
+interface Others {
+  /** For what this process remembers, where it does. */
+  api: RunContext | undefined;
+  /** True where no other process can be at work on what was begun before this one started. */
+  alone: boolean;
+  visibilityWaitMs: number;
+}
+
+/** Goes on with erasures that a process has left, or that had to wait for a store. */
+export function finishPart(context: Finishing, { api, alone, visibilityWaitMs }: Others): Part {
+  const { readModels, logger } = context;
+  const finisher = createFinisher({
+    ...context,
+    async readModelsAt(position: Position) {
+      await readModels.untilShown(position, visibilityWaitMs);
+      return readModels;
+    },
+    onErased: (erased) => api && forgetErased(api, erased),
+  });
+  let first = alone;
+  async function finish(signal: AbortSignal): Promise<void> {
+    await finisher.finish(signal, first ? 0 : undefined);
+    first = false;
+  }
+  return { upkeep: () => startSweeper(finish, logger, 'erasures that were begun') };
+}

@@ -1,0 +1,75 @@
+import type { CommandContext } from '../../shared/commands/context.ts';
+import { eraseStream, type ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
+import type { HandleContext } from '../../shared/commands/handle.ts';
+import { createClockJudge, type Clocks } from '../../shared/commands/retention/judgeClock.ts';
+import { sweepSessions } from '../../shared/commands/retention/sweepSessions.ts';
+import { decodeEvent } from '../../shared/eventlog/codec.ts';
+import { metadataFits } from '../../shared/eventlog/domainEvent.ts';
+import { belongsIn, sessionStream } from '../../shared/eventlog/streams.ts';
+import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
+import { retentionPart } from '../server/retention.ts';
+import type { Part } from '../server/turnlog.ts';
+
+const monotonic = (): number => performance.now();
+
+/** When the event there was recorded; undefined where none of ours is. Errors: `store_unavailable`. */
+async function recordedAt(
+  { eventAt }: Pick<EventLog, 'eventAt'>,
+  position: Position | undefined,
+): Promise<number | undefined> {
+  const event = position === undefined ? undefined : await eventAt(position);
+  if (!event || !belongsIn(event.stream, event.type)) return undefined;
+  const { metadata } = decodeEvent(event);
+  return metadataFits(metadata) ? Date.parse(metadata.recorded_at) : undefined;
+}
+
+interface Sweeping {
+  /** The clock that decides, and the own one where that is another. */
+  clocks: Pick<Clocks, 'now' | 'own'>;
+  /** Where the newest event of the log is, as far as that is known. Errors: `store_unavailable`. */
+  newest: () => Promise<Position | undefined>;
+  /** Does the work where no other process does it: Retention. */
+  alone: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
+  /** For what this process remembers. */
+  onErased: (erased: ErasedStream) => void;
+}
+
+/** Erases the sessions that are past the maximum of their account's retention. */
+export function sweepRetention(
+  context: HandleContext & Pick<CommandContext, 'readModels' | 'logger'>,
+  { clocks, newest, alone, onErased }: Sweeping,
+): Part {
+  const { readModels, logger, store } = context;
+  const judge = createClockJudge({
+    ...clocks,
+    monotonic,
+    newest: async () => recordedAt(store, await newest()),
+  });
+  return retentionPart({
+    judge,
+    alone,
+    logger,
+    needed: async () =>
+      (await readModels.listAccounts()).some(
+        ({ retention }) => retention.maximum_days !== undefined,
+      ),
+    sweep(now, signal) {
+      const begun = monotonic();
+      // Whatever the clock does from here on, the time that was believed goes on.
+      const clock = { now: () => Math.round(now + monotonic() - begun) };
+      return sweepSessions({
+        readModels,
+        logger,
+        now,
+        signal,
+        async erase({ session_id, account_id }) {
+          const actor = { account_id, key_id: 'system', request_id: 'retention' };
+          const stream = sessionStream(session_id);
+          onErased(
+            await eraseStream({ ...context, clock }, stream, { reason: 'retention' }, actor),
+          );
+        },
+      });
+    },
+  });
+}

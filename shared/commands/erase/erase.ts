@@ -1,0 +1,58 @@
+import { TurnlogError } from '../../errors.ts';
+import { agentStream, isIdOf, sessionStream } from '../../eventlog/streams.ts';
+import { untilShown, type Actor, type CommandContext } from '../context.ts';
+import type { RunContext } from '../run/context.ts';
+import { eraseStream, type ErasedStream, type Grounds } from './eraseStream.ts';
+import { forgetErased } from './forget.ts';
+import { ownerOf } from './ownerOf.ts';
+
+/** What a client's erasure works with; memory is this process's. */
+export type EraseContext = CommandContext & Pick<RunContext, 'sessions' | 'known'>;
+
+const KINDS = {
+  session: {
+    streamOf: sessionStream,
+    missing: () => new TurnlogError('session_not_found', 'There is no such session.'),
+  },
+  agent: {
+    streamOf: agentStream,
+    missing: () => new TurnlogError('agent_not_found', 'There is no such agent.'),
+  },
+} as const;
+
+/** One that is not the account's is not told from one that never was. */
+async function eraseOwn(
+  kind: keyof typeof KINDS,
+  context: EraseContext,
+  actor: Actor,
+  { id, ...grounds }: Grounds & { id: string },
+): Promise<ErasedStream> {
+  const { streamOf, missing } = KINDS[kind];
+  const stream = streamOf(id);
+  if (!isIdOf(kind, id) || (await ownerOf(context, stream)) !== actor.account_id) throw missing();
+  const erased = await eraseStream(context, stream, grounds, actor);
+  forgetErased(context, erased);
+  await untilShown(context, erased.position);
+  return erased;
+}
+
+/**
+ * Erases the texts of a session of the actor's account, for good; a run that works on it ends. When
+ * it resolves no later read shows any of them. Doing it again gives the same.
+ * Errors: `session_not_found`, `erasure_refused`, `stream_damaged` where that can't be recorded, `store_unavailable`:
+ * it may be done all the same, and is gone on with.
+ */
+export const eraseSession = (
+  context: EraseContext,
+  actor: Actor,
+  sessionId: string,
+  grounds: Grounds,
+): Promise<ErasedStream> => eraseOwn('session', context, actor, { ...grounds, id: sessionId });
+
+/** The same for an agent; its sessions keep their own texts. Errors: `agent_not_found`, as above. */
+export const eraseAgent = (
+  context: EraseContext,
+  actor: Actor,
+  agentId: string,
+  grounds: Grounds,
+): Promise<ErasedStream> => eraseOwn('agent', context, actor, { ...grounds, id: agentId });

@@ -1,0 +1,39 @@
+import { agentErased, sessionErased } from '../../erased.ts';
+import { streamId, streamKind } from '../../eventlog/streams.ts';
+import type { ErasureRow } from '../../readModels/tables.ts';
+import type { RunContext } from '../run/context.ts';
+import type { RunSubject } from '../run/runsInFlight.ts';
+
+type Erased = Pick<ErasureRow, 'stream' | 'account_id' | 'key_ids'>;
+type Forgetting = Pick<RunContext, 'store' | 'sessions' | 'known'>;
+
+/** The runs that are to end, and what they answer. */
+function endRuns({ inFlight }: RunContext['sessions'], stream: string): void {
+  const id = streamId(stream);
+  const of = (whose: keyof RunSubject) => (subject: RunSubject) => subject[whose] === id;
+  switch (streamKind(stream)) {
+    case 'session':
+      return inFlight.end(of('session_id'), sessionErased());
+    case 'agent':
+      return inFlight.end(of('agent_id'), agentErased());
+    // All its sessions are erased.
+    default:
+      return inFlight.end(of('account_id'), sessionErased());
+  }
+}
+
+/**
+ * Lets go of all that this process has in memory of an erased stream, and ends the runs that work on
+ * it. May be done again.
+ */
+export function forgetErased(
+  { store, sessions, known }: Forgetting,
+  { stream, key_ids }: Erased,
+): void {
+  store.keys.forget(key_ids);
+  endRuns(sessions, stream);
+  const id = streamId(stream);
+  if (streamKind(stream) !== 'session') return known.forgetAgents?.();
+  sessions.memory.delete(id);
+  sessions.leftOpen.settle({ session_id: id });
+}

@@ -1,0 +1,103 @@
+import { account, type AccountState } from '../../domain/account/decider.ts';
+import type { AccountHold, AccountRetention } from '../../domain/account/events.ts';
+import { isErasure } from '../../domain/events.ts';
+import type { Erasure } from '../../domain/schema.ts';
+import { TurnlogError } from '../../errors.ts';
+import type { RecordedEvent } from '../../eventlog/event.ts';
+import type { StreamSource } from '../../eventlog/readWhole.ts';
+import { accountStream, streamKind } from '../../eventlog/streams.ts';
+import { isoTime, type Clock } from '../../ports/clock.ts';
+import { shortStream } from '../target.ts';
+
+const DAY_MS = 86_400_000;
+
+/** What an account says of keeping: its row in the read models has it, and its state. */
+export interface Keeping {
+  retention: AccountRetention;
+  hold: AccountHold;
+}
+
+const erasureRefused = (message: string): TurnlogError =>
+  new TurnlogError('erasure_refused', message);
+
+function requireNoHold({ hold }: Keeping): void {
+  if (!hold.held) return;
+  const reason = hold.reason === undefined ? '' : ` (${hold.reason})`;
+  throw erasureRefused(
+    `Nothing of the account may be erased while its legal hold lasts${reason}. An operator ends it: accounts hold <account_id> off.`,
+  );
+}
+
+/**
+ * May what was active last at that instant be erased on request? `lastActivityAt` is undefined for
+ * what no minimum protects: an agent, or an account, whose sessions are asked about one by one.
+ * `now` in milliseconds since the epoch.
+ * Errors: `erasure_refused`, which says by which rule and until when.
+ */
+export function requireErasable(
+  keeping: Keeping,
+  lastActivityAt: string | undefined,
+  now: number,
+): void {
+  requireNoHold(keeping);
+  const { minimum_days: days } = keeping.retention;
+  if (days === undefined || lastActivityAt === undefined) return;
+  const until = Date.parse(lastActivityAt) + days * DAY_MS;
+  if (until <= now) return;
+  throw erasureRefused(
+    Number.isNaN(until)
+      ? `Sessions of the account are kept for at least ${days} days, and this one does not say when it was active last.`
+      : `Sessions of the account are kept for at least ${days} days after their last event: this one until ${isoTime(until)}.`,
+  );
+}
+
+/** The instant before which a session was active last that is past the maximum; milliseconds. */
+export const pastMaximumBefore = (days: number, now: number): number => now - days * DAY_MS;
+
+/**
+ * Must what was active last at that instant be erased because its time is over? Errors:
+ * `erasure_refused` where it need not, or must not.
+ */
+export function requirePastMaximum(keeping: Keeping, lastActivityAt: string, now: number): void {
+  requireNoHold(keeping);
+  const { maximum_days: days } = keeping.retention;
+  if (days !== undefined && Date.parse(lastActivityAt) < pastMaximumBefore(days, now)) return;
+  throw erasureRefused('The session is not past the maximum for which the account keeps it.');
+}
+
+/**
+ * What an account says of keeping, by its own stream: read models may be late. Errors:
+ * `stream_damaged` (noted), `key_missing`, `store_unavailable`.
+ */
+export const keepingOf = async (source: StreamSource, accountId: string): Promise<AccountState> =>
+  (await shortStream(accountStream(accountId), account).load(source)).state;
+
+interface Asked {
+  stream: string;
+  /** Whose the stream is. */
+  account_id: string;
+  reason: Erasure['reason'];
+  /** The last event of the stream. */
+  last: Pick<RecordedEvent, 'type' | 'metadata'>;
+}
+
+/**
+ * May the stream be erased for that reason now? What was erased already may be so again, what goes
+ * with its account may with that, and of an account's own stream its decider knows.
+ * Errors: `erasure_refused`, those of keepingOf.
+ */
+export async function requireGrounds(
+  context: StreamSource & { clock: Clock },
+  { stream, account_id, reason, last }: Asked,
+): Promise<void> {
+  const kind = streamKind(stream);
+  if (reason === 'account' || kind === 'account' || isErasure(last.type)) return;
+  const keeping = await keepingOf(context, account_id);
+  if (keeping.erased) return;
+  if (!keeping.opened)
+    throw erasureRefused('There is no such account, so nothing says whether it may be erased.');
+  const { recorded_at } = last.metadata;
+  const now = context.clock.now();
+  if (reason === 'retention') requirePastMaximum(keeping, recorded_at, now);
+  else requireErasable(keeping, kind === 'session' ? recorded_at : undefined, now);
+}

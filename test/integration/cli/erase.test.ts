@@ -1,0 +1,90 @@
+import { rm } from 'node:fs/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
+import { runCli } from '../../support/processes/cliProcess.ts';
+import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
+
+let service: TestService;
+let marker: string;
+beforeEach(async () => {
+  marker = newMarker();
+  service = await startTestService(({ messages }) => ({ text: `re: ${messages.at(-1)!.content}` }));
+}, 30_000);
+afterEach(async () => {
+  await service.close();
+  await rm(service.folder, { recursive: true, force: true });
+});
+
+test('an account is erased beside a running server: its keys, its sessions and its agents, and nobody else’s', async () => {
+  const key = await newKey(service.folder);
+  const client = await clientWith(service.url, key);
+  const agent = (
+    await client.post('/v1/agents', { name: marker, instruction: marker, model: 'scripted' })
+  ).body.data.agent_id as string;
+  for (let turn = 0; turn < 3; turn += 1)
+    await client.post(`/v1/agents/${agent}/run`, { input: marker });
+  const own = (
+    await service.post(`/v1/agents/${await service.createAgent()}/run`, { input: 'mine' })
+  ).body.data.session_id as string;
+  const erase = ['accounts', 'erase', key.account_id, '--confirm'];
+
+  const refused = await runCli(service.folder, ...erase, 'acct_another');
+  expect([refused.code, refused.out]).toEqual([2, '']);
+  expect((await client.get('/v1/agents')).status).toBe(200);
+
+  const done = await runCli(service.folder, '--json', ...erase, key.account_id);
+  expect(JSON.parse(done.out)).toMatchObject({
+    account_id: key.account_id,
+    sessions: 3,
+    agents: 1,
+    unrecorded: [],
+  });
+  await eventually(
+    () => client.get('/v1/agents'),
+    ({ status }) => status === 401,
+  );
+  expect(filesHolding(service.folder, marker)).toEqual([]);
+  expect((await service.get(`/v1/sessions/${own}`)).status).toBe(200);
+
+  const again = await runCli(service.folder, '--json', ...erase, key.account_id);
+  expect([again.code, JSON.parse(again.out)]).toMatchObject([0, { sessions: 0, agents: 0 }]);
+  const issue = await runCli(service.folder, 'keys', 'issue', '--account', key.account_id);
+  expect([issue.code, issue.err]).toEqual([1, 'The account was erased.\n']);
+  const listed = await runCli(service.folder, 'accounts', 'list');
+  expect(listed.out).not.toContain(key.account_id);
+}, 60_000);
+
+test('a session and an agent are erased with no server running, and no file holds them', async () => {
+  const agent = await service.createAgent({ name: marker, instruction: marker });
+  const session = (await service.post(`/v1/agents/${agent}/run`, { input: marker })).body.data
+    .session_id as string;
+  await service.service().stop();
+  expect(filesHolding(service.folder, marker)).not.toEqual([]);
+  for (const [kind, id] of [
+    ['sessions', session],
+    ['agents', agent],
+  ] as const) {
+    const { code, out } = await runCli(service.folder, kind, 'erase', id, '--confirm', id);
+    expect([code, out]).toEqual([0, expect.stringContaining(`${id} is erased: event `)]);
+  }
+  expect(filesHolding(service.folder, marker)).toEqual([]);
+  const nobody = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
+  const missing = await runCli(service.folder, 'sessions', 'erase', nobody, '--confirm', nobody);
+  expect([missing.code, missing.err]).toEqual([1, `There is no session ${nobody}.\n`]);
+}, 60_000);
+
+test('what an operator erases beside a server, the server lets go of', async () => {
+  const agent = await service.createAgent();
+  const session = (await service.post(`/v1/agents/${agent}/run`, { input: marker })).body.data
+    .session_id as string;
+  service.model.use({ fault: 'never_answer' });
+  const running = service.post(`/v1/agents/${agent}/run`, { input: marker, session_id: session });
+  await service.model.received(2);
+  const erase = ['sessions', 'erase', session, '--confirm', session];
+  expect((await runCli(service.folder, ...erase)).code).toBe(0);
+  expectFailure(await running, 'session_erased');
+  expect(filesHolding(service.folder, marker)).toEqual([]);
+  expect(await asOperator(service.folder, ({ store }) => store.keys.listErasures(1))).toEqual([]);
+}, 60_000);

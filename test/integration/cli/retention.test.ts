@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+import { runCli } from '../../support/processes/cliProcess.ts';
+
+let service: TestService;
+let account: string;
+
+const cli = (...args: string[]) => runCli(service.folder, ...args);
+
+beforeAll(async () => {
+  service = await startTestService();
+  const [first] = JSON.parse((await cli('accounts', 'list', '--json')).out) as {
+    account_id: string;
+  }[];
+  account = first!.account_id;
+});
+afterAll(() => service.close());
+
+test('an operator says how long sessions are kept, sees it, and is refused what can not be', async () => {
+  const set = (...options: string[]) => cli('accounts', 'retention', account, ...options);
+  expect((await set('--minimum-days', '183', '--maximum-days', '400')).out).toBe(
+    'at least 183 days, at most 400 days\n',
+  );
+  const refused = await set('--maximum-days', '182');
+  expect({ code: refused.code, err: refused.err }).toEqual({
+    code: 1,
+    err: "Sessions can't be kept for at least 183 days and for at most 182.\n",
+  });
+  expect((await set('--minimum-days', '36501')).code).toBe(2);
+  expect((await set('--minimum-days', 'none')).out).toBe('at most 400 days\n');
+  expect(JSON.parse((await set('--json')).out)).toEqual({
+    account_id: account,
+    retention: { maximum_days: 400 },
+  });
+}, 180_000);
+
+test('a hold needs its reason, is shown, and keeps a session until it ends; each read is audited', async () => {
+  const agent = await service.createAgent();
+  const session = (await service.post(`/v1/agents/${agent}/run`, { input: 'hi' })).body.data
+    .session_id as string;
+  const hold = (...args: string[]) => cli('accounts', 'hold', account, ...args);
+  expect((await hold('on')).code).toBe(2);
+  expect((await hold('on', '--reason', 'Case 12')).out).toBe('held: Case 12\n');
+  const path = `/v1/sessions/${session}`;
+  expect((await service.send('DELETE', path, {})).body).toMatchObject({
+    status: 409,
+    code: 'erasure_refused',
+  });
+  expect((await service.get(`${path}/events?limit=2`)).status).toBe(200);
+  expect((await service.get('/v1/sessions/session_none/events')).status).toBe(404);
+  expect((await hold('off')).out).toBe('-\n');
+  expect((await service.send('DELETE', path, {})).status).toBe(200);
+  const { out } = await cli('events', 'tail', '--no-follow');
+  const events = out
+    .split('\n')
+    .slice(0, -1)
+    .map(
+      (line) => JSON.parse(line) as { type: string; stream: string; erased?: true; data: object },
+    );
+  expect(
+    events.filter(({ stream }) => stream === `audit-${account}`).map(({ data }) => data),
+  ).toContainEqual({ action: 'read', subject: `session-${session}`, detail: 'revisions 0 to 1' });
+  expect(events.find(({ type }) => type === 'session.turn_started.v1')).toMatchObject({
+    erased: true,
+    data: { input: '' },
+  });
+}, 180_000);

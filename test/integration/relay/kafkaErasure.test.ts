@@ -1,0 +1,146 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { replay } from '../../../services/relay/replay.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import {
+  agentCreated,
+  agentErased,
+  agentUpdated,
+  sessionErased,
+  sessionStarted,
+} from '../../support/events/events.ts';
+import { collectFrom, type Received } from '../../support/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
+import { administer, untilTopicsExist } from '../../support/kafka/kafkaTopics.ts';
+import { publisherOptions, relayTo, topicsOf, uniquePrefix } from '../../support/kafka/relay.ts';
+import { appendMore, appendTo } from '../../support/projections/projector.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+
+jest.setTimeout(120_000);
+
+const kafka = await startKafkaServer();
+const onKafka = kafka ? describe : describe.skip;
+const brokers = kafka?.brokers ?? '';
+
+let folder: string;
+let log: EventStore;
+let prefix: string;
+const closing: Array<() => Promise<void>> = [];
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  log = await openSqliteEventStore({ folder });
+  prefix = uniquePrefix();
+});
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+  await log.close();
+  await rm(folder, { recursive: true });
+});
+afterAll(async () => kafka?.close());
+
+function start(changes: Partial<ReturnType<typeof publisherOptions>> = {}): void {
+  const publisher = openKafkaPublisher({ ...publisherOptions(brokers, prefix), ...changes });
+  closing.push(relayTo(publisher, log).close);
+}
+
+const create = (topic: string, policy: string): Promise<boolean> =>
+  administer(brokers, (admin) =>
+    admin.createTopics({
+      topics: [{ topic, configEntries: [{ name: 'cleanup.policy', value: policy }] }],
+      waitForLeaders: true,
+    }),
+  );
+
+/** Messages of the topics until one of `last` has come, by key: their types, null for a tombstone. */
+async function read(topics: string[], last: string): Promise<Record<string, (string | null)[]>> {
+  await untilTopicsExist(brokers, topics);
+  const consumer = await collectFrom(brokers, topics);
+  closing.push(consumer.close);
+  const received = await consumer.until((all) => all.some(({ key }) => key === last));
+  const byKey = Map.groupBy(received, ({ key }) => key);
+  const typeOf = ({ value, headers }: Received) =>
+    value === null ? null : headers['ce_type']!.replace('turnlog.', '');
+  return Object.fromEntries([...byKey].map(([key, all]) => [key, all.map(typeOf)]));
+}
+
+const STARTED = 'session.started.v1';
+const ERASED = 'session.erased.v1';
+
+/** Two sessions, the first of them erased, and one more that is the last of the log. */
+async function appendErased(): Promise<void> {
+  await appendTo(log, 'session-session_1', [sessionStarted()]);
+  await appendTo(log, 'session-session_2', [sessionStarted()]);
+  await appendMore(log, 'session-session_1', [sessionErased()]);
+  await appendTo(log, 'session-session_9', [sessionStarted()]);
+}
+
+onKafka('an erased session', () => {
+  test.each(['compact', 'compact,delete'])(
+    'is followed by a tombstone in a topic with cleanup.policy=%s',
+    async (policy) => {
+      const { sessions } = topicsOf(prefix);
+      await create(sessions, policy);
+      await appendErased();
+      start({ partitions: 1 });
+      expect(await read([sessions], 'session_9')).toEqual({
+        session_1: [STARTED, ERASED, null],
+        session_2: [STARTED],
+        session_9: [STARTED],
+      });
+    },
+  );
+
+  test('has no tombstone in a topic that is not compacted, whose consumers would wonder', async () => {
+    await appendErased();
+    start({ partitions: 1 });
+    const types = await read([topicsOf(prefix).sessions], 'session_9');
+    expect(types['session_1']).toEqual([STARTED, ERASED]);
+  });
+
+  test('is told though its key is parked, with a tombstone for what was published before', async () => {
+    const { agents } = topicsOf(prefix);
+    await administer(brokers, (admin) =>
+      admin.createTopics({
+        topics: [
+          {
+            topic: agents,
+            configEntries: [
+              { name: 'cleanup.policy', value: 'compact' },
+              { name: 'max.message.bytes', value: '4000' },
+            ],
+          },
+        ],
+        waitForLeaders: true,
+      }),
+    );
+    await appendTo(log, 'agent-agent_1', [
+      agentCreated(),
+      agentUpdated({ instruction: 'x'.repeat(5_000) }),
+      agentErased(),
+    ]);
+    await appendTo(log, 'agent-agent_9', [agentCreated()]);
+    start({ partitions: 1 });
+    const types = await read([agents], 'agent_9');
+    expect(types['agent_1']).toEqual(['agent.created.v1', 'agent.erased.v1', null]);
+  });
+
+  test('is replayed with its tombstone', async () => {
+    const topic = `${prefix}.again`;
+    await create(topic, 'compact');
+    await appendErased();
+    const publisher = openKafkaPublisher({
+      ...publisherOptions(brokers, prefix),
+      topics: { agents: topic, sessions: topic },
+      deadLetterTopic: undefined,
+    });
+    closing.push(() => publisher.close());
+    const { signal } = new AbortController();
+    const what = { after: undefined, only: undefined, onProgress: () => undefined };
+    expect(await replay({ log, publisher, signal, ...what })).toBe(true);
+    const types = await read([topic], 'session_9');
+    expect(types['session_1']).toEqual([STARTED, ERASED, null]);
+  });
+});
