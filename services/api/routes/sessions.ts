@@ -92,11 +92,17 @@ const listSessionEventsRoute = defineRoute({
   operationId: 'listSessionEvents',
   summary: 'Returns the recorded events of a session with metadata and hashes, oldest first',
   description:
-    'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline.',
+    'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline; of a text it covers the commitment, `{"sha256": …}`.',
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: ['session_not_found', 'session_erased', 'stream_damaged', 'release_too_old'],
+  errors: [
+    'session_not_found',
+    'session_erased',
+    'stream_damaged',
+    'release_too_old',
+    'key_missing',
+  ],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
     const page = await readSessionEvents(

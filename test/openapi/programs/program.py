@@ -50,7 +50,7 @@ events = list_session_events.sync(session_id, client=client)
 assert isinstance(events, ListSessionEventsResponse200), events
 completed = events.data[-1]
 assert isinstance(completed, SessionTurnCompletedV1), completed
-assert completed.data.output == turn.output
+assert completed.data.output.text == turn.output
 
 missing = get_agent.sync("nobody", client=client)
 assert isinstance(missing, AgentNotFound), missing

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import { chainFault } from '../../../shared/eventlog/hashChain.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { sessionStarted, turnCompleted, turnStarted } from '../../support/events/events.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+import { asOperator, eventually } from '../../support/processes/operator.ts';
+import { misfitIn } from '../../support/store/misfitIn.ts';
+
+const MARKER = 'kept from the log';
+
+let service: TestService;
+let agent: string;
+beforeAll(async () => {
+  service = await startTestService();
+  agent = await service.createAgent({ name: MARKER, instruction: MARKER, tool: 'calculator' });
+});
+afterAll(() => service.close());
+
+async function run(input: string, session_id?: string): Promise<string> {
+  const { status, body } = await service.post(`/v1/agents/${agent}/run`, {
+    input,
+    ...(session_id !== undefined && { session_id }),
+  });
+  expect(status).toBe(200);
+  return body.data.session_id;
+}
+
+const eventsOf = async (session: string): Promise<RecordedEvent[]> =>
+  (await service.get(`/v1/sessions/${session}/events`)).body.data;
+
+const transcriptOf = async (session: string) =>
+  (await service.get(`/v1/sessions/${session}`)).body.data;
+
+function expectChained(events: readonly RecordedEvent[]): void {
+  let previous: { revision: number; hash: string } | undefined;
+  for (const event of events) {
+    expect(chainFault(event, previous)).toBeUndefined();
+    previous = { revision: event.revision, hash: event.metadata.hash };
+  }
+}
+
+test('texts stand in no file of the log or the key store, and outlast a restart', async () => {
+  service.model.use([
+    { text: MARKER, tool_calls: [{ name: 'calculator', arguments: '{"expression": "6*7"}' }] },
+    { text: MARKER },
+  ]);
+  const session = await run(MARKER);
+  const before = [await transcriptOf(session), await eventsOf(session)];
+  expect(JSON.stringify(before[1])).toContain(MARKER);
+  expectChained(before[1]);
+  await service.restart();
+  expect([await transcriptOf(session), await eventsOf(session)]).toEqual(before);
+  await run('and on', session);
+  const files = (await readdir(service.folder)).filter((name) => /^(events|keys)\.db/.test(name));
+  for (const file of files)
+    expect((await readFile(join(service.folder, file))).includes(MARKER)).toBe(false);
+  expect(await misfitIn(service.folder)).toBeUndefined();
+});
+
+/** A session as a release recorded it that protected no texts. */
+async function unprotectedSession(): Promise<string> {
+  const { account_id } = (await eventsOf(await run('whose it is')))[0]!.metadata;
+  return asOperator(service.folder, async ({ store, ids }) => {
+    const session = ids.typeId('session');
+    const events = [sessionStarted(agent), turnStarted(1), turnCompleted(1)];
+    await appendEvents(
+      store,
+      { stream: sessionStream(session), head: NO_STREAM },
+      events.map((event) => ({ id: randomUUID(), ...event })),
+      {
+        account_id,
+        key_id: 'key_1',
+        request_id: 'r',
+        causation_id: 'r',
+        recorded_at: new Date().toISOString(),
+      },
+    );
+    return session;
+  });
+}
+
+test('a session that was begun before texts were protected is read, and goes on with protected ones', async () => {
+  const session = await unprotectedSession();
+  await eventually(
+    () => service.get(`/v1/sessions/${session}`),
+    ({ status }) => status === 200,
+  );
+  service.model.use([{ text: MARKER }]);
+  await run('second', session);
+  expect((await transcriptOf(session)).turns.map(({ input }: any) => input)).toEqual([
+    'question 1',
+    'second',
+  ]);
+  expect(service.model.requests.at(-1)!.messages.map(({ content }: any) => content)).toContain(
+    'answer 1',
+  );
+  const events = await eventsOf(session);
+  expect(events.map(({ data }: any) => typeof (data.input ?? data.output))).toEqual([
+    'undefined',
+    'string',
+    'string',
+    'object',
+    'object',
+  ]);
+  expectChained(events);
+  expect(await misfitIn(service.folder)).toBeUndefined();
+});
+
+test('a key that was lost is said aloud wherever its texts are wanted, and others are read on', async () => {
+  const [lost, other] = [await run('lost'), await run('other')];
+  const keyId = await asOperator(service.folder, async ({ store }) => {
+    const events = await store.readStream(sessionStream(lost), { direction: 'forwards', limit: 9 });
+    return /"box":"([\w-]{16})\./.exec(events.map(({ data }) => data).join(''))![1]!;
+  });
+  await service.service().stop();
+  const keys = new DatabaseSync(join(service.folder, 'keys.db'));
+  expect(keys.prepare('DELETE FROM text_keys WHERE key_id = ?').run(keyId).changes).toBe(1);
+  keys.close();
+  await rm(join(service.folder, 'read-models'), { recursive: true });
+  await service.restart();
+  const parked = await eventually(
+    async () => (await service.get('/health/ready')).body.data.projection.parked_streams,
+    (streams) => streams.length > 0,
+  );
+  expect(parked).toMatchObject([{ stream: sessionStream(lost) }]);
+  const reasons = await asOperator(service.folder, async ({ readModels }) => {
+    const { streams } = await (await readModels()).listParkedStreams(1);
+    return streams.map(({ error }) => error);
+  });
+  expect(reasons).toEqual([expect.stringContaining(keyId)]);
+  expect((await service.get(`/v1/sessions/${lost}/events`)).body.code).toBe('key_missing');
+  const again = { input: 'again', session_id: lost };
+  expect(await service.post(`/v1/agents/${agent}/run`, again)).toMatchObject({
+    status: 503,
+    body: { code: 'key_missing' },
+  });
+  expect((await eventsOf(other)).length).toBe(3);
+  await run('on', other);
+});
