@@ -61,7 +61,7 @@ function createCache(): AgentListCache {
     keep: (asked, answer) => void kept.set(keyOf(asked), answer),
     clear: () => kept.clear(),
     forget(accountId) {
-      for (const key of [...kept.keys()])
+      for (const key of kept.keys())
         if ((JSON.parse(key) as unknown[])[0] === accountId) kept.delete(key);
     },
   };

@@ -26,7 +26,7 @@ import { reportDamage } from '../server/reportDamage.ts';
 import type { Part } from '../server/turnlog.ts';
 import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart } from './api.ts';
-import { finishPart, noticePart } from './erasures.ts';
+import { finishPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';

@@ -23,7 +23,7 @@ import type { Part } from '../server/turnlog.ts';
 import { untilFollowed } from '../server/untilFollowed.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { openRunContext, runsPart } from './api.ts';
-import { finishPart, noticePart } from './erasures.ts';
+import { finishPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
 import {

@@ -109,11 +109,12 @@ export function fold(
     if (!erases && (parkedBefore.has(stream) || parked.has(stream))) continue;
     try {
       if (error !== undefined) throw new Error(error);
-      if (hasSeen(rows, changes, revision)) continue;
+      // Also the second time: what is delivered again before it may have parked the stream again.
       if (erases) {
         erased.push(stream);
         parked.delete(stream);
       }
+      if (hasSeen(rows, changes, revision)) continue;
       for (const removal of changes.filter(isRemoval)) {
         removals.push(removal);
         remove(rows, removal);

@@ -8,13 +8,16 @@ import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import { eventually } from '../support/processes/operator.ts';
 import {
+  accountErased,
   accountOpened,
   agentCreated,
   agentData,
   agentDeleted,
+  agentErased,
   at,
   keyIssued,
   keyRevoked,
+  sessionErased,
   sessionRow,
   sessionStarted,
   toolCalled,
@@ -83,6 +86,88 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     );
   const version = () => fixture.readModels.agentListVersion('acct_1');
 
+  describe(`${name}: what was erased`, () => {
+    const SECRET = 'a text of somebody';
+    const talk = (id: string) => [
+      startSession(id),
+      record(`session-${id}`, turnStarted(1, { input: SECRET })),
+      record(`session-${id}`, turnCompleted(1, { output: SECRET })),
+    ];
+
+    test('a session keeps its row, leaves the list, and has no turns; others keep theirs', async () => {
+      await apply(...talk('session_1'), ...talk('session_2'));
+      await apply(record('session-session_1', sessionErased()));
+      const { readModels } = fixture;
+      const erased = await readModels.findTranscript('acct_1', 'session_1', ALL);
+      expect(erased).toMatchObject({
+        session: { status: 'erased', turns: 1 },
+        turns: { rows: [] },
+      });
+      for (const filter of [{}, { agent_id: 'agent_1' }]) {
+        const { rows } = await readModels.listSessions('acct_1', { ...ALL, ...filter });
+        expect(rows.map(({ session_id }) => session_id)).toEqual(['session_2']);
+      }
+      const other = await readModels.findTranscript('acct_1', 'session_2', ALL);
+      expect(other?.turns.rows).toMatchObject([{ input: SECRET, output: SECRET }]);
+      expect(await readModels.listOpenTurns()).toEqual([]);
+    });
+
+    test('an agent is found, without its texts, and in no list, whose version is another one', async () => {
+      await apply(createAgent('agent_1', 'acct_1', { name: SECRET }), createAgent('agent_2'));
+      const before = await version();
+      await apply(record('agent-agent_1', agentErased()));
+      expect(await fixture.readModels.findAgent('agent_1')).toMatchObject({
+        name: '',
+        instruction: '',
+        erased: true,
+      });
+      expect(await ids('acct_1')).toEqual(['agent_2']);
+      expect(await version()).not.toBe(before);
+    });
+
+    test('an account is in no list and has no keys, but there were some', async () => {
+      await apply(openAccount('acct_1'), issueKey('key_1'));
+      await apply(record('account-acct_1', accountErased()));
+      const { readModels } = fixture;
+      expect(await readModels.listAccounts()).toEqual([]);
+      expect(await readModels.findAccount('acct_1')).toMatchObject({ name: '', erased: true });
+      expect([
+        await readModels.findApiKey('key_1'),
+        await readModels.listApiKeys('acct_1'),
+      ]).toEqual([undefined, []]);
+      expect(await readModels.findApiKeyByHash('ab'.repeat(32))).toBeUndefined();
+      expect(await readModels.hasApiKeys()).toBe(true);
+    });
+
+    test('is listed, the last first, down to a position', async () => {
+      await apply(...talk('session_1'), createAgent('agent_1'), ...talk('session_2'));
+      const erasures = [
+        record('session-session_1', sessionErased()),
+        record('agent-agent_1', agentErased()),
+        record('session-session_2', sessionErased()),
+      ];
+      await apply(...erasures);
+      const list = async (downTo?: Position, limit = 10) =>
+        (await fixture.readModels.listErasures({ downTo, limit })).map(({ stream }) => stream);
+      expect(await list()).toEqual(['session-session_2', 'agent-agent_1', 'session-session_1']);
+      expect(await list(erasures[1]!.position)).toEqual(['session-session_2', 'agent-agent_1']);
+      expect(await list(undefined, 1)).toEqual(['session-session_2']);
+    });
+
+    test('does not come back with earlier events, and is not parked any more', async () => {
+      const events = talk('session_1');
+      const broken = { ...record('session-session_1', toolCalled(7)), data: '{' };
+      await apply(...events);
+      expect(await apply(broken)).toHaveLength(1);
+      const erasure = record('session-session_1', sessionErased());
+      expect(await apply(erasure)).toEqual([]);
+      await apply(...events, broken, erasure);
+      const { readModels } = fixture;
+      expect((await readModels.findTranscript('acct_1', 'session_1', ALL))?.turns.rows).toEqual([]);
+      expect(await readModels.listParkedStreams(10)).toEqual({ count: 0, streams: [] });
+    });
+  });
+
   describe(`${name}: accounts and keys`, () => {
     test('finds and lists what was opened and issued, and nothing else', async () => {
       await apply(
@@ -100,6 +185,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         limits: {},
         retention: {},
         hold: { held: false },
+        erased: false,
         revision: 2,
       });
       expect((await readModels.listAccounts()).map((row) => row.account_id)).toEqual([
@@ -190,6 +276,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         created_at: at(0),
         updated_at: at(0),
         deleted: false,
+        erased: false,
         position: positionOf(1),
         revision: 0,
       });
@@ -605,22 +692,19 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
             for (const batch of batches) expect(await apply(...batch)).toEqual([]);
             const { readModels } = fixture;
             const account = `${prefix}acct`;
-            const accounts = await readModels.listAccounts();
-            expect(accounts.find(({ account_id }) => account_id === account)).toEqual(
-              once.accounts.get(account),
-            );
+            expect(await readModels.findAccount(account)).toEqual(once.accounts.get(account));
             expect(await readModels.listApiKeys(account)).toEqual(byId(once.api_keys));
             expect(await agentsOf(readModels, account)).toEqual(
               byId(once.agents).filter(({ deleted }) => !deleted),
             );
             const { rows: sessions } = await readModels.listSessions(account, ALL);
-            expect(sessions.toReversed()).toEqual(byId(once.sessions));
+            expect(sessions.toReversed()).toEqual(
+              byId(once.sessions).filter(({ status }) => status !== 'erased'),
+            );
             const transcripts = await Promise.all(
-              sessions
-                .toReversed()
-                .map(({ account_id, session_id }) =>
-                  readModels.findTranscript(account_id, session_id, ALL),
-                ),
+              byId(once.sessions).map(({ account_id, session_id }) =>
+                readModels.findTranscript(account_id, session_id, ALL),
+              ),
             );
             expect(transcripts.flatMap((transcript) => transcript!.turns.rows)).toEqual(
               byId(once.turns),

@@ -18,7 +18,7 @@ interface Erasable<State, Event> {
   event: (erasure: Erasure) => DomainEvent;
 }
 
-const withoutReason = ({ reason: _, ...data }: Erasure) => data;
+const withoutReason = ({ reason: _reason, ...data }: Erasure) => data;
 
 const ERASABLE = {
   account: {

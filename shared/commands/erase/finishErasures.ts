@@ -25,7 +25,8 @@ async function finish(context: FinishContext, stream: string, signal: AbortSigna
     const actor = { account_id: streamId(stream), key_id: 'system', request_id: 'recovery' };
     await eraseAccount(context, actor, { signal });
   } else {
-    context.onErased?.(await eraseStream(context, stream, { reason: 'request' }));
+    const erased = await eraseStream(context, stream, { reason: 'request' });
+    context.onErased?.(erased);
   }
   context.logger.warn({ stream }, 'an erasure that was not finished is finished now');
 }

@@ -120,7 +120,7 @@ function startTurn(
 }
 
 function eraseSession(
-  { type: _, ...data }: CommandOf<'erase_session'>,
+  { type: _type, ...data }: CommandOf<'erase_session'>,
   state: SessionState,
 ): SessionEvent[] {
   if (state.status === 'erased') return [];

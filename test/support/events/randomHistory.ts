@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { DomainEvent } from '../../../shared/domain/events.ts';
+import { isErasure, type DomainEvent } from '../../../shared/domain/events.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
   accountErased,
@@ -11,6 +11,7 @@ import {
   EVERY_EVENT,
   keyIssued,
   keyRevoked,
+  sessionErased,
   sessionStarted,
   toolCalled,
   turnCompleted,
@@ -45,7 +46,8 @@ const turnEvents = (turn: number): fc.Arbitrary<Events> =>
  * that kind joins by itself.
  */
 export const ofNoTurn = Object.values(EVERY_EVENT).filter(
-  ({ type, data }) => type.startsWith('session.') && !('turn' in data || 'agent_id' in data),
+  ({ type, data }) =>
+    type.startsWith('session.') && !isErasure(type) && !('turn' in data || 'agent_id' in data),
 );
 
 /** A session of up to three turns, of which the last may still be open. */
@@ -55,11 +57,13 @@ const sessionEvents: fc.Arbitrary<Events> = fc
     fc.tuple(turnEvents(1), turnEvents(2), turnEvents(3)),
     fc.nat(20),
     fc.subarray(ofNoTurn),
+    fc.boolean(),
   )
-  .map(([agent, turns, cut, more]) => [
+  .map(([agent, turns, cut, more, erased]) => [
     sessionStarted(agent),
     ...turns.flat().slice(0, cut),
     ...more,
+    ...(erased ? [sessionErased()] : []),
   ]);
 
 const agentEvents: fc.Arbitrary<Events> = fc

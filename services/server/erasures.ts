@@ -6,9 +6,9 @@ import type { HandleContext } from '../../shared/commands/handle.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { agentListCache } from '../api/agentListCache.ts';
-import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
-import { startAsking, startSweeper } from '../server/sweep.ts';
-import type { Part } from '../server/turnlog.ts';
+import { onceStoreAnswers } from './onceStoreAnswers.ts';
+import { startAsking, startSweeper } from './sweep.ts';
+import type { Part } from './turnlog.ts';
 
 /** Lets go of what this process remembers of what others erase: within about a second. */
 export function noticePart(api: RunContext): Part {

@@ -1,0 +1,92 @@
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
+import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
+import { generationFile } from '../../../infra/sqlite/readModels/generations.ts';
+import {
+  sessionErased,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../../support/events/events.ts';
+import { recordHistory, reached } from '../../support/events/history.ts';
+import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+
+const STREAM = { stream: 'session-session_1' };
+
+let folder: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+function history(marker: string) {
+  const { record } = recordHistory();
+  const talked = [
+    sessionStarted(),
+    turnStarted(1, { input: marker }),
+    turnCompleted(1, { output: `${marker}${'x'.repeat(20_000)}${marker}` }),
+  ].map((event) => record(STREAM, event));
+  return { talked, erased: record(STREAM, sessionErased()) };
+}
+
+test('the write-ahead file is emptied as soon as a reader of an older moment has gone', async () => {
+  const marker = newMarker();
+  const { talked, erased } = history(marker);
+  const store = await openSqliteProjectionStore({ folder });
+  await store.apply(talked, reached(talked.at(-1)!.position));
+  const reader = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM turns').get();
+  await store.apply([erased], reached(erased.position));
+  expect(filesHolding(folder, marker)).not.toEqual([]);
+  reader.exec('COMMIT');
+  const held = await eventually(
+    async () => filesHolding(folder, marker),
+    (files) => files.length === 0,
+  );
+  expect(held).toEqual([]);
+  reader.close();
+  await store.close();
+});
+
+test('what a crash left between the erasure and the emptied file is emptied at the next opening', async () => {
+  const marker = newMarker();
+  const { talked, erased } = history(marker);
+  const store = await openSqliteProjectionStore({ folder });
+  await store.apply([...talked, erased], reached(erased.position));
+  // As a process leaves it that dies: another connection keeps the write-ahead file there.
+  const other = new DatabaseSync(generationFile(folder, 1));
+  other.exec(
+    `CREATE TABLE left (text); INSERT INTO left VALUES ('${marker}'); PRAGMA secure_delete = ON`,
+  );
+  other.exec('DELETE FROM left');
+  await store.close();
+  expect(filesHolding(folder, marker)).not.toEqual([]);
+  const again = await openSqliteProjectionStore({ folder });
+  expect(filesHolding(folder, marker)).toEqual([]);
+  other.close();
+  await again.close();
+});
+
+test('an interrupted rebuild that had not come to the erasure is deleted, one that is at work is not', async () => {
+  const marker = newMarker();
+  const { talked, erased } = history(marker);
+  const store = await openSqliteProjectionStore({ folder });
+  await store.apply(talked, reached(talked.at(-1)!.position));
+  const rebuild = await openSqliteRebuildStore({ folder });
+  await rebuild.apply(talked, reached(talked.at(-1)!.position));
+  await store.apply([erased], reached(erased.position));
+  const building = (): string[] =>
+    readdirSync(join(folder, 'read-models')).filter((name) => name.endsWith('.building.db'));
+  expect(building()).toHaveLength(1);
+  await rebuild.close();
+  await store.close();
+  await (await openSqliteProjectionStore({ folder })).close();
+  expect([building(), filesHolding(folder, marker)]).toEqual([[], []]);
+});

@@ -1,0 +1,324 @@
+import { randomUUID } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { eraseStream, recordErasure } from '../../../shared/commands/erase/eraseStream.ts';
+import { eraseAccount } from '../../../shared/commands/erase/eraseAccount.ts';
+import { createFinisher } from '../../../shared/commands/erase/finishErasures.ts';
+import { noticeErasures } from '../../../shared/commands/erase/noticeErasures.ts';
+import { appendFacts, authorOf, factsOf } from '../../../shared/commands/facts.ts';
+import type { HandleContext } from '../../../shared/commands/handle.ts';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import { storeUnavailable } from '../../../shared/errors.ts';
+import { NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
+import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
+import { openEvents } from '../../../shared/eventlog/openTexts.ts';
+import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type { ErasureRow } from '../../../shared/readModels/tables.ts';
+import {
+  accountOpened,
+  agentCreated,
+  keyIssued,
+  sessionRow,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../../support/events/events.ts';
+import { positionOf } from '../../support/events/history.ts';
+import {
+  sqliteEventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../support/sqlite/sqliteEventStore.ts';
+
+const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
+const STREAM = 'session-session_1';
+const REQUEST = { reason: 'request' } as const;
+const never = new AbortController().signal;
+
+let fixture: SqliteEventStoreFixture;
+let context: HandleContext;
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+  context = {
+    store: fixture.store(),
+    damaged: createDamagedStreams(() => undefined),
+    clock: { now: () => Date.UTC(2026, 10, 22) },
+    ids: { uuid: randomUUID, typeId: (prefix) => prefix },
+  };
+});
+afterEach(() => fixture.dispose());
+
+async function write(stream: string, ...events: DomainEvent[]): Promise<StreamHead> {
+  let head = NO_STREAM;
+  for (const event of events) {
+    const facts = await factsOf(context, authorOf(actor), head, [event]);
+    ({ head } = await appendFacts(context.store, { stream, head }, facts));
+  }
+  return head;
+}
+const stored = (stream: string): Promise<StoredEvent[]> =>
+  context.store.readStream(stream, { direction: 'forwards', limit: 100 });
+const typesOf = async (stream: string): Promise<string[]> =>
+  (await stored(stream)).map(({ type }) => type);
+const isErased = async (stream: string): Promise<boolean> => {
+  const events = await openEvents(context.store.keys, await stored(stream));
+  return events.some(({ erased }) => erased);
+};
+const begun = (): Promise<string[]> => context.store.keys.listErasures(10);
+const talked = [sessionStarted(), turnStarted(1), toolCalled(1), turnCompleted(1)];
+
+/** The same context over a store that does something else instead. */
+const over = (changes: Partial<HandleContext['store']>): HandleContext => ({
+  ...context,
+  store: { ...context.store, ...changes },
+});
+
+describe('erasing a stream', () => {
+  test('names the keys of its texts, destroys them, and leaves nothing to go on with', async () => {
+    const { key } = await write(STREAM, ...talked);
+    const erased = await eraseStream(context, STREAM, { ...REQUEST, note: 'why' }, actor);
+    expect(erased).toMatchObject({ key_ids: [key!.id], again: false, unread: undefined });
+    const last = (await stored(STREAM)).at(-1)!;
+    expect(JSON.parse(last.data)).toEqual({ reason: 'request', note: 'why', key_ids: [key!.id] });
+    expect(erased.event).toMatchObject({ id: last.id, revision: 4 });
+    expect([await isErased(STREAM), await begun()]).toEqual([true, []]);
+  });
+
+  test('ends its open turn in the same append', async () => {
+    await write(STREAM, sessionStarted(), turnStarted(1));
+    await eraseStream(context, STREAM, REQUEST, actor);
+    expect((await typesOf(STREAM)).slice(-2)).toEqual([
+      'session.turn_interrupted.v1',
+      'session.erased.v1',
+    ]);
+  });
+
+  test('again gives the same event, writes nothing, and destroys what a crash left', async () => {
+    await write(STREAM, ...talked);
+    const first = await recordErasure(context, STREAM, REQUEST, actor);
+    expect(await isErased(STREAM)).toBe(false);
+    const second = await eraseStream(context, STREAM, { reason: 'retention' }, actor);
+    expect(second).toEqual({ ...first, again: true });
+    expect(await isErased(STREAM)).toBe(true);
+  });
+
+  test('reads what others append meanwhile, and no event twice', async () => {
+    await write(STREAM, sessionStarted(), turnStarted(1));
+    let appends = 0;
+    const reads: (number | undefined)[] = [];
+    const { append, readStream } = context.store;
+    const busy = over({
+      async append(...given) {
+        if ((appends += 1) === 1) {
+          const head = { revision: 1, hash: JSON.parse((await stored(STREAM))[1]!.metadata).hash };
+          const call = await factsOf(context, authorOf(actor), {}, [toolCalled(1)]);
+          await appendFacts({ append }, { stream: STREAM, head }, call);
+        }
+        return append(...given);
+      },
+      readStream(stream, options) {
+        reads.push(options.from);
+        return readStream(stream, options);
+      },
+    });
+    const { key_ids } = await eraseStream(busy, STREAM, REQUEST, actor);
+    expect(key_ids).toHaveLength(2);
+    expect(await isErased(STREAM)).toBe(true);
+    expect(reads).toEqual([0, 2, 2, 3]);
+  });
+
+  test('is refused where there is no such stream, and leaves no note', async () => {
+    await expect(eraseStream(context, STREAM, REQUEST, actor)).rejects.toMatchObject({
+      code: 'session_missing',
+    });
+    expect(await begun()).toEqual([]);
+  });
+});
+
+describe('a damaged stream', () => {
+  const damage = (sql: string): void => {
+    const database = new DatabaseSync(join(fixture.folder, 'events.db'));
+    database.exec(sql);
+    database.close();
+  };
+
+  test.each([
+    [
+      'whose beginning is missing',
+      `DELETE FROM events WHERE revision = 0`,
+      /revision 0 is missing/,
+    ],
+    ['with a gap', `DELETE FROM events WHERE revision = 2`, /revision 2 is missing/],
+    [
+      'with what is no JSON',
+      `UPDATE events SET data = '{"a":' || data WHERE revision = 1`,
+      /1 can't/,
+    ],
+    [
+      'with another type',
+      `UPDATE events SET type = 'agent.dreamt.v1' WHERE revision = 3`,
+      /3 can't/,
+    ],
+  ])('%s is erased as far as it can be read, and that is told', async (_what, sql, told) => {
+    const { key } = await write(STREAM, ...talked);
+    damage(sql);
+    const erased = await eraseStream(context, STREAM, REQUEST, actor);
+    expect(erased.unread).toMatch(told);
+    expect(erased.key_ids).toEqual([key!.id]);
+    expect((await typesOf(STREAM)).at(-1)).toBe('session.erased.v1');
+    const found = await context.store.keys.find(new Set([key!.id]));
+    expect(found.get(key!.id)).toBeUndefined();
+    expect((await eraseStream(context, STREAM, REQUEST, actor)).again).toBe(true);
+  });
+});
+
+describe('an erasure that was left', () => {
+  const logger = { warn: () => undefined };
+  const nothing = { rows: [], more: false };
+  const readModels = { listAgents: async () => nothing, listSessions: async () => nothing };
+  const finisher = (now?: () => number) =>
+    createFinisher({ ...context, logger, readModelsAt: async () => readModels }, now);
+
+  test('because the log was away is noted, and done when it is back', async () => {
+    await write(STREAM, ...talked);
+    const away = over({ append: () => Promise.reject(storeUnavailable('away')) });
+    await expect(eraseStream(away, STREAM, REQUEST, actor)).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    expect([await begun(), await isErased(STREAM)]).toEqual([[STREAM], false]);
+    await finisher().finish(never, 0);
+    expect([await begun(), await isErased(STREAM)]).toEqual([[], true]);
+    const { metadata } = (await stored(STREAM)).at(-1)!;
+    expect(JSON.parse(metadata)).toMatchObject({ account_id: 'acct_1', key_id: 'system' });
+  });
+
+  test('because the key store was away is finished with the event that is there', async () => {
+    await write(STREAM, ...talked);
+    const { keys } = context.store;
+    const away = over({
+      keys: { ...keys, endErasure: () => Promise.reject(storeUnavailable('away')) },
+    });
+    await expect(eraseStream(away, STREAM, REQUEST, actor)).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    expect((await typesOf(STREAM)).at(-1)).toBe('session.erased.v1');
+    const before = await stored(STREAM);
+    await finisher().finish(never, 0);
+    expect([await begun(), await isErased(STREAM)]).toEqual([[], true]);
+    expect(await stored(STREAM)).toEqual(before);
+  });
+
+  test('is not begun at all while the key store is away', async () => {
+    await write(STREAM, ...talked);
+    const away = over({
+      keys: { ...context.store.keys, beginErasure: () => Promise.reject(storeUnavailable('away')) },
+    });
+    await expect(eraseStream(away, STREAM, REQUEST, actor)).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    expect(await typesOf(STREAM)).not.toContain('session.erased.v1');
+  });
+
+  test('is left alone at first: whoever began it may be at work on it', async () => {
+    await write(STREAM, ...talked);
+    await context.store.keys.beginErasure(STREAM);
+    let now = 0;
+    const { finish } = finisher(() => now);
+    await finish(never);
+    now = 29_000;
+    await finish(never);
+    expect(await begun()).toEqual([STREAM]);
+    now = 31_000;
+    await finish(never);
+    expect([await begun(), await isErased(STREAM)]).toEqual([[], true]);
+  });
+});
+
+test('an account is closed first, then all that it owns is erased, what began meanwhile too, then its own key goes', async () => {
+  const ACCOUNT = 'account-acct_1';
+  await write(ACCOUNT, accountOpened('somebody'), keyIssued('key_1'));
+  await write('agent-agent_1', agentCreated());
+  const rows = ['session_1', 'session_2'].map((session_id) => sessionRow({ session_id }));
+  for (const { session_id } of rows) await write(`session-${session_id}`, ...talked);
+  const order: string[] = [];
+  let looks = 0;
+  const done = await eraseAccount(
+    {
+      ...context,
+      onErased: ({ stream, again }) => void (again || order.push(stream)),
+      async readModelsAt() {
+        looks += 1;
+        return {
+          listSessions: async () => ({ rows: looks === 1 ? rows.slice(0, 1) : rows, more: false }),
+          listAgents: async () => ({
+            rows: [{ agent_id: 'agent_1' }] as never,
+            more: false,
+          }),
+        };
+      },
+    },
+    actor,
+    { note: 'gone', signal: never },
+  );
+  expect(done).toMatchObject({ sessions: 2, agents: 1, unrecorded: [] });
+  expect(order).toEqual([ACCOUNT, 'session-session_1', 'agent-agent_1', 'session-session_2']);
+  for (const stream of order) expect([stream, await isErased(stream)]).toEqual([stream, true]);
+  expect(await begun()).toEqual([]);
+});
+
+describe('what others erase', () => {
+  const row = (place: number): ErasureRow => ({
+    stream: `session-session_${place}`,
+    account_id: 'acct_1',
+    key_ids: [],
+    position: positionOf(place),
+    revision: 1,
+  });
+
+  function noticing() {
+    let log: ErasureRow[] = [];
+    const forgotten: string[] = [];
+    const look = noticeErasures({
+      readModels: {
+        listErasures: async ({ downTo, limit }) =>
+          log
+            .filter(({ position }) => downTo === undefined || position >= downTo)
+            .toReversed()
+            .slice(0, limit),
+      },
+      forget: ({ stream }) => void forgotten.push(stream),
+      forgetAll: () => void forgotten.push('all'),
+    });
+    return {
+      forgotten,
+      look: async (...rows: ErasureRow[]): Promise<string[]> => {
+        log = rows;
+        await look();
+        return forgotten.splice(0);
+      },
+    };
+  }
+
+  test('is forgotten once, and not what was erased before the process began', async () => {
+    const { look } = noticing();
+    expect(await look(row(1))).toEqual([]);
+    expect(await look(row(1))).toEqual([]);
+    expect(await look(row(1), row(2), row(3))).toEqual(['session-session_3', 'session-session_2']);
+    expect(await look(row(1), row(2), row(3))).toEqual([]);
+  });
+
+  test('is forgotten where nothing had ever been erased before', async () => {
+    const { look } = noticing();
+    expect(await look()).toEqual([]);
+    expect(await look(row(1))).toEqual(['session-session_1']);
+  });
+
+  test('is all forgotten where it can not be told: another log, or more than are looked at', async () => {
+    const { look } = noticing();
+    await look(row(5));
+    expect(await look(row(2), row(7))).toEqual(['all', 'session-session_7']);
+    const many = Array.from({ length: 1_001 }, (_, index) => row(7 + index));
+    expect((await look(...many)).slice(0, 1)).toEqual(['all']);
+  });
+});
