@@ -50,6 +50,7 @@ type InternalCode =
   | 'log_restored'
   | 'publisher_fenced'
   | 'publisher_unavailable'
+  | 'proof_invalid'
   | 'internal_error';
 
 /** The code of every failure but a decider's rejection. Only the API knows HTTP statuses. */
@@ -111,3 +112,7 @@ export const isLogAway = (error: unknown): error is TurnlogError =>
 /** The event store can't be reached or can't write now; the caller may try again. */
 export const storeUnavailable = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });
+
+/** A note, a checkpoint, a tile or a proof is not what it has to be; the sentence says how. */
+export const proofInvalid = (message: string, cause?: unknown): TurnlogError =>
+  new TurnlogError('proof_invalid', message, { cause });

@@ -133,6 +133,13 @@ export const LIMITS = {
     /** Of the events that wait for the disk. */
     pendingBytes: 64 * MIB,
   },
+  /** Of notes and proofs that others hand in. */
+  tlog: {
+    noteBytes: MIB,
+    /** Below one note. */
+    signatures: 100,
+    proofBytes: 2 * MIB,
+  },
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {
     expressionChars: 1_000,

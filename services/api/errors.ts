@@ -141,4 +141,5 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   log_restored: INTERNAL,
   publisher_fenced: INTERNAL,
   publisher_unavailable: INTERNAL,
+  proof_invalid: INTERNAL,
 };

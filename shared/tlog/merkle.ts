@@ -1,0 +1,39 @@
+/** The Merkle tree of RFC 6962 §2.1 over SHA-256. */
+import { hash as digest } from 'node:crypto';
+
+/** Bytes of a hash. */
+export const HASH_BYTES = 32;
+
+const LEAF = Buffer.of(0);
+const NODE = Buffer.of(1);
+
+const sha256 = (bytes: Uint8Array): Buffer => digest('sha256', bytes, 'buffer');
+
+/** The root of a tree without leaves. */
+export const EMPTY_ROOT: Buffer = sha256(Buffer.alloc(0));
+
+/** The hash of a leaf with this entry. */
+export const leafHash = (entry: Uint8Array): Buffer => sha256(Buffer.concat([LEAF, entry]));
+
+/** The hash of the node above two. */
+export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer =>
+  sha256(Buffer.concat([NODE, left, right]));
+
+/** The largest power of two below `count`, which is at least 2: where a tree is split. */
+export function splitOf(count: number): number {
+  let split = 1;
+  while (split * 2 < count) split *= 2;
+  return split;
+}
+
+/** The root above consecutive hashes of one height, a power of two of them. */
+export function rootOfFull(hashes: readonly Uint8Array[]): Uint8Array {
+  let row = hashes;
+  while (row.length > 1) {
+    const below = row;
+    row = Array.from({ length: below.length / 2 }, (_, at) =>
+      nodeHash(below[2 * at]!, below[2 * at + 1]!),
+    );
+  }
+  return row[0]!;
+}

@@ -1,0 +1,110 @@
+/** A tree that grows: its right edge is all that is kept of it. */
+import type { TileFile } from '../ports/tileStore.ts';
+import { EMPTY_ROOT, leafHash, nodeHash, rootOfFull } from './merkle.ts';
+import { readEntries, readHashes, type Tiles } from './readTiles.ts';
+import { encodeEntry, hashesAt, TILE_WIDTH, tilePath, type TilePlace } from './tiles.ts';
+
+export interface RightEdge {
+  /** Leaves. */
+  size(): number;
+  append(entry: Uint8Array): void;
+  /** The root of the tree as it is now. */
+  root(): Buffer;
+  /** The tiles and bundles that are new or wider than at the last call, and forgets the full ones. */
+  takeFiles(): TileFile[];
+}
+
+const fileOf = (
+  level: TilePlace['level'],
+  index: number,
+  parts: readonly Uint8Array[],
+): TileFile => ({
+  path: tilePath({ level, index, width: parts.length }),
+  bytes: Buffer.concat(parts),
+});
+
+/** The root of a tree whose levels end in these partial tiles, the lowest one first. */
+function rootOfEdge(levels: readonly (readonly Uint8Array[])[]): Buffer {
+  let root: Uint8Array | undefined;
+  for (const hashes of levels) {
+    // Perfect subtrees, from the right: they are as wide as the ones in the number of hashes.
+    let end = hashes.length;
+    for (let width = 1; width <= hashes.length; width *= 2) {
+      if (Math.floor(hashes.length / width) % 2 === 0) continue;
+      const left = rootOfFull(hashes.slice(end - width, end));
+      root = root ? nodeHash(left, root) : left;
+      end -= width;
+    }
+  }
+  return root ? Buffer.from(root) : EMPTY_ROOT;
+}
+
+/**
+ * The right edge of the tree of `size` leaves that a reader has; of an empty one nothing is read.
+ * Errors: `proof_invalid` where tiles are missing or have other lengths, those of the reader.
+ */
+export async function openRightEdge(reader: Tiles, size: number): Promise<RightEdge> {
+  /** Of each level the hashes of its last tile, while that is partial. */
+  const levels: Uint8Array[][] = [];
+  for (let level = 0; hashesAt(level, size) > 0; level += 1)
+    levels.push(await partialHashes(reader, level, size));
+  let entries = await partialEntries(reader, size);
+  let count = size;
+  let files: TileFile[] = [];
+  /** How wide the partial tiles were that were taken last. */
+  let taken = levels.map(({ length }) => length);
+
+  function push(level: number, hash: Uint8Array): void {
+    const hashes = (levels[level] ??= []);
+    hashes.push(hash);
+    if (hashes.length < TILE_WIDTH) return;
+    const index = hashesAt(level + 1, count) - 1;
+    files.push(fileOf(level, index, hashes));
+    levels[level] = [];
+    taken[level] = 0;
+    push(level + 1, rootOfFull(hashes));
+  }
+
+  /** Those that are wider than they were when they were taken. */
+  function partialFiles(): TileFile[] {
+    const partial = levels.flatMap((hashes, level) =>
+      hashes.length === (taken[level] ?? 0)
+        ? []
+        : fileOf(level, hashesAt(level + 1, count), hashes),
+    );
+    if (entries.length > 0 && entries.length !== (taken[0] ?? 0))
+      partial.push(fileOf('entries', hashesAt(1, count), entries));
+    return partial;
+  }
+
+  return {
+    size: () => count,
+    append(entry) {
+      count += 1;
+      entries.push(encodeEntry(entry));
+      if (entries.length === TILE_WIDTH) {
+        files.push(fileOf('entries', hashesAt(1, count) - 1, entries));
+        entries = [];
+      }
+      push(0, leafHash(entry));
+    },
+    root: () => rootOfEdge(levels),
+    takeFiles() {
+      const all = [...files, ...partialFiles()];
+      files = [];
+      taken = levels.map(({ length }) => length);
+      return all;
+    },
+  };
+}
+
+/** The hashes of the last tile of a level; none where that is full. */
+const partialHashes = async (reader: Tiles, level: number, size: number): Promise<Uint8Array[]> =>
+  hashesAt(level, size) % TILE_WIDTH === 0
+    ? []
+    : [...(await readHashes(reader, { level, index: hashesAt(level + 1, size), size }))];
+
+async function partialEntries(reader: Tiles, size: number): Promise<Buffer[]> {
+  if (size % TILE_WIDTH === 0) return [];
+  return (await readEntries(reader, hashesAt(1, size), size)).map(encodeEntry);
+}
