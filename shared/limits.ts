@@ -140,6 +140,13 @@ export const LIMITS = {
     signatures: 100,
     proofBytes: 2 * MIB,
   },
+  /** Of a bundle that somebody hands in. */
+  proof: {
+    /** Of each of its files but the events. */
+    fileBytes: 64 * KIB,
+    /** Of one event. */
+    lineBytes: 4 * MIB,
+  },
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {
     expressionChars: 1_000,

@@ -43,7 +43,9 @@ async function lookInLog(
   const batches = store.subscribe({ after: found.position, batchSize: BATCH_SIZE, signal });
   for await (const { events, caughtUp } of batches) {
     if (events.some((event) => recordedHash(event) === expected)) return { moved: true, next };
-    next ??= [found, ...events].find((event) => event.metadata.includes(`"prev_hash":"${expected}"`));
+    next ??= [found, ...events].find((event) =>
+      event.metadata.includes(`"prev_hash":"${expected}"`),
+    );
     if (caughtUp) break;
   }
   return { moved: false, next };
@@ -75,7 +77,8 @@ export async function nameChange(where: Where, other: Other): Promise<string> {
   const due = `leaf ${index} is of an event with the hash ${expected}`;
   if (leaf !== undefined && leaf < index)
     return `it is a duplicate: its leaf is ${leaf}, and ${due}`;
-  if (moved && leaf === undefined) return `it was inserted: it has no leaf, and ${due}, which follows`;
+  if (moved && leaf === undefined)
+    return `it was inserted: it has no leaf, and ${due}, which follows`;
   if (moved) return `it was swapped or moved: its leaf is ${leaf}, and ${due}, which follows`;
   if (leaf !== undefined)
     return `an event was dropped before it: its leaf is ${leaf}, and ${due}, ${

@@ -1,7 +1,13 @@
 import { proofInvalid } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
-import { BUNDLE_FILES, isManifest, type BundleFile, type BundleFileName, type Manifest } from './bundleFormat.ts';
+import {
+  BUNDLE_FILES,
+  isManifest,
+  type BundleFile,
+  type BundleFileName,
+  type Manifest,
+} from './bundleFormat.ts';
 
 const NEWLINE = 0x0a;
 
@@ -56,7 +62,8 @@ export async function smallText({ name, bytes, content }: BundleFile): Promise<s
 /** Errors: `proof_invalid`. */
 export function parseManifest(text: string): Manifest {
   const manifest = parsed(text.trimEnd(), 'manifest.json');
-  if (!isManifest()(manifest)) throw proofInvalid('manifest.json is not of a bundle that is known.');
+  if (!isManifest()(manifest))
+    throw proofInvalid('manifest.json is not of a bundle that is known.');
   return manifest;
 }
 

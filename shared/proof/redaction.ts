@@ -12,7 +12,9 @@ export interface Selector {
   field: string | undefined;
 }
 
-const SELECTOR = new RegExp(`^(?:([1-9]\\d{0,8})(?:\\.(${FIELDS.join('|')}))?|(${FIELDS.join('|')}))$`);
+const SELECTOR = new RegExp(
+  `^(?:([1-9]\\d{0,8})(?:\\.(${FIELDS.join('|')}))?|(${FIELDS.join('|')}))$`,
+);
 
 /** Selectors of `3,4.input,result`; undefined for what is none. */
 export function parseSelectors(text: string): Selector[] | undefined {

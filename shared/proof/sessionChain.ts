@@ -38,7 +38,10 @@ const isEvent = (value: unknown): value is ShownEvent =>
  * store: chain, hashes and the texts that are disclosed. `add` throws `proof_invalid` with the first
  * misfit.
  */
-export function createStreamChecker(stream: string): { add: (value: unknown) => void; seen: SeenStream } {
+export function createStreamChecker(stream: string): {
+  add: (value: unknown) => void;
+  seen: SeenStream;
+} {
   const seen: SeenStream = {
     events: 0,
     hash: GENESIS_HASH,

@@ -1,11 +1,12 @@
 import { isTurnlogError } from '../errors.ts';
-import type { TileFile, TileReader } from '../ports/tileStore.ts';
+import type { TileReader } from '../ports/tileStore.ts';
 import { leafEntry, parseLeafEntry } from '../tlog/leaf.ts';
-import { HASH_BYTES, leafHash } from '../tlog/merkle.ts';
+import { leafHash } from '../tlog/merkle.ts';
 import { readEntries, readHashes } from '../tlog/readTiles.ts';
 import { openRightEdge } from '../tlog/rightEdge.ts';
-import { parseTilePath, TILE_WIDTH, tilePath, widthAt } from '../tlog/tiles.ts';
+import { TILE_WIDTH, tilePath, widthAt } from '../tlog/tiles.ts';
 import type { TreeHead } from '../tlog/verify.ts';
+import { compareFiles, sameBytes } from './compareFiles.ts';
 
 /** Where the event log and the transparency log differ first. */
 export interface TreeFault {
@@ -58,17 +59,6 @@ function reasonOf(error: unknown): string {
 
 const sameBytes = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0;
 
-/** The bytes at a path; those of the full tile where a partial one is gone. */
-async function storedFile(
-  reader: Compared['reader'],
-  { path, bytes }: TileFile,
-): Promise<Uint8Array | undefined> {
-  const stored = await reader.read(path);
-  if (stored) return stored;
-  const full = await reader.read(tilePath({ ...parseTilePath(path)!, width: TILE_WIDTH }));
-  return full?.subarray(0, bytes.length);
-}
-
 /** Errors: `proof_invalid` where the tiles before `from` are not whole; those of the reader. */
 export async function createTreeChecker({
   reader,
@@ -77,7 +67,7 @@ export async function createTreeChecker({
   from,
 }: Compared): Promise<TreeChecker> {
   const edge = await openRightEdge(reader, from);
-  edge.takeFiles();
+  const files = compareFiles(reader, size);
   const sizes = new Set(heads.map((head) => head.size));
   let bundle: { index: number; entries: Uint8Array[] } | undefined;
 
@@ -106,28 +96,11 @@ export async function createTreeChecker({
     }
   }
 
-  async function fileFault(file: TileFile): Promise<TreeFault | undefined> {
-    const { path, bytes } = file;
-    const stored = await storedFile(reader, file);
-    if (stored && sameBytes(stored, bytes)) return undefined;
-    const index = edge.size() - 1;
-    if (!stored) return { index, kind: 'tile', reason: `${path} is missing` };
-    const at = bytes.findIndex((byte, where) => byte !== stored[where]);
-    const hash = at < 0 ? 'its length' : `its hash ${Math.floor(at / HASH_BYTES)}`;
-    const what = path.includes('/entries/') ? 'it' : hash;
-    return { index, kind: 'tile', reason: `${path} was changed: ${what} is not what the log gives` };
-  }
-
-  /** Files are forgotten where the tree has none to compare with. */
   async function filesFault(): Promise<TreeFault | undefined> {
     const count = edge.size();
     if (count % TILE_WIDTH !== 0 && count !== size) return undefined;
-    const files = edge.takeFiles();
-    for (const file of count <= size ? files : []) {
-      const fault = await fileFault(file);
-      if (fault) return fault;
-    }
-    return undefined;
+    const reason = await files.fault(edge.takeFiles(), count);
+    return reason === undefined ? undefined : { index: count - 1, kind: 'tile', reason };
   }
 
   function headFault(): TreeFault | undefined {

@@ -59,9 +59,11 @@ function requireSame(checkpoint: CheckpointText, given: string | undefined, key:
 }
 
 function cosigners({ text, signatures }: Note, witnesses: readonly string[]): string[] {
-  return witnesses.map(parseVkey).flatMap((key) =>
-    signatures.some((line) => verifyCosignature(text, key, line) !== undefined) ? [key.name] : [],
-  );
+  return witnesses
+    .map(parseVkey)
+    .flatMap((key) =>
+      signatures.some((line) => verifyCosignature(text, key, line) !== undefined) ? [key.name] : [],
+    );
 }
 
 /** What the files before the events show once the hash of the last event is known. */
