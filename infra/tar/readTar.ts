@@ -1,15 +1,24 @@
 import { createReadStream } from 'node:fs';
 import { extract } from 'tar-stream';
-import { proofInvalid, TurnlogError } from '../../shared/errors.ts';
+import { proofInvalid } from '../../shared/errors.ts';
 import type { BundleFile } from '../../shared/proof/bundleFormat.ts';
+import { asSentence } from './fileErrors.ts';
 
-const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
-  error instanceof Error && 'syscall' in error;
+/** Errors: `proof_invalid` for what is no whole archive, `configuration_invalid`. */
+async function* told<Part>(file: string, parts: AsyncIterable<Part>): AsyncGenerator<Part> {
+  try {
+    yield* parts;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw asSentence(file, error) ?? proofInvalid(`${file} is no whole tar archive: ${why}`, error);
+  }
+}
 
 /**
  * The files of a tar archive, in its order; each is read, or passed over, before the next one. No
- * more than a chunk of it is held, and names are never used as paths. Errors: `proof_invalid` for
- * what is no whole archive, `configuration_invalid` where the file can't be read.
+ * more than a chunk of it is held, and names are never used as paths. Errors, those of reading a
+ * file's content too: `proof_invalid` for what is no whole archive, `configuration_invalid` where it
+ * can't be read.
  */
 export async function* readTar(file: string): AsyncGenerator<BundleFile> {
   const archive = extract();
@@ -17,21 +26,14 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
   source.on('error', (error) => archive.destroy(error));
   source.pipe(archive);
   try {
-    for await (const entry of archive) {
+    for await (const entry of told(file, archive)) {
       const { name, type, size = 0, pax } = entry.header;
       // Extended headers may rename, and say another size to another reader.
       const isFile = type === 'file' && (pax ?? null) === null;
-      yield { name, isFile, bytes: size, content: entry };
+      const content = told(file, entry as AsyncIterable<Uint8Array>);
+      yield { name, isFile, bytes: size, content };
       entry.resume();
     }
-  } catch (error) {
-    if (isSystemError(error))
-      throw new TurnlogError('configuration_invalid', `${file}: ${error.message}`, {
-        cause: error,
-      });
-    if (error instanceof TurnlogError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw proofInvalid(`${file} is no whole tar archive: ${why}.`, error);
   } finally {
     source.destroy();
   }

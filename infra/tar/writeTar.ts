@@ -3,7 +3,7 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pack } from 'tar-stream';
-import { TurnlogError } from '../../shared/errors.ts';
+import { asSentence } from './fileErrors.ts';
 
 /** What an archive is made of: small files, and a last one that may be of any length. */
 export interface TarContent {
@@ -52,8 +52,7 @@ export async function writeTar(file: string, content: TarContent): Promise<void>
     const folder = await open(dirname(file));
     await folder.sync().finally(() => folder.close());
   } catch (error) {
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
-    throw new TurnlogError('configuration_invalid', `${file}: ${error.message}`, { cause: error });
+    throw asSentence(file, error) ?? error;
   } finally {
     await Promise.all([partial, spooled].map((one) => rm(one, { force: true })));
   }

@@ -72,12 +72,21 @@ export function createStreamChecker(stream: string): {
       : 'its hash does not match its content';
   }
 
+  function faultIn(event: ShownEvent): string | undefined {
+    try {
+      return faultOf(event);
+    } catch {
+      // It may be nested deeper than the stack reaches.
+      return 'it has no canonical form';
+    }
+  }
+
   return {
     seen,
     add(event) {
       const place = `The event at revision ${seen.events} does not fit`;
       if (!isEvent(event)) throw proofInvalid(`${place}: it is no event.`);
-      const fault = faultOf(event);
+      const fault = faultIn(event);
       if (fault !== undefined) throw proofInvalid(`${place}: ${fault}.`);
       seen.events += 1;
       seen.hash = event.metadata.hash;

@@ -57,8 +57,6 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-const sameBytes = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0;
-
 /** Errors: `proof_invalid` where the tiles before `from` are not whole; those of the reader. */
 export async function createTreeChecker({
   reader,
