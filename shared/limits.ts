@@ -180,6 +180,8 @@ export const LIMITS = {
     accounts: 10_000,
     /** Keys whose requests are counted together with other processes. */
     keys: 10_000,
+    /** Keys of texts: some megabytes. */
+    textKeys: 20_000,
     /** Characters of agents that runs go on with while the database is away. */
     rowChars: 8 * MIB,
     /** A longer list is read anew each time. */

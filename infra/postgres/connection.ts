@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { Client, types, type ClientConfig } from 'pg';
+import { Client, types, type ClientBase, type ClientConfig } from 'pg';
 import { settlesWithin } from '../../shared/settlesWithin.ts';
 
 const BIGINT = 20;
@@ -27,6 +27,7 @@ interface Purpose {
     | 'turnlog queries'
     | 'turnlog instances'
     | 'turnlog rate limits'
+    | 'turnlog keys'
     | 'turnlog self-test'
     | 'turnlog migration';
   /**
@@ -87,7 +88,7 @@ export async function connect(databaseUrl: string, purpose: Purpose): Promise<Co
  * is: what was told of them is never taken back. A stricter level than `on` stays. Errors: what pg
  * throws.
  */
-export async function commitDurably(client: Client): Promise<void> {
+export async function commitDurably(client: ClientBase): Promise<void> {
   await client.query(
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
   );
@@ -98,7 +99,7 @@ export async function commitDurably(client: Client): Promise<void> {
  * unless COMMIT's answer was lost.
  */
 export async function transaction<Result>(
-  client: Client,
+  client: ClientBase,
   work: () => Promise<Result>,
 ): Promise<Result> {
   await client.query('BEGIN');

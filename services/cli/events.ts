@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { decodeEvent } from '../../shared/eventlog/codec.ts';
+import { discloseEvents } from '../../shared/eventlog/openTexts.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { toPosition } from './positions.ts';
@@ -12,7 +12,8 @@ async function tail(
   { after, follow }: { after?: Position; follow: boolean },
 ): Promise<void> {
   for await (const batch of operator.store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    for (const stored of batch.events) output.stream(decodeEvent(stored));
+    const events = await discloseEvents(operator.store.keys, batch.events);
+    for (const event of events) output.stream(event);
     if (batch.caughtUp && !follow) return;
   }
 }

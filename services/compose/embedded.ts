@@ -11,7 +11,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
-import type { EventStore } from '../../shared/ports/eventStore.ts';
+import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
 import { doubtOf } from '../projector/doubt.ts';
 import {
   startProjectorThread,
@@ -118,9 +118,13 @@ function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
  * The log in a data folder; says so where there was none, because a folder that is gone is nothing
  * that anybody else would tell from a first start.
  */
-async function openOwnLog(opening: Opening, log: { folder: string }): Promise<EventStore> {
+async function openOwnLog(
+  opening: Opening,
+  place: EmbeddedPlace,
+  log: { folder: string },
+): Promise<ProtectedStore> {
   const isNew = !existsSync(eventLogFile(log.folder));
-  const store = await openStore(opening, log);
+  const store = await openStore(opening, place);
   if (isNew)
     opening.logger.info(
       { data_folder: log.folder },
@@ -140,7 +144,9 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const { dataFolder, log } = place;
   makeDataFolder(dataFolder);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
-  const store = await ('folder' in log ? openOwnLog(opening, log) : openStore(opening, log));
+  const store = await ('folder' in log
+    ? openOwnLog(opening, place, log)
+    : openStore(opening, place));
   const { projector, readModels } = await openReadModels(opening, place);
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A

@@ -1,11 +1,13 @@
 import type { Config } from '../../shared/config.ts';
 import type { DamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { EventStore } from '../../shared/ports/eventStore.ts';
+import { createKeyring } from '../../shared/eventlog/keyring.ts';
+import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
 import type { ServiceName } from '../server/serviceNames.ts';
 import type { Part, Turnlog } from '../server/turnlog.ts';
 import { openEventStore } from './eventStore.ts';
-import type { LogPlace } from './place.ts';
+import type { Place } from './place.ts';
+import { openTextKeys } from './textKeys.ts';
 
 /**
  * What the parts of a process are opened with, and where each of them is kept, to be closed in
@@ -21,9 +23,19 @@ export interface Opening {
 /** What was opened, as long as somebody else sees to closing it. */
 export type Parts = Omit<Turnlog, keyof AsyncDisposable>;
 
-/** The event store of a process. Errors: those of its adapter. */
-export const openStore = async ({ opened, logger }: Opening, log: LogPlace): Promise<EventStore> =>
-  opened.adopt(await openEventStore(log, logger), (store) => store.close());
+/**
+ * The event store of a process, with the keys of its texts. Errors: those of its adapter,
+ * `configuration_invalid` (the master keys).
+ */
+export async function openStore(
+  { opened, logger }: Pick<Opening, 'opened' | 'logger'>,
+  place: Place,
+): Promise<ProtectedStore> {
+  const keys = await openTextKeys(place);
+  opened.defer(() => keys.store.close());
+  const store = opened.adopt(await openEventStore(place.log, logger), (log) => log.close());
+  return { ...store, keys: createKeyring(keys) };
+}
 
 /** The streams that this process found not to be whole, as an operator is told of them. */
 export const damagePart = (damaged: DamagedStreams): Part => ({

@@ -5,11 +5,14 @@ import type { Logger } from '../../shared/logger.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts';
 import { replay, type Replay } from '../relay/replay.ts';
+import { createKeyring, type Keyring } from '../../shared/eventlog/keyring.ts';
+import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
 import { makeEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
-import { placeOf } from './place.ts';
+import { placeOf, type Place } from './place.ts';
 import { openReplayPublisher } from './publisher.ts';
 import { systemClock, systemIds } from './system.ts';
+import { openTextKeys, type TextKeys } from './textKeys.ts';
 
 /** What operator commands work with; all of it may be used beside a running server. */
 export interface Operator extends HandleContext {
@@ -42,6 +45,24 @@ function openedOnce(storage: UpToDate, opened: AsyncDisposableStack): () => Prom
 }
 
 /**
+ * The keys of texts, opened with their first use: what reads the log as it is stored needs none, and
+ * makes no key store beside a log that was copied without its own.
+ */
+function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
+  let opening: Promise<TextKeys> | undefined;
+  let keyring: Keyring | undefined;
+  // Whoever asked for them knows why they could not be opened.
+  opened.defer(async () => (await opening?.catch(() => undefined))?.store.close());
+  const keys = async (): Promise<Keyring> =>
+    (keyring ??= createKeyring(await (opening ??= openTextKeys(place))));
+  return {
+    fresh: async () => (await keys()).fresh(),
+    find: async (ids) => (await keys()).find(ids),
+    forget: (ids) => keyring?.forget(ids),
+  };
+}
+
+/**
  * Opens the configured store for operator commands, and makes it where it is not there; the signal
  * ends their waits.
  * Errors: `store_unavailable`, `configuration_invalid`.
@@ -53,12 +74,14 @@ export async function openOperator(
 ): Promise<Operator> {
   await using opening = new AsyncDisposableStack();
   const place = placeOf(config);
-  const store = opening.adopt(await makeEventStore(place.log, logger), (log) => log.close());
-  const storage = readModelsIn(place, { store, logger, signal: interrupted });
+  const events = opening.adopt(await makeEventStore(place.log, logger), (log) => log.close());
+  const keys = keysWhenNeeded(place, opening);
+  const log = withOpenTexts(events, keys);
+  const storage = readModelsIn(place, { store: log, logger, signal: interrupted });
   const readModels = openedOnce(storage, opening);
   const opened = opening.move();
   return {
-    store,
+    store: { ...events, keys },
     // The command itself tells whom it concerns.
     damaged: createDamagedStreams(() => undefined),
     clock: systemClock,
@@ -66,7 +89,7 @@ export async function openOperator(
     readModels,
     followedLog: storage.followedLog,
     rebuild: async (signal, onProgress) => {
-      const rebuild = { log: store, store: await storage.openRebuild(), logger };
+      const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });
     },
     async replay(topic, what) {
@@ -76,7 +99,7 @@ export async function openOperator(
         (kafka) => kafka.close(),
       );
       // Awaited here: the publisher is closed when this returns.
-      return await replay({ ...what, log: store, publisher });
+      return await replay({ ...what, log, publisher });
     },
     close: () => opened.disposeAsync(),
   };

@@ -14,6 +14,8 @@ export interface EmbeddedPlace {
   /** Absolute. */
   dataFolder: string;
   log: LogPlace;
+  /** Of MASTER_KEY_FILE, absolute; undefined for the one that is made in the data folder. */
+  masterKeyFile: string | undefined;
 }
 
 /** What any number of processes share. */
@@ -21,26 +23,32 @@ export interface ReplicaPlace {
   kind: 'replica';
   databaseUrl: string;
   log: LogPlace;
+  masterKeyFile: string | undefined;
 }
 
 /** Where a service keeps its log and its read models. */
 export type Place = EmbeddedPlace | ReplicaPlace;
 
 /** The place that the configuration names. */
-export function placeOf({ DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL }: Config): Place {
+export function placeOf(config: Config): Place {
+  const { DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL, MASTER_KEY_FILE } = config;
   const dataFolder = resolve(DATA_DIR);
+  const masterKeyFile = MASTER_KEY_FILE === undefined ? undefined : resolve(MASTER_KEY_FILE);
   const log =
     EVENTSTOREDB_URL === undefined ? { folder: dataFolder } : { cluster: EVENTSTOREDB_URL };
   return DATABASE_URL === undefined
-    ? { kind: 'embedded', dataFolder, log }
-    : { kind: 'replica', databaseUrl: DATABASE_URL, log };
+    ? { kind: 'embedded', dataFolder, log, masterKeyFile }
+    : { kind: 'replica', databaseUrl: DATABASE_URL, log, masterKeyFile };
 }
 
 /**
  * The folder of the read models of this log. A checkpoint means nothing in another log, so those of
  * a cluster have a folder named by its hosts.
  */
-export function readModelsFolder({ dataFolder, log }: Omit<EmbeddedPlace, 'kind'>): string {
+export function readModelsFolder({
+  dataFolder,
+  log,
+}: Pick<EmbeddedPlace, 'dataFolder' | 'log'>): string {
   if ('folder' in log) return dataFolder;
   const hosts = /^[^/]*\/\/(?:[^@/]*@)?([^/?]*)/.exec(log.cluster)?.[1] ?? '';
   return join(dataFolder, `eventstoredb-${sha256(hosts).slice(0, 12)}`);

@@ -10,6 +10,9 @@ import {
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openEventLog } from './eventStore.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
+import { openTextKeys } from './textKeys.ts';
+import { createKeyring } from '../../shared/eventlog/keyring.ts';
+import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
 import { followGenerations } from '../projector/followGenerations.ts';
 import type { ProjectorMessage } from '../projector/messages.ts';
 import type { ProjectorLogger } from '../projector/projection.ts';
@@ -29,8 +32,9 @@ port.once('message', () => closing.abort());
 
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 const log = await openEventLog(place.log, logger);
+const keys = await openTextKeys(place);
 await followGenerations({
-  log,
+  log: withOpenTexts(log, createKeyring(keys)),
   signal: closing.signal,
   logger,
   generations: {
@@ -48,4 +52,5 @@ await followGenerations({
   onHealing: (reason) => tell({ type: 'healing', reason }),
 });
 await log.close();
+await keys.store.close();
 port.close();

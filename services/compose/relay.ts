@@ -1,11 +1,12 @@
 import type { Config } from '../../shared/config.ts';
 import { TurnlogError } from '../../shared/errors.ts';
-import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
+import { withOpenTexts, type ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
 import { startRelay } from '../relay/start.ts';
 import type { Part } from '../server/turnlog.ts';
 import { openStore, type Opening, type Parts } from './opening.ts';
 import { requirePositionForm } from './eventStore.ts';
-import { placeOf, type LogPlace } from './place.ts';
+import { placeOf, type Place } from './place.ts';
 import { openPublisher } from './publisher.ts';
 import { systemClock } from './system.ts';
 
@@ -38,12 +39,12 @@ async function requireStart(config: Config): Promise<void> {
  * The relay to Kafka; no part where it is not among the services. Errors: `configuration_invalid`
  * without KAFKA_BROKERS, and for a start that is no position.
  */
-export async function openRelay(opening: Opening, store: EventStore): Promise<Part[]> {
+export async function openRelay(opening: Opening, store: ProtectedStore): Promise<Part[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('relay')) return [];
   await requireStart(config);
   const options = {
-    log: store,
+    log: withOpenTexts(store, store.keys),
     publisher: await openPublisher(config, logger),
     ...startOf(config),
     takeOverMs: config.KAFKA_TAKEOVER_MS,
@@ -55,11 +56,11 @@ export async function openRelay(opening: Opening, store: EventStore): Promise<Pa
 }
 
 /**
- * A relay on its own: it needs the log and Kafka, and no read models. Errors: `store_unavailable`,
+ * A relay on its own: it needs the log, the keys of its texts and Kafka, and no read models. Errors: `store_unavailable`,
  * `configuration_invalid`.
  */
-export async function openRelayAlone(opening: Opening, log: LogPlace): Promise<Parts> {
-  const store = await openStore(opening, log);
+export async function openRelayAlone(opening: Opening, place: Place): Promise<Parts> {
+  const store = await openStore(opening, place);
   const relay = await openRelay(opening, store);
   return { api: undefined, dataFolder: undefined, parts: [store, ...relay] };
 }

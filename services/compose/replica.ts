@@ -5,6 +5,7 @@ import {
 } from '../../shared/commands/recovery/closeTurnsOfTheDead.ts';
 import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
+import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
@@ -79,7 +80,8 @@ async function openApi(
  */
 function openProjector(opening: Opening, common: Common, databaseUrl: string): Part[] {
   const { store, readModels, logger } = common;
-  const options = { log: store, clock: systemClock, logger };
+  const log = withOpenTexts(store, store.keys);
+  const options = { log, clock: systemClock, logger };
   const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
@@ -141,12 +143,12 @@ function sweepPart(common: Common, api: RunContext | undefined): Part {
  */
 export async function openReplica(opening: Opening, place: ReplicaPlace): Promise<Parts> {
   const { logger, services, opened } = opening;
-  const { databaseUrl, log } = place;
+  const { databaseUrl } = place;
   const poolSize = opening.config.DATABASE_POOL_SIZE;
   const readModels = opened.adopt(await openReadModels(databaseUrl, poolSize), (queries) =>
     queries.close(),
   );
-  const store = appendsWhileFollowed(await openStore(opening, log), readModels.logChanged);
+  const store = appendsWhileFollowed(await openStore(opening, place), readModels.logChanged);
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
   const watch = createDeathWatch(instances);

@@ -12,7 +12,7 @@ import { systemIds } from './system.ts';
 
 function openParts(opening: Opening): Promise<Parts> {
   const place = placeOf(opening.config);
-  if (opening.services.every((name) => name === 'relay')) return openRelayAlone(opening, place.log);
+  if (opening.services.every((name) => name === 'relay')) return openRelayAlone(opening, place);
   return place.kind === 'embedded' ? openEmbedded(opening, place) : openReplica(opening, place);
 }
 

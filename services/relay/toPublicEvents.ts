@@ -1,8 +1,8 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
 import type { DomainEvent } from '../../shared/domain/events.ts';
-import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { metadataFits, toDomainEvent } from '../../shared/eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../../shared/eventlog/event.ts';
+import { openedEvent, type ReadableEvent } from '../../shared/eventlog/openTexts.ts';
 import { belongsIn, streamKind } from '../../shared/eventlog/streams.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
@@ -21,16 +21,18 @@ const placeOf = ({ id, stream, revision, position }: StoredEvent): string =>
 /**
  * The public view of stored events, in order, without those that are not public.
  * Errors: `configuration_invalid` for a type that a newer release has written, `event_invalid` for
- * an event that can't be understood. Both name the event; nothing may be published past it.
+ * an event that can't be understood, both with its name, `key_missing`; nothing may be published
+ * past it.
  */
-export function toPublicEvents(stored: readonly StoredEvent[]): PublicEvent[] {
+export function toPublicEvents(stored: readonly ReadableEvent[]): PublicEvent[] {
   return stored.flatMap((event) => {
     let recorded: RecordedEvent;
     let known: DomainEvent | undefined;
     try {
-      recorded = decodeEvent(event);
+      recorded = openedEvent(event);
       known = toDomainEvent(recorded);
     } catch (error) {
+      if (isTurnlogError(error, 'key_missing')) throw error;
       throw new TurnlogError(
         'event_invalid',
         `This release does not understand ${placeOf(event)}, and can't publish it.`,

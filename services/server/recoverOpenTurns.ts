@@ -1,11 +1,12 @@
 import { untilShown } from '../../shared/commands/context.ts';
 import { interruptOrphans } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 
 /** The same store, and the position of the last of the events that are written through it. */
-function notingPositions(store: EventStore): {
-  store: EventStore;
+function notingPositions(store: ProtectedStore): {
+  store: ProtectedStore;
   written: () => Position | undefined;
 } {
   let last: Position | undefined;

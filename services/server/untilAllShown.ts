@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../shared/commands/context.ts';
 import { logHasChanged } from '../../shared/errors.ts';
-import type { Position } from '../../shared/ports/eventStore.ts';
+import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import { onceStoreAnswers } from './onceStoreAnswers.ts';
 
 /** How long the read models are waited for before the log is asked again where it ends. */
@@ -11,7 +11,11 @@ const LOOK_MS = 1_000;
  * there was when it was asked. Errors: the signal's reason.
  */
 export async function untilAllShown(
-  { store, readModels, logger }: Pick<CommandContext, 'store' | 'readModels' | 'logger'>,
+  {
+    store,
+    readModels,
+    logger,
+  }: Pick<CommandContext, 'readModels' | 'logger'> & { store: Pick<EventLog, 'head'> },
   signal: AbortSignal,
   logChanged: () => string | undefined = () => undefined,
 ): Promise<void> {

@@ -1,8 +1,9 @@
 import type { DamagedStreams } from '../eventlog/damagedStreams.ts';
+import type { ProtectedStore } from '../eventlog/protectedStore.ts';
 import { inShort } from '../inShort.ts';
 import type { Logger } from '../logger.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
-import type { EventStore, Position } from '../ports/eventStore.ts';
+import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 /** Who acts, and in which request. */
@@ -14,7 +15,7 @@ export interface Actor {
 
 /** What every command works with. */
 export interface CommandContext {
-  store: EventStore;
+  store: ProtectedStore;
   /** Streams that this process found not to be whole. */
   damaged: DamagedStreams;
   readModels: ReadModels;

@@ -1,7 +1,7 @@
 import type { DomainEvent } from '../domain/events.ts';
 import { appendEvents, type Authorship, type StreamHead } from '../eventlog/append.ts';
 import { requireFits } from '../eventlog/domainEvent.ts';
-import type { NewEvent } from '../eventlog/event.ts';
+import { sealEvents, type SealedEvents } from '../eventlog/sealTexts.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/eventStore.ts';
 import type { Actor, CommandContext } from './context.ts';
@@ -14,22 +14,30 @@ export interface Author extends Actor {
 /** The author of what a request leads to at first. */
 export const authorOf = (actor: Actor): Author => ({ ...actor, causation_id: actor.request_id });
 
-/** What was decided, with ids and time: however often it is appended, it is the same. */
-export interface Facts {
-  events: NewEvent[];
+/**
+ * What was decided, with ids and time, its texts closed: however often it is appended, it is the
+ * same.
+ */
+export interface Facts extends SealedEvents {
   authorship: Authorship;
 }
 
-/** Gives decided events their ids, their time and their author. Errors: `event_invalid`. */
-export function factsOf(
-  { ids, clock }: Pick<CommandContext, 'ids' | 'clock'>,
+/**
+ * Gives decided events their ids, their time and their author, and closes their texts, with the key
+ * of their stream where that is known. Errors: `event_invalid`, `store_unavailable`.
+ */
+export async function factsOf(
+  { ids, clock, store }: Pick<CommandContext, 'ids' | 'clock' | 'store'>,
   { account_id, key_id, request_id, causation_id }: Author,
+  { key }: Pick<StreamHead, 'key'>,
   events: readonly DomainEvent[],
-): Facts {
+): Promise<Facts> {
   events.forEach(requireFits);
+  const decided = events.map((event) => ({ id: ids.uuid(), ...event }));
+  const recorded_at = isoTime(clock.now());
   return {
-    events: events.map((event) => ({ id: ids.uuid(), ...event })),
-    authorship: { account_id, key_id, request_id, causation_id, recorded_at: isoTime(clock.now()) },
+    ...(await sealEvents(store.keys, key, decided)),
+    authorship: { account_id, key_id, request_id, causation_id, recorded_at },
   };
 }
 
@@ -46,11 +54,12 @@ export interface Appended {
 export async function appendFacts(
   store: Pick<EventStore, 'append'>,
   target: { stream: string; head: StreamHead },
-  { events, authorship }: Facts,
+  { events, authorship, key }: Facts,
 ): Promise<Appended> {
-  const appended = await appendEvents(store, target, events, authorship);
+  const { head, position } = await appendEvents(store, target, events, authorship);
   return {
-    ...appended,
+    head: { ...head, key },
+    position,
     lastEventId: events.at(-1)!.id,
     recorded_at: authorship.recorded_at,
   };

@@ -47,7 +47,7 @@ export async function handleFound<
     const events = order ? decider.decide(order.command, found.state) : [];
     if (!order || events.length === 0) return { found, appended: undefined };
     try {
-      const facts = factsOf(context, order.author, events);
+      const facts = await factsOf(context, order.author, found.head, events);
       const end = { stream, head: found.head };
       return { found, appended: await appendFacts(context.store, end, facts) };
     } catch (error) {

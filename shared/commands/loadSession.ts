@@ -1,11 +1,11 @@
 import { session, type SessionCommand, type SessionState } from '../domain/session/decider.ts';
 import type { SessionEvent } from '../domain/session/events.ts';
 import { turnsOf, type Turn } from '../domain/session/prompt.ts';
-import { headOf, NO_STREAM } from '../eventlog/append.ts';
+import { NO_STREAM } from '../eventlog/append.ts';
 import { readBeginning, readPage, type StreamSource } from '../eventlog/readWhole.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import type { KnownEvent } from '../eventlog/wholeStream.ts';
+import { headAfter, type KnownEvent } from '../eventlog/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import type { Loaded, Target } from './target.ts';
 
@@ -83,7 +83,7 @@ export async function loadSession(
     const state = sessionEvents([...first, ...tail]).reduce(session.evolve, session.initialState);
     return {
       state,
-      head: headOf(last),
+      head: headAfter(NO_STREAM, tail),
       lastEventId: last.id,
       account_id: last.metadata.account_id,
       history,

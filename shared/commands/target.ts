@@ -33,7 +33,7 @@ async function loadAll<State, Event extends DomainEvent>(
     const page = await readPage(source, stream, { direction: 'forwards', from, limit: PAGE });
     for (const { recorded, event } of page) {
       state = evolve(state, event as Event);
-      head = headOf(recorded);
+      head = headOf(recorded, head);
     }
     if (page.length === PAGE) continue;
     source.damaged.forget(stream, { from: 0, to: head.revision });

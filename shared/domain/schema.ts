@@ -1,4 +1,4 @@
-import { Type, type Static, type TProperties, type TSchema } from 'typebox';
+import { Type, type Static, type TProperties, type TSchema, type TStringOptions } from 'typebox';
 
 /** The schema of one event type: its versioned name and its data. */
 export const eventSchema = <const Name extends string, Data extends TProperties>(
@@ -8,6 +8,19 @@ export const eventSchema = <const Name extends string, Data extends TProperties>
 ) => Type.Object({ type: Type.Literal(name), data: Type.Object(data) }, { description });
 
 export type EventOf<Schema extends TSchema> = Static<Schema>;
+
+/** Marks the schema of a protected text. A symbol stands in no JSON that is made of a schema. */
+const PROTECTED = Symbol('a protected text');
+
+/**
+ * A text that persons write or models answer. To the domain it is a string; the log holds it as a
+ * commitment and a box, so that it can be erased (shared/eventlog/protectedText.ts).
+ */
+export const ProtectedText = (options: TStringOptions = {}) =>
+  Type.String({ ...options, [PROTECTED]: true });
+
+/** True for the schema of a protected text, an optional one too. */
+export const isProtectedText = (schema: object): boolean => PROTECTED in schema;
 
 /** What an instant is to the contract of the relay, which says no more. */
 export const INSTANT = {

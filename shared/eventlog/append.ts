@@ -3,24 +3,32 @@ import { canonicalJson } from './canonicalJson.ts';
 import { encodeEvent } from './codec.ts';
 import type { EventMetadata, NewEvent, RecordedEvent } from './event.ts';
 import { eventHash, GENESIS_HASH } from './hashChain.ts';
+import type { TextKey } from './protectedText.ts';
 
 /** The last event of a stream, as far as the next append needs it. */
 export interface StreamHead {
   /** -1 for a stream that does not exist. */
   revision: number;
   hash: string;
+  /** The key of the stream's texts, as far as that is known. */
+  key?: TextKey | undefined;
 }
 
 export const NO_STREAM: StreamHead = { revision: -1, hash: GENESIS_HASH };
 
-export const headOf = (event: RecordedEvent): StreamHead => ({
+/** The head that an event makes of its stream; `before` where more is known of that. */
+export const headOf = (
+  event: RecordedEvent & { key?: TextKey | undefined },
+  before?: StreamHead,
+): StreamHead => ({
   revision: event.revision,
   hash: event.metadata.hash,
+  key: event.key ?? before?.key,
 });
 
 export type Authorship = Omit<EventMetadata, 'prev_hash' | 'hash'>;
 
-/** Encodes events as the continuation of a stream's hash chain. */
+/** Encodes events, sealed before, as the continuation of a stream's hash chain. */
 export function chainEvents(
   stream: string,
   head: StreamHead,
@@ -37,11 +45,11 @@ export function chainEvents(
     hash = eventHash(prev_hash, { id, stream, revision, type, data, metadata });
     return encodeEvent(event, data, { ...authorship, prev_hash, hash });
   });
-  return { encoded, head: { revision, hash } };
+  return { encoded, head: { ...head, revision, hash } };
 }
 
 /**
- * Appends decided events after `head`. Resolves with the new head and the position of the last
+ * Appends events, sealed before, after `head`. Resolves with the new head and the position of the last
  * event once they are durable.
  * Errors: those of EventStore.append.
  */

@@ -1,5 +1,5 @@
 import { logHasChanged } from '../errors.ts';
-import type { EventStore } from '../ports/eventStore.ts';
+import type { ProtectedStore } from './protectedStore.ts';
 
 /**
  * The store, as long as its log is the one that is followed: what is appended to another one would
@@ -7,9 +7,9 @@ import type { EventStore } from '../ports/eventStore.ts';
  * Errors of append, beside the store's: `log_changed`.
  */
 export const appendsWhileFollowed = (
-  store: EventStore,
+  store: ProtectedStore,
   logChanged: () => string | undefined,
-): EventStore => ({
+): ProtectedStore => ({
   ...store,
   async append(stream, expected, events) {
     const reason = logChanged();

@@ -34,7 +34,7 @@ export interface NewEvent {
   data: object;
 }
 
-/** An event as it stands in the log, decoded and otherwise untouched. */
+/** An event as it stands in the log, decoded. */
 export interface RecordedEvent {
   id: string;
   stream: string;

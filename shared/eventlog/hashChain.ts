@@ -1,6 +1,8 @@
 import { hash as digest } from 'node:crypto';
 import { canonicalJson } from './canonicalJson.ts';
 import type { RecordedEvent } from './event.ts';
+import { withoutBoxes } from './protectedJson.ts';
+import { commitments } from './protectedText.ts';
 
 /** `prev_hash` of the first event of every stream. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -8,7 +10,7 @@ export const GENESIS_HASH = '0'.repeat(64);
 export const sha256 = (text: string): string => digest('sha256', text, 'hex');
 
 /** An event of which data and metadata, without prev_hash and hash, are canonical JSON text. */
-interface Sealed {
+interface Canonical {
   id: string;
   stream: string;
   revision: number;
@@ -20,21 +22,23 @@ interface Sealed {
 /**
  * What the hash of an event covers, besides the hash before it; nothing else says so. It is the
  * event as every reader of it has it, in canonical form: its members stand in the order of RFC 8785
- * §3.2.3, so that data is not written a second time. `position` is not among them: it is the
- * store's, and another one in another store.
+ * §3.2.3, so that data is not written a second time. Of a protected text it covers the commitment,
+ * `{"sha256": …}`, and not the box. `position` is not among them: it is the store's, and another one
+ * in another store.
  */
-const coveredText = ({ id, stream, revision, type, data, metadata }: Sealed): string =>
-  `{"data":${data},"id":${canonicalJson(id)},"metadata":${metadata},"revision":${revision},"stream":${canonicalJson(stream)},"type":${canonicalJson(type)}}`;
+const coveredText = ({ id, stream, revision, type, data, metadata }: Canonical): string =>
+  `{"data":${withoutBoxes(data)},"id":${canonicalJson(id)},"metadata":${metadata},"revision":${revision},"stream":${canonicalJson(stream)},"type":${canonicalJson(type)}}`;
 
 /** sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8. */
-export const eventHash = (prevHash: string, event: Sealed): string =>
+export const eventHash = (prevHash: string, event: Canonical): string =>
   sha256(prevHash + coveredText(event));
 
 /**
  * Why `event` does not continue its stream's chain after `previous` (undefined at the stream's
- * beginning); undefined when it does. `storedData` is the JSON text that its data was decoded from:
- * it is canonical already unless the store has written it anew, and tried first because that is a
- * third of the work. Errors: those of canonicalJson.
+ * beginning); undefined when it does. Its protected texts stand there as they are stored, as
+ * commitments alone, or disclosed; then they are checked as well. `storedData` is the JSON text that
+ * its data was decoded from: it is canonical already unless the store has written it anew, and tried
+ * first because that is a third of the work. Errors: those of canonicalJson.
  */
 export function chainFault(
   event: RecordedEvent,
@@ -55,7 +59,8 @@ export function chainFault(
     const recomputed = eventHash(prev_hash, { ...event, data, metadata });
     return recomputed === hash;
   };
-  return (storedData !== undefined && fits(storedData)) || fits(canonicalJson(event.data))
+  return (storedData !== undefined && fits(storedData)) ||
+    fits(canonicalJson(commitments(event.data)))
     ? undefined
     : 'its hash does not match its content';
 }

@@ -1,3 +1,9 @@
+import { LRUCache } from 'lru-cache';
+import { TurnlogError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+import type { KeyStore } from '../ports/keyStore.ts';
+import { createKeyPool } from './keyPool.ts';
+import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
 
 /** Keys by id; a key that was destroyed has the value undefined. */
@@ -17,4 +23,70 @@ export interface Keyring {
   find(ids: ReadonlySet<string>): FoundKeys | Promise<FoundKeys>;
   /** Lets go of keys that were destroyed: no memory of this process holds them any more. */
   forget(ids: readonly string[]): void;
+}
+
+interface Parts {
+  store: Pick<KeyStore, 'insert' | 'find'>;
+  masterKeys: Pick<MasterKeys, 'wrap' | 'unwrap'>;
+}
+
+const lost = (id: string): TurnlogError =>
+  new TurnlogError(
+    'key_missing',
+    `The key ${id} of texts in the log is not in the key store, and was not destroyed: it was lost. Restore the key store from its backup.`,
+    { retriable: true, retryAfterSeconds: 10 },
+  );
+
+/** The keys of a key store, as this process uses them. */
+export function createKeyring({ store, masterKeys }: Parts): Keyring {
+  const known = new LRUCache<string, TextKey | 'destroyed'>({ max: LIMITS.cache.textKeys });
+  const fromPool = createKeyPool(store, masterKeys);
+
+  const remember = (key: TextKey): TextKey => {
+    known.set(key.id, key);
+    return key;
+  };
+
+  /** Those of these ids that are in memory. */
+  function inMemory(ids: ReadonlySet<string>): Map<string, TextKey | undefined> {
+    const found = new Map<string, TextKey | undefined>();
+    for (const id of ids) {
+      const key = known.get(id);
+      if (key !== undefined) found.set(id, key === 'destroyed' ? undefined : key);
+    }
+    return found;
+  }
+
+  async function findKept(
+    found: Map<string, TextKey | undefined>,
+    missing: readonly string[],
+  ): Promise<FoundKeys> {
+    const kept = await store.find(missing);
+    for (const id of missing) {
+      const wrapped = kept.get(id);
+      if (wrapped === undefined) throw lost(id);
+      // It may have been forgotten while it was looked for.
+      const destroyed = wrapped === 'destroyed' || known.get(id) === 'destroyed';
+      const key = destroyed ? 'destroyed' : masterKeys.unwrap(wrapped);
+      known.set(id, key);
+      found.set(id, key === 'destroyed' ? undefined : key);
+    }
+    return found;
+  }
+
+  return {
+    fresh() {
+      const key = fromPool();
+      return 'then' in key ? key.then(remember) : remember(key);
+    },
+    find(ids) {
+      const found = inMemory(ids);
+      if (found.size === ids.size) return found;
+      return findKept(
+        found,
+        [...ids].filter((id) => !found.has(id)),
+      );
+    },
+    forget: (ids) => ids.forEach((id) => known.set(id, 'destroyed')),
+  };
 }

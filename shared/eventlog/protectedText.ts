@@ -61,6 +61,19 @@ export function isProtectedText(value: unknown): value is ProtectedText {
   );
 }
 
+/** What stands of a text beside its commitment, as it is stored or shown. */
+const BESIDE = new Set(['sha256', 'box', 'salt', 'text', 'erased']);
+
+/**
+ * True for whatever a reader may take for a protected text, stored or shown; data that is none must
+ * not look so.
+ */
+export const looksProtected = (value: object): boolean =>
+  'sha256' in value &&
+  typeof value.sha256 === 'string' &&
+  SHAPE.test(value.sha256) &&
+  Object.keys(value).every((name) => BESIDE.has(name));
+
 /** The id of the key that closed a box. */
 export const keyIdOf = (box: string): string => box.slice(0, 16);
 
@@ -122,4 +135,26 @@ export function open(box: string, sha256: string, { secret }: TextKey): Disclose
     salt: salted.toString('base64url', 0, SALT_BYTES),
     text: salted.toString('utf8', SALT_BYTES),
   };
+}
+
+/** True for a text that was committed to as its hash says; anything that does not disclose one fits. */
+function isAsCommitted({ sha256, salt, text }: Partial<DisclosedText>): boolean {
+  if (typeof salt !== 'string' || typeof text !== 'string') return text === salt;
+  return (
+    commitmentOf(Buffer.concat([Buffer.from(salt, 'base64url'), Buffer.from(text)])) === sha256
+  );
+}
+
+/**
+ * A value in which each protected text, stored or shown, is its commitment alone: what the hash of
+ * an event covers. A disclosed text that is not what was committed to stays, and fits no hash.
+ */
+export function commitments(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(commitments);
+  if (looksProtected(value) && isAsCommitted(value))
+    return { sha256: (value as ErasedText).sha256 };
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, commitments(member)]),
+  );
 }

@@ -1,7 +1,9 @@
 import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
-import type { EventStore, ReadOptions, StoredEvent } from '../ports/eventStore.ts';
+import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
+import { openTexts } from './openTexts.ts';
+import type { ProtectedStore } from './protectedStore.ts';
 import {
   damageOf,
   reasonOf,
@@ -10,11 +12,11 @@ import {
   type Flaw,
   type StreamDamage,
 } from './streamDamage.ts';
-import { checkNews, checkPage, type KnownEvent } from './wholeStream.ts';
+import { checkNews, checkPage, understandAll, type KnownEvent } from './wholeStream.ts';
 
 /** Where streams are read, and where damaged ones are noted. */
 export interface StreamSource {
-  store: Pick<EventStore, 'readStream'>;
+  store: Pick<ProtectedStore, 'readStream' | 'keys'>;
   damaged: DamagedStreams;
 }
 
@@ -92,18 +94,37 @@ async function readStored(
   }
 }
 
+const isFlaw = (checked: readonly unknown[] | Flaw): checked is Flaw => !Array.isArray(checked);
+
+/**
+ * What events say whose places are right. Errors: `stream_damaged` (noted), `release_too_old`,
+ * `key_missing`, `store_unavailable`.
+ */
+async function understood(
+  source: StreamSource,
+  stream: string,
+  placed: readonly StoredEvent[] | Flaw,
+): Promise<KnownEvent[]> {
+  if (isFlaw(placed)) throw await foundDamaged(source, stream, placed);
+  const readable = await openTexts(source.store.keys, placed);
+  const lost = readable.find(({ unreadable }) => isTurnlogError(unreadable, 'key_missing'));
+  if (lost) throw lost.unreadable;
+  const known = understandAll(readable);
+  if (isFlaw(known)) throw await foundDamaged(source, stream, known);
+  return known;
+}
+
 /**
  * A page of a stream, oldest first, with every event known and none missing.
- * Errors: `stream_damaged` (noted), `release_too_old`, `store_unavailable`.
+ * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function readPage(
   source: StreamSource,
   stream: string,
   options: ReadOptions,
 ): Promise<KnownEvent[]> {
-  const checked = checkPage({ ...options, events: await readStored(source, stream, options) });
-  if (Array.isArray(checked)) return checked;
-  throw await foundDamaged(source, stream, checked);
+  const events = await readStored(source, stream, options);
+  return understood(source, stream, checkPage({ ...options, events }));
 }
 
 export interface StreamNews {
@@ -116,7 +137,7 @@ export interface StreamNews {
 /**
  * What has come since an event that was read before, from a page of the newest; undefined where
  * that is not among them.
- * Errors: `stream_damaged` (noted), `release_too_old`, `store_unavailable`.
+ * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function readNews(
   source: StreamSource,
@@ -126,15 +147,18 @@ export async function readNews(
 ): Promise<StreamNews | undefined> {
   const options = { direction: 'backwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
   const events = await readStored(source, stream, options);
-  const checked = checkNews({ ...options, events }, known);
-  if (checked === undefined) return undefined;
-  if (Array.isArray(checked)) return { news: checked, begins: events.at(-1)?.revision === 0 };
-  throw await foundDamaged(source, stream, checked);
+  const news = checkNews({ ...options, events }, known);
+  return (
+    news && {
+      news: await understood(source, stream, news),
+      begins: events.at(-1)?.revision === 0,
+    }
+  );
 }
 
 /**
  * The event at revision 0 of a stream that has later ones: for who reads only those.
- * Errors: `stream_damaged` (noted), `release_too_old`, `store_unavailable`.
+ * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function readBeginning(source: StreamSource, stream: string): Promise<KnownEvent> {
   const [first] = await readPage(source, stream, { direction: 'forwards', from: 0, limit: 1 });

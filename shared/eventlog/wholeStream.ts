@@ -5,18 +5,25 @@
  */
 import type { DomainEvent } from '../domain/events.ts';
 import { bytesOf, type ReadOptions, type StoredEvent } from '../ports/eventStore.ts';
+import { headOf, type StreamHead } from './append.ts';
 import { decodeEvent } from './codec.ts';
 import { metadataFits, toDomainEvent } from './domainEvent.ts';
-import type { RecordedEvent } from './event.ts';
 import { chainFault } from './hashChain.ts';
+import { openedEvent, type OpenedEvent, type ReadableEvent } from './openTexts.ts';
 import type { Flaw } from './streamDamage.ts';
 import { belongsIn, streamKind, type StreamKind } from './streams.ts';
 
 /** An event as it was recorded, and as the domain knows it. */
 export interface KnownEvent {
-  recorded: RecordedEvent;
+  /** As it is stored. */
+  stored: StoredEvent;
+  recorded: OpenedEvent;
   event: DomainEvent;
 }
+
+/** The head of a stream after events that follow one another; the key is that of the last texts. */
+export const headAfter = (head: StreamHead, events: readonly KnownEvent[]): StreamHead =>
+  events.reduce((before, { recorded }) => headOf(recorded, before), head);
 
 /** What was asked of a store, and what came. */
 type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
@@ -51,24 +58,27 @@ const newcomer = (stored: StoredEvent): string =>
   `${named(stored)} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which a newer release has written`;
 
 /** True for an event whose hash is right after the event before it, as the event names that. */
-function isChained(recorded: RecordedEvent): boolean {
+function isChained(stored: StoredEvent): boolean {
+  const recorded = decodeEvent(stored);
   const { revision, metadata } = recorded;
   const before = revision === 0 ? undefined : { revision: revision - 1, hash: metadata.prev_hash };
   return chainFault(recorded, before) === undefined;
 }
 
 /** The event, or why it is none of ours. */
-function understand(stored: StoredEvent): KnownEvent | Omit<Flaw, 'revision'> | string {
+function understand(readable: ReadableEvent): KnownEvent | Omit<Flaw, 'revision'> | string {
+  const { stored = readable, unreadable } = readable;
+  if (unreadable) return `a text of ${named(stored)} is not what was closed in its box`;
   try {
-    const recorded = decodeEvent(stored);
+    const recorded = openedEvent(readable);
     if (!metadataFits(recorded.metadata))
       return `the metadata of ${named(stored)} does not fit its schema`;
     const event = toDomainEvent(recorded);
-    if (!event && belongsIn(stored.stream, stored.type) && isChained(recorded))
+    if (!event && belongsIn(stored.stream, stored.type) && isChained(stored))
       return { reason: newcomer(stored), newer: true };
     if (!event || !belongsIn(stored.stream, event.type)) return stranger(stored);
     if (isOutOfTurn(stored, event.type)) return `${named(stored)} is of the type ${stored.type}`;
-    return { recorded, event };
+    return { stored, recorded, event };
   } catch {
     // What can't be decoded says so in words that may quote it.
     return `the content of ${named(stored)} is not JSON or does not fit its schema`;
@@ -101,7 +111,8 @@ function misplaced(page: StreamPage): Flaw | undefined {
   return direction === 'backwards' && due >= 0 && !isFull(page) ? missing(0, due + 1) : undefined;
 }
 
-function understandAll(events: readonly StoredEvent[]): KnownEvent[] | Flaw {
+/** What readable events say, oldest first, or what is wrong with the first that says nothing. */
+export function understandAll(events: readonly ReadableEvent[]): KnownEvent[] | Flaw {
   const known: KnownEvent[] = [];
   for (const stored of events) {
     const understood = understand(stored);
@@ -115,19 +126,19 @@ function understandAll(events: readonly StoredEvent[]): KnownEvent[] | Flaw {
 const oldestFirst = ({ events, direction }: StreamPage): readonly StoredEvent[] =>
   direction === 'forwards' ? events : events.toReversed();
 
-/** The events of a page, oldest first, or what is wrong with them. */
-export const checkPage = (page: StreamPage): KnownEvent[] | Flaw =>
-  misplaced(page) ?? understandAll(oldestFirst(page));
+/** The events of a page, oldest first, or what is wrong with their places. */
+export const checkPage = (page: StreamPage): readonly StoredEvent[] | Flaw =>
+  misplaced(page) ?? oldestFirst(page);
 
 /**
  * The events of a page that follow one which was read before, oldest first, or what is wrong with
- * the page. What was understood once is not decoded again: of the older ones only their places and
+ * their places. What was understood once is not read again: of the older ones only their places and
  * types are looked at. Undefined where the page does not hold the known event.
  */
 export function checkNews(
   page: StreamPage,
   { id, revision }: Pick<StoredEvent, 'id' | 'revision'>,
-): KnownEvent[] | Flaw | undefined {
+): readonly StoredEvent[] | Flaw | undefined {
   const events = oldestFirst(page);
   const joint = events.findIndex((event) => event.id === id && event.revision === revision);
   if (joint === -1) return undefined;
@@ -135,5 +146,5 @@ export function checkNews(
   if (flaw) return flaw;
   const misfit = events.slice(0, joint).find(({ stream, type }) => !belongsIn(stream, type));
   if (misfit) return { reason: stranger(misfit), revision: misfit.revision };
-  return understandAll(events.slice(joint + 1));
+  return events.slice(joint + 1);
 }

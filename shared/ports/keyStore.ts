@@ -7,8 +7,9 @@
 export interface WrappedKey {
   /** Names the key in the boxes that it closed: 16 characters of base64url. */
   key_id: string;
-  /** The master key that wraps it. */
+  /** The master key that wraps it: 16 characters of base64url. */
   master_key_id: string;
+  /** 60 bytes. */
   wrapped: Uint8Array;
 }
 
@@ -17,12 +18,17 @@ export type FoundKey = WrappedKey | 'destroyed';
 
 /** All methods reject with `store_unavailable` (retriable) where the keys can't be reached. */
 export interface KeyStore {
-  /** Keeps new keys; durable when it resolves. */
+  /**
+   * Keeps new keys, all or none; durable when it resolves. Rejects with `store_unavailable` where an
+   * id is taken, be it by a key that was destroyed.
+   */
   insert(keys: readonly WrappedKey[]): Promise<void>;
   /** By id; a key that was never kept here is absent. */
   find(ids: readonly string[]): Promise<ReadonlyMap<string, FoundKey>>;
   /** In the order of their ids, after one, destroyed ones left out; for rotation. */
   list(page: { after?: string; limit: number }): Promise<WrappedKey[]>;
+  /** How many keys each master key wraps; under `destroyed`, how many were destroyed. */
+  count(): Promise<ReadonlyMap<string, number>>;
   /** Replaces how keys are wrapped; one that was destroyed meanwhile stays so. */
   rewrap(keys: readonly WrappedKey[]): Promise<void>;
   /**

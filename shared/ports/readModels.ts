@@ -11,7 +11,8 @@ import type {
   SessionRow,
   TurnRow,
 } from '../readModels/tables.ts';
-import type { Checkpoint, Position, StoredEvent } from './eventStore.ts';
+import type { ReadableEvent } from '../eventlog/openTexts.ts';
+import type { Checkpoint, Position } from './eventStore.ts';
 
 /** How much to read: a page ends where the next row would go beyond either bound. */
 export interface Bounds {
@@ -111,13 +112,13 @@ export interface ProjectionStore {
   /** Where to resume; undefined from the beginning. */
   checkpoint(): Promise<Checkpoint | undefined>;
   /**
-   * Applies the events and moves the checkpoint in one transaction, one batch at a time. Events
+   * Applies the events, whose texts stand open, and moves the checkpoint in one transaction, one batch at a time. Events
    * that were applied before change nothing; a stream with an event that can't be applied is
    * parked, which never keeps the others back. Resolves with the streams that this batch parked.
    * Errors: `store_unavailable` (nothing was changed; the same batch may be applied again),
    * `position_invalid` when what was reached can be no position of any log (nothing was changed).
    */
-  apply(events: readonly StoredEvent[], reached: Reached): Promise<ParkedStream[]>;
+  apply(events: readonly ReadableEvent[], reached: Reached): Promise<ParkedStream[]>;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /** Applies a batch, whatever the database: together, or, where it refuses a row, one by one. */
 import { requirePosition } from '../eventlog/positions.ts';
-import type { StoredEvent } from '../ports/eventStore.ts';
+import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { ParkedStream, Reached } from '../ports/readModels.ts';
 import { fold, keysOf, type RowMaps, type RowPlace } from './fold.ts';
 import { messageOf, planBatch, type PlannedEvent } from './plan.ts';
@@ -71,7 +71,7 @@ async function applyOrPark(
  * has happened then.
  */
 export async function applyBatch(
-  events: readonly StoredEvent[],
+  events: readonly ReadableEvent[],
   reached: Reached,
   { transaction, moveCheckpoint, isRowFailure }: BatchDriver,
 ): Promise<ParkedStream[]> {

@@ -1,13 +1,12 @@
-import { decodeEvent } from '../eventlog/codec.ts';
 import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
+import { openedEvent, type ReadableEvent } from '../eventlog/openTexts.ts';
 import { belongsIn } from '../eventlog/streams.ts';
-import type { StoredEvent } from '../ports/eventStore.ts';
 import type { RowChange } from './change.ts';
 import { passOver, project } from './project.ts';
 
 /** A stored event with what it will do, or why it can't be read. */
 export interface PlannedEvent {
-  stored: StoredEvent;
+  stored: ReadableEvent;
   changes: RowChange[];
   error: string | undefined;
 }
@@ -15,8 +14,8 @@ export interface PlannedEvent {
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-function changesOf(stored: StoredEvent): RowChange[] {
-  const recorded = decodeEvent(stored);
+function changesOf(stored: ReadableEvent): RowChange[] {
+  const recorded = openedEvent(stored);
   const event = toDomainEvent(recorded);
   if (!event) return passOver(recorded);
   if (!metadataFits(recorded.metadata)) throw new Error('its metadata does not fit the schema');
@@ -26,7 +25,7 @@ function changesOf(stored: StoredEvent): RowChange[] {
 }
 
 /** First step of a batch: decodes and projects every event, without any row. Never throws. */
-export const planBatch = (events: readonly StoredEvent[]): PlannedEvent[] =>
+export const planBatch = (events: readonly ReadableEvent[]): PlannedEvent[] =>
   events.map((stored) => {
     try {
       return { stored, changes: changesOf(stored), error: undefined };

@@ -1,10 +1,10 @@
 import { TurnlogError } from '../errors.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
+import { discloseEvents } from '../eventlog/openTexts.ts';
 import { readPage, type StreamSource } from '../eventlog/readWhole.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
-import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import type { Bounds, PageOf, ReadModels, TranscriptRows } from '../ports/readModels.ts';
 
 /** The same where there is none and where it is another account's. */
@@ -33,28 +33,28 @@ export async function readTranscript(
  * begin there.
  */
 interface PageOfStream {
-  page: PageOf<KnownEvent>;
-  beginning: KnownEvent[] | undefined;
+  page: PageOf<RecordedEvent>;
+  beginning: RecordedEvent[] | undefined;
 }
 
 /** Events that are read at a time: each may have a megabyte. */
 const GROUP = 8;
 
-type ReadGroup = (from: number, limit: number) => Promise<KnownEvent[]>;
+type ReadGroup = (from: number, limit: number) => Promise<RecordedEvent[]>;
 
 /** Reads a page, a group of events at a time, and no more than one group beyond it. */
 async function inGroups(
   read: ReadGroup,
   from: number,
   { limit, bytes }: Bounds,
-): Promise<PageOf<KnownEvent>> {
-  const rows: KnownEvent[] = [];
+): Promise<PageOf<RecordedEvent>> {
+  const rows: RecordedEvent[] = [];
   let used = 0;
   for (;;) {
     const wanted = Math.min(GROUP, limit + 1 - rows.length);
     const group = await read(from + rows.length, wanted);
     for (const event of group) {
-      used += JSON.stringify(event.recorded).length;
+      used += JSON.stringify(event).length;
       if (rows.length === limit || (rows.length > 0 && used > bytes)) return { rows, more: true };
       rows.push(event);
     }
@@ -63,10 +63,11 @@ async function inGroups(
 }
 
 /**
- * A page of a session's events as they were recorded, oldest first, after revision `after`.
+ * A page of a session's events as they were recorded, oldest first, after revision `after`; each
+ * protected text with its salt and its commitment.
  * Errors: `session_not_found`, `stream_damaged` (noted) where the page, or the beginning of the
  * stream, is not whole, or the stream ends, for some seconds, before what the read models have seen
- * of it.
+ * of it; `key_missing`, `store_unavailable`.
  */
 export async function readSessionEvents(
   source: StreamSource & { readModels: Pick<ReadModels, 'findSession'> },
@@ -79,10 +80,14 @@ export async function readSessionEvents(
   const { revision: shown } = row;
   const stream = sessionStream(sessionId);
   const from = page.after === undefined ? 0 : page.after + 1;
-  const read: ReadGroup = (first, limit) =>
-    readPage(source, stream, { direction: 'forwards', from: first, limit });
-  const lastOf = ({ rows }: PageOf<KnownEvent>): number =>
-    rows.at(-1)?.recorded.revision ?? from - 1;
+  const read: ReadGroup = async (first, limit) => {
+    const known = await readPage(source, stream, { direction: 'forwards', from: first, limit });
+    return discloseEvents(
+      source.store.keys,
+      known.map(({ stored }) => stored),
+    );
+  };
+  const lastOf = ({ rows }: PageOf<RecordedEvent>): number => rows.at(-1)?.revision ?? from - 1;
 
   async function look(): Promise<PageOfStream> {
     const [found, beginning] = await Promise.all([
@@ -102,5 +107,5 @@ export async function readSessionEvents(
 
   const { page: found } = await untilWhole(source, stream, { look, missing });
   source.damaged.forget(stream, { from, to: lastOf(found) });
-  return { rows: found.rows.map(({ recorded }) => recorded), more: found.more };
+  return found;
 }

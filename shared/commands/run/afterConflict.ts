@@ -59,6 +59,6 @@ export async function afterConflict(
   const end = endOfTurn(run, news);
   if (end !== own && end !== undefined) throw turnInterrupted(conflict);
   const last = end ?? news.at(-1);
-  if (last) run.head = headOf(last.recorded);
+  if (last) run.head = headOf(last.recorded, run.head);
   return own?.recorded.position;
 }

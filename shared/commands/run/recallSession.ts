@@ -1,7 +1,6 @@
 import type { LRUCache } from 'lru-cache';
 import { session } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
-import { headOf } from '../../eventlog/append.ts';
 import {
   readBeginning,
   readNews,
@@ -9,6 +8,7 @@ import {
   type StreamSource,
 } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { headAfter } from '../../eventlog/wholeStream.ts';
 import { completedTurns, loadSession, sessionEvents, type LoadedSession } from '../loadSession.ts';
 
 interface RememberedSession extends LoadedSession {
@@ -86,10 +86,10 @@ async function withNews(
   const turns = [...known.turns, ...completedTurns(events)];
   const history = await select(turns);
   if (!known.whole && history.length === turns.length) return undefined;
-  const last = news.at(-1)?.recorded;
+  const last = news.at(-1);
   return {
     ...known,
-    ...(last && { head: headOf(last), lastEventId: last.id }),
+    ...(last && { head: headAfter(known.head, news), lastEventId: last.recorded.id }),
     state: events.reduce(session.evolve, known.state),
     history,
     turns,

@@ -54,7 +54,8 @@ export async function recordInRun(
 ): Promise<Position> {
   const { actor, session_id } = run.request;
   const author = { ...actor, causation_id: run.causation_id };
-  const facts = factsOf(context, author, session.decide(command, run.state));
+  const events = session.decide(command, run.state);
+  const facts = await factsOf(context, author, run.head, events);
   const began = performance.now();
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     until: began + LIMIT_MS,

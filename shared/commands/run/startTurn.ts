@@ -53,7 +53,7 @@ export async function startTurn(
   const events = session.decide(commandOf(context, request, start), loaded.state);
   const target = { stream: sessionStream(session_id), head: loaded.head };
   try {
-    const facts = factsOf(context, authorOf(actor), events);
+    const facts = await factsOf(context, authorOf(actor), loaded.head, events);
     const { head, lastEventId } = await appendFacts(context.store, target, facts);
     return {
       request,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { eventSchema, Instant, type EventOf } from '../schema.ts';
+import { eventSchema, Instant, ProtectedText, type EventOf } from '../schema.ts';
 
 /** What a key allows. A key holds one or more. */
 export const SCOPES = [
@@ -15,7 +15,7 @@ export type Scope = (typeof SCOPES)[number];
 
 const Key = {
   key_id: Type.String(),
-  name: Type.String(),
+  name: ProtectedText(),
   hash: Type.String({
     description: 'SHA-256 of the whole key in hex; the secret itself is never stored',
   }),
@@ -25,7 +25,7 @@ const Key = {
 
 export const AccountOpened = eventSchema(
   'account.opened.v1',
-  { name: Type.String() },
+  { name: ProtectedText() },
   'An account was opened',
 );
 export const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { eventSchema, type EventOf } from '../schema.ts';
+import { eventSchema, ProtectedText, type EventOf } from '../schema.ts';
 
 const Configuration = {
-  name: Type.String(),
-  instruction: Type.String(),
+  name: ProtectedText(),
+  instruction: ProtectedText(),
   model: Type.String(),
   tool: Type.Optional(Type.String()),
   component: Type.String(),

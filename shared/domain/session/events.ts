@@ -1,11 +1,12 @@
 import { Type, type Static } from 'typebox';
-import { eventSchema, Instant, Tokens, type EventOf } from '../schema.ts';
+import { eventSchema, Instant, ProtectedText, Tokens, type EventOf } from '../schema.ts';
 
 const Turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
 
 export const ModelCall = Type.Object(
   {
-    request_sha256: Type.String({
+    // Without a salt it would tell whether a guess at the erased texts is right.
+    request_sha256: ProtectedText({
       description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)',
     }),
     response_id: Type.String(),
@@ -65,7 +66,7 @@ export const TurnStarted = eventSchema(
   'session.turn_started.v1',
   {
     turn: Turn,
-    input: Type.String(),
+    input: ProtectedText(),
     agent_revision: Type.Integer({
       minimum: 0,
       description: "Revision of the agent's stream that this turn runs with",
@@ -93,13 +94,13 @@ export const ToolCalled = eventSchema(
     }),
     call_id: Type.String(),
     tool: Type.String(),
-    arguments: Type.String({ description: "The model's own text, verbatim" }),
+    arguments: ProtectedText({ description: "The model's own text, verbatim" }),
     content: Type.Optional(
-      Type.String({
+      ProtectedText({
         description: 'Text that the model wrote beside its calls; on the first call of a round',
       }),
     ),
-    result: Type.String(),
+    result: ProtectedText(),
     is_error: Type.Boolean(),
     duration_ms: Type.Integer({ minimum: 0 }),
   },
@@ -110,7 +111,7 @@ export const TurnCompleted = eventSchema(
   'session.turn_completed.v1',
   {
     turn: Turn,
-    output: Type.String(),
+    output: ProtectedText(),
     model: Type.String({ description: 'As the provider reported it' }),
     tool_used: Type.String({ description: 'Empty when no tool was called' }),
     tokens: Tokens,
@@ -126,7 +127,7 @@ export const TurnFailed = eventSchema(
   {
     turn: Turn,
     code: Type.String(),
-    message: Type.String(),
+    message: ProtectedText(),
     tokens: Type.Optional(Tokens),
     calls: Type.Array(ModelCall),
   },

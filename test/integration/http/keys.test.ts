@@ -99,7 +99,7 @@ describe('a request', () => {
 });
 
 describe('a key', () => {
-  const NEEDS: Record<Scope, () => [string, unknown?][]> = {
+  const NEEDS: Partial<Record<Scope, () => [string, unknown?][]>> = {
     'agents:read': () => [['/v1/agents'], ['/v1/agents/x']],
     'agents:write': () => [['/v1/agents', {}]],
     'agents:run': () => [['/v1/agents/x/run', {}]],

@@ -37,6 +37,7 @@ export async function startProjector(folder: string) {
           kind: 'embedded',
           dataFolder: folder,
           log: { folder },
+          masterKeyFile: undefined,
         } satisfies EmbeddedPlace,
         resourceLimits: THREAD_LIMITS,
         execArgv: [],

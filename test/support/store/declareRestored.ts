@@ -2,6 +2,7 @@ import { systemClock, systemIds } from '../../../services/compose/system.ts';
 import { acceptRestored } from '../../../shared/commands/acceptRestored.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import { memoryKeys } from './memoryKeys.ts';
 
 /**
  * Declares a log to stand for the one of its followers, as an operator would. Resolves with its new
@@ -12,6 +13,12 @@ export async function declareRestored(
   replaces: readonly string[] = [],
 ): Promise<string> {
   const damaged = createDamagedStreams(() => undefined);
-  const context = { store, damaged, clock: systemClock, ids: systemIds };
+  // A declaration has no texts.
+  const context = {
+    store: { ...store, keys: memoryKeys().keys },
+    damaged,
+    clock: systemClock,
+    ids: systemIds,
+  };
   return (await acceptRestored(context, { replaces, reason: 'a test' })).log_id;
 }

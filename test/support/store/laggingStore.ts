@@ -1,10 +1,10 @@
-import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/protectedStore.ts';
 
 /**
  * A store whose reads are served by a node that shows a stream only up to a revision, for so many
  * milliseconds.
  */
-export function lagging(store: EventStore, lastShown: number, forMs: number): EventStore {
+export function lagging(store: ProtectedStore, lastShown: number, forMs: number): ProtectedStore {
   const until = performance.now() + forMs;
   return {
     ...store,

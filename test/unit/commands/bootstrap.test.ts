@@ -9,6 +9,7 @@ import { accountStream } from '../../../shared/eventlog/streams.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { keyData } from '../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../support/events/history.ts';
+import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
 const END = positionOf(2);
 
@@ -32,6 +33,7 @@ function recordedBefore(): StoredEvent[] {
 function lateReplica(untilShown: (position: Position) => Promise<boolean>): CommandContext {
   const context = {
     store: {
+      keys: memoryKeys().keys,
       readStream: async () => recordedBefore(),
       append: () => Promise.reject(new Error('there is nothing to append')),
       // Longer than an estimate waits for it.

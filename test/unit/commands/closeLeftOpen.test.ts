@@ -19,7 +19,7 @@ import {
 } from '../../../shared/eventlog/damagedStreams.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../shared/logger.ts';
-import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/protectedStore.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import {
   sessionStarted,
@@ -27,9 +27,12 @@ import {
   turnCompleted,
   turnStarted,
 } from '../../support/events/events.ts';
-import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import {
+  sqliteEventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../support/sqlite/sqliteEventStore.ts';
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: SqliteEventStoreFixture;
 let now: number;
 let leftOpen: LeftOpen;
 let queue: SessionQueue;
@@ -68,7 +71,7 @@ async function append(id: string, ...events: { type: string; data: object }[]): 
   );
 }
 
-const closerOn = (store: EventStore) =>
+const closerOn = (store: ProtectedStore) =>
   createLeftOpenCloser({
     store,
     damaged,
@@ -79,7 +82,7 @@ const closerOn = (store: EventStore) =>
     ids: { uuid: randomUUID, typeId: (prefix) => prefix },
   });
 
-async function sweep(store: EventStore = fixture.store()): Promise<void> {
+async function sweep(store: ProtectedStore = fixture.store()): Promise<void> {
   const closer = closerOn(store);
   closer.closeDue(stopping.signal);
   await eventually(
@@ -132,7 +135,7 @@ test('a turn whose session goes on while it is being closed is closed after that
   await append('moves', sessionStarted(), turnStarted(1));
   leftOpen.add('moves', 2);
   let moved = false;
-  const store: EventStore = {
+  const store: ProtectedStore = {
     ...fixture.store(),
     append: async (...request) => {
       if (!moved) await append('moves', toolCalled(1, { call_id: 'a' }));
@@ -155,7 +158,7 @@ test('sessions that can not be read keep no other back', async () => {
   for (const id of good) await append(id, sessionStarted(), turnStarted(1));
   await append('damaged', turnStarted(1));
   for (const id of [...bad, 'damaged', ...good]) leftOpen.add(id, 1);
-  const store: EventStore = {
+  const store: ProtectedStore = {
     ...fixture.store(),
     readStream: (stream, options) =>
       stream.includes('bad')
@@ -178,7 +181,7 @@ test('a store that is away is asked by few, and the rest follow as soon as it an
   const { promise: back, resolve: comeBack } = Promise.withResolvers<void>();
   let waiting = 0;
   let most = 0;
-  const store: EventStore = {
+  const store: ProtectedStore = {
     ...fixture.store(),
     async readStream(stream, options) {
       waiting += 1;
@@ -221,7 +224,7 @@ test('a look that hangs although the store is there is given up, adds nothing la
   leftOpen.add('hangs', 1);
   const { promise: answer, resolve: answerAtLast } = Promise.withResolvers<void>();
   let reads = 0;
-  const store: EventStore = {
+  const store: ProtectedStore = {
     ...fixture.store(),
     async readStream(...request) {
       reads += 1;
@@ -282,7 +285,7 @@ test('a look that hangs ends when it is told to stop, and its session stays to b
 });
 
 test('sessions that can not be closed, whatever the reason, keep no other back', async () => {
-  const store: EventStore = {
+  const store: ProtectedStore = {
     ...fixture.store(),
     append: (stream, ...rest) =>
       stream.includes('poisoned')

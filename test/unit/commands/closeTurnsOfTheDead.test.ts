@@ -10,20 +10,23 @@ import {
   type DamagedStreams,
 } from '../../../shared/eventlog/damagedStreams.ts';
 import { createLogger } from '../../../shared/logger.ts';
-import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/protectedStore.ts';
 import type { Instances } from '../../../shared/ports/instances.ts';
 import type { OpenTurn } from '../../../shared/ports/readModels.ts';
 import { lagging } from '../../support/store/laggingStore.ts';
 import { sessionStarted, turnStarted } from '../../support/events/events.ts';
-import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import {
+  sqliteEventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../support/sqlite/sqliteEventStore.ts';
 
 const NOW = Date.UTC(2026, 10, 20, 9);
 const LATER = new Date(NOW + 60_000).toISOString();
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: SqliteEventStoreFixture;
 let open: OpenTurn[];
 let forgotten: string[];
-let store: EventStore;
+let store: ProtectedStore;
 let damaged: DamagedStreams;
 let leftOpen: LeftOpen;
 /** How far this process's clock is ahead of that of the list, in milliseconds. */
@@ -152,7 +155,7 @@ test('a session that can not be read does not keep the others back', async () =>
  * Another node has events at the end of that stream which this one does not show: nothing can be
  * added to it.
  */
-const stuck = (session_id: string): EventStore => ({
+const stuck = (session_id: string): ProtectedStore => ({
   ...fixture.store(),
   append: (stream, ...rest) =>
     stream === sessionStream(session_id)

@@ -8,6 +8,7 @@ import { createLogger } from '../../../shared/logger.ts';
 import type { ChatAnswer } from '../../../shared/ports/chatModel.ts';
 import type { ToolResult } from '../../../shared/ports/toolbox.ts';
 import { AGENT_ID, turnStartData } from '../../support/events/events.ts';
+import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
 const reason = new Error('the time is over');
 
@@ -45,6 +46,7 @@ beforeEach(() => {
 function converseNow(): Promise<unknown> {
   const context = {
     store: {
+      keys: memoryKeys().keys,
       append: async () => {
         recorded += 1;
         whileRecording();

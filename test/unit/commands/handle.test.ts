@@ -18,14 +18,17 @@ import {
   turnStartData,
   turnStarted,
 } from '../../support/events/events.ts';
-import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import {
+  sqliteEventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../support/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const ACCOUNT = accountStream(actor.account_id);
 const NOW = Date.UTC(2026, 10, 22);
 const open = { type: 'open_account', name: 'default' } as const;
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: SqliteEventStoreFixture;
 let context: HandleContext;
 let reads: number;
 /** What others append right before the next append. */

@@ -18,9 +18,12 @@ import {
   turnStarted,
 } from '../../support/events/events.ts';
 import { ofNoTurn } from '../../support/events/randomHistory.ts';
-import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import {
+  sqliteEventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../support/sqlite/sqliteEventStore.ts';
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: SqliteEventStoreFixture;
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
 });
@@ -82,6 +85,7 @@ test('a session of large turns is read in pages of a bounded size', async () => 
   const source = {
     damaged: createDamagedStreams(() => undefined),
     store: {
+      ...store,
       async readStream(stream: string, options: ReadOptions) {
         const page = await store.readStream(stream, options);
         pages.push(page.reduce((sum, event) => sum + bytesOf(event), 0));

@@ -12,7 +12,7 @@ import {
   type DamagedStreams,
 } from '../../../shared/eventlog/damagedStreams.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/protectedStore.ts';
 import {
   sessionStarted,
   toolCalled,
@@ -21,15 +21,18 @@ import {
   turnInterrupted,
   turnStarted,
 } from '../../support/events/events.ts';
-import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import {
+  sqliteEventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../support/sqlite/sqliteEventStore.ts';
 import { size } from '../../support/jest/size.ts';
 
 const SESSION = 'session_1';
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: SqliteEventStoreFixture;
 let memory: SessionMemory;
 let eventsRead: number;
 let reads: number;
-let store: EventStore;
+let store: ProtectedStore;
 let damaged: DamagedStreams;
 
 beforeEach(async () => {

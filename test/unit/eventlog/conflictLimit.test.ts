@@ -3,12 +3,13 @@ import { TurnlogError } from '../../../shared/errors.ts';
 import { createConflictLimit } from '../../../shared/eventlog/conflictLimit.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import type { StreamSource } from '../../../shared/eventlog/readWhole.ts';
+import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
 const STREAM = 'session-1';
 let source: StreamSource;
 beforeEach(() => {
   source = {
-    store: { readStream: () => Promise.resolve([]) },
+    store: { readStream: () => Promise.resolve([]), keys: memoryKeys().keys },
     damaged: createDamagedStreams(() => undefined),
   };
 });

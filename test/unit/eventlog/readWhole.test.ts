@@ -2,13 +2,18 @@ import { expect, jest, test } from '@jest/globals';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { asDamage, foundDamaged, readPage } from '../../../shared/eventlog/readWhole.ts';
+import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
 const STREAM = 'session-1';
 
 function brokenSource() {
   const damaged = createDamagedStreams(() => undefined);
   const readStream = () => Promise.reject(new TurnlogError('stream_damaged', 'It was deleted.'));
-  return { store: { readStream }, damaged, note: jest.spyOn(damaged, 'note') };
+  return {
+    store: { readStream, keys: memoryKeys().keys },
+    damaged,
+    note: jest.spyOn(damaged, 'note'),
+  };
 }
 
 test('damage that only the store tells of is noted once, and answered with the place the client named', async () => {

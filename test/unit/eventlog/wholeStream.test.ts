@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { damageOf, streamDamaged, type Flaw } from '../../../shared/eventlog/streamDamage.ts';
-import { checkPage, type KnownEvent } from '../../../shared/eventlog/wholeStream.ts';
+import { checkPage, understandAll, type KnownEvent } from '../../../shared/eventlog/wholeStream.ts';
 import type { ReadOptions, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
   agentData,
@@ -36,8 +36,10 @@ function pageOf(
   return (direction === 'forwards' ? inRange : inRange.toReversed()).slice(0, limit);
 }
 
-const check = (events: readonly StoredEvent[], options: ReadOptions): KnownEvent[] | Flaw =>
-  checkPage({ ...options, events: pageOf(events, options) });
+function check(events: readonly StoredEvent[], options: ReadOptions): KnownEvent[] | Flaw {
+  const placed = checkPage({ ...options, events: pageOf(events, options) });
+  return 'reason' in placed ? placed : understandAll(placed);
+}
 const flawOf = (events: readonly StoredEvent[], options: ReadOptions): Flaw | undefined => {
   const checked = check(events, options);
   return Array.isArray(checked) ? undefined : checked;

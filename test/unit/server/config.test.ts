@@ -33,6 +33,7 @@ describe('the configuration', () => {
       'KAFKA_BROKERS',
       'OPENAI_API_KEY',
       'OPENAI_BASE_URL',
+      'MASTER_KEY_FILE',
       'MODELS_FILE',
       'BOOTSTRAP_API_KEY',
       'CORS_ORIGINS',

@@ -1,0 +1,132 @@
+import { Pool, type ClientBase } from 'pg';
+import { storeUnavailable } from '../../shared/errors.ts';
+import type { FoundKey, KeyStore, WrappedKey } from '../../shared/ports/keyStore.ts';
+import { commitDurably, connect, connectionOptions, transaction } from './connection.ts';
+import { guarded, sqlState } from './failures.ts';
+import { migrate } from './migrate.ts';
+
+const STATEMENT_MS = 10_000;
+const CONNECTIONS = 2;
+const PURPOSE = { name: 'turnlog keys', statementMs: STATEMENT_MS } as const;
+const UNIQUE_VIOLATION = '23505';
+
+interface KeyRow {
+  key_id: string;
+  master_key_id: string | null;
+  wrapped: Buffer | null;
+}
+
+const COLUMNS = 'key_id, master_key_id, wrapped';
+const FIND = `SELECT ${COLUMNS} FROM turnlog.text_keys WHERE key_id = ANY($1::text[])`;
+const LIST = `SELECT ${COLUMNS} FROM turnlog.text_keys
+  WHERE key_id > $1 AND wrapped IS NOT NULL ORDER BY key_id LIMIT $2`;
+const COUNT =
+  'SELECT master_key_id, count(*)::bigint AS keys FROM turnlog.text_keys GROUP BY master_key_id';
+const GIVEN = `unnest($1::text[], $2::text[], $3::text[]) AS given (key_id, master_key_id, hex)`;
+const INSERT = `INSERT INTO turnlog.text_keys (${COLUMNS})
+  SELECT key_id, master_key_id, decode(hex, 'hex') FROM ${GIVEN}`;
+const REWRAP = `UPDATE turnlog.text_keys
+  SET master_key_id = given.master_key_id, wrapped = decode(given.hex, 'hex') FROM ${GIVEN}
+  WHERE text_keys.key_id = given.key_id AND wrapped IS NOT NULL`;
+/** Of a key that is not known here a backup may bring back what wraps it: it stays destroyed. */
+const DESTROY = `INSERT INTO turnlog.text_keys (key_id) SELECT DISTINCT unnest($1::text[])
+  ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL`;
+const NOTE = 'INSERT INTO turnlog.erasures (stream) VALUES ($1) ON CONFLICT DO NOTHING';
+const OPEN_ERASURES = 'SELECT stream FROM turnlog.erasures ORDER BY n LIMIT $1';
+const TAKE_NOTE = 'DELETE FROM turnlog.erasures WHERE stream = $1';
+/** Clears the dead rows of what was destroyed. Who does not own the table is warned, and it is passed over. */
+const CLEAR = 'VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) turnlog.text_keys';
+
+/** The columns of keys, as parameters. */
+const columnsOf = (keys: readonly WrappedKey[]): string[][] => [
+  keys.map(({ key_id }) => key_id),
+  keys.map(({ master_key_id }) => master_key_id),
+  keys.map(({ wrapped }) => Buffer.from(wrapped).toString('hex')),
+];
+
+const idTaken = (error: unknown): unknown =>
+  sqlState(error) === UNIQUE_VIOLATION
+    ? storeUnavailable('The key store has one of the new keys already.', error)
+    : error;
+
+const migrated = (databaseUrl: string): Promise<void> =>
+  guarded(async () => {
+    const { client, close } = await connect(databaseUrl, PURPOSE);
+    try {
+      await migrate(client);
+    } finally {
+      await close();
+    }
+  });
+
+/**
+ * The keys of texts in tables that all replicas share. What was destroyed stays in PostgreSQL's
+ * write-ahead log and its backups for as long as those are kept, and in a dead row until a vacuum.
+ * Errors: `store_unavailable` when the server can't be reached.
+ */
+export async function openPostgresKeyStore({
+  databaseUrl,
+}: {
+  databaseUrl: string;
+}): Promise<KeyStore> {
+  await migrated(databaseUrl);
+  const pool = new Pool({
+    ...connectionOptions(databaseUrl, PURPOSE),
+    max: CONNECTIONS,
+    allowExitOnIdle: true,
+  });
+  pool.on('error', () => undefined);
+
+  const rows = <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>
+    guarded(async () => (await pool.query<Row>(sql, values)).rows);
+  const durably = (work: (client: ClientBase) => Promise<unknown>): Promise<void> =>
+    guarded(async () => {
+      const client = await pool.connect();
+      try {
+        await commitDurably(client);
+        await transaction(client, () => work(client));
+        client.release();
+      } catch (error) {
+        client.release(true);
+        throw idTaken(error);
+      }
+    });
+  const write = (sql: string, ...values: unknown[]): Promise<void> =>
+    durably((client) => client.query(sql, values));
+
+  return {
+    insert: (keys) => write(INSERT, ...columnsOf(keys)),
+    async find(ids) {
+      const found = await rows<KeyRow>(FIND, ids);
+      return new Map(
+        found.map((row): [string, FoundKey] => [
+          row.key_id,
+          row.wrapped === null ? 'destroyed' : (row as WrappedKey),
+        ]),
+      );
+    },
+    list: ({ after = '', limit }) => rows<WrappedKey>(LIST, after, limit),
+    async count() {
+      const counted = await rows<{ master_key_id: string | null; keys: number }>(COUNT);
+      return new Map(
+        counted.map(({ master_key_id, keys }) => [master_key_id ?? 'destroyed', keys]),
+      );
+    },
+    rewrap: (keys) => write(REWRAP, ...columnsOf(keys)),
+    beginErasure: (stream) => write(NOTE, stream),
+    async listErasures(limit) {
+      return (await rows<{ stream: string }>(OPEN_ERASURES, limit)).map(({ stream }) => stream);
+    },
+    async endErasure(stream, keyIds) {
+      await durably(async (client) => {
+        if (keyIds.length > 0) await client.query(DESTROY, [keyIds]);
+        await client.query(TAKE_NOTE, [stream]);
+      });
+      // What a vacuum that can't be had now leaves, the server's own clears.
+      if (keyIds.length > 0) await pool.query(CLEAR).catch(() => undefined);
+    },
+    async close() {
+      if (!pool.ending) await pool.end();
+    },
+  };
+}

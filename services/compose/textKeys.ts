@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeMasterKeyFile, readMasterKeys } from '../../infra/files/masterKeyFile.ts';
+import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
+import { keyStoreFile } from '../../infra/sqlite/keyStoreDatabase.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import type { MasterKeys } from '../../shared/eventlog/masterKeys.ts';
+import type { KeyStore } from '../../shared/ports/keyStore.ts';
+import type { EmbeddedPlace, Place, ReplicaPlace } from './place.ts';
+
+/** Where the keys of texts are kept, and what wraps them. */
+export interface TextKeys {
+  store: KeyStore;
+  masterKeys: MasterKeys;
+}
+
+const invalid = (message: string): TurnlogError =>
+  new TurnlogError('configuration_invalid', message);
+
+async function openKeyDatabase({ databaseUrl }: ReplicaPlace): Promise<KeyStore> {
+  const { openPostgresKeyStore } = await import('../../infra/postgres/keyStore.ts');
+  return openPostgresKeyStore({ databaseUrl });
+}
+
+const ownMasterKeyFile = ({ dataFolder }: EmbeddedPlace): string => join(dataFolder, 'master.key');
+
+function openOwnKeyStore(place: EmbeddedPlace): Promise<KeyStore> {
+  const { dataFolder, masterKeyFile } = place;
+  makeDataFolder(dataFolder);
+  // The key store is made first: with a master key alone it must have been there.
+  const own = ownMasterKeyFile(place);
+  if (masterKeyFile === undefined && existsSync(own) && !existsSync(keyStoreFile(dataFolder)))
+    throw invalid(
+      `The keys of all texts are gone: there is ${own}, and no keys.db beside it. Put keys.db back from its backup. To go on without those texts, move master.key away.`,
+    );
+  return openSqliteKeyStore({ folder: dataFolder });
+}
+
+/** The key store of a place. Errors: `store_unavailable`, `configuration_invalid`. */
+export const openKeyStore = async (place: Place): Promise<KeyStore> =>
+  place.kind === 'embedded' ? openOwnKeyStore(place) : openKeyDatabase(place);
+
+const NEEDED =
+  'MASTER_KEY_FILE must be set where DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Make one: (umask 077; npm run --silent cli -- keys master new > master.key)';
+
+/** A folder without any key gets its master key; where there are keys, no other one opens them. */
+async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
+  if (place.masterKeyFile !== undefined) return place.masterKeyFile;
+  if (place.kind === 'replica') throw invalid(NEEDED);
+  const own = ownMasterKeyFile(place);
+  if (existsSync(own)) return own;
+  if ((await store.list({ limit: 1 })).length > 0)
+    throw invalid(
+      `The master key ${own} is gone, and without it the keys in keys.db open no text. Put it back from its backup, or set MASTER_KEY_FILE to where it is.`,
+    );
+  makeMasterKeyFile(own);
+  return own;
+}
+
+/** Looks at one key: after a rotation there is but one master key, and before it seldom two. */
+async function requireMasterKey({ store, masterKeys }: TextKeys, file: string): Promise<void> {
+  const [kept] = await store.list({ limit: 1 });
+  if (!kept || masterKeys.ids.includes(kept.master_key_id)) return;
+  throw invalid(
+    `The master key file ${file} is not the one of this key store: keys are wrapped by the master key ${kept.master_key_id}, and the file has ${masterKeys.ids.join(', ')}. Add that one to it as a further line.`,
+  );
+}
+
+/**
+ * Opens the key store of a place with its master keys, which an empty data folder gets at its first
+ * start.
+ * Errors: `store_unavailable`, `configuration_invalid` where the master key file can't be used, is
+ * gone or is another one's.
+ */
+export async function openTextKeys(place: Place): Promise<TextKeys> {
+  await using opening = new AsyncDisposableStack();
+  const store = opening.adopt(await openKeyStore(place), (keys) => keys.close());
+  const file = await masterKeyFileOf(place, store);
+  const keys = { store, masterKeys: readMasterKeys(file) };
+  await requireMasterKey(keys, file);
+  opening.move();
+  return keys;
+}

@@ -1,0 +1,20 @@
+import { createKeyring, type Keyring } from '../../../shared/eventlog/keyring.ts';
+import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/masterKeys.ts';
+import type { FoundKey, KeyStore } from '../../../shared/ports/keyStore.ts';
+
+/** Keys of texts in memory. `kept` is the key store: what is taken out of it is lost. */
+export function memoryKeys(): {
+  /** The keys as another process has them that starts now. */
+  open: () => Keyring;
+  keys: Keyring;
+  kept: Map<string, FoundKey>;
+} {
+  const kept = new Map<string, FoundKey>();
+  const store: Pick<KeyStore, 'insert' | 'find'> = {
+    insert: async (keys) => keys.forEach((key) => kept.set(key.key_id, key)),
+    find: async (ids) => new Map([...kept].filter(([id]) => ids.includes(id))),
+  };
+  const masterKeys = parseMasterKeys(newMasterKey(), 'memory');
+  const open = (): Keyring => createKeyring({ store, masterKeys });
+  return { open, keys: open(), kept };
+}
