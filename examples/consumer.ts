@@ -33,11 +33,15 @@ const LINES: Readonly<Record<string, (data: Data) => string>> = {
   'turnlog.agent.created.v1': ({ name, model }) =>
     `agent "${String(name)}" was created, on ${String(model)}`,
   'turnlog.agent.deleted.v1': ({ name }) => `agent "${String(name)}" was deleted`,
+  'turnlog.agent.erased.v1': ({ reason }) => `the agent was erased: ${String(reason)}`,
+  'turnlog.session.erased.v1': ({ reason }) => `the session was erased: ${String(reason)}`,
   'turnlog.session.started.v1': ({ agent_id }) => `a session with ${String(agent_id)} began`,
-  'turnlog.session.turn_started.v1': ({ turn, input }) => `${String(turn)} > ${String(input)}`,
+  'turnlog.session.turn_started.v1': ({ turn, input, erased }) =>
+    `${String(turn)} > ${erased ? '(erased)' : String(input)}`,
   'turnlog.session.tool_called.v1': ({ turn, tool, arguments: text, result }) =>
     `${String(turn)}   ${String(tool)} ${String(text)} = ${String(result)}`,
-  'turnlog.session.turn_completed.v1': ({ turn, output }) => `${String(turn)} < ${String(output)}`,
+  'turnlog.session.turn_completed.v1': ({ turn, output, erased }) =>
+    `${String(turn)} < ${erased ? '(erased)' : String(output)}`,
   'turnlog.session.turn_failed.v1': ({ turn, message }) => `${String(turn)} ! ${String(message)}`,
   'turnlog.session.turn_interrupted.v1': ({ turn, reason }) =>
     `${String(turn)} ! interrupted: ${String(reason)}`,
@@ -81,6 +85,8 @@ await consumer.connect();
 await subscribe();
 await consumer.run({
   eachMessage: async ({ message }) => {
+    // A tombstone of a compacted topic: all of the key is gone, as the event before it said.
+    if (message.value === null) return;
     const parts: KafkaMessage<string> = {
       key: String(message.key),
       value: String(message.value),

@@ -147,6 +147,13 @@ export const LIMITS = {
     /** Of one event. */
     lineBytes: 4 * MIB,
   },
+  /** Of a sweep for sessions that are past the maximum of their account's retention. */
+  retention: {
+    /** Sessions that it erases; the next one goes on. */
+    sessionsOfSweep: 10_000,
+    /** Sessions that it reads at a time. */
+    pageEntries: 500,
+  },
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {
     expressionChars: 1_000,

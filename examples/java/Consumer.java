@@ -61,9 +61,12 @@ public final class Consumer {
 
   /** Stores an event so that doing it again changes nothing, and never half of one. */
   private static void store(ConsumerRecord<String, String> event, Path folder) throws Exception {
+    // A tombstone of a compacted topic; the event before it said that all of the key was erased.
+    if (event.value() == null) return;
     // Headers and fields that are not asked for here are passed over: more of them may come.
     String id = header(event, "ce_id");
     Path ofKey = Files.createDirectories(folder.resolve(event.key()));
+    if (header(event, "ce_type").endsWith(".erased.v1")) removeAll(ofKey);
     Path partial = ofKey.resolve(id + ".partial");
     Files.writeString(
         partial,
@@ -75,6 +78,12 @@ public final class Consumer {
     Files.move(partial, ofKey.resolve(id + ".json"), StandardCopyOption.ATOMIC_MOVE);
     System.out.println(
         String.join(" ", event.key(), header(event, "ce_streamrevision"), header(event, "ce_type"), id));
+  }
+
+  private static void removeAll(Path ofKey) throws Exception {
+    try (var files = Files.newDirectoryStream(ofKey)) {
+      for (Path file : files) Files.delete(file);
+    }
   }
 
   private static String header(ConsumerRecord<String, String> event, String name) {

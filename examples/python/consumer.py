@@ -43,9 +43,17 @@ consumer = Consumer(
 consumer.subscribe(TOPICS)
 
 
+ERASED = ("turnlog.agent.erased.v1", "turnlog.session.erased.v1")
+
+
 def store(message):
+    # A tombstone of a compacted topic; the event before it said that all of the key was erased.
+    if message.value() is None:
+        return
     # Headers and fields that are not asked for here are passed over: more of them may come.
     headers = {name: (value or b"").decode() for name, value in message.headers() or []}
+    if headers["ce_type"] in ERASED:
+        database.execute("DELETE FROM events WHERE key = ?", (message.key().decode(),))
     database.execute(
         """INSERT INTO events (id, key, revision, type, data) VALUES (?, ?, ?, ?, ?)
            ON CONFLICT (id) DO NOTHING""",

@@ -18,6 +18,7 @@ TOPICS = [
     os.environ.get("KAFKA_SESSIONS_TOPIC", "turnlog.sessions.v1"),
 ]
 BATCH = 500
+ERASED = ("turnlog.agent.erased.v1", "turnlog.session.erased.v1")
 OF_PARTITION = 'WHERE topic = %s AND "partition" = %s'
 
 database = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
@@ -74,9 +75,16 @@ def store(place, messages):
         if not new:
             return
         # An id that is there came from another topic: the log was replayed into this one.
+        # A tombstone of a compacted topic: the event before it said that all of the key was erased.
+        rows = [row_of(message) for message in new if message.value() is not None]
+        for _, key, revision, type_, _ in rows:
+            if type_ in ERASED:
+                erase = "DELETE FROM turnlog_events WHERE key = %s AND revision < %s"
+                cursor.execute(erase, (key, revision))
+                rows = [row for row in rows if row[1] != key or row[2] >= revision]
         insert = """INSERT INTO turnlog_events (id, key, revision, type, data)
                     VALUES (%s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING"""
-        cursor.executemany(insert, [row_of(message) for message in new])
+        cursor.executemany(insert, rows)
         update = f"UPDATE turnlog_places SET next_offset = %s {OF_PARTITION}"
         cursor.execute(update, (new[-1].offset() + 1, *place))
 

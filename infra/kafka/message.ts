@@ -15,10 +15,16 @@ const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
   );
 
 /**
+ * What follows the last event of a key that was erased, in a compacted topic: the brokers let go of
+ * all that they had of the key, and in time of the tombstone.
+ */
+export const tombstoneOf = ({ key }: PublicEvent): TextMessage => ({ key, value: null });
+
+/**
  * The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts
  * describes the headers.
  */
-export function toMessage(event: PublicEvent, source: string): TextMessage {
+export function toMessage(event: PublicEvent, source: string): TextMessage & { value: string } {
   const cloudEvent = new CloudEvent({
     id: event.id,
     type: event.type,

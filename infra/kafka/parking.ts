@@ -1,5 +1,6 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import type { ParkedKey, ParkedKeys } from '../../shared/ports/publisher.ts';
+import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import type { Notes } from './notes.ts';
 import { parkedKeyIn } from './noteValues.ts';
@@ -83,7 +84,8 @@ export function createParking(notes: Notes, prefix: string, parks: boolean) {
         const name = nameOf(key);
         const size = sizeOf(message);
         const first = parked.get(name) ?? added.get(name);
-        if (first) {
+        // That all of the key is erased leaves no gap, and what was published before has to go.
+        if (first && !tellsErasure(event)) {
           dead.push(
             deadLetter(addressed, size, `the event ${first.event_id} of its key is parked`),
           );

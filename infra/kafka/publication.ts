@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Publication } from '../../shared/ports/publisher.ts';
+import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
+import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import { kafkaCall } from './errors.ts';
-import { toMessage } from './message.ts';
+import { toMessage, tombstoneOf } from './message.ts';
 import { noteKeys } from './noteKeys.ts';
 import type { Notes, NotesReader } from './notes.ts';
 import { checkpointIn } from './noteValues.ts';
 import { createParking, deadLetterEvent } from './parking.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import { createPartitionOf, intoSends, type Send, type TextMessage } from './sends.ts';
-import type { Topic } from './topics.ts';
+import { isCompacted, type Topic } from './topics.ts';
 import type { TransactionalProducer } from './transactions.ts';
 import { visitPublished } from './visitPublished.ts';
 import { createWritten } from './written.ts';
@@ -54,6 +56,8 @@ function createPublication(
     const written = createWritten(notes, keys.topic(name), { name, topic });
     return { name, topic, written, cut: createLane(name, topic, written.partitions) };
   };
+  const tombstonesOf = (topic: string, event: PublicEvent): TextMessage[] =>
+    tellsErasure(event) && isCompacted(topics.get(topic)!) ? [tombstoneOf(event)] : [];
   const published = [...new Set(Object.values(options.topics))].map(open);
   const dead = deadLetterTopic === undefined ? undefined : open(deadLetterTopic);
 
@@ -67,7 +71,11 @@ function createPublication(
       }));
       const sorted = parking.sort(messages, (name) => topics.get(name)!.maxMessageBytes);
       const sends = published.flatMap(({ name, cut }) =>
-        cut(sorted.sendable.filter(({ topic }) => topic === name).map(({ message }) => message)),
+        cut(
+          sorted.sendable
+            .filter(({ topic }) => topic === name)
+            .flatMap(({ event, message }) => [message, ...tombstonesOf(name, event)]),
+        ),
       );
       const committed = [sorted.committed];
       await producer.commit(alive, [...sends, ...(dead?.cut(sorted.dead) ?? [])], (metadata) => {

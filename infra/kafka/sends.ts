@@ -7,10 +7,10 @@ const BATCH_BYTES = 61;
 /** What the place in a batch adds to a record at most. */
 const PLACE_BYTES = 8;
 
-/** A message of ours: all of it is text. */
+/** A message of ours: all of it is text. One without a value is a tombstone. */
 export type TextMessage = Message & {
   key: string;
-  value: string;
+  value: string | null;
   headers?: Record<string, string>;
 };
 
@@ -26,10 +26,16 @@ export interface Send {
 const varint = (value: number): number => {
   let bytes = 1;
   // The sign takes one bit more.
-  for (let rest = value * 2; rest >= 128; rest = Math.floor(rest / 128)) bytes += 1;
+  for (
+    let rest = value < 0 ? -2 * value - 1 : value * 2;
+    rest >= 128;
+    rest = Math.floor(rest / 128)
+  )
+    bytes += 1;
   return bytes;
 };
-const text = (value: string): number => {
+const text = (value: string | null): number => {
+  if (value === null) return varint(-1);
   const bytes = Buffer.byteLength(value);
   return varint(bytes) + bytes;
 };
@@ -62,7 +68,8 @@ export function createPartitionOf(partitions: number): (key: string) => number {
   return (key) => choose({ topic: '', partitionMetadata, message: { key, value: null } });
 }
 
-const eventOf = ({ headers }: TextMessage): string => `event ${headers?.['ce_id']}`;
+const eventOf = ({ key, value, headers }: TextMessage): string =>
+  value === null ? `the tombstone of ${key}` : `event ${headers?.['ce_id']}`;
 
 /**
  * Cuts the messages of a topic, each with its partition, into sends that a broker takes; each

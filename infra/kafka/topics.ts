@@ -25,6 +25,10 @@ export interface Topic {
   cleanupPolicy: string;
 }
 
+/** Whether the brokers keep only the last message of a key, and none behind a tombstone. */
+export const isCompacted = ({ cleanupPolicy }: Pick<Topic, 'cleanupPolicy'>): boolean =>
+  cleanupPolicy.split(',').includes('compact');
+
 const entries = (values: Record<string, string | number>) =>
   Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
 

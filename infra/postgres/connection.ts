@@ -23,6 +23,7 @@ interface Purpose {
   name:
     | 'turnlog projector'
     | 'turnlog rebuild'
+    | 'turnlog retention'
     | 'turnlog listener'
     | 'turnlog queries'
     | 'turnlog instances'

@@ -9,6 +9,9 @@ const SPACE = 0x7475726e;
 /** Held, while the schema is looked at or changed, until the transaction ends. */
 export const SCHEMA_LOCK = `${SPACE}, 0`;
 
+/** Held by the one process that sweeps for sessions past their retention. */
+export const RETENTION_LOCK = `${SPACE}, 1`;
+
 /**
  * Which generation of the read models: the one that queries are answered from once it is complete,
  * or the one that a rebuild fills. The column of turnlog.projections is called `slot`.

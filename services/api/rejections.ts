@@ -1,5 +1,6 @@
 import { sessionNotFound } from '../../shared/commands/run/sessionOfRun.ts';
 import { sessionBusy } from '../../shared/commands/run/sessionQueue.ts';
+import { sessionErased } from '../../shared/erased.ts';
 import type { Rejection, RejectionCode } from '../../shared/domain/rejection.ts';
 import type { TurnlogError } from '../../shared/errors.ts';
 
@@ -9,6 +10,8 @@ const DEFECT = undefined;
 /** How a decider's rejection is answered. */
 const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>> = {
   session_missing: sessionNotFound,
+  session_erased: sessionErased,
+  agent_missing: DEFECT,
   // That there is such a session is not for everybody to know.
   session_of_another_agent: sessionNotFound,
   // A run waits for its turn; whatever else has to wait for the end of a turn is asked to come
@@ -19,8 +22,11 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   agent_exists: DEFECT,
   account_exists: DEFECT,
   account_missing: DEFECT,
+  account_erased: DEFECT,
   key_exists: DEFECT,
   key_missing: DEFECT,
+  retention_invalid: DEFECT,
+  account_held: DEFECT,
 };
 
 /**

@@ -1,13 +1,19 @@
 import type { Command } from 'commander';
 import { openAccount } from '../../shared/commands/accounts.ts';
 import { addLimitsCommand, describeLimits } from './accountLimits.ts';
+import {
+  addHoldCommand,
+  addRetentionCommand,
+  describeHold,
+  describeRetention,
+} from './accountRetention.ts';
 import type { WithOperator } from './context.ts';
 
-/** `accounts open`, `accounts list`, `accounts limits` */
+/** `accounts open`, `accounts list`, `accounts limits`, `accounts retention`, `accounts hold` */
 export function addAccountCommands(program: Command, run: WithOperator): void {
   const accounts = program
     .command('accounts')
-    .description('open and list accounts, and limit them');
+    .description('open and list accounts, limit them, say how long they are kept');
 
   accounts
     .command('open')
@@ -27,20 +33,19 @@ export function addAccountCommands(program: Command, run: WithOperator): void {
     .action(() =>
       run(async ({ operator, output }) => {
         const rows = await (await operator.readModels()).listAccounts();
-        const listed = rows.map(({ account_id, name, opened_at, limits }) => ({
-          account_id,
-          name,
-          opened_at,
-          limits,
-        }));
+        const listed = rows.map(({ revision: _, ...shown }) => shown);
         output.table(listed, {
           ACCOUNT: ({ account_id }) => account_id,
           OPENED: ({ opened_at }) => opened_at,
           LIMITS: ({ limits }) => describeLimits(limits),
+          RETENTION: ({ retention }) => describeRetention(retention),
+          HOLD: ({ hold }) => describeHold(hold),
           NAME: ({ name }) => name,
         });
       }),
     );
 
   addLimitsCommand(accounts, run);
+  addRetentionCommand(accounts, run);
+  addHoldCommand(accounts, run);
 }

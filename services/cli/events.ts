@@ -1,19 +1,28 @@
 import type { Command } from 'commander';
-import { discloseEvents } from '../../shared/eventlog/openTexts.ts';
+import { decodeEvent } from '../../shared/eventlog/codec.ts';
+import { openTexts, type ReadableEvent } from '../../shared/eventlog/openTexts.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { toPosition } from './positions.ts';
 
 const BATCH_SIZE = 500;
 
+/** An event with its texts; one whose texts were erased, or can't be had, says so. */
+const shownOf = (event: ReadableEvent): object => ({
+  ...decodeEvent(event),
+  ...(event.erased && { erased: true }),
+  ...(event.unreadable && { unreadable: event.unreadable.message }),
+});
+
 /** Prints the events after a position, a JSON line each, and then whatever comes. */
 async function tail(
   { operator, output, signal }: CliContext,
   { after, follow }: { after?: Position; follow: boolean },
 ): Promise<void> {
-  for await (const batch of operator.store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    const events = await discloseEvents(operator.store.keys, batch.events);
-    for (const event of events) output.stream(event);
+  const { store } = operator;
+  for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
+    const events = await openTexts(store.keys, batch.events);
+    for (const event of events) output.stream(shownOf(event));
     if (batch.caughtUp && !follow) return;
   }
 }

@@ -91,6 +91,15 @@ export function openInstances(databaseUrl: string): Instances {
   };
 }
 
+/** Does the work in one process at a time. Errors: those of the work, `store_unavailable`. */
+export async function sweepAlone(
+  databaseUrl: string,
+  work: (lost: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  const postgres = await import('../../infra/postgres/sweepAlone.ts');
+  return postgres.sweepAlone(databaseUrl, work);
+}
+
 /**
  * Waits until this process is the active projector; undefined when the signal aborted first.
  * Errors: `store_unavailable`, `configuration_invalid` for a database that can't carry it.

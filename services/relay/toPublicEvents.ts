@@ -5,6 +5,7 @@ import type { RecordedEvent } from '../../shared/eventlog/event.ts';
 import { openedEvent, type ReadableEvent } from '../../shared/eventlog/openTexts.ts';
 import { belongsIn, streamKind } from '../../shared/eventlog/streams.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
+import { withErasedTexts } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import { toPublicEvent } from '../../shared/publicEvents/toPublicEvent.ts';
 
@@ -18,8 +19,12 @@ const isOfNewerRelease = ({ stream, type, metadata }: RecordedEvent): boolean =>
 const placeOf = ({ id, stream, revision, position }: StoredEvent): string =>
   `the event ${id} (${stream} revision ${revision}, position ${position})`;
 
+const storedData = ({ stored, data }: ReadableEvent): unknown =>
+  JSON.parse(stored?.data ?? data) as unknown;
+
 /**
- * The public view of stored events, in order, without those that are not public.
+ * The public view of stored events, in order, without those that are not public. Texts that were
+ * erased are empty in it.
  * Errors: `configuration_invalid` for a type that a newer release has written, `event_invalid` for
  * an event that can't be understood, both with its name, `key_missing`; nothing may be published
  * past it.
@@ -39,7 +44,11 @@ export function toPublicEvents(stored: readonly ReadableEvent[]): PublicEvent[] 
         { cause: error },
       );
     }
-    if (known) return toPublicEvent(known, recorded) ?? [];
+    if (known) {
+      const published = toPublicEvent(known, recorded);
+      if (!published) return [];
+      return event.erased ? withErasedTexts(published, storedData(event)) : published;
+    }
     if (!isOfNewerRelease(recorded)) return [];
     throw new TurnlogError(
       'configuration_invalid',

@@ -1,6 +1,12 @@
 import { claimedKeyId, hashApiKey, isStrongKey, mintApiKey } from '../apiKey.ts';
 import { account, type AccountCommand, type AccountState } from '../domain/account/decider.ts';
-import type { AccountEvent, AccountLimits, Scope } from '../domain/account/events.ts';
+import type {
+  AccountEvent,
+  AccountHold,
+  AccountLimits,
+  AccountRetention,
+  Scope,
+} from '../domain/account/events.ts';
 import { TurnlogError } from '../errors.ts';
 import { requireName } from '../name.ts';
 import { accountStream } from '../eventlog/streams.ts';
@@ -87,5 +93,33 @@ export async function setLimits(
   limits: { [Name in keyof AccountLimits]?: number | null },
 ): Promise<Position | undefined> {
   const set = await handle(context, actor, accountOf(actor), { type: 'set_limits', limits });
+  return set?.position;
+}
+
+/**
+ * Sets how long sessions of the actor's account are kept; null takes a bound away. Undefined where
+ * it is so already.
+ * Errors: the rejections `account_missing` and `retention_invalid`, and those of handle.
+ */
+export async function setRetention(
+  context: HandleContext,
+  actor: Actor,
+  retention: { [Name in keyof AccountRetention]?: number | null },
+): Promise<Position | undefined> {
+  const command = { type: 'set_retention', retention } as const;
+  return (await handle(context, actor, accountOf(actor), command))?.position;
+}
+
+/**
+ * Holds everything of the actor's account, or ends that. Undefined where it is so already.
+ * Errors: the rejection `account_missing`, `event_invalid` for a reason that is too long, and those
+ * of handle.
+ */
+export async function setHold(
+  context: HandleContext,
+  actor: Actor,
+  hold: AccountHold,
+): Promise<Position | undefined> {
+  const set = await handle(context, actor, accountOf(actor), { type: 'set_hold', hold });
   return set?.position;
 }

@@ -41,6 +41,22 @@ async function loadAll<State, Event extends DomainEvent>(
   }
 }
 
+/**
+ * A stream that may have any length and whose events don't depend on each other: only the last one
+ * is read, so that the next one follows it.
+ */
+export const endOfStream = <Command, Event extends DomainEvent>(
+  stream: string,
+  decider: Decider<Command, null, Event>,
+): Target<Command, null, Event> => ({
+  stream,
+  decider,
+  async load(source) {
+    const [last] = await readPage(source, stream, { direction: 'backwards', limit: 1 });
+    return { state: null, head: last ? headOf(last.recorded) : NO_STREAM };
+  },
+});
+
 /** A stream that is short enough to be read from its beginning. */
 export const shortStream = <Command, State, Event extends DomainEvent>(
   stream: string,

@@ -1,14 +1,23 @@
 import { accountEventSchemas, type AccountEvent } from './account/events.ts';
 import { agentEventSchemas, type AgentEvent } from './agent/events.ts';
+import { auditEventSchemas, type AuditEvent } from './audit/events.ts';
 import { logEventSchemas, type LogEvent } from './log/events.ts';
 import { sessionEventSchemas, type SessionEvent } from './session/events.ts';
 
-export type DomainEvent = AccountEvent | AgentEvent | LogEvent | SessionEvent;
+export type DomainEvent = AccountEvent | AgentEvent | AuditEvent | LogEvent | SessionEvent;
+
+/**
+ * True for the type of an event that erases its stream: whatever came before it in there, and
+ * however damaged that is, it can always be followed, and nothing follows it.
+ */
+export const isErasure = (type: string): boolean =>
+  /^(account|agent|session)\.erased\.v1$/.test(type);
 
 /** Every event type that this version of Turnlog writes. */
 export const eventSchemas = [
   ...accountEventSchemas,
   ...agentEventSchemas,
+  ...auditEventSchemas,
   ...logEventSchemas,
   ...sessionEventSchemas,
 ] as const;

@@ -32,6 +32,32 @@ export const INSTANT = {
 /** An instant: UTC, milliseconds, ISO 8601. */
 export const Instant = Type.String({ format: 'date-time', ...INSTANT });
 
+const ERASURE_REASONS = ['request', 'retention', 'account'] as const;
+
+/** What an event says of the erasure of its stream's texts. */
+const erasure = {
+  note: Type.Optional(
+    Type.String({
+      maxLength: 256,
+      description: 'Why, for people; it stays readable, so no text of a person belongs here',
+    }),
+  ),
+  key_ids: Type.Array(Type.String(), {
+    description: 'The keys that the texts of the stream were under; they are destroyed',
+  }),
+};
+
+/** Of an account, which is erased with all that it owns. */
+export const AccountErasure = Type.Object(erasure);
+/** Of a session or an agent. */
+export const Erasure = Type.Object({
+  reason: Type.Enum(ERASURE_REASONS, {
+    description: '`request` of a client, `retention` (the time was over), or with its `account`',
+  }),
+  ...erasure,
+});
+export type Erasure = Static<typeof Erasure>;
+
 export const Tokens = Type.Object(
   {
     prompt: Type.Integer({ minimum: 0, description: 'Prompt tokens' }),

@@ -2,7 +2,7 @@
  * The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by
  * streams takes them from here.
  */
-export const STREAM_KINDS = ['account', 'agent', 'log', 'session'] as const;
+export const STREAM_KINDS = ['account', 'agent', 'audit', 'log', 'session'] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
 const streamOf =
@@ -12,6 +12,8 @@ const streamOf =
 
 export const accountStream = streamOf('account');
 export const agentStream = streamOf('agent');
+/** What was done with an account's events: apart, because it grows with each time that they are read. */
+export const auditStream = streamOf('audit');
 export const logStream = streamOf('log');
 export const sessionStream = streamOf('session');
 
@@ -21,10 +23,18 @@ export const STREAM_PREFIXES: readonly string[] = STREAM_KINDS.map((kind) => `${
 /** The id that a stream's name carries: everything after the first dash. */
 export const streamId = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
-/** The kind of a stream: all before the first dash. The types of its events begin with it. */
+/** The kind of a stream: all before the first dash. */
 export const streamKind = (stream: string): string =>
   stream.slice(0, Math.max(0, stream.indexOf('-')));
 
-/** True when a stream of that name may hold an event of that type. */
+/** What the types of events begin with that an account has beside its stream. */
+const AUDITED = 'account.audited.';
+
+/**
+ * True when a stream of that name may hold an event of that type: types begin with the kind of
+ * their streams, but for those of an account's audit.
+ */
 export const belongsIn = (stream: string, type: string): boolean =>
-  type.startsWith(`${streamKind(stream)}.`);
+  type.startsWith(AUDITED)
+    ? streamKind(stream) === 'audit'
+    : type.startsWith(`${streamKind(stream)}.`);

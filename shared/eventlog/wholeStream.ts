@@ -29,10 +29,10 @@ export const headAfter = (head: StreamHead, events: readonly KnownEvent[]): Stre
 type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 
 /**
- * By kind: the type of the event that every stream begins with, and no later event has. The log's own
- * stream has events of one type only.
+ * By kind: the type of the event that every stream begins with, and no later event has. Streams of
+ * an audit and the log's own have events of one type only.
  */
-const OPENINGS: Readonly<Record<Exclude<StreamKind, 'log'>, DomainEvent['type']>> = {
+const OPENINGS: Readonly<Record<Exclude<StreamKind, 'audit' | 'log'>, DomainEvent['type']>> = {
   account: 'account.opened.v1',
   agent: 'agent.created.v1',
   session: 'session.started.v1',

@@ -7,6 +7,7 @@ import type {
   AccountRow,
   AgentRow,
   ApiKeyRow,
+  ErasureRow,
   PARKED_STREAMS,
   SessionRow,
   TurnRow,
@@ -57,6 +58,7 @@ export interface TranscriptRows {
  * caught up for the first time yet.
  */
 export interface ReadModels {
+  /** Without erased ones. */
   listAccounts(): Promise<AccountRow[]>;
   findAccount(accountId: string): Promise<AccountRow | undefined>;
   findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
@@ -64,9 +66,12 @@ export interface ReadModels {
   findApiKeyByHash(hash: string): Promise<ApiKeyRow | undefined>;
   /** Oldest first. */
   listApiKeys(accountId: string): Promise<ApiKeyRow[]>;
-  /** True once any key was ever issued, revoked ones included. */
+  /** True once any key was ever issued, revoked ones and those of erased accounts included. */
   hasApiKeys(): Promise<boolean>;
-  /** By id alone; whose it is, is for the caller to judge. Deleted agents are not found. */
+  /**
+   * By id alone; whose it is, is for the caller to judge. Deleted agents are not found, erased ones
+   * are.
+   */
   findAgent(agentId: string): Promise<AgentRow | undefined>;
   /** Oldest first, without deleted ones. */
   listAgents(accountId: string, page: Page): Promise<PageOf<AgentRow>>;
@@ -76,7 +81,7 @@ export interface ReadModels {
    */
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
-  /** Newest first. */
+  /** Newest first, without erased ones. */
   listSessions(accountId: string, page: Page & { agent_id?: string }): Promise<PageOf<SessionRow>>;
   /**
    * The account's session and its turns of one moment, oldest first, after turn number `after`. Of
@@ -87,6 +92,8 @@ export interface ReadModels {
     sessionId: string,
     page: Bounds & { after?: number },
   ): Promise<TranscriptRows | undefined>;
+  /** Streams that were erased, in the order of the log, from a position on. */
+  listErasures(page: { from: string | undefined; limit: number }): Promise<ErasureRow[]>;
   /** Turns whose end is not recorded. */
   listOpenTurns(): Promise<OpenTurn[]>;
   /** The first of them in the order of their names, and how many there are. */

@@ -2,6 +2,7 @@
 import { requirePosition } from '../eventlog/positions.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { ParkedStream, Reached } from '../ports/readModels.ts';
+import type { Removal } from './change.ts';
 import { fold, keysOf, type RowMaps, type RowPlace } from './fold.ts';
 import { messageOf, planBatch, type PlannedEvent } from './plan.ts';
 
@@ -14,7 +15,10 @@ export interface RowAccess {
   /** The rows of these places that exist. */
   load: (places: readonly RowPlace[]) => Awaitable<RowMaps>;
   save: (rows: RowMaps) => Awaitable<void>;
+  /** Takes rows away for good, as far as the database can. */
+  remove: (removals: readonly Removal[]) => Awaitable<void>;
   park: (streams: readonly ParkedStream[]) => Awaitable<void>;
+  unpark: (streams: readonly string[]) => Awaitable<void>;
   /** Runs a statement on savepoints. */
   execute: (sql: string) => Awaitable<unknown>;
 }
@@ -37,7 +41,15 @@ async function applyTogether(
   const parkedBefore = await rows.parkedAmong([
     ...new Set(plan.map(({ stored }) => stored.stream)),
   ]);
-  const { dirty, parked } = fold(plan, await rows.load(keysOf(plan)), parkedBefore);
+  const { removals, erased, dirty, parked } = fold(
+    plan,
+    await rows.load(keysOf(plan)),
+    parkedBefore,
+  );
+  if (erased.length > 0) {
+    await rows.remove(removals);
+    await rows.unpark(erased);
+  }
   await rows.save(dirty);
   await rows.park(parked);
   return parked;

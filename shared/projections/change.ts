@@ -1,4 +1,4 @@
-import type { Rows, TableName } from '../readModels/tables.ts';
+import type { OwnedTable, Rows, TableName } from '../readModels/tables.ts';
 
 /** A row's primary key, in the order of its columns: the id, or session_id and turn. */
 export type RowKey = readonly [string] | readonly [string, number];
@@ -14,6 +14,16 @@ export type RowChange = {
     change: (row: Rows[Table] | undefined) => Rows[Table] | undefined;
   };
 }[TableName];
+
+/** What one event takes away: all rows of a table that belong to somebody. */
+export interface Removal {
+  table: OwnedTable;
+  owner: string;
+}
+
+export type Change = RowChange | Removal;
+
+export const isRemoval = (change: Change): change is Removal => 'owner' in change;
 
 /** The row that an event continues. Errors: a plain Error when there is none. */
 export function present<Row>(row: Row | undefined, what: string): Row {

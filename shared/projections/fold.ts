@@ -1,6 +1,6 @@
 import type { ParkedStream } from '../ports/readModels.ts';
-import { tableNames, type Rows, type TableName } from '../readModels/tables.ts';
-import type { RowChange, RowKey } from './change.ts';
+import { OWNERS, tableNames, type Rows, type TableName } from '../readModels/tables.ts';
+import { isRemoval, type Change, type Removal, type RowChange, type RowKey } from './change.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
 
 const byTable = <Value>(valueOf: () => Value): Record<TableName, Value> =>
@@ -28,7 +28,9 @@ export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
   const seen = byTable(() => new Set<string>());
   const places: RowPlace[] = [];
   for (const { changes } of plan) {
-    for (const { table, key } of changes) {
+    for (const change of changes) {
+      if (isRemoval(change)) continue;
+      const { table, key } = change;
       const id = rowId(key);
       if (seen[table].has(id)) continue;
       seen[table].add(id);
@@ -62,7 +64,26 @@ export const put = (
   (maps[table] as Map<string, Rows[TableName]>).set(id, row);
 };
 
+/**
+ * True where the row of the stream, which each of its events changes first, has come as far: rows
+ * that were removed since are not to come back.
+ */
+function hasSeen(rows: RowMaps, [first]: readonly Change[], revision: number): boolean {
+  if (!first || isRemoval(first)) return false;
+  const row = rows[first.table].get(rowId(first.key));
+  return row !== undefined && row.revision >= revision;
+}
+
+function remove(maps: RowMaps, { table, owner }: Removal): void {
+  const rows = maps[table] as Map<string, Record<string, unknown>>;
+  for (const [id, row] of rows) if (row[OWNERS[table]] === owner) rows.delete(id);
+}
+
 interface Folded {
+  /** What to take away, before anything is written. */
+  removals: Removal[];
+  /** The streams that were erased: none of them stays parked. */
+  erased: string[];
   /** The rows to write, each once, whatever number of events changed it. */
   dirty: RowMaps;
   /** The streams that this batch parked. */
@@ -72,7 +93,7 @@ interface Folded {
 /**
  * Third step: applies the planned events in order to the loaded `rows` (which it updates). An event
  * happens wholly or not at all; one that can't be applied parks its stream, and every later event
- * of a parked stream is skipped.
+ * of a parked stream is skipped but for its erasure.
  */
 export function fold(
   plan: readonly PlannedEvent[],
@@ -81,12 +102,26 @@ export function fold(
 ): Folded {
   const dirty = rowMaps();
   const parked = new Map<string, ParkedStream>();
-  for (const { stored, changes, error } of plan) {
+  const removals: Removal[] = [];
+  const erased: string[] = [];
+  for (const { stored, changes, erases, error } of plan) {
     const { stream, revision, type } = stored;
-    if (parkedBefore.has(stream) || parked.has(stream)) continue;
+    if (!erases && (parkedBefore.has(stream) || parked.has(stream))) continue;
     try {
       if (error !== undefined) throw new Error(error);
-      const pending = changes.map((change) => changed(rows, change, revision));
+      if (hasSeen(rows, changes, revision)) continue;
+      if (erases) {
+        erased.push(stream);
+        parked.delete(stream);
+      }
+      for (const removal of changes.filter(isRemoval)) {
+        removals.push(removal);
+        remove(rows, removal);
+        remove(dirty, removal);
+      }
+      const pending = changes
+        .filter((change): change is RowChange => !isRemoval(change))
+        .map((change) => changed(rows, change, revision));
       for (const change of pending) {
         if (!change) continue;
         put(rows, change);
@@ -96,5 +131,5 @@ export function fold(
       parked.set(stream, { stream, revision, event_type: type, error: messageOf(reason) });
     }
   }
-  return { dirty, parked: [...parked.values()] };
+  return { removals, erased, dirty, parked: [...parked.values()] };
 }

@@ -1,20 +1,23 @@
+import { isErasure } from '../domain/events.ts';
 import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/openTexts.ts';
 import { belongsIn } from '../eventlog/streams.ts';
-import type { RowChange } from './change.ts';
+import type { Change } from './change.ts';
 import { passOver, project } from './project.ts';
 
 /** A stored event with what it will do, or why it can't be read. */
 export interface PlannedEvent {
   stored: ReadableEvent;
-  changes: RowChange[];
+  changes: Change[];
+  /** It happens also to a stream that is parked. */
+  erases: boolean;
   error: string | undefined;
 }
 
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-function changesOf(stored: ReadableEvent): RowChange[] {
+function changesOf(stored: ReadableEvent): Change[] {
   const recorded = openedEvent(stored);
   const event = toDomainEvent(recorded);
   if (!event) return passOver(recorded);
@@ -27,9 +30,10 @@ function changesOf(stored: ReadableEvent): RowChange[] {
 /** First step of a batch: decodes and projects every event, without any row. Never throws. */
 export const planBatch = (events: readonly ReadableEvent[]): PlannedEvent[] =>
   events.map((stored) => {
+    const erases = isErasure(stored.type);
     try {
-      return { stored, changes: changesOf(stored), error: undefined };
+      return { stored, erases, changes: changesOf(stored), error: undefined };
     } catch (error) {
-      return { stored, changes: [], error: messageOf(error) };
+      return { stored, erases, changes: [], error: messageOf(error) };
     }
   });

@@ -1,25 +1,33 @@
-import type { DomainEvent } from '../domain/events.ts';
+import type { AuditEvent } from '../domain/audit/events.ts';
+import { isErasure, type DomainEvent } from '../domain/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId, streamKind, type StreamKind } from '../eventlog/streams.ts';
-import type { RowChange } from './change.ts';
+import { isRemoval, type Change, type RowChange } from './change.ts';
 import { projectAccount } from './projectAccount.ts';
 import { projectAgent } from './projectAgent.ts';
 import { projectSession } from './projectSession.ts';
 import type { Rows, TableName } from '../readModels/tables.ts';
 
-type EventOfKind<Kind extends StreamKind> = Extract<DomainEvent, { type: `${Kind}.${string}` }>;
-type Projection<Event> = (recorded: RecordedEvent, event: Event) => RowChange[];
+type EventOfKind<Kind extends StreamKind> = Kind extends 'audit'
+  ? AuditEvent
+  : Exclude<Extract<DomainEvent, { type: `${Kind}.${string}` }>, AuditEvent>;
+type Projection<Event> = (recorded: RecordedEvent, event: Event) => Change[];
 
 /** By the kind of a stream: what its events change. */
 const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
   account: projectAccount,
   agent: projectAgent,
+  // It is read where it stands: `events tail`, exports.
+  audit: () => [],
   // What it says concerns followers of the log, and no row.
   log: () => [],
   session: projectSession,
 };
 
-/** By the kind of a stream: the table whose row follows every event, so knows its revision. */
+/**
+ * By the kind of a stream: the table whose row follows every event, so knows its revision. It is the
+ * first that each of its events changes.
+ */
 const STREAM_TABLES = {
   account: 'accounts',
   agent: 'agents',
@@ -46,13 +54,14 @@ function requireNext(row: { revision: number } | undefined, revision: number): v
 
 /**
  * What an event changes in the read models, in a stream that it belongs in; pure. The change
- * throws what a row can't follow.
+ * throws what a row can't follow; an erasure can follow everything.
  */
-export function project(recorded: RecordedEvent, event: EventOfKind<StreamKind>): RowChange[] {
+export function project(recorded: RecordedEvent, event: EventOfKind<StreamKind>): Change[] {
   const changesOf = PROJECTIONS[
     streamKind(recorded.stream) as StreamKind
   ] as Projection<DomainEvent>;
   return changesOf(recorded, event).map((change) => {
+    if (isRemoval(change) || isErasure(event.type)) return change;
     if (change.table !== tableOf(recorded.stream)) return change;
     const apply = change.change as (
       row: Rows[TableName] | undefined,

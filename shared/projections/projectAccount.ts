@@ -1,7 +1,8 @@
 import type { AccountEvent } from '../domain/account/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type RowChange } from './change.ts';
+import { absent, present, type Change, type RowChange } from './change.ts';
+import { noteErasure } from './erasure.ts';
 
 /**
  * The account's own row follows every event of its stream, so a key of an account that was never
@@ -14,7 +15,7 @@ const follow = (account_id: string, revision: number): RowChange => ({
 });
 
 /** What an event of an account's stream does to `accounts` and `api_keys`. */
-export function projectAccount(recorded: RecordedEvent, event: AccountEvent): RowChange[] {
+export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Change[] {
   const account_id = streamId(recorded.stream);
   const { revision } = recorded;
   const at = recorded.metadata.recorded_at;
@@ -26,7 +27,16 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ro
           key: [account_id],
           change: (row) => {
             absent(row, 'account');
-            return { account_id, name: event.data.name, opened_at: at, limits: {}, revision };
+            return {
+              account_id,
+              name: event.data.name,
+              opened_at: at,
+              limits: {},
+              retention: {},
+              hold: { held: false },
+              erased: false,
+              revision,
+            };
           },
         },
       ];
@@ -69,6 +79,32 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ro
           key: [account_id],
           change: (row) => ({ ...present(row, 'account'), limits: event.data, revision }),
         },
+      ];
+    case 'account.retention_set.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => ({ ...present(row, 'account'), retention: event.data, revision }),
+        },
+      ];
+    case 'account.hold_set.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => ({ ...present(row, 'account'), hold: event.data, revision }),
+        },
+      ];
+    case 'account.erased.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => row && { ...row, name: '', erased: true, revision },
+        },
+        { table: 'api_keys', owner: account_id },
+        noteErasure(recorded, event.data),
       ];
     default:
       return event satisfies never;

@@ -1,7 +1,8 @@
 import type { AgentConfiguration, AgentEvent } from '../domain/agent/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type RowChange } from './change.ts';
+import { absent, present, type Change } from './change.ts';
+import { noteErasure } from './erasure.ts';
 
 const columns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({
   name,
@@ -12,7 +13,7 @@ const columns = ({ name, instruction, model, tool, component }: AgentConfigurati
 });
 
 /** What an event of an agent's stream does to `agents`. */
-export function projectAgent(recorded: RecordedEvent, event: AgentEvent): RowChange[] {
+export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change[] {
   const agent_id = streamId(recorded.stream);
   const { revision, position } = recorded;
   const { account_id, recorded_at } = recorded.metadata;
@@ -31,6 +32,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): RowCha
               created_at: recorded_at,
               updated_at: recorded_at,
               deleted: false,
+              erased: false,
               position,
               revision,
             };
@@ -52,6 +54,25 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): RowCha
             revision,
           }),
         },
+      ];
+    case 'agent.erased.v1':
+      return [
+        {
+          table: 'agents',
+          key: [agent_id],
+          change: (row) =>
+            row && {
+              ...row,
+              name: '',
+              instruction: '',
+              updated_at: recorded_at,
+              deleted: true,
+              erased: true,
+              position,
+              revision,
+            },
+        },
+        noteErasure(recorded, event.data),
       ];
     default:
       return event satisfies never;

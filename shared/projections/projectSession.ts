@@ -1,12 +1,13 @@
 import type { SessionEvent } from '../domain/session/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type RowChange } from './change.ts';
+import { absent, present, type Change, type RowChange } from './change.ts';
+import { noteErasure } from './erasure.ts';
 import { projectTurn } from './projectTurn.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
 /** What a session's event does to `sessions` and `turns`. The session's row follows them all. */
-export function projectSession(recorded: RecordedEvent, event: SessionEvent): RowChange[] {
+export function projectSession(recorded: RecordedEvent, event: SessionEvent): Change[] {
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;
   const { account_id, recorded_at } = recorded.metadata;
@@ -48,6 +49,16 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ro
     case 'session.turn_failed.v1':
     case 'session.turn_interrupted.v1':
       return [follow(() => ({ status: 'idle' })), projectTurn(recorded, event)];
+    case 'session.erased.v1':
+      return [
+        {
+          table: 'sessions',
+          key: [session_id],
+          change: (row) => row && { ...row, status: 'erased', updated_at: recorded_at, revision },
+        },
+        { table: 'turns', owner: session_id },
+        noteErasure(recorded, event.data),
+      ];
     default:
       return event satisfies never;
   }

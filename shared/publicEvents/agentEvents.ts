@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { publicSchema } from './schema.ts';
+import { ERASED_TEXTS, publicSchema } from './schema.ts';
 
 const Agent = {
   agent_id: Type.String(),
@@ -8,6 +8,7 @@ const Agent = {
   model: Type.String({ description: 'Id of the model in the registry' }),
   tool: Type.Optional(Type.String({ description: 'Absent when the agent has no tool' })),
   component: Type.String({ description: 'UI component that shows the agent' }),
+  ...ERASED_TEXTS,
 };
 
 export const AgentCreated = publicSchema(
@@ -29,4 +30,14 @@ export const AgentDeleted = publicSchema(
   'An agent was deleted; its last configuration',
 );
 
-export const publicAgentEvents = [AgentCreated, AgentUpdated, AgentDeleted] as const;
+export const AgentErased = publicSchema(
+  'turnlog.agent.erased.v1',
+  'agents',
+  {
+    agent_id: Type.String(),
+    reason: Type.String({ examples: ['request', 'account'] }),
+  },
+  'An agent was erased: what consumers keep of it is to go; nothing follows',
+);
+
+export const publicAgentEvents = [AgentCreated, AgentUpdated, AgentDeleted, AgentErased] as const;

@@ -28,6 +28,24 @@ export const publicSchema = <const Name extends string, Data extends TProperties
   data: Type.Object(data, { title: titleOf(type), description }),
 });
 
+/**
+ * What a type with texts has beside them. A text that was erased is published again as the empty
+ * one, because a field that was promised stays.
+ */
+export const ERASED_TEXTS = {
+  erased: Type.Optional(
+    Type.Literal(true, { description: 'Only where its texts were erased, and are empty here' }),
+  ),
+  commitments: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description:
+        'Only with `erased`: by the JSON pointer of each text, the salted hash that stands for it in the log',
+    }),
+  ),
+};
+
 /** The data of a public event type. */
 export type DataOf<Schema extends { data: ReturnType<typeof Type.Object> }> = Static<
   Schema['data']

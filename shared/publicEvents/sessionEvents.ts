@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { INSTANT, Tokens as RecordedTokens } from '../domain/schema.ts';
-import { publicSchema } from './schema.ts';
+import { ERASED_TEXTS, publicSchema } from './schema.ts';
 
 const session_id = Type.String();
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
@@ -58,6 +58,7 @@ export const TurnStarted = publicSchema(
         'Revision of the agent that the turn runs with: `ce_streamrevision` of the agent event',
     }),
     deadline: Instant,
+    ...ERASED_TEXTS,
   },
   'A turn began: what was asked',
 );
@@ -78,6 +79,7 @@ export const ToolCalled = publicSchema(
     result: Type.String(),
     is_error: Type.Boolean(),
     duration_ms,
+    ...ERASED_TEXTS,
   },
   'A tool was called for the model',
 );
@@ -95,6 +97,7 @@ export const TurnCompleted = publicSchema(
     finish_reason: Type.String(),
     duration_ms,
     calls: Type.Array(ModelCall),
+    ...ERASED_TEXTS,
   },
   'A turn was answered',
 );
@@ -109,6 +112,7 @@ export const TurnFailed = publicSchema(
     message: Type.String(),
     tokens: Type.Optional(Tokens),
     calls: Type.Array(ModelCall),
+    ...ERASED_TEXTS,
   },
   'A turn ended without an answer',
 );
@@ -120,6 +124,13 @@ export const TurnInterrupted = publicSchema(
   'A turn was cut off: by a crash, a shut-down, or its deadline',
 );
 
+export const SessionErased = publicSchema(
+  'turnlog.session.erased.v1',
+  'sessions',
+  { session_id, reason: Type.String({ examples: ['request', 'retention', 'account'] }) },
+  'A session was erased: what consumers keep of it is to go; nothing follows',
+);
+
 export const publicSessionEvents = [
   SessionStarted,
   TurnStarted,
@@ -127,4 +138,5 @@ export const publicSessionEvents = [
   TurnCompleted,
   TurnFailed,
   TurnInterrupted,
+  SessionErased,
 ] as const;

@@ -26,6 +26,10 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
     case 'account.key_issued.v1':
     case 'account.key_revoked.v1':
     case 'account.limits_set.v1':
+    case 'account.retention_set.v1':
+    case 'account.hold_set.v1':
+    case 'account.audited.v1':
+    case 'account.erased.v1':
       return undefined;
     case 'agent.created.v1':
       return { type: 'turnlog.agent.created.v1', channel: 'agents', data: agent(event.data) };
@@ -33,6 +37,12 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
       return { type: 'turnlog.agent.updated.v1', channel: 'agents', data: agent(event.data) };
     case 'agent.deleted.v1':
       return { type: 'turnlog.agent.deleted.v1', channel: 'agents', data: agent(event.data) };
+    case 'agent.erased.v1':
+      return {
+        type: 'turnlog.agent.erased.v1',
+        channel: 'agents',
+        data: { agent_id: id, reason: event.data.reason },
+      };
     case 'session.started.v1': {
       const { agent_id, forked_from } = event.data;
       return {
@@ -111,6 +121,13 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
         data: { session_id: id, turn, reason },
       };
     }
+    case 'session.erased.v1':
+      // A note is an operator's, and stays inside.
+      return {
+        type: 'turnlog.session.erased.v1',
+        channel: 'sessions',
+        data: { session_id: id, reason: event.data.reason },
+      };
     case 'log.restore_accepted.v1':
       return undefined;
     default: {

@@ -1,10 +1,11 @@
+import { agentErased } from '../erased.ts';
 import { TurnlogError } from '../errors.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { AgentRow } from '../readModels/tables.ts';
 
 /**
  * The account's agent of that id. Errors: `agent_not_found`, the same for an unknown id and for
- * another account's agent.
+ * another account's agent; `agent_erased`.
  */
 export async function findOwnAgent(
   readModels: Pick<ReadModels, 'findAgent'>,
@@ -14,5 +15,6 @@ export async function findOwnAgent(
   const agent = await readModels.findAgent(agentId);
   if (!agent || agent.account_id !== accountId)
     throw new TurnlogError('agent_not_found', 'There is no such agent.');
+  if (agent.erased) throw agentErased();
   return agent;
 }

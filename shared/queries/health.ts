@@ -54,6 +54,23 @@ export interface DamagedStream {
   last_revision: number | null;
 }
 
+/** How the erasing of sessions goes that are past the maximum of their account's retention. */
+export interface RetentionHealth {
+  /**
+   * `waiting` for the next sweep; `standing_by` while another process sweeps; `refusing` while the
+   * clock is not believed; `failing` after a sweep that could not end.
+   */
+  state: 'waiting' | 'sweeping' | 'standing_by' | 'refusing' | 'failing';
+  /** What this process's last sweep left there, and how many of that are held or failed; null before the first. */
+  due: number | null;
+  held: number | null;
+  failed: number | null;
+  /** Sessions that this process has erased since its start. */
+  erased: number;
+  /** Why it refuses or fails, or why the last one of the failed did. */
+  reason?: string | undefined;
+}
+
 /**
  * Whether a process can do its work, and what it would tell an operator. What is not its own is
  * absent.
@@ -74,4 +91,6 @@ export interface Health {
   projector?: ProjectorHealth;
   /** Where events are relayed. */
   relay?: RelayHealth;
+  /** Where sessions are erased whose time is over. */
+  retention?: RetentionHealth;
 }

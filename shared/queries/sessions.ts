@@ -1,3 +1,4 @@
+import { sessionErased } from '../erased.ts';
 import { TurnlogError } from '../errors.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { discloseEvents } from '../eventlog/openTexts.ts';
@@ -15,7 +16,7 @@ type NumberedPage = Bounds & { after?: number };
 
 /**
  * A session and a page of its turns, oldest first, after turn number `after`.
- * Errors: `session_not_found`.
+ * Errors: `session_not_found`, `session_erased`.
  */
 export async function readTranscript(
   readModels: ReadModels,
@@ -25,6 +26,7 @@ export async function readTranscript(
 ): Promise<TranscriptRows> {
   const found = await readModels.findTranscript(accountId, sessionId, page);
   if (!found) throw notFound();
+  if (found.session.status === 'erased') throw sessionErased();
   return found;
 }
 
@@ -65,7 +67,7 @@ async function inGroups(
 /**
  * A page of a session's events as they were recorded, oldest first, after revision `after`; each
  * protected text with its salt and its commitment.
- * Errors: `session_not_found`, `stream_damaged` (noted) where the page, or the beginning of the
+ * Errors: `session_not_found`, `session_erased`, `stream_damaged` (noted) where the page, or the beginning of the
  * stream, is not whole, or the stream ends, for some seconds, before what the read models have seen
  * of it; `key_missing`, `store_unavailable`.
  */
@@ -77,6 +79,7 @@ export async function readSessionEvents(
 ): Promise<PageOf<RecordedEvent>> {
   const row = await source.readModels.findSession(sessionId);
   if (row?.account_id !== accountId) throw notFound();
+  if (row.status === 'erased') throw sessionErased();
   const { revision: shown } = row;
   const stream = sessionStream(sessionId);
   const from = page.after === undefined ? 0 : page.after + 1;

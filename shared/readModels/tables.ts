@@ -4,7 +4,12 @@
  * in the projection that fills it. Every row carries the revision of the last event of its stream
  * that was applied, and skips what it has seen.
  */
-import type { AccountLimits, Scope } from '../domain/account/events.ts';
+import type {
+  AccountHold,
+  AccountLimits,
+  AccountRetention,
+  Scope,
+} from '../domain/account/events.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { ToolCalledData } from '../domain/session/events.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
@@ -16,6 +21,9 @@ export const TABLES = {
       name: text,
       opened_at: text,
       limits: json<AccountLimits>(),
+      retention: json<AccountRetention>(),
+      hold: json<AccountHold>(),
+      erased: boolean,
       revision: integer,
     },
     key: ['account_id'],
@@ -48,7 +56,9 @@ export const TABLES = {
       component: text,
       created_at: text,
       updated_at: text,
+      /** Left out of lists; an erased one is deleted too. */
       deleted: boolean,
+      erased: boolean,
       /** Position of the last event applied; the highest names the state of an account's list. */
       position: text,
       revision: integer,
@@ -66,8 +76,8 @@ export const TABLES = {
       session_id: text,
       agent_id: text,
       account_id: text,
-      /** `running` while its last turn is open. */
-      status: word<'idle' | 'running'>(),
+      /** `running` while its last turn is open; of an `erased` one no turn is kept. */
+      status: word<'idle' | 'running' | 'erased'>(),
       /** How many turns began. */
       turns: integer,
       created_at: text,
@@ -76,8 +86,8 @@ export const TABLES = {
     },
     key: ['session_id'],
     indexes: [
-      { on: ['account_id', 'session_id'] },
-      { on: ['account_id', 'agent_id', 'session_id'] },
+      { on: ['account_id', 'session_id'], where: "status <> 'erased'" },
+      { on: ['account_id', 'agent_id', 'session_id'], where: "status <> 'erased'" },
     ],
   }),
 
@@ -110,6 +120,20 @@ export const TABLES = {
     longRows: true,
     rewritten: true,
   }),
+
+  /** For processes that have to let go of what they remember of an erased stream. */
+  erasures: table({
+    columns: {
+      stream: text,
+      account_id: text,
+      /** The keys that were destroyed. */
+      key_ids: json<string[]>(),
+      position: text,
+      revision: integer,
+    },
+    key: ['stream'],
+    indexes: [{ on: ['position'] }],
+  }),
 };
 
 /** Streams that can't be followed: kept beside the rows, and changed with them. */
@@ -127,3 +151,8 @@ export type ApiKeyRow = Rows['api_keys'];
 export type AgentRow = Rows['agents'];
 export type SessionRow = Rows['sessions'];
 export type TurnRow = Rows['turns'];
+export type ErasureRow = Rows['erasures'];
+
+/** Tables whose rows go together with what they belong to: by which column. */
+export const OWNERS = { api_keys: 'account_id', turns: 'session_id' } as const;
+export type OwnedTable = keyof typeof OWNERS;

@@ -98,6 +98,8 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         name: 'name of acct_1',
         opened_at: at(0),
         limits: {},
+        retention: {},
+        hold: { held: false },
         revision: 2,
       });
       expect((await readModels.listAccounts()).map((row) => row.account_id)).toEqual([

@@ -13,7 +13,7 @@ export const listAgents = (accountId: string, page: Page) =>
     page,
   );
 
-/** The sessions of an account, newest first, of one agent if one is named. */
+/** The sessions of an account, newest first, of one agent if one is named, without erased ones. */
 export function listSessions(accountId: string, page: Page & { agent_id?: string }) {
   const conditions: [string, unknown][] = [
     ['account_id =', accountId],
@@ -26,7 +26,10 @@ export function listSessions(accountId: string, page: Page & { agent_id?: string
       table: 'sessions',
       key: 'session_id',
       descending: true,
-      where: given.map(([condition], index) => `sessions.${condition} $${index + 1}`).join(' AND '),
+      where: [
+        ...given.map(([condition], index) => `sessions.${condition} $${index + 1}`),
+        "sessions.status <> 'erased'",
+      ].join(' AND '),
       parameters: given.map(([, value]) => value),
     },
     page,

@@ -82,6 +82,7 @@ export function openPostgresReadModels({
   const apiKeys = rowReader(reader, 'api_keys');
   const agents = rowReader(reader, 'agents');
   const sessions = rowReader(reader, 'sessions');
+  const erasures = rowReader(reader, 'erasures');
 
   const page = async <Name extends TableName>(
     _table: Name,
@@ -90,13 +91,19 @@ export function openPostgresReadModels({
     toPage(await reader.rows<Rows[Name] & { read: number }>(sql, parameters));
 
   return {
-    listAccounts: () => accounts.list('ORDER BY account_id'),
+    listAccounts: () => accounts.list('WHERE NOT erased ORDER BY account_id'),
     findAccount: (accountId) => accounts.find('WHERE account_id = $1', accountId),
     findApiKey: (keyId) => apiKeys.find('WHERE key_id = $1', keyId),
     findApiKeyByHash: (hash) => apiKeys.find('WHERE hash = $1 ORDER BY key_id LIMIT 1', hash),
     listApiKeys: (accountId) => apiKeys.list('WHERE account_id = $1 ORDER BY key_id', accountId),
-    hasApiKeys: async () => (await reader.rows(`SELECT FROM ${LIVE}.api_keys LIMIT 1`)).length > 0,
-    findAgent: (agentId) => agents.find('WHERE agent_id = $1 AND NOT deleted', agentId),
+    hasApiKeys: async () =>
+      // An erased account has none any more.
+      (
+        await reader.rows(
+          `SELECT 1 FROM ${LIVE}.api_keys UNION ALL SELECT 1 FROM ${LIVE}.accounts WHERE erased LIMIT 1`,
+        )
+      ).length > 0,
+    findAgent: (agentId) => agents.find('WHERE agent_id = $1 AND (erased OR NOT deleted)', agentId),
     listAgents: (accountId, bounds) => page('agents', listAgents(accountId, bounds)),
     agentListVersion: async (accountId) => {
       const [found] = await reader.rows<{ version: string }>(
@@ -153,6 +160,8 @@ export function openPostgresReadModels({
     otherVersionWritten: async () =>
       (await reader.rows(`SELECT FROM ${heldBy('writer')} WHERE version <> $1`, [VERSION.number]))
         .length > 0,
+    listErasures: ({ from, limit }) =>
+      erasures.list('WHERE position >= $1 ORDER BY position LIMIT $2', from ?? '', limit),
     untilShown: reader.untilShown,
     close: reader.close,
   };

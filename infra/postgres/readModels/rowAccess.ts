@@ -3,7 +3,12 @@ import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { RowKey } from '../../../shared/projections/change.ts';
 import { put, rowId, rowMaps } from '../../../shared/projections/fold.ts';
 import type { Tables } from '../../../shared/readModels/table.ts';
-import { PARKED_STREAMS, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import {
+  OWNERS,
+  PARKED_STREAMS,
+  type Rows,
+  type TableName,
+} from '../../../shared/readModels/tables.ts';
 import { rowStatements } from './statements.ts';
 
 /** UTF-16 units of JSON in one statement: the server holds each parameter whole. */
@@ -68,6 +73,17 @@ export function createRowAccess(client: Client, schema: string, tables: Tables):
       for (const name of names)
         for (const json of jsonArrays(rows[name].values()))
           await client.query(statements[name].save, [json]);
+    },
+
+    async remove(removals) {
+      for (const [table, owned] of Map.groupBy(removals, (removal) => removal.table))
+        await client.query(`DELETE FROM ${schema}.${table} WHERE ${OWNERS[table]} = ANY($1)`, [
+          owned.map(({ owner }) => owner),
+        ]);
+    },
+
+    async unpark(streams) {
+      await client.query(`DELETE FROM ${schema}.parked_streams WHERE stream = ANY($1)`, [streams]);
     },
 
     async park(streams) {

@@ -15,10 +15,11 @@ export interface GenerationFile {
 /**
  * A file that may be lost needs no fsync per commit: synchronous=NORMAL keeps a WAL database
  * consistent through a crash of process or machine, and the checkpoint, which is in the same
- * transaction as the rows, says what is to be applied again.
+ * transaction as the rows, says what is to be applied again. What is deleted is overwritten, for
+ * erased texts.
  */
 const PRAGMAS =
-  'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;';
+  'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;';
 
 /** How long a batch waits for another projector's, in milliseconds, before a pause. */
 const BUSY_TIMEOUT_MS = 1000;

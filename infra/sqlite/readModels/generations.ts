@@ -6,6 +6,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { isBusy } from '../eventStoreErrors.ts';
 import { VERSION } from './version.ts';
@@ -113,5 +114,30 @@ export function retireGenerationsBefore(
   for (const entry of list(folder).filter(isOld)) {
     const file = join(readModelsFolder(folder), entry.name);
     if (!entry.building || !isBeingBuilt(file)) removeDatabase(file);
+  }
+}
+
+/** The position that a file nobody writes has come to; undefined where it has none to tell. */
+function positionOf(file: string): Position | undefined {
+  const database = new DatabaseSync(file, { timeout: 0 });
+  try {
+    const found = database.prepare('SELECT event_position AS position FROM checkpoint').get();
+    return (found?.['position'] as Position | null | undefined) ?? undefined;
+  } catch {
+    return undefined;
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * Deletes what interrupted rebuilds left that had not come as far as an erasure: it holds what was
+ * erased. One that is at work will come to it. Never throws.
+ */
+export function dropLeftovers(folder: string, erasedAt: Position, { number }: Numbered): void {
+  for (const { name, version, building } of list(folder)) {
+    const file = join(readModelsFolder(folder), name);
+    if (!building || version !== number || isBeingBuilt(file)) continue;
+    if ((positionOf(file) ?? '') < erasedAt) removeDatabase(file);
   }
 }

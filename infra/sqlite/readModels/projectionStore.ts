@@ -3,6 +3,7 @@ import type { ProjectionStore, Reached, RebuildStore } from '../../../shared/por
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { guarded, isRowFailure } from './failures.ts';
+import { createForgetting } from './forgetting.ts';
 import { openGenerationFile, type GenerationFile } from './generationFile.ts';
 import { currentGeneration, generationFile } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
@@ -16,7 +17,16 @@ export function projectionStoreAt(
 ): ProjectionStore & Pick<RebuildStore, 'startOver'> {
   const database = openGenerationFile(options);
   const { tables } = options.version;
-  const rows = createRowAccess(database, tables);
+  const forgetting = options.exclusive ? undefined : createForgetting({ database, ...options });
+  let removes = false;
+  const access = createRowAccess(database, tables);
+  const rows: RowAccess = {
+    ...access,
+    remove(removals) {
+      removes = true;
+      return access.remove(removals);
+    },
+  };
   const selectCheckpoint = database.prepare(
     'SELECT log_id, event_position AS position, event_id, event_hash FROM checkpoint WHERE event_position IS NOT NULL',
   );
@@ -54,10 +64,12 @@ export function projectionStoreAt(
    * timers or I/O.
    */
   async function transaction<Result>(work: (rows: RowAccess) => Promise<Result>): Promise<Result> {
+    removes = false;
     database.exec('BEGIN IMMEDIATE');
     try {
       const result = await work(rows);
       database.exec('COMMIT');
+      if (removes) forgetting?.erased();
       return result;
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
@@ -72,6 +84,7 @@ export function projectionStoreAt(
     startOver: () => inTurn(() => transaction(async () => database.exec(empty))),
     async close() {
       await last;
+      forgetting?.close();
       if (database.isOpen) database.close();
     },
   };

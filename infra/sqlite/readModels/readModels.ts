@@ -49,6 +49,9 @@ function rowReader<Name extends TableName>({ current }: Follower, table: Name) {
   };
 }
 
+/** An erased account has none any more. */
+const HAS_KEYS = 'SELECT 1 FROM api_keys UNION ALL SELECT 1 FROM accounts WHERE erased LIMIT 1';
+
 type SessionPage = Page & { agent_id?: string };
 
 function sessionsClauses(
@@ -64,7 +67,7 @@ function sessionsClauses(
     (condition): condition is [string, SQLInputValue] => condition[1] !== undefined,
   );
   return [
-    `WHERE ${given.map(([sql]) => sql).join(' AND ')} ORDER BY session_id DESC`,
+    `WHERE ${given.map(([sql]) => sql).join(' AND ')} AND status <> 'erased' ORDER BY session_id DESC`,
     ...given.map(([, value]) => value),
   ];
 }
@@ -88,16 +91,18 @@ export function openSqliteReadModels({
   const agents = rowReader(follower, 'agents');
   const sessions = rowReader(follower, 'sessions');
   const turns = rowReader(follower, 'turns');
+  const erasures = rowReader(follower, 'erasures');
 
   return {
-    listAccounts: async () => accounts.list('ORDER BY account_id'),
+    listAccounts: async () => accounts.list('WHERE NOT erased ORDER BY account_id'),
     findAccount: async (accountId) => accounts.find('WHERE account_id = ?', accountId),
     findApiKey: async (keyId) => apiKeys.find('WHERE key_id = ?', keyId),
     findApiKeyByHash: async (hash) => apiKeys.find('WHERE hash = ? ORDER BY key_id LIMIT 1', hash),
     listApiKeys: async (accountId) =>
       apiKeys.list('WHERE account_id = ? ORDER BY key_id', accountId),
-    hasApiKeys: async () => current().get('SELECT 1 FROM api_keys LIMIT 1') !== undefined,
-    findAgent: async (agentId) => agents.find('WHERE agent_id = ? AND NOT deleted', agentId),
+    hasApiKeys: async () => current().get(HAS_KEYS) !== undefined,
+    findAgent: async (agentId) =>
+      agents.find('WHERE agent_id = ? AND (erased OR NOT deleted)', agentId),
     listAgents: async (accountId, page) =>
       agents.page(
         page,
@@ -146,6 +151,8 @@ export function openSqliteReadModels({
         limit,
       ) as unknown as ParkedStream[],
     }),
+    listErasures: async ({ from, limit }) =>
+      erasures.list('WHERE position >= ? ORDER BY position LIMIT ?', from ?? '', limit),
     untilShown: follower.untilShown,
     close: async () => follower.close(),
   };

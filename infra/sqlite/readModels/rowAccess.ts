@@ -2,7 +2,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
 import { put, rowMaps } from '../../../shared/projections/fold.ts';
 import type { Table, Tables } from '../../../shared/readModels/table.ts';
-import { PARKED_STREAMS, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import {
+  OWNERS,
+  PARKED_STREAMS,
+  type Rows,
+  type TableName,
+} from '../../../shared/readModels/tables.ts';
 import { rowDecoder, rowEncoder, rowStatements } from './statements.ts';
 
 function prepareTable(database: DatabaseSync, name: string, table: Table) {
@@ -24,6 +29,7 @@ export function createRowAccess(database: DatabaseSync, tables: Tables): RowAcce
     Object.entries(tables).map(([name, table]) => [name, prepareTable(database, name, table)]),
   ) as Record<TableName, ReturnType<typeof prepareTable>>;
   const parked = prepareTable(database, 'parked_streams', PARKED_STREAMS);
+  const deleteParked = database.prepare('DELETE FROM parked_streams WHERE stream = ?');
   const selectParked = database.prepare('SELECT stream FROM parked_streams');
   return {
     parkedAmong: () => new Set(selectParked.all().map(({ stream }) => stream as string)),
@@ -41,6 +47,13 @@ export function createRowAccess(database: DatabaseSync, tables: Tables): RowAcce
         const { save, encode } = prepared[name];
         for (const row of rows[name].values()) save.run(...encode(row));
       }
+    },
+    remove(removals) {
+      for (const { table, owner } of removals)
+        database.prepare(`DELETE FROM ${table} WHERE ${OWNERS[table]} = ?`).run(owner);
+    },
+    unpark(streams) {
+      for (const stream of streams) deleteParked.run(stream);
     },
     park(streams) {
       for (const stream of streams) parked.save.run(...parked.encode(stream));

@@ -5,6 +5,7 @@ import type {
   Health,
   ProjectionHealth,
   RelayHealth,
+  RetentionHealth,
 } from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
 
@@ -34,6 +35,11 @@ function presentProjection({ caught_up, lag, late, doubt, parked_streams }: Proj
   };
 }
 
+const presentRetention = ({ reason, ...told }: RetentionHealth) => ({
+  ...told,
+  ...(reason !== undefined && { reason }),
+});
+
 const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
   stream,
   first_revision,
@@ -53,6 +59,7 @@ export function presentHealth({
   damaged_count = 0,
   projector,
   relay,
+  retention,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.count ?? 0;
@@ -61,7 +68,8 @@ export function presentHealth({
     projection?.doubt !== undefined ||
     projection?.late !== undefined ||
     relay?.state === 'retrying' ||
-    relay?.parked !== undefined;
+    relay?.parked !== undefined ||
+    retention?.reason !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),
@@ -71,5 +79,6 @@ export function presentHealth({
     ...(damaged_count > damaged_streams.length && { damaged_count }),
     ...(projector && { projector }),
     ...(relay && { relay: presentRelay(relay) }),
+    ...(retention && { retention: presentRetention(retention) }),
   };
 }

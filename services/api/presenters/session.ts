@@ -14,7 +14,7 @@ export const presentSession = ({
 }: SessionRow): Static<typeof Session> => ({
   session_id,
   agent_id,
-  status,
+  status: status === 'running' ? 'running' : 'idle',
   turn_count: turns,
   created_at,
   updated_at,

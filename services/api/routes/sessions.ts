@@ -1,6 +1,8 @@
+import { recordAudit } from '../../../shared/commands/audit.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import { presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
@@ -86,25 +88,32 @@ const getSessionRoute = defineRoute({
   },
 });
 
+/** Which events of a session were read. */
+function revisionsOf(events: readonly RecordedEvent[]): { detail?: string } {
+  const [first, last] = [events[0], events.at(-1)];
+  return first && last ? { detail: `revisions ${first.revision} to ${last.revision}` } : {};
+}
+
 const listSessionEventsRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/events',
   operationId: 'listSessionEvents',
   summary: 'Returns the recorded events of a session with metadata and hashes, oldest first',
   description:
-    'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline.',
+    'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline. Each page that is read is recorded in the account’s audit before it is answered.',
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
   errors: ['session_not_found', 'stream_damaged', 'release_too_old'],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const page = await readSessionEvents(
-      api,
-      actor.account_id,
-      params['sessionId']!,
-      pageFrom(query),
-    );
+    const sessionId = params['sessionId']!;
+    const page = await readSessionEvents(api, actor.account_id, sessionId, pageFrom(query));
+    await recordAudit(api, actor, {
+      action: 'read',
+      subject: sessionStream(sessionId),
+      ...revisionsOf(page.rows),
+    });
     return { page: (pretty) => pageBody(page, EVENTS, pretty) };
   },
 });

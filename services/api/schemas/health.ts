@@ -10,11 +10,16 @@ const Revision = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
   description: 'The first or last revision found; null when none was',
 });
 
+const Counted = (description: string) =>
+  Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+    description: `${description}; null before its first one, and while another process sweeps`,
+  });
+
 export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, or the relay can’t publish or has parked a key; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, or sessions past their retention can’t be erased; ' +
         'everything else is served',
     }),
     projection: Type.Optional(
@@ -161,6 +166,28 @@ export const Ready = Type.Object(
           ),
         },
         { title: 'RelayHealth', description: 'Publishing to Kafka, where that is configured' },
+      ),
+    ),
+    retention: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Enum(['waiting', 'sweeping', 'standing_by', 'refusing', 'failing'], {
+            description:
+              '`waiting` for the next sweep; `standing_by` while another process sweeps; `refusing` while the clock is not believed; `failing` after a sweep that could not end',
+          }),
+          due: Counted('Sessions past their maximum that its last sweep left'),
+          held: Counted('Those of them whose account is held'),
+          failed: Counted('Those of them that could not be erased'),
+          erased: Type.Integer({ minimum: 0, description: 'By this process, since its start' }),
+          reason: Type.Optional(
+            Type.String({ description: 'Why it refuses or fails, or why the last one failed' }),
+          ),
+        },
+        {
+          title: 'RetentionHealth',
+          description:
+            'Erasing sessions past the maximum of their account’s retention, where an account has one',
+        },
       ),
     ),
   },

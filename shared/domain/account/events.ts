@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { eventSchema, Instant, ProtectedText, type EventOf } from '../schema.ts';
+import { AccountErasure, eventSchema, Instant, ProtectedText, type EventOf } from '../schema.ts';
 
 /** What a key allows. A key holds one or more. */
 export const SCOPES = [
@@ -38,9 +38,40 @@ export const LimitsSet = eventSchema(
   'What an account may take up was set: all its limits; what is absent is as everywhere',
 );
 
-export const accountEventSchemas = [AccountOpened, KeyIssued, KeyRevoked, LimitsSet] as const;
+/** A hundred years: what is longer could name no instant. */
+const Days = Type.Optional(Type.Integer({ minimum: 1, maximum: 36_500 }));
+export const RetentionSet = eventSchema(
+  'account.retention_set.v1',
+  { minimum_days: Days, maximum_days: Days },
+  'How long sessions are kept was set, from their last event on: both bounds; what is absent is no bound',
+);
+export const HoldSet = eventSchema(
+  'account.hold_set.v1',
+  { held: Type.Boolean(), reason: Type.Optional(Type.String({ maxLength: 256 })) },
+  'A legal hold began or ended: while it lasts nothing of the account is erased',
+);
+export const AccountErased = eventSchema(
+  'account.erased.v1',
+  AccountErasure.properties,
+  'An account was closed for good, its keys revoked; all that it owns is erased',
+);
+
+export const accountEventSchemas = [
+  AccountOpened,
+  KeyIssued,
+  KeyRevoked,
+  LimitsSet,
+  RetentionSet,
+  HoldSet,
+  AccountErased,
+] as const;
 
 export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
 export type KeyData = EventOf<typeof KeyIssued>['data'];
 /** What an account may take up at a time; what is absent is limited as for every account. */
 export type AccountLimits = EventOf<typeof LimitsSet>['data'];
+/** How many days sessions are kept after their last event, at least and at most. */
+export type AccountRetention = EventOf<typeof RetentionSet>['data'];
+/** Whether nothing of an account may be erased, and why. */
+export type AccountHold = EventOf<typeof HoldSet>['data'];
+export type AccountErasure = EventOf<typeof AccountErased>['data'];

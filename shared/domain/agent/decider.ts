@@ -1,16 +1,29 @@
 import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
+import type { Erasure } from '../schema.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 
-export type AgentCommand = { type: 'create_agent'; configuration: AgentConfiguration };
+export type AgentCommand =
+  { type: 'create_agent'; configuration: AgentConfiguration } | ({ type: 'erase_agent' } & Erasure);
 
 export type AgentState =
-  { status: 'none' } | { status: 'active' | 'deleted'; configuration: AgentConfiguration };
+  | { status: 'none' | 'erased' }
+  | { status: 'active' | 'deleted'; configuration: AgentConfiguration };
 
 function decide(command: AgentCommand, state: AgentState): AgentEvent[] {
-  if (state.status !== 'none')
-    throw new Rejection('agent_exists', 'An agent of this id exists already.');
-  return [{ type: 'agent.created.v1', data: command.configuration }];
+  switch (command.type) {
+    case 'create_agent':
+      if (state.status !== 'none')
+        throw new Rejection('agent_exists', 'An agent of this id exists already.');
+      return [{ type: 'agent.created.v1', data: command.configuration }];
+    case 'erase_agent': {
+      if (state.status === 'none') throw new Rejection('agent_missing', 'There is no such agent.');
+      const { type: _, ...data } = command;
+      return state.status === 'erased' ? [] : [{ type: 'agent.erased.v1', data }];
+    }
+    default:
+      return command satisfies never;
+  }
 }
 
 function evolve(_state: AgentState, event: AgentEvent): AgentState {
@@ -20,12 +33,16 @@ function evolve(_state: AgentState, event: AgentEvent): AgentState {
       return { status: 'active', configuration: event.data };
     case 'agent.deleted.v1':
       return { status: 'deleted', configuration: event.data };
+    case 'agent.erased.v1':
+      return { status: 'erased' };
     default:
       return event satisfies never;
   }
 }
 
-/** An agent: a stored configuration that runs refer to by revision. */
+/**
+ * An agent: a stored configuration that runs refer to by revision. Erasing it again decides nothing.
+ */
 export const agent: Decider<AgentCommand, AgentState, AgentEvent> = {
   initialState: { status: 'none' },
   decide,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { eventSchema, ProtectedText, type EventOf } from '../schema.ts';
+import { Erasure, eventSchema, ProtectedText, type EventOf } from '../schema.ts';
 
 const Configuration = {
   name: ProtectedText(),
@@ -21,7 +21,13 @@ export const AgentDeleted = eventSchema(
   'An agent was deleted; its last configuration',
 );
 
-export const agentEventSchemas = [AgentCreated, AgentUpdated, AgentDeleted] as const;
+export const AgentErased = eventSchema(
+  'agent.erased.v1',
+  Erasure.properties,
+  'The texts of an agent were erased: nothing follows in its stream',
+);
+
+export const agentEventSchemas = [AgentCreated, AgentUpdated, AgentDeleted, AgentErased] as const;
 
 export type AgentEvent = EventOf<(typeof agentEventSchemas)[number]>;
 export type AgentConfiguration = EventOf<typeof AgentCreated>['data'];

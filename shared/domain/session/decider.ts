@@ -1,5 +1,6 @@
 import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
+import type { Erasure } from '../schema.ts';
 import type {
   InterruptionReason,
   SessionEvent,
@@ -26,19 +27,26 @@ export type SessionCommand =
   | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
-  | { type: 'interrupt_turn'; turn: number; reason: InterruptionReason };
+  | { type: 'interrupt_turn'; turn: number; reason: InterruptionReason }
+  | ({ type: 'erase_session' } & Erasure);
 type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
 
 export type SessionState =
   | { status: 'none' }
   /** `turn` is the last turn that began, 0 before the first. */
   | { status: 'idle'; agent_id: string; turn: number }
-  | ({ status: 'running'; agent_id: string; deadline: string } & TurnOfRun);
+  | ({ status: 'running'; agent_id: string; deadline: string } & TurnOfRun)
+  | { status: 'erased'; agent_id: string; turn: number };
 /** A session with an open turn. */
 export type RunningSession = Extract<SessionState, { status: 'running' }>;
 
+function notErased({ status }: SessionState): void {
+  if (status === 'erased') throw new Rejection('session_erased', 'The session was erased.');
+}
+
 /** For what may wait until the turn has ended. */
 function betweenTurns(state: SessionState): void {
+  notErased(state);
   if (state.status === 'running')
     throw new Rejection('turn_open', `Turn ${state.turn} of the session is running.`);
 }
@@ -48,8 +56,14 @@ function whileOpen(
   state: SessionState,
   { turn }: { turn: number },
 ): asserts state is RunningSession {
+  notErased(state);
   if (state.status !== 'running' || state.turn !== turn)
     throw new Rejection('turn_not_open', `Turn ${turn} of the session is not running.`);
+}
+
+/** For what ends the session, whatever it is at: an open turn ends with it. */
+function atAnyTime({ status }: SessionState): void {
+  if (status === 'none') throw new Rejection('session_missing', 'There is no such session.');
 }
 
 /** For what belongs to a turn. */
@@ -61,8 +75,8 @@ function byItsRun(state: SessionState, { run }: { run: TurnOfRun }): void {
 
 /**
  * Who may append while a turn is open. A run is the only writer of its session then: nothing may
- * come between it and the place of the answer that it has paid for. Only an interruption may end
- * the turn from outside. Every type of command says here when it may happen; a type without a line
+ * come between it and the place of the answer that it has paid for. Only an interruption, or the
+ * session's erasure, may end the turn from outside; to an erased session nothing is added. Every type of command says here when it may happen; a type without a line
  * does not compile.
  */
 const ADMISSION: {
@@ -73,6 +87,7 @@ const ADMISSION: {
   complete_turn: byItsRun,
   fail_turn: byItsRun,
   interrupt_turn: whileOpen,
+  erase_session: atAnyTime,
 };
 
 function admit(state: SessionState, command: SessionCommand): void {
@@ -104,6 +119,17 @@ function startTurn(
     : [started(state.turn + 1)];
 }
 
+function eraseSession(
+  { type: _, ...data }: CommandOf<'erase_session'>,
+  state: SessionState,
+): SessionEvent[] {
+  if (state.status === 'erased') return [];
+  const erased: SessionEvent = { type: 'session.erased.v1', data };
+  if (state.status !== 'running') return [erased];
+  const { turn } = state;
+  return [{ type: 'session.turn_interrupted.v1', data: { turn, reason: 'cancelled' } }, erased];
+}
+
 function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
   if (command.type === 'start_turn') requireSessionOf(command, state);
   admit(state, command);
@@ -126,6 +152,8 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
       const { turn, reason } = command;
       return [{ type: 'session.turn_interrupted.v1', data: { turn, reason } }];
     }
+    case 'erase_session':
+      return eraseSession(command, state);
     default:
       return command satisfies never;
   }
@@ -150,6 +178,8 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
     case 'session.turn_failed.v1':
     case 'session.turn_interrupted.v1':
       return { status: 'idle', agent_id: state.agent_id, turn: event.data.turn };
+    case 'session.erased.v1':
+      return { status: 'erased', agent_id: state.agent_id, turn: state.turn };
     default:
       return event satisfies never;
   }
@@ -157,7 +187,7 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
 
 /**
  * A session: turns that happen one after the other, each ended once. Its state needs only
- * `session.started` and the last turn's events.
+ * `session.started` and the last turn's events. Erasing it again decides nothing.
  */
 export const session: Decider<SessionCommand, SessionState, SessionEvent> = {
   initialState: { status: 'none' },

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { eventSchema, Instant, ProtectedText, Tokens, type EventOf } from '../schema.ts';
+import { Erasure, eventSchema, Instant, ProtectedText, Tokens, type EventOf } from '../schema.ts';
 
 const Turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
 
@@ -143,6 +143,12 @@ export const TurnInterrupted = eventSchema(
   'A turn was cut off: by a crash, a shut-down, or its deadline',
 );
 
+export const SessionErased = eventSchema(
+  'session.erased.v1',
+  Erasure.properties,
+  'The texts of a session were erased: nothing follows in its stream',
+);
+
 export const sessionEventSchemas = [
   SessionStarted,
   TurnStarted,
@@ -150,6 +156,7 @@ export const sessionEventSchemas = [
   TurnCompleted,
   TurnFailed,
   TurnInterrupted,
+  SessionErased,
 ] as const;
 
 export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;

@@ -4,13 +4,18 @@
  * the tests that are about it.
  */
 import type {
+  AccountErasure,
   AccountEvent,
+  AccountHold,
   AccountLimits,
+  AccountRetention,
   KeyData,
 } from '../../../shared/domain/account/events.ts';
 import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
+import type { Audited, AuditEvent } from '../../../shared/domain/audit/events.ts';
 import type { LogEvent } from '../../../shared/domain/log/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { Erasure } from '../../../shared/domain/schema.ts';
 import type {
   ModelCall,
   SessionEvent,
@@ -64,6 +69,19 @@ export const agentCreated = (changes?: Partial<AgentConfiguration>): AgentEvent 
 export const limitsSet = (limits: AccountLimits): AccountEvent => ({
   type: 'account.limits_set.v1',
   data: limits,
+});
+
+export const retentionSet = (retention: AccountRetention): AccountEvent => ({
+  type: 'account.retention_set.v1',
+  data: retention,
+});
+export const holdSet = (hold: AccountHold): AccountEvent => ({
+  type: 'account.hold_set.v1',
+  data: hold,
+});
+export const accountAudited = (changes: Partial<Audited> = {}): AuditEvent => ({
+  type: 'account.audited.v1',
+  data: { action: 'read', subject: 'session-session_1', ...changes },
 });
 
 export const agentUpdated = (changes?: Partial<AgentConfiguration>): AgentEvent => ({
@@ -167,6 +185,20 @@ export const turnInterrupted = (turn: number): SessionEvent => ({
   data: { turn, reason: 'crash' },
 });
 
+const erasure: Erasure = { reason: 'request', key_ids: ['k'.repeat(16)] };
+export const sessionErased = (changes: Partial<Erasure> = {}): SessionEvent => ({
+  type: 'session.erased.v1',
+  data: { ...erasure, ...changes },
+});
+export const agentErased = (changes: Partial<Erasure> = {}): AgentEvent => ({
+  type: 'agent.erased.v1',
+  data: { ...erasure, ...changes },
+});
+export const accountErased = (changes: Partial<AccountErasure> = {}): AccountEvent => ({
+  type: 'account.erased.v1',
+  data: { key_ids: erasure.key_ids, ...changes },
+});
+
 export const restoreAccepted = (replaces = ['log_0']): LogEvent => ({
   type: 'log.restore_accepted.v1',
   data: { replaces, reason: 'a disk broke' },
@@ -181,9 +213,14 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'account.key_issued.v1': keyIssued('key_1'),
   'account.key_revoked.v1': keyRevoked('key_1'),
   'account.limits_set.v1': limitsSet({ runs: 2, prompt_bytes: 1_000, requests_per_second: 5 }),
+  'account.retention_set.v1': retentionSet({ minimum_days: 183, maximum_days: 365 }),
+  'account.hold_set.v1': holdSet({ held: true, reason: 'Case 12' }),
+  'account.audited.v1': accountAudited({ detail: 'revisions 0 to 9' }),
+  'account.erased.v1': accountErased({ note: 'a-note' }),
   'agent.created.v1': agentCreated({ tool: 'calculator' }),
   'agent.updated.v1': agentUpdated(),
   'agent.deleted.v1': agentDeleted(),
+  'agent.erased.v1': agentErased({ note: 'a-note' }),
   'log.restore_accepted.v1': restoreAccepted(),
   'session.started.v1': sessionStarted(AGENT_ID, {
     forked_from: { session_id: 'session_0', turn: 2 },
@@ -193,6 +230,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'session.turn_completed.v1': turnCompleted(1, { calls: [modelCall] }),
   'session.turn_failed.v1': turnFailed(2, { calls: [modelCall] }),
   'session.turn_interrupted.v1': turnInterrupted(3),
+  'session.erased.v1': sessionErased({ note: 'a-note' }),
 };
 
 /** The row of a session that has just begun; a new column of sessions is named here. */

@@ -2,9 +2,11 @@ import * as fc from 'fast-check';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
+  accountErased,
   accountOpened,
   agentCreated,
   agentDeleted,
+  agentErased,
   agentUpdated,
   EVERY_EVENT,
   keyIssued,
@@ -61,20 +63,22 @@ const sessionEvents: fc.Arbitrary<Events> = fc
   ]);
 
 const agentEvents: fc.Arbitrary<Events> = fc
-  .tuple(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 3 }), fc.boolean())
-  .map(([names, deleted]) => [
+  .tuple(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 3 }), fc.boolean(), fc.boolean())
+  .map(([names, deleted, erased]) => [
     agentCreated({ tool: 'calculator' }),
     ...names.map((name): DomainEvent => agentUpdated({ name })),
     ...(deleted ? [agentDeleted()] : []),
+    ...(erased ? [agentErased()] : []),
   ]);
 
 const accountEvents = (prefix: string): fc.Arbitrary<Events> =>
-  fc.array(fc.boolean(), { maxLength: 3 }).map((keys) => [
+  fc.tuple(fc.array(fc.boolean(), { maxLength: 3 }), fc.boolean()).map(([keys, erased]) => [
     accountOpened(),
     ...keys.flatMap((revoked, index): Events => {
       const key = `${prefix}key_${index}`;
       return [keyIssued(key), ...(revoked ? [keyRevoked(key)] : [])];
     }),
+    ...(erased ? [accountErased()] : []),
   ]);
 
 /**

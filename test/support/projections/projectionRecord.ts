@@ -6,11 +6,12 @@ import { createHash } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { InterruptionReason, TurnFailedData } from '../../../shared/domain/session/events.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';
-import type { StreamKind } from '../../../shared/eventlog/streams.ts';
+import { belongsIn, STREAM_KINDS, type StreamKind } from '../../../shared/eventlog/streams.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { TABLES, tableNames, type TableName } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC } from '../../../shared/readModels/version.ts';
 import {
+  accountAudited,
   agentData,
   at,
   EVERY_EVENT,
@@ -43,6 +44,7 @@ const REASONS: InterruptionReason[] = ['crash', 'cancelled', 'deadline'];
 const BEGINNINGS: Record<StreamKind, DomainEvent> = {
   account: opened,
   agent: created,
+  audit: accountAudited(),
   log: restoreAccepted(),
   session: sessionStarted('agent_1'),
 };
@@ -50,6 +52,7 @@ const BEGINNINGS: Record<StreamKind, DomainEvent> = {
 /** By its type, each event behind those that it needs before it, where that is more than the beginning of its stream. */
 const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
   'account.key_issued.v1': [opened, issued],
+  'account.erased.v1': [opened, issued, EVERY_EVENT['account.erased.v1']],
   'account.key_revoked.v1': [opened, issued, { type: 'account.key_revoked.v1', data: key }],
   'session.turn_started.v1': running,
   'session.tool_called.v1': called,
@@ -60,6 +63,7 @@ const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
     turnStarted(2),
     failed(2),
   ],
+  'session.erased.v1': [...called, turnCompleted(1), EVERY_EVENT['session.erased.v1']],
   'session.turn_interrupted.v1': [
     sessionStarted('agent_1'),
     ...REASONS.flatMap((reason, index): DomainEvent[] => [
@@ -69,7 +73,8 @@ const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
   ],
 };
 
-const kindOf = (type: EventType): StreamKind => type.split('.')[0] as StreamKind;
+const kindOf = (type: EventType): StreamKind =>
+  STREAM_KINDS.find((kind) => belongsIn(`${kind}-1`, type))!;
 
 function historyOf(type: EventType): DomainEvent[] {
   const beginning = BEGINNINGS[kindOf(type)];

@@ -5,6 +5,7 @@ import {
   agentCreated,
   agentData,
   agentDeleted,
+  agentErased,
   agentUpdated,
 } from '../../support/events/events.ts';
 
@@ -27,5 +28,17 @@ describe('an agent', () => {
     const deleted = agentDeleted(configuration);
     expect(replay(agent, [created, updated])).toEqual({ status: 'active', configuration: renamed });
     expect(replay(agent, [created, deleted])).toEqual({ status: 'deleted', configuration });
+  });
+
+  test('is erased once, deleted or not, and no other takes its id', () => {
+    const erase = { type: 'erase_agent', reason: 'request', key_ids: ['k'] } as const;
+    const erased = agentErased({ key_ids: ['k'] });
+    given().when(erase).thenRejected('agent_missing');
+    given(created).when(erase).then(erased);
+    given(created, agentDeleted(configuration)).when(erase).then(erased);
+    given(created, erased).when(erase).then();
+    given(created, erased)
+      .when({ type: 'create_agent', configuration })
+      .thenRejected('agent_exists');
   });
 });

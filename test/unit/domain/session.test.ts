@@ -3,6 +3,7 @@ import { session, type SessionCommand } from '../../../shared/domain/session/dec
 import { specification } from '../../support/events/deciderSpecification.ts';
 import {
   AGENT_ID,
+  sessionErased,
   sessionStarted,
   toolCallData,
   toolCalled,
@@ -119,4 +120,49 @@ describe('while a turn is open', () => {
         .when(command)
         .thenRejected('turn_of_another_run'),
   );
+});
+
+describe('erasing a session', () => {
+  const erase: SessionCommand = { type: 'erase_session', reason: 'request', key_ids: ['k'] };
+  const erased = sessionErased({ key_ids: ['k'] });
+  const past = [...running, turnCompleted(1)] as const;
+
+  test('says why, and which keys go', () => {
+    given(...past)
+      .when({ ...erase, reason: 'retention', note: 'ninety days' })
+      .then(sessionErased({ reason: 'retention', note: 'ninety days', key_ids: ['k'] }));
+    given(sessionStarted()).when(erase).then(erased);
+  });
+  test('ends an open turn with it, whoever runs it', () =>
+    given(...running)
+      .when(erase)
+      .then(
+        { type: 'session.turn_interrupted.v1', data: { turn: 1, reason: 'cancelled' } },
+        erased,
+      ));
+  test('decides nothing a second time', () =>
+    given(...past, erased)
+      .when(erase)
+      .then());
+  test('is refused where there is none', () => given().when(erase).thenRejected('session_missing'));
+
+  const commands: SessionCommand[] = [
+    startTurn(false),
+    startTurn(true),
+    { type: 'record_tool_call', run: turn1, call: toolCallData(1) },
+    { type: 'complete_turn', run: turn1, answer: turnCompletedData(1) },
+    { type: 'fail_turn', run: turn1, failure: turnFailedData(1) },
+    { type: 'interrupt_turn', turn: 1, reason: 'crash' },
+  ];
+  test.each(commands.map((command) => [command.type, command] as const))(
+    'leaves nothing that could follow it: %s',
+    (_type, command) =>
+      given(...running, turnInterrupted(1), erased)
+        .when(command)
+        .thenRejected('session_erased'),
+  );
+  test("says so to its own agent's runs only", () =>
+    given(...past, erased)
+      .when(startTurn(false, 'agent_2'))
+      .thenRejected('session_of_another_agent'));
 });

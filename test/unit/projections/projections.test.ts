@@ -5,14 +5,20 @@ import { fold, keysOf, rowMaps, type RowMaps } from '../../../shared/projections
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import {
+  accountErased,
   accountOpened,
   agentCreated,
   agentDeleted,
+  agentErased,
   agentUpdated,
+  accountAudited,
   at,
+  holdSet,
   keyIssued,
   keyRevoked,
   limitsSet,
+  retentionSet,
+  sessionErased,
   sessionRow,
   sessionStarted,
   toolCalled,
@@ -53,6 +59,9 @@ describe('accounts and API keys', () => {
       name: 'Acme',
       opened_at: at(0),
       limits: {},
+      retention: {},
+      hold: { held: false },
+      erased: false,
       revision: 0,
     });
   });
@@ -62,6 +71,29 @@ describe('accounts and API keys', () => {
       given(ACCOUNT, opened, ...sets.map(limitsSet)).rows.accounts.get('acct_1');
     expect(limits({ runs: 2 })).toMatchObject({ limits: { runs: 2 }, revision: 1 });
     expect(limits({ runs: 2 }, { prompt_bytes: 9 })?.limits).toEqual({ prompt_bytes: 9 });
+  });
+
+  test('account.retention_set and account.hold_set say how long and whether all is kept', () => {
+    const { rows } = given(
+      ACCOUNT,
+      opened,
+      retentionSet({ minimum_days: 1, maximum_days: 2 }),
+      retentionSet({ maximum_days: 3 }),
+      holdSet({ held: true, reason: 'Case 12' }),
+    );
+    expect(rows.accounts.get('acct_1')).toMatchObject({
+      retention: { maximum_days: 3 },
+      hold: { held: true, reason: 'Case 12' },
+      revision: 3,
+    });
+  });
+
+  test('account.audited changes nothing, in the stream of its own that it belongs in alone', () => {
+    const { rows, parked } = given({ stream: 'audit-acct_1' }, accountAudited());
+    expect([...rows.accounts]).toEqual([]);
+    expect(parked).toEqual([]);
+    const misplaced = given(ACCOUNT, opened, accountAudited());
+    expect(misplaced.parked).toMatchObject([{ revision: 1 }]);
   });
 
   test('account.key_issued makes the key, not revoked, and carries the account on', () => {
@@ -123,6 +155,7 @@ describe('agents', () => {
       created_at: at(0),
       updated_at: at(0),
       deleted: false,
+      erased: false,
       position: positionOf(1),
       revision: 0,
     });
@@ -294,13 +327,108 @@ describe('sessions and turns', () => {
   });
 });
 
+describe('an erasure', () => {
+  const SECRET = 'a text of somebody';
+  const talked = [sessionStarted('agent_1'), turnStarted(1, { input: SECRET }), turnCompleted(1)];
+
+  test('of a session leaves its row, without turns and texts, and is noted', () => {
+    const { rows, parked } = given(SESSION, ...talked, sessionErased());
+    expect(parked).toEqual([]);
+    expect(rows.sessions.get('session_1')).toEqual(
+      sessionRow({ status: 'erased', turns: 1, updated_at: at(3), revision: 3 }),
+    );
+    expect(rows.turns.size).toBe(0);
+    expect(rows.erasures.get('session-session_1')).toEqual({
+      stream: 'session-session_1',
+      account_id: 'acct_1',
+      key_ids: ['k'.repeat(16)],
+      position: positionOf(4),
+      revision: 3,
+    });
+    expect(JSON.stringify([...rows.sessions.values()])).not.toContain(SECRET);
+  });
+
+  test('of a session leaves the turns of others', () => {
+    const { record } = recordHistory();
+    const other = { stream: 'session-session_2' };
+    const { rows } = rowsAfter([
+      ...talked.map((event) => record(SESSION, event)),
+      ...talked.map((event) => record(other, event)),
+      record(SESSION, sessionErased()),
+    ]);
+    expect([...rows.turns.keys()]).toEqual(['session_2/1']);
+  });
+
+  test('brings nothing back when events before it are delivered again', () => {
+    const { record } = recordHistory();
+    const events = [...talked, sessionErased()].map((event) => record(SESSION, event));
+    const rows = rowMaps();
+    for (const batch of [events, events.slice(0, 3), events]) {
+      const { dirty, removals } = fold(planBatch(batch), rows, new Set());
+      if (batch !== events) expect([dirty.turns.size, removals]).toEqual([0, []]);
+    }
+    expect(rows.turns.size).toBe(0);
+  });
+
+  test('of an agent takes its name and instruction, and leaves what is no text', () => {
+    const { rows } = given(AGENT, created, agentErased());
+    expect(rows.agents.get('agent_1')).toMatchObject({
+      name: '',
+      instruction: '',
+      model: 'gpt-4o',
+      deleted: true,
+      erased: true,
+      position: positionOf(2),
+      revision: 1,
+    });
+  });
+
+  test('of an account takes its name and its keys, and no other account’s', () => {
+    const { record } = recordHistory();
+    const other = { stream: 'account-acct_2' };
+    const { rows } = rowsAfter([
+      ...[opened, issued].map((event) => record(ACCOUNT, event)),
+      ...[opened, keyIssued('key_2')].map((event) => record(other, event)),
+      record(ACCOUNT, accountErased()),
+    ]);
+    expect(rows.accounts.get('acct_1')).toMatchObject({ name: '', erased: true, revision: 2 });
+    expect([...rows.api_keys.keys()]).toEqual(['key_2']);
+  });
+
+  test('follows a parked stream, whatever is missing there, and the stream is parked no more', () => {
+    const { record } = recordHistory();
+    const events = [...talked, turnStarted(2), sessionErased()].map((event) =>
+      record(SESSION, event),
+    );
+    const kept = [events[0]!, events[1]!, events[3]!, events[4]!];
+    const rows = rowMaps();
+    const together = fold(planBatch(kept), rows, new Set());
+    expect(together).toMatchObject({ parked: [], erased: ['session-session_1'] });
+    expect(rows.sessions.get('session_1')?.status).toBe('erased');
+    const before = fold(planBatch([events[4]!]), rowMaps(), new Set(['session-session_1']));
+    expect(before).toMatchObject({
+      parked: [],
+      erased: ['session-session_1'],
+      removals: [{ table: 'turns', owner: 'session_1' }],
+    });
+  });
+});
+
 describe('a batch', () => {
   test('changes nothing for a type that this version does not know', () => {
     const { rows, parked } = given(SESSION, {
       type: 'session.painted.v7',
       data: { colour: 'red' },
     });
-    expect([parked, ...Object.values(rows).map(({ size }) => size)]).toEqual([[], 0, 0, 0, 0, 0]);
+    expect([parked, ...Object.values(rows).map(({ size }) => size)]).toEqual([
+      [],
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+    ]);
   });
 
   test('goes on after an event of a type that this version does not know', () => {

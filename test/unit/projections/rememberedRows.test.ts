@@ -60,6 +60,7 @@ beforeEach(() => {
     created_at: '',
     updated_at: '',
     deleted: false,
+    erased: false,
     position: '',
     revision: 0,
   };

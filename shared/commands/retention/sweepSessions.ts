@@ -1,0 +1,131 @@
+import { isLogAway, isTurnlogError } from '../../errors.ts';
+import { inShort } from '../../inShort.ts';
+import { LIMITS } from '../../limits.ts';
+import type { Logger } from '../../logger.ts';
+import { pauseFor } from '../../pause.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import type { AccountRow, SessionRow } from '../../readModels/tables.ts';
+import { pastMaximumBefore } from '../erase/requireErasable.ts';
+
+/** Between two pages, for everybody else. */
+const PAUSE_MS = 10;
+/** In a row: what fails so often fails for a reason that the next session will not mend. */
+const MAX_FAILURES = 10;
+/** Clocks that were right may have been so far apart when the account was opened. */
+const AGE_TOLERANCE_MS = 86_400_000;
+
+/** What a sweep has found and done. */
+export interface Swept {
+  /** Sessions that it erased. */
+  erased: number;
+  /** Sessions that are past their maximum and still there: what failed, and what was too much. */
+  due: number;
+  /** Those of them whose account is held. */
+  held: number;
+  /** Those of them that could not be erased. */
+  failed: number;
+  /** Why the last one of them could not. */
+  reason?: string;
+}
+
+interface Sweep {
+  readModels: Pick<ReadModels, 'listAccounts' | 'listSessions'>;
+  /**
+   * Erases a session unless it went on, or was held, meanwhile: `erasure_refused` then. Errors:
+   * those of a command.
+   */
+  erase: (session: SessionRow) => Promise<void>;
+  logger: Pick<Logger, 'info' | 'warn'>;
+  /** In milliseconds since the epoch. */
+  now: number;
+  signal: AbortSignal;
+}
+
+/** No clock that was right can have recorded it. */
+const isOlderThanAccount = ({ updated_at }: SessionRow, { opened_at }: AccountRow): boolean =>
+  !(Date.parse(updated_at) >= Date.parse(opened_at) - AGE_TOLERANCE_MS);
+
+/**
+ * Erases the sessions of all accounts that are past their account's maximum, as many as one sweep
+ * may, and counts the others. It keeps no more than a page of them. What it leaves, the next one
+ * finds.
+ * Errors: `store_unavailable`, `log_changed`, what failed ten times in a row, the signal's reason.
+ */
+export async function sweepSessions({
+  readModels,
+  erase,
+  logger,
+  now,
+  signal,
+}: Sweep): Promise<Swept> {
+  const swept: Swept = { erased: 0, due: 0, held: 0, failed: 0 };
+  let inARow = 0;
+
+  function failed(session: SessionRow, reason: string): void {
+    swept.failed += 1;
+    swept.reason = `${session.session_id}: ${reason}`;
+  }
+
+  async function eraseOne(session: SessionRow, account: AccountRow): Promise<void> {
+    swept.due += 1;
+    if (isOlderThanAccount(session, account))
+      return failed(session, 'its last event says that it is older than its account.');
+    if (swept.erased >= LIMITS.retention.sessionsOfSweep) return;
+    try {
+      await erase(session);
+      swept.erased += 1;
+      inARow = 0;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isLogAway(error)) throw error;
+      // It went on, or was held, since the page was read.
+      if (!isTurnlogError(error, 'erasure_refused')) {
+        failed(session, isTurnlogError(error) ? error.message : 'it failed; the log says why.');
+        logger.warn(
+          { session_id: session.session_id, ...inShort(error) },
+          'a session past its retention could not be erased',
+        );
+        if ((inARow += 1) >= MAX_FAILURES) throw error;
+        return;
+      }
+    }
+    swept.due -= 1;
+  }
+
+  async function sweepAccount(account: AccountRow, maximumDays: number): Promise<void> {
+    const before = pastMaximumBefore(maximumDays, now);
+    const { account_id, hold } = account;
+    let after: string | undefined;
+    for (;;) {
+      signal.throwIfAborted();
+      const page = await readModels.listSessions(account_id, {
+        limit: LIMITS.retention.pageEntries,
+        bytes: LIMITS.http.pageBytes,
+        ...(after !== undefined && { after }),
+      });
+      const erasedBefore = swept.erased;
+      for (const session of page.rows) {
+        if (!(Date.parse(session.updated_at) < before)) continue;
+        signal.throwIfAborted();
+        if (hold.held) {
+          swept.due += 1;
+          swept.held += 1;
+        } else await eraseOne(session, account);
+      }
+      if (swept.erased > erasedBefore)
+        logger.info(
+          { account_id, erased: swept.erased - erasedBefore, failed: swept.failed },
+          'sessions past the maximum of their retention were erased',
+        );
+      after = page.rows.at(-1)?.session_id;
+      if (!page.more || after === undefined) return;
+      await pauseFor(PAUSE_MS, signal);
+    }
+  }
+
+  for (const account of await readModels.listAccounts()) {
+    const { maximum_days } = account.retention;
+    if (maximum_days !== undefined) await sweepAccount(account, maximum_days);
+  }
+  return swept;
+}
