@@ -73,6 +73,28 @@ export const LIMITS = {
     /** Between two lines of the log about one address. */
     lineEveryMs: 10_000,
   },
+  /** Of the transparency log where it is read without a key. */
+  publicLog: {
+    /** Of one address (of IPv6: a network), in each process. */
+    requestsPerSecond: 500,
+    /** Addresses that are counted apart. */
+    addresses: 10_000,
+  },
+  /** Of a witness of the transparency log. */
+  witness: {
+    /** Witnesses that a file may name. */
+    witnesses: 16,
+    /** How long an answer may take, up to its last byte. */
+    answerMs: 5_000,
+    /** Of an answer. */
+    answerBytes: 16 * KIB,
+    /** How long a checkpoint waits to be published for witnesses that answered the last time. */
+    publishMs: 2_000,
+    /** Between two tries of a witness that can't cosign, at the most. */
+    retryMs: 60_000,
+    /** How long the newest checkpoint may have too few cosignatures before health says so. */
+    shortMs: 60_000,
+  },
   /** Of a text that a client sends. */
   text: {
     /** Of agents, accounts and keys. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
-import { TurnlogError, type ErrorDetail } from '../../shared/errors.ts';
+import type { TurnlogError } from '../../shared/errors.ts';
+import { badFile, unreadable, type Problems } from '../../shared/optionFile.ts';
 import { lazyValidator, problemsOf, type Words } from '../../shared/validation.ts';
 
 const strict = { additionalProperties: false };
@@ -40,9 +41,6 @@ const ModelsFile = Type.Object(
 );
 export type ModelsFile = Static<typeof ModelsFile>;
 
-/** What is wrong in the file, by JSON pointer. */
-export type Problems = Record<string, string>;
-
 const validator = lazyValidator(ModelsFile);
 
 const WORDS: Words = {
@@ -51,28 +49,14 @@ const WORDS: Words = {
 };
 
 /** One error for all the problems of the file. */
-export function badModelsFile(file: string, problems: Problems, cause?: unknown): TurnlogError {
-  const details: Record<string, ErrorDetail> = {};
-  for (const [path, message] of Object.entries(problems))
-    details[`${file}#${path}`] = { message, path };
-  const lines = Object.entries(problems).map(
-    ([path, message]) => `${path || 'the file'} ${message}`,
-  );
-  return new TurnlogError('configuration_invalid', `MODELS_FILE ${file}: ${lines.join('; ')}.`, {
-    details,
-    cause,
-  });
-}
+export const badModelsFile = (file: string, problems: Problems, cause?: unknown): TurnlogError =>
+  badFile({ option: 'MODELS_FILE', file }, problems, cause);
 
 async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as unknown;
   } catch (error) {
-    const message =
-      error instanceof SyntaxError
-        ? `is not valid JSON (${error.message})`
-        : `can't be read (${(error as NodeJS.ErrnoException).code})`;
-    throw badModelsFile(file, { '': message }, error);
+    throw badModelsFile(file, unreadable(error), error);
   }
 }
 

@@ -1,8 +1,9 @@
 import { isIPv4 } from 'node:net';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { ModelInfo } from '../../shared/ports/chatModel.ts';
+import type { Problems } from '../../shared/optionFile.ts';
 import type { Provider } from './chatModels.ts';
-import { badModelsFile, readModelsFile, type ModelsFile, type Problems } from './modelsFile.ts';
+import { badModelsFile, readModelsFile, type ModelsFile } from './modelsFile.ts';
 import { openaiModels } from './openaiModels.ts';
 
 const OPENAI_BASE_URL = 'https://api.openai.com/v1';

@@ -1,4 +1,5 @@
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { AnswerRoom } from './answerRoom.ts';
 
@@ -18,8 +19,15 @@ export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
   health: () => Promise<Health>;
 }
 
+/** The transparency log as the API serves it. */
+export interface ServedLog {
+  tiles: Pick<TileReader, 'read' | 'readCheckpoint'>;
+  /** Whether it is read without an API key. */
+  logPublic: boolean;
+}
+
 /** What the API works with. */
-export type ApiContext = RunContext & ProcessContext;
+export type ApiContext = RunContext & ProcessContext & ServedLog;
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & { answers: AnswerRoom };

@@ -23,6 +23,7 @@ const TAGS: Readonly<Record<string, string>> = {
   sessions: 'Conversations: transcripts, and the events that they are made of',
   models: 'What agents may think with',
   tools: 'What agents may use',
+  log: 'The transparency log: its checkpoint and its tiles',
   health: 'How the process is',
 };
 

@@ -9,8 +9,12 @@ import type { PageBody } from './pageBody.ts';
 /** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
 export type Access = 'open' | 'key' | Scope;
 
-/** What a route answers: the envelope's data, or a page of it, which is written row by row. */
-export type Answer<Data> = { data: Data } | { page: (pretty: boolean) => Promise<PageBody> };
+/**
+ * What a route answers: the envelope's data, a page of it, which is written row by row, or bytes of
+ * the route's `media` without an envelope.
+ */
+export type Answer<Data> =
+  { data: Data } | { page: (pretty: boolean) => Promise<PageBody> } | { bytes: Uint8Array };
 
 interface RouteRequest<Query, Body> {
   actor: Actor;
@@ -31,13 +35,19 @@ export interface Route<
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
   path: string;
+  /** The same for the router, where a parameter may be several segments, which OpenAPI can't say. */
+  served?: string;
   operationId: string;
   summary: string;
   description?: string;
   access: Access;
+  /** Open to everyone where `LOG_PUBLIC` says so; by the scope of `access` otherwise. */
+  publishable?: true;
   query?: Query;
   body?: Body;
   data: Data;
+  /** The media type of an answer that is bytes; JSON in the envelope without it. */
+  media?: string;
   /** The codes that are this operation's own, beside those that any operation may answer. */
   errors: readonly ErrorCode[];
   /** Bytes that the answer may hold while it is made; there is to be room for them first. */

@@ -11,6 +11,7 @@ import type { RouteContext } from './context.ts';
 import { linkNext, sendData, sendJson, wantsPretty } from './envelope.ts';
 import { createFailedLogins } from './failedLogins.ts';
 import { authenticator } from './middleware/authenticated.ts';
+import { createAddressLimit } from './middleware/addressLimit.ts';
 import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
 import type { Answer, Route } from './route.ts';
@@ -44,6 +45,8 @@ const forClient = (api: RouteContext, ctx: Context): RouteContext => ({
 interface Gate {
   api: RouteContext;
   authenticated: ReturnType<typeof authenticator>;
+  /** Counts the requests of who needs no key. */
+  takeOfAddress: ReturnType<typeof createAddressLimit>;
   /** What bodies may hold, from their first byte to the answer. */
   bodies: Places;
 }
@@ -51,6 +54,7 @@ interface Gate {
 const createGate = (api: RouteContext): Gate => ({
   api,
   authenticated: authenticator(api, createFailedLogins(api.logger)),
+  takeOfAddress: createAddressLimit(),
   bodies: createPlaces({ places: Infinity, bytes: heapFor('bodies') }),
 });
 
@@ -58,17 +62,21 @@ const createGate = (api: RouteContext): Gate => ({
  * What every operation does, in this order: who asks, how often, and may they, is the query right,
  * is the body right, then the operation itself.
  */
-function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middleware {
+function handlerOf(gate: Gate, route: Route): Middleware {
+  const { api, authenticated, takeOfAddress, bodies } = gate;
+  const isPublished = route.publishable === true && api.logPublic;
+  const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
   const checkBody = route.body && bodyValidator(route.body);
   return async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api, ctx);
-    const { actor, scopes } = await authenticated(ctx, route.access);
-    if (route.access !== 'open') {
+    const { actor, scopes } = await authenticated(ctx, access);
+    if (isPublished) takeOfAddress(ctx);
+    if (access !== 'open') {
       await takeRequest(api, ctx, actor);
-      if (route.access !== 'key') requireScope(scopes, route.access);
+      if (access !== 'key') requireScope(scopes, access);
     }
     const query = checkQuery(ctx.query);
     const { account_id } = actor;
@@ -86,7 +94,7 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
         { actor, params: ctx['params'] as Record<string, string>, query, body },
         ctx,
       );
-      if (answer) await send(ctx, answer);
+      if (answer) await send(ctx, answer, route.media);
       const length = (answer && ctx.length) ?? 0;
       // What has been recorded is told at any rate: there is no waiting for room any more.
       if (length > LIMITS.http.smallAnswerBytes)
@@ -98,7 +106,12 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
   };
 }
 
-async function send(ctx: Context, answer: Answer<unknown>): Promise<void> {
+async function send(ctx: Context, answer: Answer<unknown>, media = ''): Promise<void> {
+  if ('bytes' in answer) {
+    ctx.type = media;
+    ctx.body = Buffer.from(answer.bytes.buffer, answer.bytes.byteOffset, answer.bytes.byteLength);
+    return;
+  }
   if ('data' in answer) return sendData(ctx, answer.data);
   const { body, next } = await answer.page(wantsPretty(ctx));
   if (next !== undefined) linkNext(ctx, next);
@@ -110,7 +123,10 @@ export function createRouter(api: RouteContext, routes: readonly Route[]): Middl
   const router = new Router({ strict: true, sensitive: true });
   const gate = createGate(api);
   for (const route of routes)
-    router[route.method](route.path.replaceAll(/\{(\w+)\}/g, ':$1'), handlerOf(gate, route));
+    router[route.method](
+      route.served ?? route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      handlerOf(gate, route),
+    );
   return [
     router.routes() as unknown as Middleware,
     router.allowedMethods() as unknown as Middleware,

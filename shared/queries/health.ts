@@ -44,6 +44,18 @@ export interface ProjectionHealth {
   parked_streams: ParkedStreams;
 }
 
+/** How the witnesses of the transparency log are. */
+export interface WitnessesHealth {
+  /** How many cosignatures a checkpoint is to have. */
+  wanted: number;
+  /** Witnesses that cosigned the checkpoint that is served. */
+  reached: number;
+  /** The names of the others. */
+  missing: string[];
+  /** One sentence, where fewer than wanted have for longer than LIMITS.witness.shortMs. */
+  short: string | undefined;
+}
+
 /**
  * A stream that is not whole, and what is left of it; nulls when nothing was found. Everything else
  * goes on.

@@ -1,18 +1,39 @@
 import type { TSchema } from 'typebox';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
+import { TileIndex, TileLevel } from '../schemas/log.ts';
 import { failures } from './failures.ts';
 import { anyAnswer, etag, link, visible } from './headers.ts';
 import { described, type Collection } from './jsonSchema.ts';
 import { LINKS } from './links.ts';
 
 /** The parameters that paths have. */
-const IN_PATH: Readonly<Record<string, TSchema>> = { agentId: AgentId, sessionId: SessionId };
+const IN_PATH: Readonly<Record<string, TSchema>> = {
+  agentId: AgentId,
+  sessionId: SessionId,
+  level: TileLevel,
+  index: TileIndex,
+};
 
 /** The operations that answer `If-None-Match`. */
-const REVALIDATED = new Set(['listAgents', 'getAgent']);
+const REVALIDATED = new Set(['listAgents', 'getAgent', 'getCheckpoint', 'getTile', 'getEntries']);
 
 const json = (schema: object) => ({ 'application/json': { schema } });
+
+const envelope = ({ data }: Route, collection: Collection) =>
+  json({
+    type: 'object',
+    required: ['success', 'data', 'status'],
+    properties: {
+      success: { type: 'boolean', const: true },
+      data: described(data, collection),
+      status: { type: 'integer', const: 200, description: 'Mirrors the HTTP status' },
+    },
+  });
+
+const bytes = ({ media, data }: Route, collection: Collection) => ({
+  [media!.split(';')[0]!]: { schema: described(data, collection) },
+});
 
 function success(route: Route, collection: Collection) {
   const links = LINKS[route.operationId];
@@ -24,15 +45,7 @@ function success(route: Route, collection: Collection) {
       ...link(route),
       ...(REVALIDATED.has(route.operationId) && { ETag: etag }),
     },
-    content: json({
-      type: 'object',
-      required: ['success', 'data', 'status'],
-      properties: {
-        success: { type: 'boolean', const: true },
-        data: described(route.data, collection),
-        status: { type: 'integer', const: 200, description: 'Mirrors the HTTP status' },
-      },
-    }),
+    content: route.media === undefined ? envelope(route, collection) : bytes(route, collection),
     ...(links && { links }),
   };
 }

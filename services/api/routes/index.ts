@@ -2,6 +2,7 @@ import type { Route } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { catalogueRoutes } from './catalogue.ts';
 import { healthRoutes } from './health.ts';
+import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
@@ -11,6 +12,7 @@ const operations: readonly Route[] = [
   runAgentRoute,
   ...sessionRoutes,
   ...catalogueRoutes,
+  ...logRoutes,
   ...healthRoutes,
 ];
 

@@ -1,0 +1,98 @@
+import { LIMITS } from '../../shared/limits.ts';
+import type { WitnessEntry } from './witnessesFile.ts';
+import type { CosignRequest, Witness, WitnessAnswer } from '../../shared/ports/witness.ts';
+
+/** The media type of a 409 that tells the size (C2SP tlog-witness). */
+const SIZE_TYPE = 'text/x.tlog.size';
+/** Without zeros in front, and small enough to be exact. */
+const SIZE = /^(0|[1-9]\d{0,14})\n?$/;
+
+const bodyOf = ({ oldSize, proof, checkpoint }: CosignRequest): string =>
+  [
+    `old ${oldSize}`,
+    ...proof.map((hash) => Buffer.from(hash).toString('base64')),
+    '',
+    checkpoint,
+  ].join('\n');
+
+/** The text of an answer; undefined where it is longer than any that makes sense. */
+async function textOf(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > LIMITS.witness.answerBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** What the statuses of C2SP tlog-witness mean; the bodies are a stranger's, and not repeated. */
+const MEANINGS: Readonly<Record<number, string>> = {
+  400: 'takes the request for malformed',
+  403: 'does not trust the key that signed the checkpoint',
+  404: 'does not know the log: its operator has to add origin and key',
+  422: 'finds that the checkpoint does not go on from the one that it cosigned last: the log was rewritten, or two logs have one origin',
+  429: 'has been asked too often',
+};
+
+function troubleOf(status: number): string {
+  if (status >= 300 && status < 400) return `redirects (${status}), which is not followed`;
+  return `${MEANINGS[status] ?? 'can’t cosign now'} (${status})`;
+}
+
+function sizeOf(response: Response, text: string): WitnessAnswer {
+  const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+  const [, size] = SIZE.exec(text) ?? [];
+  return type === SIZE_TYPE && size !== undefined
+    ? { size: Number(size) }
+    : { trouble: 'says that the old size is wrong (409), and not which one is right' };
+}
+
+async function answerTo(response: Response): Promise<WitnessAnswer> {
+  const { status } = response;
+  if (status !== 200 && status !== 409) {
+    await response.body?.cancel();
+    return { trouble: troubleOf(status) };
+  }
+  const text = await textOf(response);
+  if (text === undefined)
+    return { trouble: `answers with more than ${LIMITS.witness.answerBytes} bytes` };
+  return status === 200 ? { lines: text } : sizeOf(response, text);
+}
+
+function failure(error: unknown, answerMs: number): string {
+  if (error instanceof DOMException && error.name === 'TimeoutError')
+    return `did not answer within ${answerMs / 1_000} s`;
+  const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
+  return `can’t be reached (${cause?.code ?? (error as Error).name})`;
+}
+
+/**
+ * A witness behind C2SP tlog-witness, at a URL to which `/add-checkpoint` is appended. An answer may
+ * take so many milliseconds, up to its last byte.
+ */
+export function createHttpWitness(
+  { url, key }: WitnessEntry,
+  answerMs: number = LIMITS.witness.answerMs,
+): Witness {
+  const address = `${url.replace(/\/+$/, '')}/add-checkpoint`;
+  return {
+    key,
+    async addCheckpoint(request, signal) {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
+      try {
+        const response = await fetch(address, {
+          method: 'POST',
+          body: bodyOf(request),
+          headers: { 'content-type': 'text/plain; charset=utf-8' },
+          redirect: 'manual',
+          signal: limit,
+        });
+        return await answerTo(response);
+      } catch (error) {
+        return { trouble: failure(error, answerMs) };
+      }
+    },
+  };
+}
