@@ -6,12 +6,20 @@ import { plaintextPasswords } from './config/plaintext.ts';
 import { runOptions } from './config/runs.ts';
 import { serverOptions } from './config/server.ts';
 import { storeOptions } from './config/stores.ts';
+import { transparencyOptions } from './config/transparency.ts';
 import { TurnlogError, type ErrorDetail } from './errors.ts';
 import { fromText, lazyValidator, problemsOf, type Words } from './validation.ts';
 
 /** Every option: one environment variable each. An empty variable counts as absent. */
 export const ConfigSchema = Type.Object(
-  { ...serverOptions, ...storeOptions, ...modelOptions, ...runOptions, ...kafkaOptions },
+  {
+    ...serverOptions,
+    ...storeOptions,
+    ...transparencyOptions,
+    ...modelOptions,
+    ...runOptions,
+    ...kafkaOptions,
+  },
   {
     dependentRequired: {
       DATABASE_URL: ['EVENTSTOREDB_URL'],

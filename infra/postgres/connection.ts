@@ -24,6 +24,8 @@ interface Purpose {
     | 'turnlog projector'
     | 'turnlog rebuild'
     | 'turnlog retention'
+    | 'turnlog prover'
+    | 'turnlog tiles'
     | 'turnlog listener'
     | 'turnlog queries'
     | 'turnlog instances'

@@ -12,6 +12,9 @@ export const SCHEMA_LOCK = `${SPACE}, 0`;
 /** Held by the one process that sweeps for sessions past their retention. */
 export const RETENTION_LOCK = `${SPACE}, 1`;
 
+/** Held by the process that grows the transparency log. */
+export const PROVER_LOCK = `${SPACE}, 2`;
+
 /**
  * Which generation of the read models: the one that queries are answered from once it is complete,
  * or the one that a rebuild fills. The column of turnlog.projections is called `slot`.

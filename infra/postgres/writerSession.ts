@@ -89,7 +89,7 @@ async function ask(client: Client, lock: string): Promise<boolean> {
 
 interface Wanted {
   databaseUrl: string;
-  name: 'turnlog projector' | 'turnlog rebuild' | 'turnlog retention';
+  name: 'turnlog projector' | 'turnlog rebuild' | 'turnlog retention' | 'turnlog prover';
   /** Of locks.ts. */
   lock: string;
 }

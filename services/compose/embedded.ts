@@ -27,6 +27,7 @@ import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart } from './api.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
+import { proverOfThread, type ThreadData } from './prover.ts';
 import { openRelay } from './relay.ts';
 import { systemClock, systemIds } from './system.ts';
 
@@ -55,12 +56,19 @@ const isOverdue = ({ deadline }: { deadline: string }): boolean =>
   isPast(deadline, systemClock.now());
 
 /** The projector in a thread of its own, and the read models that it keeps up to date. */
-async function openReadModels({ config, logger, opened }: Opening, place: EmbeddedPlace) {
-  const spawn = (): Worker =>
-    new Worker(new URL('projectorThread.ts', import.meta.url), {
-      workerData: place,
+async function openReadModels(
+  { config, logger, opened }: Opening,
+  place: EmbeddedPlace,
+  threadData: () => ThreadData,
+) {
+  const spawn = (): Worker => {
+    const workerData = threadData();
+    return new Worker(new URL('projectorThread.ts', import.meta.url), {
+      workerData,
+      transferList: [workerData.reports],
       resourceLimits: THREAD_LIMITS,
     });
+  };
   const started = await startProjectorThread({ spawn, logger }).catch((error: unknown) => {
     throw isFileError(error) ? folderUnusable(place.dataFolder, error) : error;
   });
@@ -147,7 +155,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const store = await ('folder' in log
     ? openOwnLog(opening, place, log)
     : openStore(opening, place));
-  const { projector, readModels } = await openReadModels(opening, place);
+  const prover = proverOfThread(opening.config, place, store);
+  const { projector, readModels } = await openReadModels(opening, place, prover.threadData);
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
   // cluster may have other servers.
@@ -166,6 +175,12 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const relay = await openRelay(opening, store);
   // A cluster's adapter tells of its trouble itself.
   const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
-  const parts = [store, readModelsPart(projector, api), runsPart(api), damagePart(damaged)];
+  const parts = [
+    store,
+    readModelsPart(projector, api),
+    runsPart(api),
+    damagePart(damaged),
+    prover.part,
+  ];
   return { api, dataFolder, parts: [...parts, ...watch, ...relay] };
 }

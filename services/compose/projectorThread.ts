@@ -1,6 +1,6 @@
 /**
- * The projector's thread, started as a worker with an EmbeddedPlace: a thread can't be handed open
- * databases.
+ * The projector's thread, started as a worker with a ThreadData: a thread can't be handed open databases.
+ * The prover runs in it as well: both follow the log, and neither is to hold up requests.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import {
@@ -9,17 +9,19 @@ import {
 } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openEventLog } from './eventStore.ts';
-import { readModelsFolder, type EmbeddedPlace } from './place.ts';
+import { readModelsFolder } from './place.ts';
 import { openTextKeys } from './textKeys.ts';
 import { createKeyring } from '../../shared/eventlog/keyring.ts';
 import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
+import { proveInThread, type ThreadData } from './prover.ts';
 import { followGenerations } from '../projector/followGenerations.ts';
 import type { ProjectorMessage } from '../projector/messages.ts';
 import type { ProjectorLogger } from '../projector/projection.ts';
 
 if (!parentPort) throw new Error('this file is a worker; startProjectorThread starts it');
 const port = parentPort;
-const place = workerData as EmbeddedPlace;
+const data = workerData as ThreadData;
+const { place } = data;
 const folder = readModelsFolder(place);
 
 const tell = (message: ProjectorMessage): void => port.postMessage(message);
@@ -33,6 +35,7 @@ port.once('message', () => closing.abort());
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
+const proven = proveInThread(data, { log, logger, signal: closing.signal });
 await followGenerations({
   log: withOpenTexts(log, createKeyring(keys)),
   signal: closing.signal,
@@ -51,6 +54,8 @@ await followGenerations({
   onTrouble: (reason) => tell({ type: 'trouble', reason }),
   onHealing: (reason) => tell({ type: 'healing', reason }),
 });
+await proven;
 await log.close();
 await keys.store.close();
+data.reports.close();
 port.close();

@@ -32,6 +32,7 @@ import {
   projectorStores,
   type PostgresReadModels,
 } from './postgres.ts';
+import { openProver } from './prover.ts';
 import { openRelay } from './relay.ts';
 import { systemClock, systemIds } from './system.ts';
 
@@ -156,12 +157,21 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const projector = openProjector(opening, common, databaseUrl);
+  const prover = openProver(opening, store, databaseUrl);
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   return {
     api: runs?.api,
     dataFolder: undefined,
-    parts: [store, database, ...(runs ? [runs.part] : []), ...shown, ...projector, ...relay],
+    parts: [
+      store,
+      database,
+      ...(runs ? [runs.part] : []),
+      ...shown,
+      ...projector,
+      ...prover,
+      ...relay,
+    ],
   };
 }

@@ -3,7 +3,7 @@ import { checkpointOf, identityOf, logIdAt } from '../../shared/eventlog/logIden
 import type { Checkpoint, EventBatch, Position } from '../../shared/ports/eventStore.ts';
 import type { Publication } from '../../shared/ports/publisher.ts';
 import { subscribeAfter } from './logIdentity.ts';
-import { orIdle } from './orIdle.ts';
+import { orIdle } from '../../shared/orIdle.ts';
 import type { Relay } from './relay.ts';
 import { toPublicEvents } from './toPublicEvents.ts';
 

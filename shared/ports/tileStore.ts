@@ -1,6 +1,7 @@
 /**
  * The tile store port: where the transparency log of a log is kept. Every adapter passes
- * test/contracts/tileStore.ts.
+ * test/contracts/tileStore.ts. A service reads the tree that was opened last; of no tree there is
+ * nothing to read.
  */
 import type { Checkpoint } from './eventStore.ts';
 
@@ -32,19 +33,40 @@ export interface TileReader {
   state(): Promise<TreeState>;
 }
 
-/** What grows it; one process at a time. */
+/** What makes a tree larger. */
+export interface Growth {
+  /** Leaves before. */
+  from: number;
+  /** Tiles and entry bundles that are new or wider. Full ones take the place of partial ones. */
+  files: readonly TileFile[];
+  /** What `beforeBundle` tells of the bundles that begin. */
+  bundles: ReadonlyMap<number, Checkpoint>;
+  state: TreeState;
+}
+
+/** What grows a tree; one process at a time. */
 export interface TileStore extends TileReader {
   /**
-   * Writes tiles and entry bundles, what `beforeBundle` tells of those that begin, and the state;
-   * durable when it resolves. After a crash in between the state is the one before, and the same
-   * files are written again.
+   * Writes files, bundles and state; durable when it resolves. After a crash in between the state is
+   * the one before, and the same files are written again. Errors: `store_unavailable`, also where the
+   * tree is no longer of `from` leaves: another process has grown it.
    */
-  grow(
-    files: readonly TileFile[],
-    bundles: ReadonlyMap<number, Checkpoint>,
-    state: TreeState,
-  ): Promise<void>;
-  /** Replaces the signed checkpoint; durable when it resolves. */
+  grow(growth: Growth): Promise<void>;
+  /** Replaces the signed checkpoint; durable when it resolves. Errors: `store_unavailable`. */
   publish(checkpoint: string): Promise<void>;
+}
+
+/** All trees that are kept: each has its origin. */
+export interface TileTrees {
+  /**
+   * The tree of this origin, empty where there was none; it is the one that is read from then on.
+   * Errors: `store_unavailable`.
+   */
+  open(origin: string): Promise<TileStore>;
+}
+
+/** The right to grow trees, until it is lost. */
+export interface ActiveTrees extends TileTrees {
+  lost: AbortSignal;
   close(): Promise<void>;
 }

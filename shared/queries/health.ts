@@ -27,6 +27,33 @@ export interface ProjectorHealth {
   lag_ms: number | null;
 }
 
+/** What the prover tells each time that something of it changes. Plain data, for a thread to send. */
+export interface ProverReport {
+  state: TransparencyLogHealth['state'];
+  /** Leaves under the newest checkpoint; undefined where that is not known now. */
+  size?: number;
+  /** Everything up to here is covered by it. */
+  position?: Position | undefined;
+  /** When it was signed, in milliseconds since 1970. */
+  signedAt?: number | undefined;
+  /** One sentence on why it does not go on. */
+  trouble?: string;
+}
+
+/** What a prover tells an operator; nulls where another process knows it, or nobody yet. */
+export interface TransparencyLogHealth {
+  /** `standing_by` while another process grows the transparency log. */
+  state: 'standing_by' | 'active';
+  /** Leaves under the newest checkpoint. */
+  size: number | null;
+  /** The age of the oldest event that no checkpoint covers. */
+  lag_ms: number | null;
+  /** When the newest checkpoint was signed, if this process has. */
+  signed_at: string | null;
+  /** One sentence on why it is not carried on; absent while it is. */
+  trouble?: string;
+}
+
 /** How the read models are. */
 export interface ProjectionHealth {
   /**
@@ -105,4 +132,6 @@ export interface Health {
   relay?: RelayHealth;
   /** Where sessions are erased whose time is over. */
   retention?: RetentionHealth;
+  /** Where the transparency log is grown. */
+  transparency_log?: TransparencyLogHealth;
 }

@@ -134,7 +134,7 @@ const ARROWS: Readonly<Record<string, { on: readonly string[]; because: string }
     because: 'Operator commands run over what compose opens, and fail like the server does.',
   },
   compose: {
-    on: ['projector', 'relay', 'server'],
+    on: ['projector', 'prover', 'relay', 'server'],
     because: 'It gives every service its adapters; the API is served by the server.',
   },
   server: {
@@ -143,6 +143,7 @@ const ARROWS: Readonly<Record<string, { on: readonly string[]; because: string }
   },
   api: { on: [], because: 'It works with commands and queries, whoever starts it.' },
   projector: { on: [], because: 'It may run in a thread or process of its own.' },
+  prover: { on: [], because: 'It may run in a thread or process of its own.' },
   relay: { on: [], because: 'It may run in a process of its own.' },
 };
 

@@ -60,6 +60,7 @@ export function presentHealth({
   projector,
   relay,
   retention,
+  transparency_log,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.count ?? 0;
@@ -69,7 +70,8 @@ export function presentHealth({
     projection?.late !== undefined ||
     relay?.state === 'retrying' ||
     relay?.parked !== undefined ||
-    retention?.reason !== undefined;
+    retention?.reason !== undefined ||
+    transparency_log?.trouble !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),
@@ -80,5 +82,6 @@ export function presentHealth({
     ...(projector && { projector }),
     ...(relay && { relay: presentRelay(relay) }),
     ...(retention && { retention: presentRetention(retention) }),
+    ...(transparency_log && { transparency_log }),
   };
 }

@@ -19,7 +19,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, or sessions past their retention can’t be erased; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, sessions past their retention can’t be erased, or the transparency log is not carried on; ' +
         'everything else is served',
     }),
     projection: Type.Optional(
@@ -187,6 +187,32 @@ export const Ready = Type.Object(
           title: 'RetentionHealth',
           description:
             'Erasing sessions past the maximum of their account’s retention, where an account has one',
+        },
+      ),
+    ),
+    transparency_log: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Enum(['standing_by', 'active'], {
+            description: '`standing_by` while another process grows it',
+          }),
+          size: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+            description:
+              'Events under the newest checkpoint; null while another process knows it, or nobody yet',
+          }),
+          lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+            description: 'For how long there have been events that no checkpoint covers; likewise',
+          }),
+          signed_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+            description: 'When the newest checkpoint was signed, if this process has',
+          }),
+          trouble: Type.Optional(
+            Type.String({ description: 'Why it is not carried on; absent while it is' }),
+          ),
+        },
+        {
+          title: 'TransparencyLogHealth',
+          description: 'Growing the transparency log, where the process does',
         },
       ),
     ),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { createLag } from '../../../shared/eventlog/lag.ts';
-import { orIdle } from '../../../services/relay/orIdle.ts';
+import { orIdle } from '../../../shared/orIdle.ts';
 import { replay } from '../../../services/relay/replay.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import type {

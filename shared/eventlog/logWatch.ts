@@ -1,7 +1,7 @@
-import { storeUnavailable } from '../../shared/errors.ts';
-import type { Identified } from '../../shared/eventlog/logIdentity.ts';
-import type { Position } from '../../shared/ports/eventStore.ts';
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { storeUnavailable } from '../errors.ts';
+import type { Identified } from './logIdentity.ts';
+import type { Position } from '../ports/eventStore.ts';
+import { settlesWithin } from '../settlesWithin.ts';
 
 /** An end of the log that has just been written, or is an event of others, takes a second. */
 const LEAST_MS = 2_000;

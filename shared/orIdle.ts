@@ -1,4 +1,4 @@
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { settlesWithin } from './settlesWithin.ts';
 
 /**
  * The items of a source, and `idle` whenever none has come for so long. Ends with the source, and

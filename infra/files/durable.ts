@@ -1,0 +1,68 @@
+/** Files that are there, whole, when what writes them resolves: also after a power failure. */
+import { mkdir, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { storeUnavailable } from '../../shared/errors.ts';
+
+/** Files that are written at a time: the disk takes them together. */
+const AT_A_TIME = 16;
+
+/** A file below a folder. */
+export interface Written {
+  /** Absolute. */
+  path: string;
+  bytes: Uint8Array | string;
+}
+
+/** Makes the names in a folder durable. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder);
+  await handle.sync().finally(() => handle.close());
+}
+
+/** The folders up to and with the one that is above `first`, which was just made. */
+function foldersAbove(folder: string, first: string): string[] {
+  return folder === dirname(first) ? [folder] : [folder, ...foldersAbove(dirname(folder), first)];
+}
+
+/** Writes beside the place and moves it there. Resolves with the folders whose names changed. */
+async function put({ path, bytes }: Written): Promise<string[]> {
+  const folder = dirname(path);
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+  const handle = await open(`${path}.tmp`, 'w', 0o600);
+  try {
+    await handle.writeFile(bytes);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${path}.tmp`, path);
+  return made === undefined ? [folder] : foldersAbove(folder, made);
+}
+
+/** Replaces files, each as a whole. Errors: those of the file system. */
+export async function putFiles(files: readonly Written[]): Promise<void> {
+  const folders = new Set<string>();
+  for (let at = 0; at < files.length; at += AT_A_TIME) {
+    const changed = await Promise.all(files.slice(at, at + AT_A_TIME).map(put));
+    for (const folder of changed.flat()) folders.add(folder);
+  }
+  await Promise.all(Array.from(folders, syncFolder));
+}
+
+/** Errors: `store_unavailable` with what the file system says; TurnlogErrors as they are. */
+export async function onDisk<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (typeof code !== 'string' || !('errno' in (error as object))) throw error;
+    throw storeUnavailable(
+      `The files of the transparency log can't be read or written: ${(error as Error).message}.`,
+      error,
+    );
+  }
+}
+
+/** True for a file or folder that is not there. */
+export const isAbsent = (error: unknown): boolean =>
+  ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');

@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { proofInvalid } from '../../shared/errors.ts';
+import type { TileReader, TreeState } from '../../shared/ports/tileStore.ts';
+import { parseTilePath } from '../../shared/tlog/tiles.ts';
+import { parseCheckpoint, readBundleStart } from './bundleStarts.ts';
+import { isAbsent, onDisk } from './durable.ts';
+
+/** In the folder of a tree, beside `tile/`. */
+export const CHECKPOINT_FILE = 'checkpoint';
+export const STATE_FILE = 'state.json';
+export const BUNDLES_FILE = 'bundles';
+/** In the folder of all trees: the origin of the one that is read. */
+export const CURRENT_FILE = 'current';
+
+const EMPTY: TreeState = { size: 0, checkpoint: undefined };
+
+/** The bytes of a file; undefined where there is none. Errors: those of the file system. */
+export const contentOf = (file: string): Promise<Buffer | undefined> =>
+  readFile(file).catch((error: unknown) => {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  });
+
+function parseState(text: string, file: string): TreeState {
+  try {
+    const { size, checkpoint } = JSON.parse(text) as { size: unknown; checkpoint: unknown };
+    const after = parseCheckpoint(JSON.stringify(checkpoint));
+    if (Number.isSafeInteger(size) && (size as number) > 0 && after)
+      return { size: size as number, checkpoint: after };
+  } catch {
+    // Told below.
+  }
+  throw proofInvalid(`${file} does not say how large the tree is. Put it back from a backup.`);
+}
+
+/**
+ * Reads a tree; `folderNow` has its folder, absolute, or undefined while there is no tree. Errors:
+ * `store_unavailable`, `proof_invalid` for a state that can't be understood.
+ */
+export function fileTileReader(folderNow: () => Promise<string | undefined>): TileReader {
+  const contentIn = (file: string): Promise<Buffer | undefined> =>
+    onDisk(async () => {
+      const folder = await folderNow();
+      return folder === undefined ? undefined : contentOf(join(folder, file));
+    });
+  return {
+    read: async (path) => (parseTilePath(path) ? contentIn(path) : undefined),
+    readCheckpoint: async () => (await contentIn(CHECKPOINT_FILE))?.toString(),
+    beforeBundle: (bundle) =>
+      onDisk(async () => {
+        const folder = await folderNow();
+        return folder === undefined || bundle === 0
+          ? undefined
+          : readBundleStart(join(folder, BUNDLES_FILE), bundle);
+      }),
+    async state() {
+      const text = await contentIn(STATE_FILE);
+      return text === undefined ? EMPTY : parseState(text.toString(), STATE_FILE);
+    },
+  };
+}
+
+/** Reads the tree, among those of a folder, that was opened last. Errors: as `fileTileReader`. */
+export const openFileTileReader = (folder: string): TileReader =>
+  fileTileReader(async () => {
+    const origin = (await contentOf(join(folder, CURRENT_FILE)))?.toString().trim();
+    return origin === undefined || origin === '' ? undefined : join(folder, origin);
+  });

@@ -1,0 +1,55 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { storeUnavailable } from '../../shared/errors.ts';
+import type { TileStore, TileTrees } from '../../shared/ports/tileStore.ts';
+import { parseTilePath, TILE_WIDTH } from '../../shared/tlog/tiles.ts';
+import { putBundleStarts } from './bundleStarts.ts';
+import { onDisk, putFiles } from './durable.ts';
+import {
+  BUNDLES_FILE,
+  CHECKPOINT_FILE,
+  contentOf,
+  CURRENT_FILE,
+  fileTileReader,
+  STATE_FILE,
+} from './tileReader.ts';
+
+/** One tree, in a folder of its own. */
+function treeIn(folder: string): TileStore {
+  const reader = fileTileReader(async () => folder);
+
+  /** What is full needs no partial ones: they are its beginning. */
+  async function clearPartials(paths: readonly string[]): Promise<void> {
+    for (const path of paths)
+      if (parseTilePath(path)?.width === TILE_WIDTH)
+        await rm(join(folder, `${path}.p`), { recursive: true, force: true });
+  }
+
+  return {
+    ...reader,
+    grow: ({ from, files, bundles, state }) =>
+      onDisk(async () => {
+        const { size } = await reader.state();
+        if (size !== from)
+          throw storeUnavailable(`The tree has ${size} leaves, and was to grow from ${from}.`);
+        await putFiles(files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })));
+        await putBundleStarts(join(folder, BUNDLES_FILE), bundles);
+        await clearPartials(files.map(({ path }) => path));
+        // Last: what it tells of is there.
+        await putFiles([{ path: join(folder, STATE_FILE), bytes: `${JSON.stringify(state)}\n` }]);
+      }),
+    publish: (checkpoint) =>
+      onDisk(() => putFiles([{ path: join(folder, CHECKPOINT_FILE), bytes: checkpoint }])),
+  };
+}
+
+/** The trees of a folder, which is made; each in the folder that its origin names. */
+export const openFileTileTrees = (folder: string): TileTrees => ({
+  open: (origin) =>
+    onDisk(async () => {
+      const current = join(folder, CURRENT_FILE);
+      if ((await contentOf(current))?.toString() !== `${origin}\n`)
+        await putFiles([{ path: current, bytes: `${origin}\n` }]);
+      return treeIn(join(folder, origin));
+    }),
+});

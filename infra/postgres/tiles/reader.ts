@@ -1,0 +1,72 @@
+import { Pool, type QueryResultRow } from 'pg';
+import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import type { TileReader, TreeState } from '../../../shared/ports/tileStore.ts';
+import { connectionOptions } from '../connection.ts';
+import { guarded, isMissing } from '../failures.ts';
+
+const STATEMENT_MS = 5_000;
+const CONNECTIONS = 2;
+
+/** Runs a query and resolves with its first row. */
+export type FirstRow = <Row extends QueryResultRow>(
+  text: string,
+  values: readonly unknown[],
+) => Promise<Row | undefined>;
+
+/** The origin that is read: the one that was opened last. */
+const CURRENT = '(SELECT origin FROM turnlog.tlog_trees ORDER BY opened DESC LIMIT 1)';
+
+const parsed = (checkpoint: string | null | undefined): Checkpoint | undefined =>
+  typeof checkpoint === 'string' ? (JSON.parse(checkpoint) as Checkpoint) : undefined;
+
+/** Reads the tree of an origin, the current one without it. Errors: those of `first`. */
+export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
+  const tree = origin === undefined ? CURRENT : '$1';
+  const own = origin === undefined ? [] : [origin];
+  const next = `$${own.length + 1}`;
+  return {
+    async read(path) {
+      const text = `SELECT bytes FROM turnlog.tlog_tiles WHERE origin = ${tree} AND path = ${next}`;
+      return (await first<{ bytes: Buffer }>(text, [...own, path]))?.bytes;
+    },
+    async readCheckpoint() {
+      const text = `SELECT note FROM turnlog.tlog_trees WHERE origin = ${tree}`;
+      return (await first<{ note: string | null }>(text, own))?.note ?? undefined;
+    },
+    async beforeBundle(bundle) {
+      const text = `SELECT before FROM turnlog.tlog_bundles WHERE origin = ${tree} AND bundle = ${next}`;
+      return parsed((await first<{ before: string }>(text, [...own, bundle]))?.before);
+    },
+    async state(): Promise<TreeState> {
+      const text = `SELECT size, checkpoint FROM turnlog.tlog_trees WHERE origin = ${tree}`;
+      const row = await first<{ size: number; checkpoint: string | null }>(text, own);
+      return { size: row?.size ?? 0, checkpoint: parsed(row?.checkpoint) };
+    },
+  };
+}
+
+/**
+ * Reads the tree that any process grows, on connections of its own. Opens without waiting for the
+ * server; before its first migration there is nothing to read. Errors: `store_unavailable`.
+ */
+export function openPostgresTileReader(
+  databaseUrl: string,
+): TileReader & { close(): Promise<void> } {
+  const pool = new Pool({
+    ...connectionOptions(databaseUrl, { name: 'turnlog tiles', statementMs: STATEMENT_MS }),
+    max: CONNECTIONS,
+    allowExitOnIdle: true,
+  });
+  // Without a listener a broken connection would end the process; the next query tells.
+  pool.on('error', () => undefined);
+  const first: FirstRow = <Row extends QueryResultRow>(text: string, values: readonly unknown[]) =>
+    guarded(async () => {
+      try {
+        return (await pool.query<Row>(text, [...values])).rows[0];
+      } catch (error) {
+        if (isMissing(error)) return undefined;
+        throw error;
+      }
+    });
+  return { ...tileReaderOver(first), close: () => pool.end() };
+}

@@ -1,0 +1,89 @@
+import type { Client, QueryResultRow } from 'pg';
+import { storeUnavailable } from '../../../shared/errors.ts';
+import type { ActiveTrees, Growth, TileStore } from '../../../shared/ports/tileStore.ts';
+import { parseTilePath, TILE_WIDTH } from '../../../shared/tlog/tiles.ts';
+import { transaction } from '../connection.ts';
+import { guarded } from '../failures.ts';
+import { PROVER_LOCK } from '../locks.ts';
+import { awaitWriterSession, type WriterSession } from '../writerSession.ts';
+import { tileReaderOver, type FirstRow } from './reader.ts';
+
+const OPEN = `INSERT INTO turnlog.tlog_trees (origin, opened)
+  SELECT $1, coalesce(max(opened), 0) + 1 FROM turnlog.tlog_trees
+  ON CONFLICT (origin) DO UPDATE SET opened = excluded.opened
+    WHERE tlog_trees.opened < (SELECT max(opened) FROM turnlog.tlog_trees)`;
+
+/** Only a tree of the size that it was to have is grown: who has lost the lock writes nothing. */
+const STATE = `UPDATE turnlog.tlog_trees SET size = $3, checkpoint = $4 WHERE origin = $1 AND size = $2`;
+
+const TILES = `INSERT INTO turnlog.tlog_tiles (origin, path, bytes)
+  SELECT $1, path, bytes FROM unnest($2::text[], $3::bytea[]) AS new (path, bytes)
+  ON CONFLICT (origin, path) DO UPDATE SET bytes = excluded.bytes`;
+
+const BUNDLES = `INSERT INTO turnlog.tlog_bundles (origin, bundle, before)
+  SELECT $1, bundle, before FROM unnest($2::bigint[], $3::text[]) AS new (bundle, before)
+  ON CONFLICT (origin, bundle) DO UPDATE SET before = excluded.before`;
+
+/** The partial tiles of full ones: '0' is the character after '/'. */
+const CLEAR = `DELETE FROM turnlog.tlog_tiles USING unnest($2::text[]) AS new (full_path)
+  WHERE origin = $1 AND path >= full_path || '.p/' AND path < full_path || '.p0'`;
+
+async function write(client: Client, origin: string, growth: Growth): Promise<void> {
+  const { from, files, bundles, state } = growth;
+  const checkpoint = state.checkpoint && JSON.stringify(state.checkpoint);
+  const { rowCount } = await client.query(STATE, [origin, from, state.size, checkpoint]);
+  if (rowCount !== 1)
+    throw storeUnavailable(
+      `The tree ${origin} no longer has ${from} leaves: another has grown it.`,
+    );
+  const paths = files.map(({ path }) => path);
+  await client.query(TILES, [origin, paths, files.map(({ bytes }) => Buffer.from(bytes))]);
+  const starts = Array.from(bundles.values(), (before) => JSON.stringify(before));
+  if (starts.length > 0) await client.query(BUNDLES, [origin, [...bundles.keys()], starts]);
+  const full = paths.filter((path) => parseTilePath(path)?.width === TILE_WIDTH);
+  if (full.length > 0) await client.query(CLEAR, [origin, full]);
+}
+
+function treeOf(session: WriterSession, origin: string): TileStore {
+  const first: FirstRow = <Row extends QueryResultRow>(text: string, values: readonly unknown[]) =>
+    guarded(() =>
+      session.run(async (client) => (await client.query<Row>(text, [...values])).rows[0]),
+    );
+  return {
+    ...tileReaderOver(first, origin),
+    grow: (growth) =>
+      guarded(() =>
+        session.run((client) => transaction(client, () => write(client, origin, growth))),
+      ),
+    async publish(note) {
+      await first('UPDATE turnlog.tlog_trees SET note = $2 WHERE origin = $1', [origin, note]);
+    },
+  };
+}
+
+/**
+ * Waits until this process is the one that grows the trees; undefined when the signal aborted first.
+ * Its methods' errors: `store_unavailable`.
+ */
+export async function awaitPostgresTrees(options: {
+  databaseUrl: string;
+  signal: AbortSignal;
+  /** Called with what kept it from that; it goes on trying. */
+  onFailure: (error: unknown, retryInMs: number) => void;
+}): Promise<ActiveTrees | undefined> {
+  const session = await awaitWriterSession({
+    ...options,
+    name: 'turnlog prover',
+    lock: PROVER_LOCK,
+  });
+  return (
+    session && {
+      lost: session.lost,
+      close: session.close,
+      async open(origin) {
+        await guarded(() => session.run((client) => client.query(OPEN, [origin])));
+        return treeOf(session, origin);
+      },
+    }
+  );
+}

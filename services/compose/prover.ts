@@ -1,0 +1,147 @@
+import { join, resolve } from 'node:path';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { openFileTileTrees } from '../../infra/files/tileStore.ts';
+import type { Config } from '../../shared/config.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import type { EventLog, EventStore } from '../../shared/ports/eventStore.ts';
+import type { ActiveTrees } from '../../shared/ports/tileStore.ts';
+import type { ProverReport } from '../../shared/queries/health.ts';
+import { createProverHealth, type ProverHealth } from '../prover/health.ts';
+import type { Prover, ProverLogger } from '../prover/prover.ts';
+import { cosignedByNobody } from '../prover/publishCheckpoint.ts';
+import { runProver } from '../prover/run.ts';
+import type { Part } from '../server/turnlog.ts';
+import type { Opening } from './opening.ts';
+import type { EmbeddedPlace } from './place.ts';
+import { makeSigningKey, readSigningKeys } from './signingKeys.ts';
+import { systemClock } from './system.ts';
+
+/** What a prover of checkpoints is called, and where its keys are. Plain data, for a thread. */
+export interface Signing {
+  origin: string;
+  /** Absolute. */
+  keyFile: string;
+}
+
+/** What the thread of an embedded service is started with. */
+export interface ThreadData {
+  place: EmbeddedPlace;
+  signing: Signing;
+  /** Where its prover reports. */
+  reports: MessagePort;
+}
+
+const KEY_FILE = 'log-signing-key.pem';
+
+/** The folder with the trees of an embedded service. */
+const treesFolder = ({ dataFolder }: Pick<EmbeddedPlace, 'dataFolder'>): string =>
+  join(dataFolder, 'tlog');
+
+/** The keys of a process with a data folder. */
+export const signingIn = (
+  { LOG_ORIGIN, LOG_SIGNING_KEY_FILE }: Config,
+  dataFolder: string,
+): Signing => ({
+  origin: LOG_ORIGIN,
+  keyFile:
+    LOG_SIGNING_KEY_FILE === undefined ? join(dataFolder, KEY_FILE) : resolve(LOG_SIGNING_KEY_FILE),
+});
+
+/** Errors: `configuration_invalid` where the option is not set. */
+function signingOfReplica({ LOG_ORIGIN, LOG_SIGNING_KEY_FILE }: Config): Signing {
+  if (LOG_SIGNING_KEY_FILE === undefined)
+    throw new TurnlogError(
+      'configuration_invalid',
+      'LOG_SIGNING_KEY_FILE must be set where DATABASE_URL is and the services include the projector: a file with the key that signs the transparency log, the same for all processes. Make one: openssl genpkey -algorithm ed25519',
+    );
+  return { origin: LOG_ORIGIN, keyFile: resolve(LOG_SIGNING_KEY_FILE) };
+}
+
+interface Options {
+  log: EventLog;
+  becomeActive: Prover['becomeActive'];
+  signing: Signing;
+  onReport: Prover['onReport'];
+  logger: ProverLogger;
+  signal: AbortSignal;
+}
+
+/** Proves until the signal aborts; it needs nobody's care. */
+const prove = ({ signing, ...options }: Options): Promise<void> =>
+  runProver({
+    ...options,
+    origin: signing.origin,
+    signingKeys: () => readSigningKeys(signing.keyFile),
+    cosign: cosignedByNobody,
+    clock: systemClock,
+  });
+
+/** Whoever has the data folder has its trees. */
+const becomeActiveIn = (folder: string) => async (): Promise<ActiveTrees> => ({
+  ...openFileTileTrees(folder),
+  lost: new AbortController().signal,
+  close: async () => undefined,
+});
+
+/** The prover in the thread of an embedded service. */
+export const proveInThread = (
+  { place, signing, reports }: ThreadData,
+  options: Pick<Options, 'log' | 'logger' | 'signal'>,
+): Promise<void> =>
+  prove({
+    ...options,
+    signing,
+    becomeActive: becomeActiveIn(treesFolder(place)),
+    onReport: (report) => reports.postMessage(report),
+  });
+
+/** The other end: what the thread is started with, and what is known of its prover. */
+export function proverOfThread(
+  config: Config,
+  place: EmbeddedPlace,
+  log: EventLog,
+): { threadData(): ThreadData; part: Part } {
+  const signing = signingIn(config, place.dataFolder);
+  if (config.LOG_SIGNING_KEY_FILE === undefined) makeSigningKey(signing.keyFile);
+  readSigningKeys(signing.keyFile);
+  const prover = createProverHealth(log, systemClock);
+  return {
+    threadData() {
+      const { port1, port2 } = new MessageChannel();
+      port1.on('message', (report: ProverReport) => prover.onReport(report)).unref();
+      return { place, signing, reports: port2 };
+    },
+    part: partOf(prover),
+  };
+}
+
+const partOf = ({ health }: ProverHealth): Part => ({
+  health: async () => ({ transparency_log: await health() }),
+});
+
+/**
+ * The prover of one process of several; no part where the projector is not among the services.
+ * Errors: `configuration_invalid` (the keys).
+ */
+export function openProver(opening: Opening, store: EventStore, databaseUrl: string): Part[] {
+  const { config, logger, services, opened } = opening;
+  if (!services.includes('projector')) return [];
+  const signing = signingOfReplica(config);
+  readSigningKeys(signing.keyFile);
+  const prover = createProverHealth(store, systemClock);
+  const closing = new AbortController();
+  const becomeActive = async (signal: AbortSignal): Promise<ActiveTrees | undefined> => {
+    const { awaitPostgresTrees } = await import('../../infra/postgres/tiles/trees.ts');
+    const onFailure = (error: unknown, retry_in_ms: number): void =>
+      logger.warn({ err: error, retry_in_ms }, 'The database of the transparency log is away');
+    return awaitPostgresTrees({ databaseUrl, signal, onFailure });
+  };
+  const { signal } = closing;
+  const { onReport } = prover;
+  const run = prove({ log: store, becomeActive, signing, onReport, logger, signal });
+  opened.defer(async () => {
+    closing.abort();
+    await run;
+  });
+  return [partOf(prover)];
+}

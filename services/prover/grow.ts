@@ -1,0 +1,115 @@
+import { createLogWatch } from '../../shared/eventlog/logWatch.ts';
+import {
+  identityOf,
+  type Identified,
+  type LogIdentity,
+} from '../../shared/eventlog/logIdentity.ts';
+import { orIdle } from '../../shared/orIdle.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
+import type { EventBatch, Position } from '../../shared/ports/eventStore.ts';
+import type { TileTrees } from '../../shared/ports/tileStore.ts';
+import { openTree, type OpenTree } from './openTree.ts';
+import type { Prover } from './prover.ts';
+import { publishCheckpoint } from './publishCheckpoint.ts';
+
+const BATCH_SIZE = 1_000;
+/** Events after which a checkpoint is due, while there are always more. */
+const EVENTS = 10_000;
+/** An event waits so long, and until nothing more has come for a moment: with the work, a second. */
+const WAIT_MS = 600;
+const QUIET_MS = 200;
+/** How often an empty log is looked at. */
+const EMPTY_LOG_MS = 250;
+/** How long a log may be ahead of a subscription that brings nothing. */
+const SILENCE_MS = 5_000;
+const LOOK_MS = 1_000;
+
+/** True for a batch behind a declaration that was not known: another tree is to begin. */
+const isOfAnotherLog = ({ checkpoint }: EventBatch, { root, declarations }: LogIdentity): boolean =>
+  checkpoint !== undefined &&
+  checkpoint.log_id !== root &&
+  !declarations.some(({ id }) => id === checkpoint.log_id);
+
+/** Signs what has come in, when it is time. */
+function createSigning(prover: Prover, tree: OpenTree) {
+  let since = 0;
+  let reported: Position | undefined;
+
+  return {
+    /** Something comes: from when on it waits for its checkpoint. */
+    began(): void {
+      if (tree.pending() === 0) since = performance.now();
+    },
+    isDue: () => tree.pending() >= EVENTS || performance.now() - since >= WAIT_MS,
+    /** Errors: those of the store. */
+    async sign(): Promise<void> {
+      if (tree.pending() > 0) await tree.keep();
+      if (tree.signed() < tree.kept()) await publishCheckpoint(prover, tree);
+    },
+    /** Everything up to here has its leaf under a checkpoint, if nothing waits for one. */
+    covered(position: Position | undefined): void {
+      if (tree.pending() > 0 || position === reported) return;
+      reported = position;
+      prover.onReport({
+        state: 'active',
+        size: tree.signed(),
+        position,
+        signedAt: tree.signedAt(),
+      });
+    },
+  };
+}
+
+/** Resolves when the log was declared to be another one, or the signal aborted. */
+async function followTo(prover: Prover, tree: OpenTree, identity: LogIdentity): Promise<void> {
+  const { log, signal } = prover;
+  const ended = new AbortController();
+  const after = tree.last();
+  const both = AbortSignal.any([signal, ended.signal]);
+  const source = log.subscribe({ after, batchSize: BATCH_SIZE, signal: both });
+  const looks = createLooks(log);
+  const signing = createSigning(prover, tree);
+  let read = after?.position;
+  try {
+    for await (const batch of orIdle(source, QUIET_MS)) {
+      const moves = batch !== 'idle' && isOfAnotherLog(batch, identity);
+      if (batch === 'idle') await looks(read);
+      else {
+        signing.began();
+        if (!moves) for (const event of batch.events) tree.add(event);
+        read = batch.position;
+      }
+      if (batch === 'idle' || moves || signing.isDue()) await signing.sign();
+      signing.covered(read);
+      if (moves || signal.aborted) return;
+    }
+  } finally {
+    ended.abort();
+  }
+  if (!signal.aborted) throw new Error('the subscription ended');
+}
+
+/** Sees, now and then, whether the log goes on without its subscription. Errors: `store_unavailable`. */
+function createLooks(log: Pick<Identified, 'head'>) {
+  const hasNothing = createLogWatch(log, SILENCE_MS);
+  let lookedAt = performance.now();
+  return async (read: Position | undefined): Promise<void> => {
+    if (performance.now() - lookedAt < LOOK_MS) return;
+    await hasNothing(read);
+    lookedAt = performance.now();
+  };
+}
+
+/**
+ * Carries on the tree of the log until that is declared to be another one, a failure, or the signal.
+ * Errors: those of the log, the store and `openTree`.
+ */
+export async function growTree(prover: Prover, trees: TileTrees): Promise<void> {
+  const { log, logger, signal } = prover;
+  const identity = await identityOf(log);
+  if (!identity) return pauseAtMost(EMPTY_LOG_MS, { signal });
+  const tree = await openTree(prover, trees, identity);
+  if (tree.kept() === 0)
+    logger.info({ origin: tree.origin }, 'The transparency log of this log is begun');
+  await followTo(prover, tree, identity);
+}

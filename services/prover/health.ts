@@ -1,0 +1,42 @@
+import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
+import { createLag } from '../../shared/eventlog/lag.ts';
+import { isoTime, type Clock } from '../../shared/ports/clock.ts';
+import type { EventLog } from '../../shared/ports/eventStore.ts';
+import type { ProverReport, TransparencyLogHealth } from '../../shared/queries/health.ts';
+
+/** What is known of a prover, in this thread or another, by its reports. */
+export interface ProverHealth {
+  onReport: (report: ProverReport) => void;
+  /** Answers within 100 ms from what is known, whatever the store does. */
+  health(): Promise<TransparencyLogHealth>;
+}
+
+/** Keeps what the prover of this process has told last. */
+export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): ProverHealth {
+  const lag = createLag(clock);
+  const endOfLog = createEndOfLog(log);
+  let state: ProverReport['state'] = 'active';
+  let size: number | null = null;
+  let signedAt: number | undefined;
+  let trouble: string | undefined;
+
+  return {
+    onReport(report) {
+      ({ state, trouble } = report);
+      if (state === 'standing_by') [size, signedAt] = [null, undefined];
+      size = report.size ?? size;
+      signedAt = report.signedAt ?? signedAt;
+      if (report.position !== undefined) lag.resumed(report.position);
+    },
+    async health() {
+      const known = {
+        state,
+        size,
+        signed_at: signedAt === undefined ? null : isoTime(signedAt),
+        ...(trouble !== undefined && { trouble }),
+      };
+      if (state === 'standing_by') return { ...known, lag_ms: null };
+      return { ...known, lag_ms: lag.behind(await endOfLog.latest()).ms };
+    },
+  };
+}

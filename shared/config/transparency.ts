@@ -1,0 +1,22 @@
+import { Type } from 'typebox';
+
+/** The transparency log: whose it is, and who may read it. */
+export const transparencyOptions = {
+  LOG_ORIGIN: Type.String({
+    default: 'turnlog',
+    maxLength: 200,
+    pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$',
+    description:
+      'Name of the transparency log, best the address at which it is served, without a scheme (`turnlog.example.com/v1/log`); the log’s id follows it in each checkpoint. Under another name the tree is begun anew',
+  }),
+  LOG_SIGNING_KEY_FILE: Type.Optional(
+    Type.String({
+      description:
+        'File with the Ed25519 keys (PEM, PKCS #8) that sign checkpoints, all of them each time; without it, `log-signing-key.pem` in the data folder, made at the first start. Processes with `DATABASE_URL` that project need it, the same for all',
+    }),
+  ),
+  LOG_PUBLIC: Type.Boolean({
+    default: false,
+    description: 'Let anybody read the transparency log, without a key',
+  }),
+};

@@ -1,0 +1,16 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openFileTileReader } from '../../infra/files/tileReader.ts';
+import { openFileTileTrees } from '../../infra/files/tileStore.ts';
+import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { tileStoreContract } from './tileStore.ts';
+
+tileStoreContract('files', async () => {
+  const folder = await temporaryFolder();
+  const trees = join(folder, 'tlog');
+  return {
+    trees: async () => openFileTileTrees(trees),
+    reader: () => openFileTileReader(trees),
+    dispose: () => rm(folder, { recursive: true }),
+  };
+});
