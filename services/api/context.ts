@@ -21,7 +21,7 @@ export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
 
 /** The transparency log as the API serves it. */
 export interface ServedLog {
-  tiles: Pick<TileReader, 'read' | 'readCheckpoint'>;
+  tiles: TileReader;
   /** Whether it is read without an API key. */
   logPublic: boolean;
 }

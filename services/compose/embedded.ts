@@ -27,7 +27,7 @@ import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart } from './api.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
-import { proverOfThread, type ThreadData } from './prover.ts';
+import { proverOfThread, tilesIn, type ThreadData } from './prover.ts';
 import { openRelay } from './relay.ts';
 import { systemClock, systemIds } from './system.ts';
 
@@ -182,5 +182,5 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     damagePart(damaged),
     prover.part,
   ];
-  return { api, dataFolder, parts: [...parts, ...watch, ...relay] };
+  return { api: { ...api, tiles: tilesIn(place) }, dataFolder, parts: [...parts, ...watch, ...relay] };
 }

@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { openFileTileReader } from '../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../infra/files/tileStore.ts';
 import type { Config } from '../../shared/config.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { EventLog, EventStore } from '../../shared/ports/eventStore.ts';
-import type { ActiveTrees } from '../../shared/ports/tileStore.ts';
+import type { ActiveTrees, TileReader } from '../../shared/ports/tileStore.ts';
 import type { ProverReport } from '../../shared/queries/health.ts';
 import { createProverHealth, type ProverHealth } from '../prover/health.ts';
 import type { Prover, ProverLogger } from '../prover/prover.ts';
@@ -36,6 +37,10 @@ const KEY_FILE = 'log-signing-key.pem';
 /** The folder with the trees of an embedded service. */
 const treesFolder = ({ dataFolder }: Pick<EmbeddedPlace, 'dataFolder'>): string =>
   join(dataFolder, 'tlog');
+
+/** Reads the trees of a data folder. */
+export const tilesIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): TileReader =>
+  openFileTileReader(treesFolder(place));
 
 /** The keys of a process with a data folder. */
 export const signingIn = (

@@ -1,4 +1,5 @@
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { Repeated } from './sweep.ts';
 
@@ -27,7 +28,7 @@ export interface Part {
  */
 export interface Turnlog extends AsyncDisposable {
   /** What the API works with; undefined where it is not among the services. */
-  api: RunContext | undefined;
+  api: (RunContext & { tiles: TileReader }) | undefined;
   /** The folder of log or read models, absolute; undefined where the process keeps nothing. */
   dataFolder: string | undefined;
   /** In the order in which they are prepared. */

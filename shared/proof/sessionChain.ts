@@ -1,7 +1,8 @@
 import { proofInvalid } from '../errors.ts';
 import { metadataFits } from '../eventlog/domainEvent.ts';
 import { GENESIS_HASH } from '../eventlog/hashChain.ts';
-import { isAsCommitted, mapTexts, shownEventHash, type ShownEvent } from './shownTexts.ts';
+import { isAsCommitted } from '../eventlog/protectedText.ts';
+import { mapTexts, shownEventHash, type ShownEvent } from './shownTexts.ts';
 
 /** Texts that are not disclosed and can be told of; the others are counted. */
 const LISTED = 100;

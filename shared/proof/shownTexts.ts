@@ -2,7 +2,6 @@
  * Texts as events show them to whoever may check them: in place of each stands its commitment,
  * alone or with what discloses it. docs/proof.md specifies the shapes.
  */
-import { hash as digest } from 'node:crypto';
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
 import { eventHash } from '../eventlog/hashChain.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
@@ -21,8 +20,6 @@ export type ShownEvent = Omit<RecordedEvent, 'position'>;
 const SHAPES: ReadonlySet<string> = new Set(['sha256', 'salt,sha256,text', 'erased,sha256']);
 const MOST_MEMBERS = 3;
 const SHA256 = /^[0-9a-f]{64}$/;
-/** 16 bytes: with salts of other lengths one commitment would fit several texts. */
-const SALT = /^[\w-]{22}$/;
 
 /** True for what stands in a shown event in place of a text, and for nothing else. */
 function isShownText(value: object): value is ShownText {
@@ -58,12 +55,4 @@ export function shownEventHash({ data, metadata, ...event }: ShownEvent): string
     data: canonicalJson(mapTexts(data, ({ sha256 }) => ({ sha256 }))),
     metadata: canonicalJson(covered),
   });
-}
-
-/** False for a disclosed text that is not the one that was committed to. */
-export function isAsCommitted({ sha256, salt, text }: ShownText): boolean {
-  if (text === undefined) return true;
-  if (typeof text !== 'string' || typeof salt !== 'string' || !SALT.test(salt)) return false;
-  const salted = Buffer.concat([Buffer.from(salt, 'base64url'), Buffer.from(text)]);
-  return digest('sha256', salted, 'hex') === sha256;
 }
