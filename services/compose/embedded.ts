@@ -182,5 +182,9 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     damagePart(damaged),
     prover.part,
   ];
-  return { api: { ...api, tiles: tilesIn(place) }, dataFolder, parts: [...parts, ...watch, ...relay] };
+  return {
+    api: { ...api, tiles: tilesIn(place) },
+    dataFolder,
+    parts: [...parts, ...watch, ...relay],
+  };
 }

@@ -29,6 +29,7 @@ import {
   openInstances,
   openRateLimits,
   openReadModels,
+  openTiles,
   projectorStores,
   type PostgresReadModels,
 } from './postgres.ts';
@@ -156,13 +157,17 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
+  const served = runs && {
+    ...runs.api,
+    tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
+  };
   const projector = openProjector(opening, common, databaseUrl);
   const prover = openProver(opening, store, databaseUrl);
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   return {
-    api: runs?.api,
+    api: served,
     dataFolder: undefined,
     parts: [
       store,

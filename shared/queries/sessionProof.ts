@@ -1,10 +1,12 @@
-import { TurnlogError } from '../errors.ts';
+import { isTurnlogError, TurnlogError } from '../errors.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import type { StoredEvent } from '../ports/eventStore.ts';
+import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { TileReader } from '../ports/tileStore.ts';
-import { proveEvent, type EventProof } from '../proof/proveEvent.ts';
-import type { StreamSource } from '../eventlog/readWhole.ts';
+import type { PageOf } from '../ports/readModels.ts';
+import { proveEvent, type EventProof, type ProvenEvent } from '../proof/proveEvent.ts';
+import { ownSession, readCommitments, type NumberedPage, type SessionSource } from './sessions.ts';
 
 /** How long an answer waits for a checkpoint that covers what it proves. */
 const WAIT_MS = 1_500;
@@ -17,7 +19,7 @@ export interface HeadProof extends EventProof {
 
 /** The last event of a session's stream. Errors: `session_not_found`, those of the store. */
 export async function headOfSession(
-  store: Pick<StreamSource['store'], 'readStream'>,
+  store: Pick<EventStore, 'readStream'>,
   sessionId: string,
 ): Promise<StoredEvent> {
   const [head] = await store.readStream(sessionStream(sessionId), {
@@ -29,20 +31,45 @@ export async function headOfSession(
 }
 
 /** A stored event as something to be proven. */
-export const provenOf = (stored: StoredEvent) => ({
+export const provenOf = (stored: StoredEvent): ProvenEvent => ({
   position: stored.position,
   hash: decodeEvent(stored).metadata.hash,
 });
 
 /**
- * Proves the last event of a session: whoever asks has made sure whose it is. Errors:
- * `proof_pending`, `session_not_found`, those of the store.
+ * Proves the last event of an account's session, and reads a page of the events up to it, of which
+ * no text is shown. Errors: `session_not_found`, `proof_pending`, those of `readCommitments`.
  */
 export async function proveSession(
-  { store, tiles }: { store: Pick<StreamSource['store'], 'readStream'>; tiles: TileReader },
+  source: SessionSource & { tiles: TileReader },
+  accountId: string,
   sessionId: string,
-): Promise<HeadProof> {
-  const head = await headOfSession(store, sessionId);
-  const proof = await proveEvent(tiles, provenOf(head), WAIT_MS);
-  return { ...proof, revision: head.revision, event_id: head.id };
+  page: NumberedPage,
+): Promise<{ head: HeadProof; events: PageOf<RecordedEvent> }> {
+  const row = await ownSession(source, accountId, sessionId);
+  const last = await headOfSession(source.store, sessionId);
+  const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
+  const { rows, more } = await readCommitments(source, row, page);
+  // What has come meanwhile is not what the proof is of.
+  const proven = rows.filter(({ revision }) => revision <= last.revision);
+  return {
+    head: { ...proof, revision: last.revision, event_id: last.id },
+    events: { rows: proven, more: more && proven.length === rows.length },
+  };
+}
+
+/**
+ * The proof of an event that has just been recorded, as a C2SP tlog-proof; undefined where the
+ * transparency log does not cover it soon. Errors: `store_unavailable`.
+ */
+export async function receiptFor(
+  tiles: TileReader,
+  event: ProvenEvent,
+): Promise<string | undefined> {
+  try {
+    return (await proveEvent(tiles, event, WAIT_MS)).proof;
+  } catch (error) {
+    if (isTurnlogError(error, 'proof_pending')) return undefined;
+    throw error;
+  }
 }

@@ -14,7 +14,7 @@ import type { Bounds, PageOf, ReadModels, TranscriptRows } from '../ports/readMo
 const notFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session.');
 
-type NumberedPage = Bounds & { after?: number };
+export type NumberedPage = Bounds & { after?: number };
 
 /**
  * A session and a page of its turns, oldest first, after turn number `after`.
@@ -86,15 +86,13 @@ export async function readSessionEvents(
 
 /**
  * The same events with none of their texts, only what commits to them: of an erased session too.
- * Errors: as above, but `session_erased`.
+ * Errors: as above, but for whose session it is.
  */
 export async function readCommitments(
   source: SessionSource,
-  accountId: string,
-  sessionId: string,
+  row: SessionRow,
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
-  const row = await ownSession(source, accountId, sessionId);
   const { rows, more } = await readEvents(source, row, page);
   return { rows: rows.map((event) => ({ ...event, data: mapTexts(event.data, withheld) })), more };
 }
@@ -102,8 +100,8 @@ export async function readCommitments(
 /** What sessions are read from. */
 export type SessionSource = StreamSource & { readModels: Pick<ReadModels, 'findSession'> };
 
-/** Errors: `session_not_found`. */
-async function ownSession(
+/** A session of the account. Errors: `session_not_found`. */
+export async function ownSession(
   { readModels }: SessionSource,
   accountId: string,
   sessionId: string,

@@ -4,6 +4,7 @@ import { catalogueRoutes } from './catalogue.ts';
 import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
+import { proveSessionRoute } from './proofs.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 
@@ -11,6 +12,7 @@ const operations: readonly Route[] = [
   ...agentRoutes,
   runAgentRoute,
   ...sessionRoutes,
+  proveSessionRoute,
   ...catalogueRoutes,
   ...logRoutes,
   ...healthRoutes,

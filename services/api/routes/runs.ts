@@ -22,6 +22,7 @@ export const runAgentRoute = defineRoute({
     'session_busy',
     'stream_damaged',
     'release_too_old',
+    'key_missing',
     'model_error',
     'tool_error',
     'model_overloaded',

@@ -30,7 +30,7 @@ const EVENTS: Rows<RecordedEvent> = {
 };
 
 /** A query's page as the queries take it: without members that are undefined. */
-const pageFrom = <Cursor>({
+export const pageFrom = <Cursor>({
   limit = DEFAULT_LIMIT,
   after,
 }: {
@@ -100,11 +100,11 @@ const listSessionEventsRoute = defineRoute({
   operationId: 'listSessionEvents',
   summary: 'Returns the recorded events of a session with metadata and hashes, oldest first',
   description:
-    'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline. Each page that is read is recorded in the account’s audit before it is answered.',
+    'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline; of a text it covers the commitment, `{"sha256": …}`. Each page that is read is recorded in the account’s audit before it is answered.',
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: ['session_not_found', 'stream_damaged', 'release_too_old'],
+  errors: ['session_not_found', 'stream_damaged', 'release_too_old', 'key_missing'],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;

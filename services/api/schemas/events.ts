@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { Type, type TSchema } from 'typebox';
+import { isProtectedText } from '../../../shared/domain/schema.ts';
 import { sessionEventSchemas } from '../../../shared/domain/session/events.ts';
 import { EventMetadata, type RecordedEvent } from '../../../shared/eventlog/event.ts';
 
@@ -8,6 +9,47 @@ const titleOf = (type: string): string =>
     .split(/[._]/)
     .map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`)
     .join('');
+
+const Commitment = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: 'SHA-256 in hex of the salt and the text in UTF-8; the hash of the event covers it',
+});
+
+const DisclosedText = Type.Object(
+  {
+    sha256: Commitment,
+    salt: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$', description: '16 bytes in base64url' }),
+    text: Type.String(),
+  },
+  { title: 'DisclosedText', description: 'A text with what its commitment is checked with' },
+);
+
+const ErasedText = Type.Object(
+  { sha256: Commitment, erased: Type.Literal(true) },
+  { title: 'ErasedText', description: 'A text that was erased' },
+);
+
+/** A protected text as it is shown; one of before texts were protected stands as it was recorded. */
+const shownText = (description: string | undefined): TSchema =>
+  Type.Union([DisclosedText, ErasedText, Type.String({ description: 'Recorded without a box' })], {
+    ...(description !== undefined && { description }),
+  });
+
+interface Parts {
+  properties?: Readonly<Record<string, TSchema>>;
+  items?: TSchema;
+  description?: string;
+}
+
+/** The schema of data in which protected texts are shown. */
+function shown(schema: TSchema): TSchema {
+  const { properties, items, description } = schema as Parts;
+  if (isProtectedText(schema)) return shownText(description);
+  if (items) return { ...schema, items: shown(items) };
+  if (!properties) return schema;
+  const parts = Object.entries(properties).map(([name, part]) => [name, shown(part)]);
+  return { ...schema, properties: Object.fromEntries(parts) as Record<string, TSchema> };
+}
 
 const recorded = sessionEventSchemas.map((schema) => {
   const { type, data } = schema.properties;
@@ -19,7 +61,7 @@ const recorded = sessionEventSchemas.map((schema) => {
       stream: Type.String({ description: 'The stream that it stands in: `session-` and the id' }),
       revision: Type.Integer({ minimum: 0, description: 'Its place in the stream, from 0' }),
       type,
-      data: Type.Object(data.properties, { title: `${title}Data`, description }),
+      data: { ...shown(data), title: `${title}Data`, description } as TSchema,
       metadata: EventMetadata,
     },
     { title, description: `\`${type.const}\`: ${description}` },

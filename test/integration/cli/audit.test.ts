@@ -107,7 +107,7 @@ describe('audit verify', () => {
   test.each([
     [
       'one byte of its data was changed',
-      'UPDATE events SET data = replace(data, \'"hi 3"\', \'"hi 4"\') WHERE data LIKE \'%"hi 3"%\'',
+      "UPDATE events SET data = replace(data, '\"turn\":3', '\"turn\":4') WHERE data LIKE '%\"turn\":3%' AND type = 'session.turn_started.v1' AND stream = 'THE SESSION'",
       5,
       'its hash does not match its content',
     ],
@@ -185,7 +185,7 @@ describe('audit verify', () => {
   });
 });
 
-/** Gives a session another input, and all of its events the hashes that fit. */
+/** Gives a session another model, and all of its events the hashes that fit. */
 function rewriteConsistently(log: DatabaseSync): void {
   const stream = `session-${session}`;
   const rows = log
@@ -194,7 +194,11 @@ function rewriteConsistently(log: DatabaseSync): void {
   let head = NO_STREAM;
   for (const { id, type, data, metadata } of rows) {
     const { prev_hash: _before, hash: _hash, ...authorship } = JSON.parse(metadata);
-    const event = { id, type, data: JSON.parse(data.replace('"hi 2"', '"bye"')) };
+    const event = {
+      id,
+      type,
+      data: JSON.parse(data.replace('"model":"gpt-4o"', '"model":"other"')),
+    };
     const chained = chainEvents(stream, head, [event], authorship);
     const [written] = chained.encoded;
     log

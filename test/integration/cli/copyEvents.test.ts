@@ -171,7 +171,7 @@ test('an event that does not fit its chain stops the copy and is named, and noth
     )
     .get() as { id: string };
   database
-    .prepare("UPDATE events SET data = replace(data, 'Hello.', 'Hullo.') WHERE id = ?")
+    .prepare("UPDATE events SET data = json_set(data, '$.duration_ms', 12345) WHERE id = ?")
     .run(victim.id);
   database.close();
   const target = await embedded();

@@ -137,7 +137,7 @@ describe('a run', () => {
     const { session_id } = (await run(agent, '6*7?')).body.data;
     const completed = (await events(session_id)).at(-1);
     expect(completed.type).toBe('session.turn_completed.v1');
-    expect(completed.data.calls.map((call: any) => call.request_sha256)).toEqual(
+    expect(completed.data.calls.map((call: any) => call.request_sha256.text)).toEqual(
       service.model.requests.slice(before).map((request) => sha256(canonicalJson(request))),
     );
   });

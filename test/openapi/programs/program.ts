@@ -6,18 +6,26 @@ import type { components, paths } from './schema.d.ts';
 const [baseUrl = '', key = ''] = process.argv.slice(2);
 const client = createClient<paths>({ baseUrl, headers: { 'x-api-key': key } });
 
+/** Texts of before they were protected stand as they were recorded. */
+function textOf(
+  text: components['schemas']['DisclosedText'] | components['schemas']['ErasedText'] | string,
+): string {
+  if (typeof text === 'string') return text;
+  return 'text' in text ? text.text : '';
+}
+
 function told(event: components['schemas']['SessionEvent']): string {
   switch (event.type) {
     case 'session.started.v1':
       return event.data.agent_id;
     case 'session.turn_started.v1':
-      return event.data.input;
+      return textOf(event.data.input);
     case 'session.tool_called.v1':
-      return event.data.result;
+      return textOf(event.data.result);
     case 'session.turn_completed.v1':
-      return event.data.output;
+      return textOf(event.data.output);
     case 'session.turn_failed.v1':
-      return event.data.message;
+      return textOf(event.data.message);
     case 'session.turn_interrupted.v1':
       return event.data.reason;
     default:
