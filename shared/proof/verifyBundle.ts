@@ -1,14 +1,15 @@
 import { proofInvalid } from '../errors.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { parseCheckpoint, type CheckpointText } from '../tlog/checkpoint.ts';
+import type { CheckpointText } from '../tlog/checkpoint.ts';
 import { verifyCosignature } from '../tlog/cosignature.ts';
 import { leafEntry } from '../tlog/leaf.ts';
 import { leafHash } from '../tlog/merkle.ts';
-import { openNote, type Note } from '../tlog/note.ts';
+import type { Note } from '../tlog/note.ts';
 import { formatVkey, parseVkey, type NoteKey } from '../tlog/noteKeys.ts';
 import { parseProof } from '../tlog/proofFile.ts';
 import { verifyInclusion } from '../tlog/verify.ts';
 import type { BundleFile, SmallFileName } from './bundleFormat.ts';
+import { openCheckpoint } from './openCheckpoint.ts';
 import { jsonLines, nextFile, parseManifest, smallText } from './readBundle.ts';
 import { createStreamChecker, type SeenStream } from './sessionChain.ts';
 
@@ -36,18 +37,9 @@ export interface VerifiedBundle {
 
 type Small = Record<SmallFileName, string>;
 
-/** A checkpoint whose signature by the key is right, and whose origin is the key's name. */
-function openCheckpoint(text: string, key: NoteKey): { note: Note; checkpoint: CheckpointText } {
-  const note = openNote(text, [key]);
-  const checkpoint = parseCheckpoint(note.text);
-  if (checkpoint.origin !== key.name)
-    throw proofInvalid(`The checkpoint is of ${checkpoint.origin}, and the key of ${key.name}.`);
-  return { note, checkpoint };
-}
-
 function requireSame(checkpoint: CheckpointText, given: string | undefined, key: NoteKey): void {
   if (given === undefined) return;
-  const other = openCheckpoint(given, key).checkpoint;
+  const other = openCheckpoint(given, [key]).checkpoint;
   if (other.size !== checkpoint.size)
     throw proofInvalid(
       `The bundle's proof leads to a tree of ${checkpoint.size} leaves, and the checkpoint that was given is of ${other.size}: ask for a bundle that is exported with that checkpoint.`,
@@ -69,7 +61,7 @@ function cosigners({ text, signatures }: Note, witnesses: readonly string[]): st
 /** What the files before the events show once the hash of the last event is known. */
 function verifyHead(small: Small, hash: string, known: Known) {
   const key = parseVkey((known.vkey ?? small.vkey).trimEnd());
-  const { note, checkpoint } = openCheckpoint(small.checkpoint, key);
+  const { note, checkpoint } = openCheckpoint(small.checkpoint, [key]);
   const { index, hashes, checkpoint: proven } = parseProof(small['session.tlog-proof']);
   if (proven !== small.checkpoint) throw proofInvalid('The proof is not of the checkpoint.');
   if (!verifyInclusion(hashes, index, leafHash(leafEntry(hash, index)), checkpoint))
