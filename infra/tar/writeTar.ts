@@ -29,14 +29,19 @@ async function writeArchive(
   const size = await spool(spooled, last.pieces);
   const archive = pack();
   const written = pipeline(archive, createWriteStream(file, { mode: 0o600, flush: true }));
-  const filled = (async () => {
+  const fill = async (): Promise<void> => {
     for (const [name, text] of small)
       archive.entry({ ...FILE, name, mtime: modified, size: Buffer.byteLength(text) }, text);
     const header = { ...FILE, name: last.name, mtime: modified, size };
     await pipeline(createReadStream(spooled), archive.entry(header));
     archive.finalize();
-  })();
-  await Promise.all([written, filled]);
+  };
+  // What fails to fill it must not leave the other one waiting.
+  const filled = fill().catch((error: unknown) => {
+    archive.destroy();
+    throw error;
+  });
+  await Promise.all([filled, written]);
 }
 
 /**

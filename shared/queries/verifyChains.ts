@@ -54,7 +54,8 @@ export async function verifyChains({
 
   async function findingOf(stored: StoredEvent): Promise<Finding | undefined> {
     // Before its chain: where an event was dropped, the next one of its stream may be far away.
-    const fault = tree && (await tree.next(recordedHash(stored)));
+    const compared = tree?.next(recordedHash(stored));
+    const fault = compared && (await compared);
     const reason = await faultOf(stored);
     if (fault && (fault.kind === 'event' || reason === undefined)) return { fault, found: stored };
     if (reason === undefined) return undefined;

@@ -85,6 +85,13 @@ describe("another account's agent or session", () => {
       'session_not_found',
       'get /v1/sessions/{sessionId}/events',
     ],
+    [
+      'GET the proof of a session',
+      () => stranger.get(`/v1/sessions/${session}/proof`),
+      () => stranger.get(`/v1/sessions/${NO_SESSION}/proof`),
+      'session_not_found',
+      'get /v1/sessions/{sessionId}/proof',
+    ],
   ];
 
   test('is asked for by every operation that names one', () => {

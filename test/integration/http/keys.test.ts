@@ -103,6 +103,7 @@ describe('a key', () => {
     'agents:read': () => [['/v1/agents'], ['/v1/agents/x']],
     'agents:write': () => [['/v1/agents', {}]],
     'agents:run': () => [['/v1/agents/x/run', {}]],
+    'audit:read': () => [['/v1/sessions/x/proof']],
     'sessions:read': () => [['/v1/sessions'], ['/v1/sessions/x'], ['/v1/sessions/x/events']],
   };
 
