@@ -64,7 +64,9 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
     corsOrigins: config.CORS_ORIGINS,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
-  const app = api ? createApp({ ...api, ...process, logPublic: config.LOG_PUBLIC }) : createHealthApp(process);
+  const app = api
+    ? createApp({ ...api, ...process, logPublic: config.LOG_PUBLIC })
+    : createHealthApp(process);
   const server = await serve(app, {
     host: config.HOST,
     port: config.PORT,
