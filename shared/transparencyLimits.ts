@@ -10,6 +10,13 @@ export const TRANSPARENCY_LIMITS = {
     signatures: 100,
     proofBytes: 2 * MIB,
   },
+  /** Of a bundle that somebody hands in. */
+  proof: {
+    /** Of each of its files but the events. */
+    fileBytes: 64 * KIB,
+    /** Of one event. */
+    lineBytes: 4 * MIB,
+  },
   /** Of the transparency log where it is read without a key. */
   publicLog: {
     /** Of one address (of IPv6: a network), in each process. */

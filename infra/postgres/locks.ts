@@ -11,6 +11,7 @@ export const SCHEMA_LOCK = `${SPACE}, 0`;
 
 /** Held by the process that grows the transparency log. */
 export const PROVER_LOCK = `${SPACE}, 1`;
+
 /** Held by the one process that sweeps for sessions past their retention. */
 export const RETENTION_LOCK = `${SPACE}, 2`;
 

@@ -45,7 +45,7 @@ export function createProgram(json: boolean): Command {
   addLogCommands(program, withOperator);
   addProjectionCommands(program, withOperator);
   addRelayCommands(program, withOperator);
-  addAuditCommands(program, withOperator);
+  addAuditCommands(program, withOperator, withTerminal);
   addDatabaseCommands(program, withTerminal);
   addCopyCommand(addEventCommands(program, withOperator), withTerminal);
   return program;

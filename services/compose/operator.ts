@@ -7,12 +7,14 @@ import type { Logger } from '../../shared/logger.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts';
 import { replay, type Replay } from '../relay/replay.ts';
+import type { TileReader } from '../../shared/ports/tileStore.ts';
 import { createKeyring, type Keyring } from '../../shared/eventlog/keyring.ts';
 import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
 import { makeEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
 import { placeOf, type Place } from './place.ts';
-import { signingIn } from './prover.ts';
+import { openTiles } from './postgres.ts';
+import { signingIn, tilesIn } from './prover.ts';
 import { openReplayPublisher } from './publisher.ts';
 import { readSigningKeys } from './signingKeys.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -37,6 +39,8 @@ export interface Operator extends HandleContext {
    * Errors: `configuration_invalid` where there are none.
    */
   signing: () => { origin: string; keys: KeyObject[] };
+  /** The transparency log, as some process grows it. */
+  tiles: () => Promise<TileReader>;
   /** Resolves false when the signal aborted first; the next call goes on from there. */
   rebuild: (
     signal: AbortSignal,
@@ -79,6 +83,16 @@ function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
   };
 }
 
+/** The transparency log beside the read models; a database is asked with the first use. */
+function tilesOf(place: Place, opened: AsyncDisposableStack): () => Promise<TileReader> {
+  let reader: Promise<TileReader> | undefined;
+  const open = async (): Promise<TileReader> =>
+    place.kind === 'embedded'
+      ? tilesIn(place)
+      : opened.adopt(await openTiles(place.databaseUrl), (tiles) => tiles.close());
+  return () => (reader ??= open());
+}
+
 /**
  * Opens the configured store for operator commands, and makes it where it is not there; the signal
  * ends their waits.
@@ -110,6 +124,7 @@ export async function openOperator(
       const { origin, keyFile } = signingIn(config, resolve(config.DATA_DIR));
       return { origin, keys: readSigningKeys(keyFile) };
     },
+    tiles: tilesOf(place, opened),
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });

@@ -22,6 +22,12 @@ export async function openReadModels(
   return openPostgresReadModels({ databaseUrl, poolSize });
 }
 
+/** Reads the transparency log that one of the processes grows. Opens without waiting. */
+export async function openTiles(databaseUrl: string) {
+  const postgres = await import('../../infra/postgres/tiles/reader.ts');
+  return postgres.openPostgresTileReader(databaseUrl);
+}
+
 /** What counts the requests of all replicas. Opens without waiting for the server. */
 export async function openRateLimits(databaseUrl: string) {
   const postgres = await import('../../infra/postgres/rateLimits.ts');

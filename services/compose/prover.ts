@@ -45,6 +45,9 @@ const treesFolder = ({ dataFolder }: Pick<EmbeddedPlace, 'dataFolder'>): string 
 /** Errors: `configuration_invalid`. */
 const witnessesOf = async ({ LOG_WITNESSES_FILE: file }: Config) =>
   file === undefined ? undefined : readWitnessesFile(resolve(file));
+/** Reads the trees of a data folder. */
+export const tilesIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): TileReader =>
+  openFileTileReader(treesFolder(place));
 
 /** The keys of a process with a data folder. */
 export const signingIn = (
@@ -136,7 +139,7 @@ export async function proverOfThread(
       return { place, signing, reports: port2 };
     },
     part: partOf(prover),
-    tiles: openFileTileReader(treesFolder(place)),
+    tiles: tilesIn(place),
   };
 }
 
@@ -174,10 +177,4 @@ export async function openProver(
     await run;
   });
   return [partOf(prover)];
-}
-
-/** What reads the tree that one of several processes grows. */
-export async function openTiles({ opened }: Opening, databaseUrl: string): Promise<TileReader> {
-  const { openPostgresTileReader } = await import('../../infra/postgres/tiles/reader.ts');
-  return opened.adopt(openPostgresTileReader(databaseUrl), (tiles) => tiles.close());
 }

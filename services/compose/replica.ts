@@ -31,11 +31,12 @@ import {
   openInstances,
   openRateLimits,
   openReadModels,
+  openTiles,
   projectorStores,
   sweepAlone,
   type PostgresReadModels,
 } from './postgres.ts';
-import { openProver, openTiles } from './prover.ts';
+import { openProver } from './prover.ts';
 import { openRelay } from './relay.ts';
 import { sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -161,6 +162,10 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
+  const served = runs && {
+    ...runs.api,
+    tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
+  };
   const projector = openProjector(opening, common, databaseUrl);
   const prover = await openProver(opening, store, databaseUrl);
   const relay = await openRelay(opening, store);
@@ -178,7 +183,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     }),
   ];
   return {
-    api: runs && { ...runs.api, tiles: await openTiles(opening, databaseUrl) },
+    api: served,
     dataFolder: undefined,
     parts: [
       store,

@@ -47,6 +47,7 @@ const TAG_BYTES = 16;
 const CIPHER = 'aes-256-gcm';
 const TAG = { authTagLength: TAG_BYTES };
 
+const SALT = /^[\w-]{22}$/;
 const SHAPE = /^[0-9a-f]{64}$/;
 const BOX = /^([\w-]{16})\.[\w-]+$/;
 
@@ -136,8 +137,10 @@ export function open(box: string, sha256: string, { secret }: TextKey): Disclose
 }
 
 /** True for a text that was committed to as its hash says; anything that does not disclose one fits. */
-function isAsCommitted({ sha256, salt, text }: Partial<DisclosedText>): boolean {
+export function isAsCommitted({ sha256, salt, text }: Partial<DisclosedText>): boolean {
   if (typeof salt !== 'string' || typeof text !== 'string') return text === salt;
+  // With salts of other lengths one commitment would fit several texts.
+  if (!SALT.test(salt)) return false;
   return (
     commitmentOf(Buffer.concat([Buffer.from(salt, 'base64url'), Buffer.from(text)])) === sha256
   );

@@ -6,13 +6,15 @@ import { readPage, type StreamSource } from '../eventlog/readWhole.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
+import { mapTexts, withheld } from '../proof/shownTexts.ts';
+import type { SessionRow } from '../readModels/tables.ts';
 import type { Bounds, PageOf, ReadModels, TranscriptRows } from '../ports/readModels.ts';
 
 /** The same where there is none and where it is another account's. */
 const notFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session.');
 
-type NumberedPage = Bounds & { after?: number };
+export type NumberedPage = Bounds & { after?: number };
 
 /**
  * A session and a page of its turns, oldest first, after turn number `after`.
@@ -72,16 +74,49 @@ async function inGroups(
  * of it; `key_missing`, `store_unavailable`.
  */
 export async function readSessionEvents(
-  source: StreamSource & { readModels: Pick<ReadModels, 'findSession'> },
+  source: SessionSource,
   accountId: string,
   sessionId: string,
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
-  const row = await source.readModels.findSession(sessionId);
-  if (row?.account_id !== accountId) throw notFound();
+  const row = await ownSession(source, accountId, sessionId);
   if (row.status === 'erased') throw sessionErased();
-  const { revision: shown } = row;
-  const stream = sessionStream(sessionId);
+  return readEvents(source, row, page);
+}
+
+/**
+ * The same events with none of their texts, only what commits to them: of an erased session too.
+ * Errors: as above, but for whose session it is.
+ */
+export async function readCommitments(
+  source: SessionSource,
+  row: SessionRow,
+  page: NumberedPage,
+): Promise<PageOf<RecordedEvent>> {
+  const { rows, more } = await readEvents(source, row, page);
+  return { rows: rows.map((event) => ({ ...event, data: mapTexts(event.data, withheld) })), more };
+}
+
+/** What sessions are read from. */
+export type SessionSource = StreamSource & { readModels: Pick<ReadModels, 'findSession'> };
+
+/** A session of the account. Errors: `session_not_found`. */
+export async function ownSession(
+  { readModels }: SessionSource,
+  accountId: string,
+  sessionId: string,
+): Promise<SessionRow> {
+  const row = await readModels.findSession(sessionId);
+  if (row?.account_id !== accountId) throw notFound();
+  return row;
+}
+
+async function readEvents(
+  source: SessionSource,
+  { session_id, revision: shown }: SessionRow,
+  page: NumberedPage,
+): Promise<PageOf<RecordedEvent>> {
+  const stream = sessionStream(session_id);
   const from = page.after === undefined ? 0 : page.after + 1;
   const read: ReadGroup = async (first, limit) => {
     const known = await readPage(source, stream, { direction: 'forwards', from: first, limit });

@@ -1,5 +1,7 @@
 import { createChainChecker } from '../eventlog/chainChecker.ts';
-import type { EventStore, Position } from '../ports/eventStore.ts';
+import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
+import { recordedHash } from '../proof/nameChange.ts';
+import type { TreeChecker, TreeFault } from '../proof/treeChecker.ts';
 
 const BATCH_SIZE = 1_000;
 
@@ -19,42 +21,58 @@ export interface Misfit {
   reason: string;
 }
 
+/** What was found first: an event that does not fit its chain, or a place where the tree differs. */
+export type Finding =
+  | { misfit: Misfit; fault?: never; found?: never }
+  | { fault: TreeFault; found: StoredEvent | undefined; misfit?: never };
+
 interface Verification {
   store: Pick<EventStore, 'readStream' | 'subscribe'>;
   /** Verify only what comes after; everything when absent. */
   after: Position | undefined;
+  /** Compares the log with its tree, from the same place on; chains alone when absent. */
+  tree?: TreeChecker | undefined;
   signal: AbortSignal;
   onProgress: (progress: VerifyProgress) => void;
 }
 
 /**
- * Recomputes the hash chain of every stream, in the order of the log. Resolves with the first event
- * that does not fit, or undefined when all do up to the end of the log or until the signal aborts.
+ * Recomputes the hash chain of every stream, in the order of the log, and compares with the tree.
+ * Resolves with what does not fit first, or undefined when all does up to the end of the log or
+ * until the signal aborts.
  * Errors: `store_unavailable`.
  */
 export async function verifyChains({
   store,
   after,
+  tree,
   signal,
   onProgress,
-}: Verification): Promise<Misfit | undefined> {
+}: Verification): Promise<Finding | undefined> {
   const faultOf = createChainChecker(store);
   let events = 0;
+
+  async function findingOf(stored: StoredEvent): Promise<Finding | undefined> {
+    // Before its chain: where an event was dropped, the next one of its stream may be far away.
+    const compared = tree?.next(recordedHash(stored));
+    const fault = compared && (await compared);
+    const reason = await faultOf(stored);
+    if (fault && (fault.kind === 'event' || reason === undefined)) return { fault, found: stored };
+    if (reason === undefined) return undefined;
+    const { stream, revision, id, position } = stored;
+    return { misfit: { stream, revision, id, position, reason } };
+  }
+
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) {
-      const reason = await faultOf(stored);
-      if (reason !== undefined)
-        return {
-          stream: stored.stream,
-          revision: stored.revision,
-          id: stored.id,
-          position: stored.position,
-          reason,
-        };
+      const finding = await findingOf(stored);
+      if (finding) return finding;
     }
     events += batch.events.length;
-    onProgress({ events, position: batch.position ?? after });
-    if (batch.caughtUp) return undefined;
+    onProgress({ events, position: batch.events.at(-1)?.position ?? batch.position ?? after });
+    if (!batch.caughtUp) continue;
+    const fault = await tree?.end();
+    return fault && { fault, found: undefined };
   }
   return undefined;
 }

@@ -5,6 +5,7 @@ import { erasureRoutes } from './erasures.ts';
 import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
+import { proveSessionRoute } from './proofs.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 
@@ -13,6 +14,7 @@ const operations: readonly Route[] = [
   runAgentRoute,
   ...sessionRoutes,
   ...erasureRoutes,
+  proveSessionRoute,
   ...catalogueRoutes,
   ...logRoutes,
   ...healthRoutes,

@@ -30,7 +30,7 @@ const EVENTS: Rows<RecordedEvent> = {
 };
 
 /** A query's page as the queries take it: without members that are undefined. */
-const pageFrom = <Cursor>({
+export const pageFrom = <Cursor>({
   limit = DEFAULT_LIMIT,
   after,
 }: {

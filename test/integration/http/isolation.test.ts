@@ -99,6 +99,13 @@ describe("another account's agent or session", () => {
       'agent_not_found',
       'post /v1/agents/{agentId}/erase',
     ],
+    [
+      'GET the proof of a session',
+      () => stranger.get(`/v1/sessions/${session}/proof`),
+      () => stranger.get(`/v1/sessions/${NO_SESSION}/proof`),
+      'session_not_found',
+      'get /v1/sessions/{sessionId}/proof',
+    ],
   ];
 
   test('is asked for by every operation that names one', () => {

@@ -99,14 +99,19 @@ describe('a request', () => {
 });
 
 describe('a key', () => {
-  const NEEDS: Partial<Record<Scope, () => [string, unknown?, string?][]>> = {
+  const NEEDS: Record<Scope, () => [string, unknown?, string?][]> = {
     'agents:read': () => [['/v1/agents'], ['/v1/agents/x']],
     'agents:write': () => [['/v1/agents', {}]],
     'agents:run': () => [['/v1/agents/x/run', {}]],
     'agents:erase': () => [['/v1/agents/x/erase', '']],
     'sessions:erase': () => [['/v1/sessions/x', '', 'DELETE']],
     'sessions:read': () => [['/v1/sessions'], ['/v1/sessions/x'], ['/v1/sessions/x/events']],
-    'audit:read': () => [['/v1/log/tile/0/x'], ['/v1/log/tile/entries/x'], ['/v1/log/tile/0/999']],
+    'audit:read': () => [
+      ['/v1/sessions/x/proof'],
+      ['/v1/log/tile/0/x'],
+      ['/v1/log/tile/entries/x'],
+      ['/v1/log/tile/0/999'],
+    ],
   };
 
   test.each(SCOPES)(

@@ -252,6 +252,7 @@ describe('real answers are as described', () => {
     ['get /v1/sessions', () => service.get('/v1/sessions')],
     ['get /v1/sessions/{sessionId}', () => service.get(`/v1/sessions/${session}`)],
     ['get /v1/sessions/{sessionId}/events', () => service.get(`/v1/sessions/${session}/events`)],
+    ['get /v1/sessions/{sessionId}/proof', () => service.get(`/v1/sessions/${session}/proof`)],
     ['get /v1/models', () => service.get('/v1/models')],
     ['get /v1/tools', () => service.get('/v1/tools')],
     ['get /health/live', () => service.get('/health/live')],

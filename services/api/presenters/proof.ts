@@ -1,0 +1,17 @@
+import type { Static } from 'typebox';
+import type { HeadProof } from '../../../shared/queries/sessionProof.ts';
+import type { SessionProof } from '../schemas/proof.ts';
+
+/** A proof around the events that it proves, which follow as its last member. */
+export const presentProof = (
+  session_id: string,
+  { revision, event_id, leaf, proof, checkpoint }: HeadProof,
+): Static<typeof SessionProof> => ({
+  session_id,
+  revision,
+  event_id,
+  leaf,
+  proof,
+  checkpoint,
+  events: [],
+});

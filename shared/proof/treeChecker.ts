@@ -1,0 +1,168 @@
+import { isTurnlogError } from '../errors.ts';
+import type { TileReader } from '../ports/tileStore.ts';
+import { leafEntry, parseLeafEntry } from '../tlog/leaf.ts';
+import { leafHash } from '../tlog/merkle.ts';
+import { readEntries, readHashes } from '../tlog/readTiles.ts';
+import { openRightEdge } from '../tlog/rightEdge.ts';
+import { TILE_WIDTH, tilePath, widthAt } from '../tlog/tiles.ts';
+import type { TreeHead } from '../tlog/verify.ts';
+import { compareFiles, sameBytes } from './compareFiles.ts';
+
+/** Where the event log and the transparency log differ first. */
+export interface TreeFault {
+  /** Of the leaf: the place of its event among all of the log, from 0. */
+  index: number;
+  /**
+   * What was changed: the event log there, which has another event than the leaf (`expected` is the
+   * hash of that one); its end, which is missing; a file of the transparency log; or both, at or
+   * before the index, since a checkpoint does not fit them.
+   */
+  kind: 'event' | 'end' | 'tile' | 'checkpoint';
+  reason: string;
+  expected?: string;
+}
+
+interface Compared {
+  reader: Pick<TileReader, 'read'>;
+  /** Leaves of the tree that the reader has. */
+  size: number;
+  /** Checkpoints that were signed, of any size. */
+  heads: readonly TreeHead[];
+  /** Leaves before the first event that is checked: what the tiles say of them is taken. */
+  from: number;
+}
+
+/** Compares the events of a log, in order, with the tree. All is read a bundle at a time. */
+export interface TreeChecker {
+  /** Leaves so far. */
+  size: () => number;
+  /** The first fault that the next event shows; at once where it shows none and nothing is read. */
+  next: (eventHash: string) => Promise<TreeFault | undefined> | undefined;
+  /** The fault that is left when the log has no more events: its end is missing. */
+  end: () => Promise<TreeFault | undefined>;
+}
+
+/** A hash that is read of an entry of the tree; empty where it is none of ours. */
+function hashIn(entry: Uint8Array): string {
+  try {
+    return parseLeafEntry(entry).hash;
+  } catch {
+    return '';
+  }
+}
+
+/** What is not whole, in the sentence of whoever found it; other errors go on. */
+function reasonOf(error: unknown): string {
+  if (isTurnlogError(error, 'proof_invalid')) return error.message;
+  throw error;
+}
+
+/** Errors: `proof_invalid` where the tiles before `from` are not whole; those of the reader. */
+export async function createTreeChecker({
+  reader,
+  size,
+  heads,
+  from,
+}: Compared): Promise<TreeChecker> {
+  const edge = await openRightEdge(reader, from);
+  const files = compareFiles(reader, size);
+  const sizes = new Set(heads.map((head) => head.size));
+  let bundle: { index: number; entries: Uint8Array[] } | undefined;
+
+  async function entryAt(index: number): Promise<Uint8Array> {
+    const number = Math.floor(index / TILE_WIDTH);
+    if (bundle?.index !== number)
+      bundle = { index: number, entries: await readEntries(reader, number, size) };
+    return bundle.entries[index % TILE_WIDTH]!;
+  }
+
+  /** Of entry, tile and event, one was changed: the two that agree were not. */
+  async function entryFault(index: number, due: Uint8Array): Promise<TreeFault | undefined> {
+    const bundleIndex = Math.floor(index / TILE_WIDTH);
+    const width = widthAt(0, bundleIndex, size);
+    const path = tilePath({ level: 'entries', index: bundleIndex, width });
+    try {
+      const entry = await entryAt(index);
+      if (sameBytes(entry, due)) return undefined;
+      const hashes = await readHashes(reader, { level: 0, index: bundleIndex, size });
+      if (sameBytes(hashes[index % TILE_WIDTH]!, leafHash(due)))
+        return { index, kind: 'tile', reason: `the entry ${index} in ${path} was changed` };
+      const expected = hashIn(entry);
+      return { index, kind: 'event', expected, reason: `leaf ${index} is of the hash ${expected}` };
+    } catch (error) {
+      return { index, kind: 'tile', reason: `${path}: ${reasonOf(error)}` };
+    }
+  }
+
+  async function filesFault(): Promise<TreeFault | undefined> {
+    const count = edge.size();
+    if (count % TILE_WIDTH !== 0 && count !== size) return undefined;
+    const reason = await files.fault(edge.takeFiles(), count);
+    return reason === undefined ? undefined : { index: count - 1, kind: 'tile', reason };
+  }
+
+  function headFault(): TreeFault | undefined {
+    const count = edge.size();
+    if (!sizes.has(count)) return undefined;
+    const root = edge.root();
+    return heads.every((head) => head.size !== count || root.equals(head.root))
+      ? undefined
+      : {
+          index: count - 1,
+          kind: 'checkpoint',
+          reason: `the checkpoint of ${count} leaves has another root: an event at or before index ${count - 1} was changed, dropped or added, and the transparency log made to fit`,
+        };
+  }
+
+  /** True for most events: nothing is to be read for them, and they fit. */
+  function isPlain(index: number, due: Uint8Array): boolean {
+    const count = index + 1;
+    if (count % TILE_WIDTH === 0 || count === size || sizes.has(count)) return false;
+    if (index >= size) return true;
+    if (bundle?.index !== Math.floor(index / TILE_WIDTH)) return false;
+    return sameBytes(bundle.entries[index % TILE_WIDTH]!, due);
+  }
+
+  async function compare(index: number, due: Uint8Array): Promise<TreeFault | undefined> {
+    const fault = index < size ? await entryFault(index, due) : undefined;
+    if (fault) return fault;
+    edge.append(due);
+    return (await filesFault()) ?? headFault();
+  }
+
+  const cutAt = (index: number, leaves: number, whose: string): TreeFault => ({
+    index,
+    kind: 'end',
+    reason: `the log ends after ${index} events, and ${whose} ${leaves} leaves: all from index ${index} on was cut off`,
+  });
+
+  return {
+    size: edge.size,
+    next(eventHash) {
+      const index = edge.size();
+      const due = leafEntry(eventHash, index);
+      if (!isPlain(index, due)) return compare(index, due);
+      edge.append(due);
+      return undefined;
+    },
+    async end() {
+      const count = edge.size();
+      const head = Math.max(...sizes, 0);
+      if (count < size) {
+        const expected = await entryAt(count).then(hashIn, (error: unknown) => {
+          reasonOf(error);
+          return '';
+        });
+        return { ...cutAt(count, size, 'the transparency log has'), expected };
+      }
+      if (count < head) return cutAt(count, head, 'the checkpoint is of');
+      if (head > size)
+        return {
+          index: size,
+          kind: 'tile',
+          reason: `the transparency log has ${size} leaves, and a checkpoint is of ${head}: it was cut off`,
+        };
+      return undefined;
+    },
+  };
+}
