@@ -16,7 +16,11 @@ export interface Written {
 /** Makes the names in a folder durable. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
-  await handle.sync().finally(() => handle.close());
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 /** The folders up to and with the one that is above `first`, which was just made. */

@@ -130,10 +130,10 @@ export function openProver(opening: Opening, store: EventStore, databaseUrl: str
   readSigningKeys(signing.keyFile);
   const prover = createProverHealth(store, systemClock);
   const closing = new AbortController();
+  const onFailure = (error: unknown, retry_in_ms: number): void =>
+    logger.warn({ err: error, retry_in_ms }, 'The database of the transparency log is away');
   const becomeActive = async (signal: AbortSignal): Promise<ActiveTrees | undefined> => {
     const { awaitPostgresTrees } = await import('../../infra/postgres/tiles/trees.ts');
-    const onFailure = (error: unknown, retry_in_ms: number): void =>
-      logger.warn({ err: error, retry_in_ms }, 'The database of the transparency log is away');
     return awaitPostgresTrees({ databaseUrl, signal, onFailure });
   };
   const { signal } = closing;
