@@ -31,7 +31,13 @@ export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): P
       if (state === 'standing_by') [size, signedAt] = [null, undefined];
       size = report.size ?? size;
       signedAt = report.signedAt ?? signedAt;
-      if (report.position !== undefined) lag.resumed(report.position);
+      if (report.position !== undefined) {
+        lag.resumed(report.position);
+        // It was up to date with what it had read: its lag counts from what comes after that.
+        lag.behind(report.position);
+      }
+      // From now on the end of the log is out of reach, whether or not anybody asks.
+      if (trouble !== undefined) void endOfLog.latest().then(lag.behind);
     },
     async health() {
       const known = {

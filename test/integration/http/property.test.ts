@@ -317,6 +317,7 @@ test(`${REQUESTS} generated requests are each answered with the envelope and a c
     projection: { caught_up: true, parked_streams: [] },
     runs_in_flight: 0,
     runs_waiting: 0,
+    transparency_log: expect.objectContaining({ state: 'active' }),
   });
   server.kill('SIGTERM');
   expect(await server.exited).toBe(0);
