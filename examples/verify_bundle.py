@@ -8,7 +8,7 @@ Exit code 0: all of it fits. 1: what does not fit is named. 2: how to call it.
 import hashlib, json, re, sys, tarfile
 from base64 import b64decode, urlsafe_b64decode
 
-NAMES = ["manifest.json", "vkey", "checkpoint", "session.tlog-proof", "events.jsonl"]
+NAMES = ["manifest", "vkey", "checkpoint", "session.tlog-proof", "events.jsonl"]
 KINDS = {"sha256": "redacted", "salt sha256 text": "disclosed", "erased sha256": "erased"}
 Number = type("Number", (str,), {})  # as it is written: an event's line is canonical already
 SMALL, LINE = 65_536, 4_194_304  # the most bytes of a small file, and of an event
@@ -127,7 +127,7 @@ def verify(file, vkey):
             need(right and (member.size <= SMALL or name == NAMES[-1]), f"{name} is no such file")
             content = tar.extractfile(member)
             files[name] = content.read().decode() if name != NAMES[-1] else None
-        about = json.loads(files["manifest.json"])
+        about = json.loads(files["manifest"])
         head, count = head_of(content, "session-" + about["session_id"], seen)
         need(count == about["events"] > 0 and not tar.next(), "there are other events, or files")
     proof, _, checkpoint = files["session.tlog-proof"].partition("\n\n")

@@ -27,7 +27,7 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
   source.pipe(archive);
   try {
     for await (const entry of told(file, archive)) {
-      const { name, type, size = 0, pax } = entry.header;
+      const { name, type, size, pax } = entry.header;
       // Extended headers may rename, and say another size to another reader.
       const isFile = type === 'file' && (pax ?? null) === null;
       const content = told(file, entry as AsyncIterable<Uint8Array>);

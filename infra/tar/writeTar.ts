@@ -54,8 +54,8 @@ export async function writeTar(file: string, content: TarContent): Promise<void>
   try {
     await writeArchive(partial, spooled, content);
     await rename(partial, file);
-    const folder = await open(dirname(file));
-    await folder.sync().finally(() => folder.close());
+    await using folder = await open(dirname(file));
+    await folder.sync();
   } catch (error) {
     throw asSentence(file, error) ?? error;
   } finally {

@@ -1,4 +1,3 @@
-import type { ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { Health } from '../../shared/queries/health.ts';
@@ -28,10 +27,7 @@ export interface ServedLog {
 }
 
 /** What the API works with. */
-export interface ApiContext extends RunContext, ProcessContext, ServedLog {
-  /** The proof that an erasure is in the transparency log; undefined while it is not. */
-  receiptFor?: (erased: ErasedStream) => Promise<string | undefined>;
-}
+export type ApiContext = RunContext & ProcessContext & ServedLog;
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & { answers: AnswerRoom };

@@ -1,15 +1,13 @@
 import type { Command } from 'commander';
-import { TurnlogError } from '../../shared/errors.ts';
-import { identityOf, logIdAt } from '../../shared/eventlog/logIdentity.ts';
 import { isoTime } from '../../shared/ports/clock.ts';
 import { readStreamHeads } from '../../shared/queries/streamHeads.ts';
-import { formatVkey, noteSigner } from '../../shared/tlog/noteKeys.ts';
 import { addBundleCommands } from './auditBundles.ts';
 import { verify, type VerifyOptions } from './auditVerify.ts';
 import type { CliContext, WithOperator, WithTerminal } from './context.ts';
 import { requireWritable, writeHeadsFile } from './headsFile.ts';
 import { toPosition } from './positions.ts';
 import { rate } from './progressLine.ts';
+import { currentVkeys } from './vkeys.ts';
 
 /** Writes the heads of all streams. Errors: the signal's reason. */
 async function writeHeads(
@@ -36,12 +34,7 @@ async function writeHeads(
 
 /** Prints what verifies the checkpoints of the log's transparency log. */
 async function showVkeys({ operator, output }: CliContext): Promise<void> {
-  const { origin: name, keys } = operator.signing();
-  const identity = await identityOf(operator.store);
-  if (!identity)
-    throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
-  const origin = `${name}/${logIdAt(identity)}`;
-  const vkeys = keys.map((key) => formatVkey(noteSigner(origin, key).key));
+  const { origin, vkeys } = await currentVkeys(operator);
   output.show({ origin, vkeys }, ...vkeys);
 }
 

@@ -81,7 +81,9 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   const head = await headOfSession(operator.store, session);
   const { metadata } = decodeEvent(head);
   const proof = await proofOf(context, head, options.checkpoint);
-  const [vkey] = await currentVkeys(operator);
+  const {
+    vkeys: [vkey],
+  } = await currentVkeys(operator);
   const began = performance.now();
   const stream = sessionStream(session);
   const { small, last, seen } = bundleContent({

@@ -19,7 +19,7 @@ interface Options {
 function requireConfirmed(id: string, { confirm, note = '' }: Options): void {
   if (confirm !== id)
     throw usageError(`An erasure is for good: repeat the id of what is meant, --confirm ${id}.`);
-  if ([...note].length > LIMITS.text.noteCharacters)
+  if (Array.from(note).length > LIMITS.text.noteCharacters)
     throw usageError(`A note has at most ${LIMITS.text.noteCharacters} characters.`);
 }
 

@@ -83,7 +83,7 @@ export async function openTree(
   const { size } = await reader.state();
   const text = await textOf(file);
   if (size === 0 && newest === undefined && text === undefined) return undefined;
-  const vkeys = vkey === undefined ? await currentVkeys(context.operator) : [vkey];
+  const vkeys = vkey === undefined ? (await currentVkeys(context.operator)).vkeys : [vkey];
   const keys = vkeys.map(parseVkey);
   const given = text === undefined ? undefined : givenHead(text, file!, keys);
   const own = newest === undefined ? undefined : newestHead(newest, keys);

@@ -4,14 +4,17 @@ import { formatVkey, noteSigner } from '../../shared/tlog/noteKeys.ts';
 import type { Operator } from '../compose/operator.ts';
 
 /**
- * The keys that sign the checkpoints of the log's transparency log, the first one first. Errors:
- * `configuration_invalid`, `store_unavailable`.
+ * The origin of the log's transparency log, and the keys that sign its checkpoints, the first one
+ * first. Errors: `configuration_invalid`, `store_unavailable`.
  */
-export async function currentVkeys({ signing, store }: Operator): Promise<string[]> {
+export async function currentVkeys({
+  signing,
+  store,
+}: Operator): Promise<{ origin: string; vkeys: string[] }> {
   const { origin: name, keys } = signing();
   const identity = await identityOf(store);
   if (!identity)
     throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
   const origin = `${name}/${logIdAt(identity)}`;
-  return keys.map((key) => formatVkey(noteSigner(origin, key).key));
+  return { origin, vkeys: keys.map((key) => formatVkey(noteSigner(origin, key).key)) };
 }

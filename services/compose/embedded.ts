@@ -178,27 +178,18 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const relay = await openRelay(opening, store);
   // A cluster's adapter tells of its trouble itself.
   const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
-  const parts = [
-    store,
-    readModelsPart(projector, api),
-    runsPart(api),
-    damagePart(damaged),
-    prover.part,
-  ];
+  const shown = readModelsPart(projector, api);
+  const parts = [store, shown, runsPart(api), damagePart(damaged), prover.part];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
-  const retention = sweepRetention(api, {
-    clocks: { now: systemClock.now },
-    newest: store.head,
-    async alone(work) {
-      await work(new AbortController().signal);
-      return true;
-    },
-    onErased: (erased) => forgetErased(api, erased),
-  });
   const erasures = [
     noticePart(api),
     finishPart(api, { api, alone: true, visibilityWaitMs }),
-    retention,
+    sweepRetention(api, {
+      clocks: { now: systemClock.now },
+      newest: store.head,
+      alone: (work) => work(new AbortController().signal).then(() => true),
+      onErased: (erased) => forgetErased(api, erased),
+    }),
   ];
   const served = { ...api, tiles: prover.tiles };
   return { api: served, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };

@@ -4,7 +4,7 @@ import { lazyValidator } from '../validation.ts';
 
 /** In this order, and no others. The last one has a line for each event. */
 export const BUNDLE_FILES = [
-  'manifest.json',
+  'manifest',
   'vkey',
   'checkpoint',
   'session.tlog-proof',

@@ -49,7 +49,7 @@ export function bundleContent(source: BundleSource): BundleContent {
 
   return {
     small: new Map<SmallFileName, string>([
-      ['manifest.json', `${canonicalJson(manifest)}\n`],
+      ['manifest', `${canonicalJson(manifest)}\n`],
       ['vkey', `${vkey}\n`],
       ['checkpoint', proof.checkpoint],
       ['session.tlog-proof', proof.proof],

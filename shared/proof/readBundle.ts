@@ -61,9 +61,8 @@ export async function smallText({ name, bytes, content }: BundleFile): Promise<s
 
 /** Errors: `proof_invalid`. */
 export function parseManifest(text: string): Manifest {
-  const manifest = parsed(text.trimEnd(), 'manifest.json');
-  if (!isManifest()(manifest))
-    throw proofInvalid('manifest.json is not of a bundle that is known.');
+  const manifest = parsed(text.trimEnd(), 'manifest');
+  if (!isManifest()(manifest)) throw proofInvalid('manifest is not of a bundle that is known.');
   return manifest;
 }
 
@@ -71,7 +70,7 @@ export function parseManifest(text: string): Manifest {
  * The values of JSON lines, each in canonical form. No more than one line is held. Errors:
  * `proof_invalid`, those of reading.
  */
-export async function* jsonLines({ name, content }: BundleFile): AsyncGenerator<unknown> {
+export async function* jsonLines({ name, content }: BundleFile): AsyncGenerator {
   const most = LIMITS.proof.lineBytes;
   let rest: Uint8Array[] = [];
   let held = 0;

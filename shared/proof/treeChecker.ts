@@ -57,6 +57,12 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
+const cutAt = (index: number, leaves: number, whose: string): TreeFault => ({
+  index,
+  kind: 'end',
+  reason: `the log ends after ${index} events, and ${whose} ${leaves} leaves: all from index ${index} on was cut off`,
+});
+
 /** Errors: `proof_invalid` where the tiles before `from` are not whole; those of the reader. */
 export async function createTreeChecker({
   reader,
@@ -129,12 +135,6 @@ export async function createTreeChecker({
     edge.append(due);
     return (await filesFault()) ?? headFault();
   }
-
-  const cutAt = (index: number, leaves: number, whose: string): TreeFault => ({
-    index,
-    kind: 'end',
-    reason: `the log ends after ${index} events, and ${whose} ${leaves} leaves: all from index ${index} on was cut off`,
-  });
 
   return {
     size: edge.size,

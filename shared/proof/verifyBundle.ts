@@ -84,12 +84,12 @@ export async function verifyBundle(
   const files = bundle[Symbol.asyncIterator]();
   const read = async (name: SmallFileName) => smallText(await nextFile(files, name));
   const small = {
-    'manifest.json': await read('manifest.json'),
+    manifest: await read('manifest'),
     vkey: await read('vkey'),
     checkpoint: await read('checkpoint'),
     'session.tlog-proof': await read('session.tlog-proof'),
   };
-  const { session_id, events } = parseManifest(small['manifest.json']);
+  const { session_id, events } = parseManifest(small['manifest']);
   const { add, seen } = createStreamChecker(sessionStream(session_id));
   for await (const event of jsonLines(await nextFile(files, 'events.jsonl'))) {
     add(event);

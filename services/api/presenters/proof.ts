@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import type { HeadProof } from '../../../shared/queries/sessionProof.ts';
 import type { SessionProof } from '../schemas/proof.ts';
 
@@ -15,3 +16,6 @@ export const presentProof = (
   checkpoint,
   events: [],
 });
+
+/** An event that shows none of its texts, without its position. */
+export const presentCommitted = ({ position: _position, ...event }: RecordedEvent) => event;

@@ -1,7 +1,18 @@
 import { eraseAgent, eraseSession } from '../../../shared/commands/erase/erase.ts';
+import type { ErasedStream } from '../../../shared/commands/erase/eraseStream.ts';
+import { inShort } from '../../../shared/inShort.ts';
+import { receiptFor } from '../../../shared/queries/sessionProof.ts';
+import type { RouteContext } from '../context.ts';
 import { presentErasure } from '../presenters/erasure.ts';
 import { defineRoute } from '../route.ts';
 import { ErasedAgent, ErasedSession, ErasureQuery } from '../schemas/erasure.ts';
+
+/** The erasure is done, whether the transparency log can be asked for its proof or not. */
+const receiptOf = ({ tiles, logger }: RouteContext, { position, event }: ErasedStream) =>
+  receiptFor(tiles, { position, hash: event.hash }).catch((error: unknown) => {
+    logger.warn(inShort(error), 'an erasure was answered without its proof');
+    return undefined;
+  });
 
 const ERRORS = ['erasure_refused', 'stream_damaged'] as const;
 
@@ -21,7 +32,7 @@ const eraseSessionRoute = defineRoute({
     const grounds = { reason: 'request', note: query.note } as const;
     const erased = await eraseSession(api, actor, session_id, grounds);
     ctx.set('link', `</v1/sessions/${session_id}/proof>; rel="describedby"`);
-    return { data: { session_id, ...presentErasure(erased, await api.receiptFor?.(erased)) } };
+    return { data: { session_id, ...presentErasure(erased, await receiptOf(api, erased)) } };
   },
 });
 
@@ -40,7 +51,7 @@ const eraseAgentRoute = defineRoute({
     const agent_id = params['agentId']!;
     const grounds = { reason: 'request', note: query.note } as const;
     const erased = await eraseAgent(api, actor, agent_id, grounds);
-    return { data: { agent_id, ...presentErasure(erased, await api.receiptFor?.(erased)) } };
+    return { data: { agent_id, ...presentErasure(erased, await receiptOf(api, erased)) } };
   },
 });
 

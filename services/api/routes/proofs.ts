@@ -3,8 +3,7 @@ import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { proveSession } from '../../../shared/queries/sessionProof.ts';
 import { MAKING_BYTES, pageBody } from '../pageBody.ts';
-import { presentProof } from '../presenters/proof.ts';
-import { presentEvent } from '../presenters/session.ts';
+import { presentCommitted, presentProof } from '../presenters/proof.ts';
 import { defineRoute } from '../route.ts';
 import { SessionProof, SessionProofQuery } from '../schemas/proof.ts';
 import { pageFrom } from './sessions.ts';
@@ -37,7 +36,7 @@ export const proveSessionRoute = defineRoute({
     });
     const rows = {
       around: presentProof(sessionId, head),
-      present: presentEvent,
+      present: presentCommitted,
       cursorOf: ({ revision }: RecordedEvent) => String(revision),
     };
     return { page: (pretty) => pageBody(events, rows, pretty) };

@@ -61,7 +61,7 @@ const recorded = sessionEventSchemas.map((schema) => {
       stream: Type.String({ description: 'The stream that it stands in: `session-` and the id' }),
       revision: Type.Integer({ minimum: 0, description: 'Its place in the stream, from 0' }),
       type,
-      data: { ...shown(data), title: `${title}Data`, description } as TSchema,
+      data: { ...shown(data), title: `${title}Data`, description },
       metadata: EventMetadata,
     },
     { title, description: `\`${type.const}\`: ${description}` },

@@ -7,7 +7,7 @@ import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
 import type { Actor } from '../context.ts';
 import type { HandleContext } from '../handle.ts';
 import { keepingOf, requireErasable } from './requireErasable.ts';
-import { eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
+import { endErasure, eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
 
 type Owned = Pick<ReadModels, 'listAgents' | 'listSessions'>;
 
@@ -143,6 +143,6 @@ export async function eraseAccount(
   await pauseFor(Math.max(0, recordedAt + NOTICED_MS - performance.now()), signal);
   do more = await eraseAll();
   while (more);
-  await context.store.keys.endErasure(stream, erasure.key_ids);
+  await endErasure(context, erasure, actor);
   return { ...done, erasure, unrecorded: [...unrecorded] };
 }

@@ -4,6 +4,7 @@ import type { Erasure } from '../../domain/schema.ts';
 import { Rejection } from '../../domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import type { Position } from '../../ports/eventStore.ts';
+import { recordAudit } from '../audit.ts';
 import { authorOf, type Author } from '../facts.ts';
 import type { Actor } from '../context.ts';
 import { handleFound, type Handled, type HandleContext, type Order } from '../handle.ts';
@@ -111,6 +112,20 @@ export async function recordErasure(
   throw unrecorded(stream, findings);
 }
 
+/** Destroys the keys of what was erased, and notes that in the audit of its account. */
+export async function endErasure(
+  context: HandleContext,
+  { stream, account_id, key_ids }: ErasedStream,
+  actor?: Actor,
+): Promise<void> {
+  await context.store.keys.endErasure(stream, key_ids);
+  await recordAudit(
+    context,
+    { ...SYSTEM, ...actor, account_id },
+    { action: 'erase', subject: stream },
+  );
+}
+
 /**
  * Erases the texts of a stream for good: its log says so, and its keys are gone. Doing it again
  * changes nothing. Errors: those of recordErasure.
@@ -122,6 +137,6 @@ export async function eraseStream(
   actor?: Actor,
 ): Promise<ErasedStream> {
   const erasure = await recordErasure(context, stream, grounds, actor);
-  await context.store.keys.endErasure(stream, erasure.key_ids);
+  await endErasure(context, erasure, actor);
   return erasure;
 }

@@ -63,7 +63,7 @@ export function memoryLog(
     },
     async *subscribe({ after }): AsyncGenerator<EventBatch> {
       const first = log.findIndex(
-        ({ position }) => after === undefined || position > String(after),
+        ({ position }) => after === undefined || position > (after as Position),
       );
       for (let at = first < 0 ? log.length : first; ; at += BATCH) {
         const events = log.slice(at, at + BATCH);

@@ -118,7 +118,7 @@ describe('a bundle that nobody changed', () => {
 
   test('is a tar that tar reads', async () => {
     const { stdout } = await run('tar', ['-tf', await fileOf(good)]);
-    expect(stdout).toBe('manifest.json\nvkey\ncheckpoint\nsession.tlog-proof\nevents.jsonl\n');
+    expect(stdout).toBe('manifest\nvkey\ncheckpoint\nsession.tlog-proof\nevents.jsonl\n');
   });
 });
 
@@ -198,7 +198,7 @@ const swapBytes = (text: string, from: string, to: string): string => {
 };
 const withCount = (texts: BundleTexts, count: number): BundleTexts => ({
   ...texts,
-  'manifest.json': swapBytes(texts['manifest.json']!, '"events":10', `"events":${count}`),
+  manifest: swapBytes(texts['manifest']!, '"events":10', `"events":${count}`),
 });
 
 /** By what was done: the changed bundle, and what is said of it. */
@@ -259,7 +259,7 @@ const CHANGES: Record<string, [() => BundleTexts | Promise<BundleTexts>, string 
     'has 9 events, and its manifest says 10',
   ],
   'it is of another session': [
-    () => ({ ...good, 'manifest.json': swapBytes(good['manifest.json']!, '1a3"', '1a4"') }),
+    () => ({ ...good, manifest: swapBytes(good['manifest']!, '1a3"', '1a4"') }),
     'revision 0 does not fit: it is of the stream',
   ],
   'a name stands twice in an event': [
@@ -314,8 +314,8 @@ const CHANGES: Record<string, [() => BundleTexts | Promise<BundleTexts>, string 
     'where vkey is due stands "checkpoint"',
   ],
   'a file has a path': [
-    () => ({ '../manifest.json': good['manifest.json']!, ...good }),
-    'where manifest.json is due stands "../manifest.json"',
+    () => ({ '../manifest': good['manifest']!, ...good }),
+    'where manifest is due stands "../manifest"',
   ],
   'a small file is large': [
     () => ({ ...good, vkey: 'x'.repeat(70_000) }),
@@ -388,14 +388,14 @@ describe('an archive of an enemy', () => {
 
   test('that links where a file is due is refused', async () => {
     const file = await archived((archive) =>
-      archive.entry({ name: 'manifest.json', type: 'symlink', linkname: '/etc/passwd' }),
+      archive.entry({ name: 'manifest', type: 'symlink', linkname: '/etc/passwd' }),
     );
-    await expect(verify(file)).rejects.toThrow('what is no file, "manifest.json"');
+    await expect(verify(file)).rejects.toThrow('what is no file, "manifest"');
   });
 
   test('that says in an extended header what its file is called is refused', async () => {
     const file = await archived((archive) =>
-      archive.entry({ name: 'x', pax: { path: 'manifest.json' } }, 'x'),
+      archive.entry({ name: 'x', pax: { path: 'manifest' } }, 'x'),
     );
     await expect(verify(file)).rejects.toThrow('what is no file');
   });
