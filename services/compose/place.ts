@@ -14,7 +14,9 @@ export interface EmbeddedPlace {
   /** Absolute. */
   dataFolder: string;
   log: LogPlace;
-  /** Of MASTER_KEY_FILE, absolute; undefined for the one that is made in the data folder. */
+  /** Of the key store, absolute. */
+  keysFolder: string;
+  /** Of MASTER_KEY_FILE, absolute; undefined for the one that is made beside the key store. */
   masterKeyFile: string | undefined;
 }
 
@@ -31,13 +33,14 @@ export type Place = EmbeddedPlace | ReplicaPlace;
 
 /** The place that the configuration names. */
 export function placeOf(config: Config): Place {
-  const { DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL, MASTER_KEY_FILE } = config;
+  const { DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL, KEYS_DIR, MASTER_KEY_FILE } = config;
   const dataFolder = resolve(DATA_DIR);
+  const keysFolder = KEYS_DIR === undefined ? dataFolder : resolve(KEYS_DIR);
   const masterKeyFile = MASTER_KEY_FILE === undefined ? undefined : resolve(MASTER_KEY_FILE);
   const log =
     EVENTSTOREDB_URL === undefined ? { folder: dataFolder } : { cluster: EVENTSTOREDB_URL };
   return DATABASE_URL === undefined
-    ? { kind: 'embedded', dataFolder, log, masterKeyFile }
+    ? { kind: 'embedded', dataFolder, log, keysFolder, masterKeyFile }
     : { kind: 'replica', databaseUrl: DATABASE_URL, log, masterKeyFile };
 }
 

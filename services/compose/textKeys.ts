@@ -26,18 +26,18 @@ async function openKeyDatabase({ databaseUrl }: ReplicaPlace): Promise<KeyStore>
   return openPostgresKeyStore({ databaseUrl });
 }
 
-const ownMasterKeyFile = ({ dataFolder }: EmbeddedPlace): string => join(dataFolder, 'master.key');
+const ownMasterKeyFile = ({ keysFolder }: EmbeddedPlace): string => join(keysFolder, 'master.key');
 
 function openOwnKeyStore(place: EmbeddedPlace): Promise<KeyStore> {
-  const { dataFolder, masterKeyFile } = place;
-  makeDataFolder(dataFolder);
+  const { keysFolder, masterKeyFile } = place;
+  makeDataFolder(keysFolder);
   // The key store is made first: with a master key alone it must have been there.
   const own = ownMasterKeyFile(place);
-  if (masterKeyFile === undefined && existsSync(own) && !existsSync(keyStoreFile(dataFolder)))
+  if (masterKeyFile === undefined && existsSync(own) && !existsSync(keyStoreFile(keysFolder)))
     throw invalid(
       `The keys of all texts are gone: there is ${own}, and no keys.db beside it. Put keys.db back from its backup. To go on without those texts, move master.key away.`,
     );
-  return openSqliteKeyStore({ folder: dataFolder });
+  return openSqliteKeyStore({ folder: keysFolder });
 }
 
 /** The key store of a place. Errors: `store_unavailable`, `configuration_invalid`. */

@@ -20,10 +20,16 @@ export const storeOptions = {
         'Connection string of a PostgreSQL database that keeps the read models, so that any number of processes can share them; needs EVENTSTOREDB_URL',
     }),
   ),
+  KEYS_DIR: Type.Optional(
+    Type.String({
+      description:
+        'Folder of `keys.db` and `master.key`, made at the first start; the data folder without it. Not used where `DATABASE_URL` is',
+    }),
+  ),
   MASTER_KEY_FILE: Type.Optional(
     Type.String({
       description:
-        'File of the master keys that wrap the keys of texts, one a line; the first one wraps new keys. Must be set where `DATABASE_URL` is; else `master.key` in the data folder, made at the first start',
+        'File of the master keys that wrap the keys of texts, one a line; the first one wraps new keys. Must be set where `DATABASE_URL` is; else `master.key` beside `keys.db`, made at the first start',
     }),
   ),
   DATABASE_POOL_SIZE: Type.Integer({

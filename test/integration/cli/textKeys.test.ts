@@ -32,7 +32,13 @@ const event = (type: string, data: object) => ({
 });
 
 const place = (masterKeyFile?: string) =>
-  ({ kind: 'embedded', dataFolder: folder, log: { folder }, masterKeyFile }) as const;
+  ({
+    kind: 'embedded',
+    dataFolder: folder,
+    log: { folder },
+    keysFolder: folder,
+    masterKeyFile,
+  }) as const;
 
 /** Works on the key store as a service does. */
 async function withKeys<Result>(work: (store: KeyStore) => Promise<Result>): Promise<Result> {

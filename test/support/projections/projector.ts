@@ -1,8 +1,11 @@
 import type { EmbeddedPlace } from '../../../services/compose/place.ts';
+import { proverOfThread } from '../../../services/compose/prover.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
+import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { startProjectorThread, THREAD_LIMITS } from '../../../services/projector/startThread.ts';
+import { parseConfig } from '../../../shared/config.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
@@ -29,16 +32,22 @@ export function recordingLogger() {
 export async function startProjector(folder: string) {
   const workers: Worker[] = [];
   const { lines, logger } = recordingLogger();
+  const place: EmbeddedPlace = {
+    kind: 'embedded',
+    dataFolder: folder,
+    log: { folder },
+    keysFolder: folder,
+    masterKeyFile: undefined,
+  };
+  const log = await openSqliteEventLog({ folder });
+  const { threadData } = await proverOfThread(parseConfig({}), place, log);
   const spawn = (): Worker => {
+    const data = threadData();
     const worker = new Worker(
       new URL('../../../services/compose/projectorThread.ts', import.meta.url),
       {
-        workerData: {
-          kind: 'embedded',
-          dataFolder: folder,
-          log: { folder },
-          masterKeyFile: undefined,
-        } satisfies EmbeddedPlace,
+        workerData: data,
+        transferList: [data.reports],
         resourceLimits: THREAD_LIMITS,
         execArgv: [],
       },
@@ -56,6 +65,7 @@ export async function startProjector(folder: string) {
     async close() {
       await readModels.close();
       await thread.close();
+      await log.close();
     },
   };
 }

@@ -15,6 +15,7 @@ export async function openProtectedStore({ folder }: { folder: string }): Promis
     kind: 'embedded',
     dataFolder: folder,
     log: { folder },
+    keysFolder: folder,
     masterKeyFile: undefined,
   });
   const store = await openSqliteEventStore({ folder });

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from '@jest/globals';
 import { testMasterKeyFile } from '../keys/masterKeyFile.ts';
 import { SIGNING_KEY_FILE } from '../tlog/signingKey.ts';
 
@@ -6,11 +10,16 @@ const VARIABLES = {
   EVENTSTOREDB_URL: 'TURNLOG_TEST_EVENTSTOREDB',
   DATABASE_URL: 'TURNLOG_TEST_DATABASE',
   MASTER_KEY_FILE: 'TURNLOG_TEST_MASTER_KEY',
+  KEYS_DIR: 'TURNLOG_TEST_KEYS',
 } as const;
 
 /** Has every service and operator of this test file keep its log there. */
 export function useEventStoreDb(connectionString: string): void {
   process.env[VARIABLES.EVENTSTOREDB_URL] = connectionString;
+  // The log outlasts the services' data folders, and so must the keys of its texts.
+  const keys = mkdtempSync(join(tmpdir(), 'turnlog-test-keys-'));
+  process.env[VARIABLES.KEYS_DIR] = keys;
+  afterAll(() => rmSync(keys, { recursive: true, force: true }));
 }
 
 /** Whether this test file's services keep their log in EventStoreDB. */
