@@ -94,7 +94,7 @@ function suite(serverUrl: string): void {
     }
   };
   const operate = async (...command: string[]) =>
-    expect((await startCliWith(env, ...command).ended).code).toBe(0);
+    expect(await startCliWith(env, ...command).ended).toMatchObject({ code: 0 });
 
   beforeEach(async () => {
     opened = new AsyncDisposableStack();
