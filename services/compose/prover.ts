@@ -65,7 +65,7 @@ async function signingOfReplica(config: Config): Promise<Signing> {
   if (LOG_SIGNING_KEY_FILE === undefined)
     throw new TurnlogError(
       'configuration_invalid',
-      'LOG_SIGNING_KEY_FILE must be set where DATABASE_URL is and the services include the projector: a file with the key that signs the transparency log, the same for all processes. Make one: openssl genpkey -algorithm ed25519',
+      'LOG_SIGNING_KEY_FILE must be set where DATABASE_URL is and the services include the projector: a file with the key that signs the transparency log, the same for all processes. Make one: openssl genpkey -algorithm ed25519 -out log-signing-key.pem',
     );
   const witnesses = await witnessesOf(config);
   return { origin: LOG_ORIGIN, keyFile: resolve(LOG_SIGNING_KEY_FILE), witnesses };

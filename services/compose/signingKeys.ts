@@ -38,7 +38,7 @@ export function readSigningKeys(file: string): KeyObject[] {
     const { code = 'it holds no key' } = error as NodeJS.ErrnoException;
     throw refuse(
       file,
-      `can't be read (${code}). Put it back, or make a key: openssl genpkey -algorithm ed25519`,
+      `can't be read (${code}). Put it back, or make a key: openssl genpkey -algorithm ed25519 -out log-signing-key.pem`,
       error,
     );
   }

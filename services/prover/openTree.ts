@@ -1,12 +1,13 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import { checkpointOf, logIdAt, type LogIdentity } from '../../shared/eventlog/logIdentity.ts';
 import type { Checkpoint, StoredEvent } from '../../shared/ports/eventStore.ts';
-import type { TileStore, TileTrees } from '../../shared/ports/tileStore.ts';
+import type { TileStore, TileTrees, TreeState } from '../../shared/ports/tileStore.ts';
 import { parseCheckpoint } from '../../shared/tlog/checkpoint.ts';
 import { leafEntry } from '../../shared/tlog/leaf.ts';
 import { openNote } from '../../shared/tlog/note.ts';
 import { noteSigner, type NoteSigner } from '../../shared/tlog/noteKeys.ts';
 import { rootAt } from '../../shared/tlog/proofs.ts';
+import { readEntries } from '../../shared/tlog/readTiles.ts';
 import { openRightEdge } from '../../shared/tlog/rightEdge.ts';
 import { TILE_WIDTH } from '../../shared/tlog/tiles.ts';
 import type { Prover } from './prover.ts';
@@ -75,8 +76,27 @@ async function signedSize(
 }
 
 /**
+ * What the tree goes on after is the event of its last leaf: after another one, events would have two
+ * leaves or none. Errors: `configuration_invalid`, `proof_invalid`, those of the store.
+ */
+async function requireLastLeaf(
+  store: TileStore,
+  origin: string,
+  { size, checkpoint }: TreeState,
+): Promise<void> {
+  if (!checkpoint) return;
+  const last = size - 1;
+  const entries = await readEntries(store, Math.floor(last / TILE_WIDTH), size);
+  if (Buffer.compare(entries.at(-1)!, leafEntry(checkpoint.event_hash, last)) !== 0)
+    throw refuse(
+      origin,
+      `its last leaf is not that of the event ${checkpoint.event_id}, at which its state says that it is. Put its files back from a backup.`,
+    );
+}
+
+/**
  * Opens the tree of a log where it was left. Errors: `configuration_invalid` where it does not fit
- * what was signed, `proof_invalid` where tiles are missing, those of the store.
+ * what was signed, `proof_invalid` where tiles are missing or wrong, those of the store.
  */
 export async function openTree(
   { origin: name, signingKeys }: Pick<Prover, 'origin' | 'signingKeys'>,
@@ -89,6 +109,7 @@ export async function openTree(
   const state = await store.state();
   let signed = await signedSize(store, { origin, size: state.size, signers });
   const edge = await openRightEdge(store, state.size);
+  await requireLastLeaf(store, origin, state);
   let signedAt: number | undefined;
   let kept = state.size;
   let last = state.checkpoint;

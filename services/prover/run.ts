@@ -2,6 +2,8 @@ import { createBackOff } from '../../shared/backOff.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import { settlesWithin } from '../../shared/settlesWithin.ts';
+import type { ActiveTrees } from '../../shared/ports/tileStore.ts';
+import type { ProverReport } from '../../shared/queries/health.ts';
 import { growTree } from './grow.ts';
 import type { Prover } from './prover.ts';
 
@@ -41,12 +43,27 @@ function createTrouble({ onReport, logger }: Pick<Prover, 'onReport' | 'logger'>
   };
 }
 
-/** Proves while this process is the one that does. Errors: those of growTree. */
-async function proveWhenActive(prover: Prover, onStandBy: () => void): Promise<void> {
-  await using opened = new AsyncDisposableStack();
-  const asked = prover.becomeActive(prover.signal);
-  if (!(await settlesWithin(asked, STAND_BY_MS))) onStandBy();
+/** Waits for its turn, and tells when that takes long. Errors: those of becomeActive. */
+async function untilActive(
+  { becomeActive, signal }: Prover,
+  onState: (state: ProverReport['state']) => void,
+): Promise<ActiveTrees | undefined> {
+  const asked = becomeActive(signal);
+  if (await settlesWithin(asked, STAND_BY_MS)) return asked;
+  onState('standing_by');
   const trees = await asked;
+  // It may have much to catch up with before it signs.
+  if (trees) onState('active');
+  return trees;
+}
+
+/** Proves while this process is the one that does. Errors: those of growTree. */
+async function proveWhenActive(
+  prover: Prover,
+  onState: (state: ProverReport['state']) => void,
+): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const trees = await untilActive(prover, onState);
   if (!trees) return;
   opened.defer(() => trees.close());
   const signal = AbortSignal.any([prover.signal, trees.lost]);
@@ -73,7 +90,7 @@ export async function runProver(prover: Prover): Promise<void> {
   };
   while (!signal.aborted) {
     try {
-      await proveWhenActive(watched, () => onReport({ state: 'standing_by' }));
+      await proveWhenActive(watched, (state) => onReport({ state }));
     } catch (error) {
       if (signal.aborted) return;
       trouble.tell(error);

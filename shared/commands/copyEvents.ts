@@ -20,14 +20,14 @@ interface Copy {
   onProgress: (progress: CopyProgress) => void;
 }
 
-/** Consecutive events of one stream, small enough for one append. */
+/** The events in their order, in runs of one stream that are small enough for one append. */
 function runsOf(events: readonly StoredEvent[]): StoredEvent[][] {
   const runs: StoredEvent[][] = [];
   let bytes = 0;
   for (const event of events) {
     const size = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
     const run = runs.at(-1);
-    if (run && bytes + size <= MAX_RUN_BYTES) {
+    if (run && run[0]!.stream === event.stream && bytes + size <= MAX_RUN_BYTES) {
       run.push(event);
       bytes += size;
     } else {
@@ -45,27 +45,21 @@ const otherHistory = (stream: string, cause: TurnlogError): TurnlogError =>
     { cause },
   );
 
-async function appendStream(
-  to: Copy['to'],
-  stream: string,
-  events: readonly StoredEvent[],
-): Promise<void> {
-  for (const run of runsOf(events)) {
-    const { revision } = run[0]!;
-    try {
-      await to.append(
-        stream,
-        revision === 0 ? 'no_stream' : revision - 1,
-        run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })),
-      );
-    } catch (error) {
-      throw isTurnlogError(error, 'stream_conflict') ? otherHistory(stream, error) : error;
-    }
+async function appendRun(to: Copy['to'], run: readonly StoredEvent[]): Promise<void> {
+  const { stream, revision } = run[0]!;
+  try {
+    await to.append(
+      stream,
+      revision === 0 ? 'no_stream' : revision - 1,
+      run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })),
+    );
+  } catch (error) {
+    throw isTurnlogError(error, 'stream_conflict') ? otherHistory(stream, error) : error;
   }
 }
 
 /**
- * Copies a log into another store, with the same ids, and verifies the hash chains on the way. What
+ * Copies a log into another store, with the same ids and in the same order, and verifies the hash chains on the way. What
  * is there already is not written again, so a copy may be repeated. Resolves true at the end of the
  * source, false when the signal aborted first.
  * Errors: `event_invalid` that names the first event which does not fit its chain,
@@ -83,8 +77,8 @@ export async function copyEvents({ from, to, after, signal, onProgress }: Copy):
           `The event ${stored.id} (${stored.stream} revision ${stored.revision}) does not fit: ${fault}. Nothing from there on was copied.`,
         );
     }
-    const streams = Map.groupBy(batch.events, ({ stream }) => stream);
-    await Promise.all([...streams].map(([stream, own]) => appendStream(to, stream, own)));
+    // One after the other: in another order they would have another transparency log.
+    for (const run of runsOf(batch.events)) await appendRun(to, run);
     events += batch.events.length;
     onProgress({ events, position: batch.position ?? after });
     if (batch.caughtUp) return true;

@@ -54,7 +54,7 @@ export interface WitnessesHealth {
 
 /** What a prover tells an operator; nulls where another process knows it, or nobody yet. */
 export interface TransparencyLogHealth {
-  /** `standing_by` while another process grows the transparency log. */
+  /** `standing_by` while another process grows the transparency log, or none can. */
   state: 'standing_by' | 'active';
   /** Leaves under the newest checkpoint. */
   size: number | null;

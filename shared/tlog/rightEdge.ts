@@ -1,4 +1,5 @@
 /** A tree that grows: its right edge is all that is kept of it. */
+import { proofInvalid } from '../errors.ts';
 import type { TileFile } from '../ports/tileStore.ts';
 import { EMPTY_ROOT, leafHash, nodeHash, rootOfFull } from './merkle.ts';
 import { readEntries, readHashes, type Tiles } from './readTiles.ts';
@@ -41,14 +42,15 @@ function rootOfEdge(levels: readonly (readonly Uint8Array[])[]): Buffer {
 
 /**
  * The right edge of the tree of `size` leaves that a reader has; of an empty one nothing is read.
- * Errors: `proof_invalid` where tiles are missing or have other lengths, those of the reader.
+ * Errors: `proof_invalid` where tiles are missing, have other lengths, or don't fit their entries, those
+ * of the reader.
  */
 export async function openRightEdge(reader: Tiles, size: number): Promise<RightEdge> {
   /** Of each level the hashes of its last tile, while that is partial. */
   const levels: Uint8Array[][] = [];
   for (let level = 0; hashesAt(level, size) > 0; level += 1)
     levels.push(await partialHashes(reader, level, size));
-  let entries = await partialEntries(reader, size);
+  let entries = await partialEntries(reader, size, levels[0] ?? []);
   let count = size;
   let files: TileFile[] = [];
   /** How wide the partial tiles were that were taken last. */
@@ -104,7 +106,18 @@ const partialHashes = async (reader: Tiles, level: number, size: number): Promis
     ? []
     : [...(await readHashes(reader, { level, index: hashesAt(level + 1, size), size }))];
 
-async function partialEntries(reader: Tiles, size: number): Promise<Buffer[]> {
+/** The entries of these hashes: what does not fit would stand in the full bundle for good. */
+async function partialEntries(
+  reader: Tiles,
+  size: number,
+  hashes: readonly Uint8Array[],
+): Promise<Buffer[]> {
   if (size % TILE_WIDTH === 0) return [];
-  return (await readEntries(reader, hashesAt(1, size), size)).map(encodeEntry);
+  const entries = await readEntries(reader, hashesAt(1, size), size);
+  const wrong = entries.findIndex((entry, at) => leafHash(entry).compare(hashes[at]!) !== 0);
+  if (wrong >= 0)
+    throw proofInvalid(
+      `Entry ${size - entries.length + wrong} of the transparency log has not the hash that is kept of it. Put its files back from a backup.`,
+    );
+  return entries.map(encodeEntry);
 }

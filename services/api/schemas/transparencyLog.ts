@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 export const TransparencyLog = Type.Object(
   {
     state: Type.Enum(['standing_by', 'active'], {
-      description: '`standing_by` while another process grows it',
+      description: '`standing_by` while another process grows it, or none can',
     }),
     size: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
       description:

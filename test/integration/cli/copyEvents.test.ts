@@ -53,19 +53,16 @@ async function eventsOf(store: EventStore): Promise<StoredEvent[]> {
   return events;
 }
 
-/** By stream, with the JSON parsed: positions are the store's own, and so is white space. */
+/** In their order, with the JSON parsed: positions are the store's own, and so is white space. */
 const content = async (store: EventStore) =>
-  Map.groupBy(
-    (await eventsOf(store)).map(({ id, stream, revision, type, data, metadata }) => ({
-      id,
-      stream,
-      revision,
-      type,
-      data: JSON.parse(data),
-      metadata: JSON.parse(metadata),
-    })),
-    ({ stream }) => stream,
-  );
+  (await eventsOf(store)).map(({ id, stream, revision, type, data, metadata }) => ({
+    id,
+    stream,
+    revision,
+    type,
+    data: JSON.parse(data),
+    metadata: JSON.parse(metadata),
+  }));
 
 const copy = (from: EventStore, to: EventStore, after?: Position, signal = never) =>
   copyEvents({ from, to, after, signal, onProgress: () => undefined });
@@ -78,8 +75,11 @@ beforeAll(async () => {
   const agent = await service.createAgent({ name: 'Ünïcode 🙂' });
   const { session_id } = (await service.post(`/v1/agents/${agent}/run`, { input: 'é 🙂 "quoted"' }))
     .body.data;
-  for (let turn = 0; turn < 30; turn += 1)
+  for (let turn = 0; turn < 30; turn += 1) {
     await service.post(`/v1/agents/${agent}/run`, { input: `turn ${turn}`, session_id });
+    // Of another stream, in between: the transparency log has all events in their order.
+    await service.createAgent();
+  }
   const original = new DatabaseSync(join(service.folder, 'events.db'));
   const folder = await newFolder();
   original.exec(`VACUUM INTO '${join(folder, 'events.db')}'`);

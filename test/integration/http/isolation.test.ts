@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { routes } from '../../../services/api/routes/index.ts';
 import type { ErrorCode } from '../../../shared/errors.ts';
+import { entriesOf } from '../../../shared/tlog/tiles.ts';
 import { comparable } from '../../support/http/failures.ts';
-import { clientWith, newKey, type WatchedLog, watchLog } from '../../support/processes/operator.ts';
+import {
+  clientWith,
+  eventually,
+  newKey,
+  type WatchedLog,
+  watchLog,
+} from '../../support/processes/operator.ts';
 import {
   startTestService,
   type Client,
@@ -153,6 +160,20 @@ describe("another account's agent or session", () => {
   });
 });
 
+test('the transparency log, which has an entry of everybody’s events, names nobody', async () => {
+  const headers = { 'x-api-key': service.key };
+  const read = (path: string) => fetch(`${service.url}/v1/log/${path}`, { headers });
+  const note = await eventually(
+    async () => (await read('checkpoint')).text(),
+    (text) => text.includes('\n\n'),
+  );
+  const size = Number(note.split('\n')[1]);
+  const answer = await read(`tile/entries/000.p/${size}`);
+  const entries = entriesOf(Buffer.from(await answer.arrayBuffer()), size).map(String);
+  for (const [index, entry] of entries.entries())
+    expect(entry).toMatch(new RegExp(`^\\{"hash":"[0-9a-f]{64}","index":${index}\\}$`));
+});
+
 describe('an id of the wrong shape', () => {
   const WRONG = [
     'x',
@@ -178,6 +199,10 @@ describe('an id of the wrong shape', () => {
       await service.get(`/v1/sessions/${id}/events`),
       await service.send('DELETE', `/v1/sessions/${id}`, ''),
       await service.post(`/v1/agents/${id}/erase`, ''),
+      await service.get(`/v1/sessions/${id}/proof`),
+      await service.get(`/v1/log/tile/0/${id}`),
+      await service.get(`/v1/log/tile/${id}/000`),
+      await service.get(`/v1/log/tile/entries/${id}`),
     ];
     for (const { status, body } of answers) expect([status, body.success]).toEqual([404, false]);
     expect(await log.head()).toBe(head);

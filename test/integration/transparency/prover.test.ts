@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openFileTileReader } from '../../../infra/files/tileReader.ts';
+import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { CosignRequest, Witness } from '../../../shared/ports/witness.ts';
@@ -201,6 +202,35 @@ test('a state that says nothing is told', async () => {
   expect(trouble).toContain('state.json does not say how large the tree is');
 });
 
+test('a state that says another event than the last leaf is of is refused', async () => {
+  for (const { events, size } of [
+    { events: EVENTS.slice(0, 300), size: 300 },
+    { events: EVENTS.slice(0, 256), size: 256 },
+  ]) {
+    await rm(trees, { recursive: true, force: true });
+    await proved(events);
+    const state = JSON.parse(await readFile(inTree('state.json'), 'utf8'));
+    const { position, id: event_id } = EVENTS[size - 50]!;
+    const event_hash = hashOf(EVENTS[size - 50]!);
+    state.checkpoint = { ...state.checkpoint, position, event_id, event_hash };
+    await writeFile(inTree('state.json'), JSON.stringify(state));
+    const prover = prove(EVENTS);
+    const { trouble } = await prover.until((report) => report.trouble !== undefined);
+    expect(trouble).toContain(`its last leaf is not that of the event ${event_id}`);
+    expect(await newestCheckpoint()).toMatchObject({ size });
+    await prover.stop();
+  }
+});
+
+test('an entry that was changed is told before it gets into the full bundle', async () => {
+  const trouble = await troubleWith(async () => {
+    const file = inTree('tile/entries/001.p/44');
+    const entries = await readFile(file, 'latin1');
+    await writeFile(file, entries.replace('"index":270', '"index":271'), 'latin1');
+  });
+  expect(trouble).toContain('Entry 270 of the transparency log has not the hash');
+});
+
 test('the state of another log is refused', async () => {
   const other = { ...EVENTS[1]!, id: 'another' };
   const trouble = await troubleWith(async () => {
@@ -244,6 +274,22 @@ test('another origin begins another tree, and the old one stays', async () => {
   expect(await readFile(inTree('checkpoint'))).toEqual(before);
 });
 
+test('a log that was copied, with other positions, has the same tree once that is made again', async () => {
+  await proved(EVENTS);
+  const before = await newestCheckpoint();
+  const copied = EVENTS.map((event) => ({
+    ...event,
+    position: `1${event.position}` as StoredEvent['position'],
+  }));
+  const prover = prove(copied);
+  const { trouble } = await prover.until((report) => report.trouble !== undefined);
+  expect(trouble).toContain('The log has changed');
+  await prover.stop();
+  await rm(trees, { recursive: true });
+  await proved(copied);
+  expect(await newestCheckpoint()).toEqual(before);
+});
+
 test('a disk that takes nothing is told, and it goes on when it does again', async () => {
   await mkdir(join(trees, ORIGIN), { recursive: true });
   await writeFile(inTree('tile'), 'in the way');
@@ -253,6 +299,21 @@ test('a disk that takes nothing is told, and it goes on when it does again', asy
   await rm(inTree('tile'));
   await prover.until(({ size }) => size === EVENTS.length);
   expect(prover.reports.at(-1)!.trouble).toBeUndefined();
+});
+
+test('it stands by until it has its turn, and is active before it has signed anything', async () => {
+  const turn = Promise.withResolvers<void>();
+  const opened = openFileTileTrees(trees);
+  const prover = prove([], {
+    async becomeActive() {
+      await turn.promise;
+      return { ...opened, lost: new AbortController().signal, close: async () => undefined };
+    },
+  });
+  await prover.until(({ state }) => state === 'standing_by');
+  turn.resolve();
+  // Of an empty log nothing is signed.
+  expect(await prover.until(({ state }) => state === 'active')).toEqual({ state: 'active' });
 });
 
 test('an empty log is waited for, and an event is signed though none follows it', async () => {
