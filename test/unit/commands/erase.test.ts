@@ -13,6 +13,7 @@ import { storeUnavailable } from '../../../shared/errors.ts';
 import { NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { openEvents } from '../../../shared/eventlog/openTexts.ts';
+import { readPage } from '../../../shared/eventlog/readWhole.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { ErasureRow } from '../../../shared/readModels/tables.ts';
 import {
@@ -32,6 +33,7 @@ import {
 } from '../../support/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
+const ACCOUNT = 'account-acct_1';
 const STREAM = 'session-session_1';
 const REQUEST = { reason: 'request' } as const;
 const never = new AbortController().signal;
@@ -46,6 +48,7 @@ beforeEach(async () => {
     clock: { now: () => Date.UTC(2026, 10, 22) },
     ids: { uuid: randomUUID, typeId: (prefix) => prefix },
   };
+  await write(ACCOUNT, accountOpened('somebody'), keyIssued('key_1'));
 });
 afterEach(() => fixture.dispose());
 
@@ -118,7 +121,7 @@ describe('erasing a stream', () => {
         return append(...given);
       },
       readStream(stream, options) {
-        reads.push(options.from);
+        if (stream === STREAM) reads.push(options.from);
         return readStream(stream, options);
       },
     });
@@ -136,13 +139,13 @@ describe('erasing a stream', () => {
   });
 });
 
-describe('a damaged stream', () => {
-  const damage = (sql: string): void => {
-    const database = new DatabaseSync(join(fixture.folder, 'events.db'));
-    database.exec(sql);
-    database.close();
-  };
+const damage = (sql: string): void => {
+  const database = new DatabaseSync(join(fixture.folder, 'events.db'));
+  database.exec(sql);
+  database.close();
+};
 
+describe('a damaged stream', () => {
   test.each([
     [
       'whose beginning is missing',
@@ -162,7 +165,7 @@ describe('a damaged stream', () => {
     ],
   ])('%s is erased as far as it can be read, and that is told', async (_what, sql, told) => {
     const { key } = await write(STREAM, ...talked);
-    damage(sql);
+    damage(`${sql} AND stream = '${STREAM}'`);
     const erased = await eraseStream(context, STREAM, REQUEST, actor);
     expect(erased.unread).toMatch(told);
     expect(erased.key_ids).toEqual([key!.id]);
@@ -171,6 +174,40 @@ describe('a damaged stream', () => {
     expect(found.get(key!.id)).toBeUndefined();
     expect((await eraseStream(context, STREAM, REQUEST, actor)).again).toBe(true);
   });
+});
+
+test('nothing is erased, and no key destroyed, where the account’s own stream is damaged: it may be held', async () => {
+  await write(STREAM, ...talked);
+  damage(`DELETE FROM events WHERE stream = '${ACCOUNT}' AND revision = 0`);
+  await expect(eraseStream(context, STREAM, REQUEST, actor)).rejects.toMatchObject({
+    code: 'erasure_refused',
+    message: expect.stringContaining(`The stream ${ACCOUNT} is damaged`),
+  });
+  expect([await isErased(STREAM), await begun()]).toEqual([false, []]);
+});
+
+test('a text whose box names a destroyed key is not taken for erased where no erasure says so', async () => {
+  const { key } = await write(STREAM, ...talked);
+  await eraseStream(context, STREAM, REQUEST, actor);
+  const other = 'session-session_2';
+  await write(other, ...talked);
+  damage(
+    `UPDATE events SET data = replace(data, '"box":"' || substr(data, instr(data, '"box":"') + 7, 16), '"box":"${key!.id}')
+     WHERE stream = '${other}' AND revision = 3`,
+  );
+  await expect(
+    readPage(context, other, { direction: 'forwards', limit: 10 }),
+  ).rejects.toMatchObject({
+    code: 'stream_damaged',
+    message: expect.stringContaining('revision 3 is destroyed, and no erasure says so'),
+  });
+  // What was erased is read as such, also in pages that the erasure is not in.
+  const [first] = await readPage(context, STREAM, { direction: 'forwards', from: 1, limit: 1 });
+  expect(first!.recorded.erased).toBe(true);
+  expect(context.damaged.list()).toMatchObject([{ stream: other, revision: 3 }]);
+  // It can be erased as any damaged stream can.
+  await eraseStream(context, other, REQUEST, actor);
+  expect((await typesOf(other)).at(-1)).toBe('session.erased.v1');
 });
 
 describe('an erasure that was left', () => {
@@ -236,8 +273,6 @@ describe('an erasure that was left', () => {
 });
 
 test('an account is closed first, then all that it owns is erased, what began meanwhile too, then its own key goes', async () => {
-  const ACCOUNT = 'account-acct_1';
-  await write(ACCOUNT, accountOpened('somebody'), keyIssued('key_1'));
   await write('agent-agent_1', agentCreated());
   const rows = ['session_1', 'session_2'].map((session_id) => sessionRow({ session_id }));
   for (const { session_id } of rows) await write(`session-${session_id}`, ...talked);
