@@ -22,7 +22,7 @@ export function noticePart(api: RunContext): Part {
     },
     forgetAll() {
       sessions.memory.clear();
-      known.forgetAgents?.();
+      known.forget?.();
       lists.clear();
     },
   });

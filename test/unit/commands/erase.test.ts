@@ -68,6 +68,12 @@ const isErased = async (stream: string): Promise<boolean> => {
   const events = await openEvents(context.store.keys, await stored(stream));
   return events.some(({ erased }) => erased);
 };
+/** Read models that show no row, and nothing that is parked. */
+const NONE = {
+  listParkedStreams: async () => ({ count: 0, streams: [] }),
+  findAgent: async () => undefined,
+  findSession: async () => undefined,
+};
 const begun = (): Promise<string[]> => context.store.keys.listErasures(10);
 const talked = [sessionStarted(), turnStarted(1), toolCalled(1), turnCompleted(1)];
 
@@ -213,7 +219,11 @@ test('a text whose box names a destroyed key is not taken for erased where no er
 describe('an erasure that was left', () => {
   const logger = { warn: () => undefined };
   const nothing = { rows: [], more: false };
-  const readModels = { listAgents: async () => nothing, listSessions: async () => nothing };
+  const readModels = {
+    ...NONE,
+    listAgents: async () => nothing,
+    listSessions: async () => nothing,
+  };
   const finisher = (now?: () => number) =>
     createFinisher({ ...context, logger, readModelsAt: async () => readModels }, now);
 
@@ -272,10 +282,18 @@ describe('an erasure that was left', () => {
   });
 });
 
-test('an account is closed first, then all that it owns is erased, what began meanwhile too, then its own key goes', async () => {
+test('an account is closed first, then all that it owns is erased, what began meanwhile and what no row shows too, then its own key goes', async () => {
   await write('agent-agent_1', agentCreated());
   const rows = ['session_1', 'session_2'].map((session_id) => sessionRow({ session_id }));
   for (const { session_id } of rows) await write(`session-${session_id}`, ...talked);
+  const PARKED = 'session-session_3';
+  await write(PARKED, ...talked);
+  const parked = [PARKED, 'session-nowhere', 'account-acct_2'].map((stream) => ({
+    stream,
+    revision: 0,
+    event_type: 'session.started.v1',
+    error: 'x',
+  }));
   const order: string[] = [];
   let looks = 0;
   const done = await eraseAccount(
@@ -285,6 +303,8 @@ test('an account is closed first, then all that it owns is erased, what began me
       async readModelsAt() {
         looks += 1;
         return {
+          ...NONE,
+          listParkedStreams: async () => ({ count: parked.length, streams: parked }),
           listSessions: async () => ({ rows: looks === 1 ? rows.slice(0, 1) : rows, more: false }),
           listAgents: async () => ({
             rows: [{ agent_id: 'agent_1' }] as never,
@@ -296,8 +316,14 @@ test('an account is closed first, then all that it owns is erased, what began me
     actor,
     { note: 'gone', signal: never },
   );
-  expect(done).toMatchObject({ sessions: 2, agents: 1, unrecorded: [] });
-  expect(order).toEqual([ACCOUNT, 'session-session_1', 'agent-agent_1', 'session-session_2']);
+  expect(done).toMatchObject({ sessions: 3, agents: 1, unrecorded: [] });
+  expect(order).toEqual([
+    ACCOUNT,
+    'session-session_1',
+    'agent-agent_1',
+    PARKED,
+    'session-session_2',
+  ]);
   for (const stream of order) expect([stream, await isErased(stream)]).toEqual([stream, true]);
   expect(await begun()).toEqual([]);
 });
