@@ -20,7 +20,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, the transparency log is not carried on, too few witnesses cosign it, or sessions past their retention can’t be erased; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, the transparency log is not carried on, too few witnesses cosign it, keys of erased texts may be back, or sessions past their retention can’t be erased; ' +
         'everything else is served',
     }),
     projection: Type.Optional(
@@ -170,6 +170,15 @@ export const Ready = Type.Object(
       ),
     ),
     transparency_log: Type.Optional(TransparencyLog),
+    text_keys: Type.Optional(
+      Type.Object(
+        { reason: Type.String({ description: 'Why, and what to do' }) },
+        {
+          title: 'TextKeysHealth',
+          description: 'Present while keys of texts that were erased may be back',
+        },
+      ),
+    ),
     retention: Type.Optional(
       Type.Object(
         {
