@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { TextKeys } from './textKeys.ts';
 import { TransparencyLog } from './transparencyLog.ts';
 
 export const Live = Type.Object(
@@ -170,15 +171,7 @@ export const Ready = Type.Object(
       ),
     ),
     transparency_log: Type.Optional(TransparencyLog),
-    text_keys: Type.Optional(
-      Type.Object(
-        { reason: Type.String({ description: 'Why, and what to do' }) },
-        {
-          title: 'TextKeysHealth',
-          description: 'Present while keys of texts that were erased may be back',
-        },
-      ),
-    ),
+    text_keys: Type.Optional(TextKeys),
     retention: Type.Optional(
       Type.Object(
         {
