@@ -50,6 +50,7 @@ export function addAuditCommands(program: Command, run: WithOperator, alone: Wit
     .option('--heads <file>', 'look for the heads that `audit heads` wrote as well')
     .option('--checkpoint <file>', 'compare with a checkpoint that was kept elsewhere, of any age')
     .option('--vkey <vkey>', 'the key that signed it; default: the one that signs here')
+    .option('--texts', 'open every text as well, which needs the keys')
     .action((options: VerifyOptions) => run((context) => verify(context, options)));
   audit
     .command('heads')

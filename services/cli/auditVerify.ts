@@ -1,4 +1,5 @@
 import type { Position } from '../../shared/ports/eventStore.ts';
+import { createTextChecker } from '../../shared/queries/textChecker.ts';
 import { verifyChains, type Misfit } from '../../shared/queries/verifyChains.ts';
 import type { CliContext } from './context.ts';
 import { EXIT } from './exitCodes.ts';
@@ -16,6 +17,7 @@ import {
 
 export interface VerifyOptions extends TreeOptions {
   heads?: string;
+  texts?: true;
 }
 
 /** How far a verification came, and the first event that does not fit. */
@@ -25,12 +27,15 @@ interface Verified {
   complete: boolean;
   misfit: Misfit | undefined;
   fault: NamedFault | undefined;
+  /** True where the texts were opened as well. */
+  texts: boolean;
 }
 
 const goOn = (options: VerifyOptions): string =>
-  ['after', 'heads', 'checkpoint', 'vkey'].reduce((command, name) => {
+  ['after', 'heads', 'checkpoint', 'vkey', 'texts'].reduce((command, name) => {
     const value = options[name as keyof VerifyOptions];
-    return value === undefined ? command : `${command} --${name} ${value}`;
+    if (value === undefined) return command;
+    return value === true ? `${command} --${name}` : `${command} --${name} ${value}`;
   }, 'Go on with: audit verify');
 
 /** Verifies every hash chain, and the tree over all, as far as the signal lets it. */
@@ -47,6 +52,7 @@ async function verifyAll(
     store: operator.store,
     after,
     tree: tree?.checker,
+    textFault: options.texts && createTextChecker(operator.store),
     signal,
     onProgress: (state) => {
       done = state;
@@ -62,7 +68,7 @@ async function verifyAll(
   );
   const { fault = tree?.fault, found, misfit } = finding ?? {};
   const named = tree && fault && (await nameFault(context, tree, fault, found));
-  return { ...done, complete, misfit, fault: named };
+  return { ...done, complete, misfit, fault: named, texts: options.texts === true };
 }
 
 /** What is wrong with log or tree; the index is the place of an event among all of the log. */
@@ -74,7 +80,7 @@ function faultSentence({ event, reason, index, kind }: NamedFault): string {
     : `The log does not fit: ${reason}.`;
 }
 
-function verdictOf({ events, position, complete, misfit, fault }: Verified): string[] {
+function verdictOf({ events, position, complete, misfit, fault, texts }: Verified): string[] {
   if (fault) return [faultSentence(fault)];
   if (misfit)
     return [
@@ -82,7 +88,10 @@ function verdictOf({ events, position, complete, misfit, fault }: Verified): str
     ];
   if (!complete) return [];
   if (events === 0 && position === undefined) return ['The log is empty: nothing was verified.'];
-  return ['Every event fits its hash chain.'];
+  return [
+    'Every event fits its hash chain.',
+    ...(texts ? ['Every text is what was committed to, or erased.'] : []),
+  ];
 }
 
 /** What the comparison with the tree came to, and what it can't show. */
@@ -134,6 +143,7 @@ export async function verify(context: CliContext, options: VerifyOptions): Promi
       misfit,
       heads,
       tree: compare ? { ...compare, fault } : null,
+      texts: verified.texts,
     },
     ...verdictOf(verified),
     ...treeLines(tree, verified),

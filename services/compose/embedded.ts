@@ -12,7 +12,6 @@ import { neverStale } from '../../shared/queries/neverStale.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
-import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
 import { doubtOf } from '../projector/doubt.ts';
 import {
   startProjectorThread,
@@ -26,7 +25,7 @@ import { reportDamage } from '../server/reportDamage.ts';
 import type { Part } from '../server/turnlog.ts';
 import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart } from './api.ts';
-import { finishPart, noticePart } from '../server/erasures.ts';
+import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
@@ -133,15 +132,15 @@ async function openOwnLog(
   opening: Opening,
   place: EmbeddedPlace,
   log: { folder: string },
-): Promise<ProtectedStore> {
+): ReturnType<typeof openStore> {
   const isNew = !existsSync(eventLogFile(log.folder));
-  const { store } = await openStore(opening, place);
+  const opened = await openStore(opening, place);
   if (isNew)
     opening.logger.info(
       { data_folder: log.folder },
       'there was no event log in the data folder: a new one was made, and it is empty',
     );
-  return store;
+  return opened;
 }
 
 /**
@@ -155,9 +154,9 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const { dataFolder, log } = place;
   makeDataFolder(dataFolder);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
-  const store = await ('folder' in log
+  const { store, keyStore } = await ('folder' in log
     ? openOwnLog(opening, place, log)
-    : openStore(opening, place).then(({ store: cluster }) => cluster));
+    : openStore(opening, place));
   const prover = await proverOfThread(opening.config, place, store);
   const { projector, readModels } = await openReadModels(opening, place, prover.threadData);
   const id = instanceIdOf(dataFolder);
@@ -183,6 +182,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const erasures = [
     noticePart(api),
+    keysBackPart(api, keyStore),
     finishPart(api, { api, alone: true, visibilityWaitMs }),
     sweepRetention(api, {
       clocks: { now: systemClock.now },

@@ -3,6 +3,7 @@ import type { DamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { createKeyring } from '../../shared/eventlog/keyring.ts';
 import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
+import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import type { ServiceName } from '../server/serviceNames.ts';
 import type { Part, Turnlog } from '../server/turnlog.ts';
 import { openEventStore } from './eventStore.ts';
@@ -30,12 +31,18 @@ export type Parts = Omit<Turnlog, keyof AsyncDisposable>;
 export async function openStore(
   { opened, logger }: Pick<Opening, 'opened' | 'logger'>,
   place: Place,
-): Promise<{ store: ProtectedStore; keysPart: Part }> {
+): Promise<{ store: ProtectedStore; keyStore: KeyStore; keysPart: Part }> {
+  if (place.kind === 'embedded' && 'cluster' in place.log)
+    logger.warn(
+      { data_folder: place.dataFolder },
+      'the log is in a cluster, and the keys of its texts in the data folder: other servers of the cluster can not read them, nor this one theirs. To share the cluster, set DATABASE_URL',
+    );
   const keys = await openTextKeys(place);
   opened.defer(() => keys.store.close());
   const store = opened.adopt(await openEventStore(place.log, logger), (log) => log.close());
   return {
     store: { ...store, keys: createKeyring(keys) },
+    keyStore: keys.store,
     keysPart: textKeysPart(keys, logger),
   };
 }

@@ -23,7 +23,7 @@ import type { Part } from '../server/turnlog.ts';
 import { untilFollowed } from '../server/untilFollowed.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
 import { openRunContext, runsPart } from './api.ts';
-import { finishPart, noticePart } from '../server/erasures.ts';
+import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
 import {
@@ -154,7 +154,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const readModels = opened.adopt(await openReadModels(databaseUrl, poolSize), (queries) =>
     queries.close(),
   );
-  const { store: log, keysPart } = await openStore(opening, place);
+  const { store: log, keyStore, keysPart } = await openStore(opening, place);
   const store = appendsWhileFollowed(log, readModels.logChanged);
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
@@ -173,7 +173,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const erasures = [
-    ...(runs ? [noticePart(runs.api)] : []),
+    ...(runs ? [noticePart(runs.api), keysBackPart(runs.api, keyStore)] : []),
     finishPart(common, { api: runs?.api, alone: false, visibilityWaitMs }),
     sweepRetention(common, {
       clocks: { now: async () => (await instances.list()).now, own: systemClock.now },

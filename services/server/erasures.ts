@@ -5,6 +5,8 @@ import type { CommandContext } from '../../shared/commands/context.ts';
 import type { HandleContext } from '../../shared/commands/handle.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
+import type { KeyStore } from '../../shared/ports/keyStore.ts';
+import { keysBack } from '../../shared/queries/keysBack.ts';
 import { agentListCache } from '../api/agentListCache.ts';
 import { onceStoreAnswers } from './onceStoreAnswers.ts';
 import { startAsking, startSweeper } from './sweep.ts';
@@ -22,13 +24,32 @@ export function noticePart(api: RunContext): Part {
     },
     forgetAll() {
       sessions.memory.clear();
-      known.forgetAgents?.();
+      known.forget?.();
       lists.clear();
     },
   });
   return {
     prepare: (signal) => onceStoreAnswers(look, logger, signal),
     upkeep: () => startAsking(look),
+  };
+}
+
+/** Looks once, and on as long as keys are back: nobody restores them under a running service. */
+export function keysBackPart(
+  { readModels, logger }: Pick<CommandContext, 'readModels' | 'logger'>,
+  keys: KeyStore,
+): Part {
+  let reason: string | undefined;
+  async function look(): Promise<void> {
+    reason = await keysBack({ keys, readModels });
+  }
+  return {
+    async prepare(signal) {
+      await onceStoreAnswers(look, logger, signal);
+      if (reason !== undefined) logger.error(reason);
+    },
+    health: async () => (reason === undefined ? {} : { text_keys: { reason } }),
+    upkeep: () => startAsking(async () => (reason === undefined ? undefined : look())),
   };
 }
 

@@ -1,3 +1,4 @@
+import { isErasure } from '../domain/events.ts';
 import { isTurnlogError, type TurnlogError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
@@ -97,6 +98,25 @@ async function readStored(
 const isFlaw = (checked: readonly unknown[] | Flaw): checked is Flaw => !Array.isArray(checked);
 
 /**
+ * Texts are erased where the stream says so: whoever can write the log could name a destroyed key in
+ * any box. An erasure that came after the page was read is the last event of the stream.
+ * Errors: `stream_damaged` (noted), `store_unavailable`.
+ */
+async function requireErasure(
+  source: StreamSource,
+  stream: string,
+  known: readonly KnownEvent[],
+): Promise<void> {
+  const emptied = known.find(({ recorded }) => recorded.erased)?.recorded;
+  if (!emptied || known.some(({ event }) => isErasure(event.type))) return;
+  const [last] = await readStored(source, stream, { direction: 'backwards', limit: 1 });
+  if (last && isErasure(last.type)) return;
+  const { revision } = emptied;
+  const reason = `the key of a text of the event at revision ${revision} is destroyed, and no erasure says so`;
+  throw await foundDamaged(source, stream, { reason, revision });
+}
+
+/**
  * What events say whose places are right. Errors: `stream_damaged` (noted), `release_too_old`,
  * `key_missing`, `store_unavailable`.
  */
@@ -111,6 +131,7 @@ async function understood(
   if (lost) throw lost.unreadable;
   const known = understandAll(readable);
   if (isFlaw(known)) throw await foundDamaged(source, stream, known);
+  await requireErasure(source, stream, known);
   return known;
 }
 

@@ -134,6 +134,8 @@ export interface Health {
   relay?: RelayHealth;
   /** Where the transparency log is grown. */
   transparency_log?: TransparencyLogHealth;
+  /** Present while keys of texts that were destroyed may be back. */
+  text_keys?: { reason: string };
   /** Where sessions are erased whose time is over. */
   retention?: RetentionHealth;
 }

@@ -25,8 +25,8 @@ export interface KnownRows extends Pick<
   ReadModels,
   'findApiKey' | 'findApiKeyByHash' | 'findAgent'
 > {
-  /** Lets go of what is remembered of agents, for one that was erased. */
-  forgetAgents?: () => void;
+  /** Lets go of what is remembered, names among it, for an agent or an account that was erased. */
+  forget?: () => void;
 }
 
 interface Memory<Row> {
@@ -124,7 +124,9 @@ export function rememberedRows(
       lengthOf: ({ hash, name }) => hash.length + name.length,
       isOutdated: outdated.key,
       now,
-    }).find;
+    });
+  const byId = keys(readModels.findApiKey);
+  const byHash = keys(readModels.findApiKeyByHash);
   const agents = remembering({
     find: readModels.findAgent,
     freshMs: 0,
@@ -133,9 +135,9 @@ export function rememberedRows(
     now,
   });
   return {
-    findApiKey: keys(readModels.findApiKey),
-    findApiKeyByHash: keys(readModels.findApiKeyByHash),
+    findApiKey: byId.find,
+    findApiKeyByHash: byHash.find,
     findAgent: agents.find,
-    forgetAgents: agents.clear,
+    forget: () => [byId, byHash, agents].forEach(({ clear }) => clear()),
   };
 }

@@ -11,7 +11,7 @@ interface VerifyProgress {
   position: Position | undefined;
 }
 
-/** The first event that does not fit its chain. */
+/** The first event that does not fit its chain, or whose texts can't be had. */
 export interface Misfit {
   stream: string;
   revision: number;
@@ -32,6 +32,8 @@ interface Verification {
   after: Position | undefined;
   /** Compares the log with its tree, from the same place on; chains alone when absent. */
   tree?: TreeChecker | undefined;
+  /** Why a text of an event can't be had; texts are not looked at when absent. */
+  textFault?: ((stored: StoredEvent) => Promise<string | undefined>) | undefined;
   signal: AbortSignal;
   onProgress: (progress: VerifyProgress) => void;
 }
@@ -46,6 +48,7 @@ export async function verifyChains({
   store,
   after,
   tree,
+  textFault,
   signal,
   onProgress,
 }: Verification): Promise<Finding | undefined> {
@@ -56,7 +59,7 @@ export async function verifyChains({
     // Before its chain: where an event was dropped, the next one of its stream may be far away.
     const compared = tree?.next(recordedHash(stored));
     const fault = compared && (await compared);
-    const reason = await faultOf(stored);
+    const reason = (await faultOf(stored)) ?? (await textFault?.(stored));
     if (fault && (fault.kind === 'event' || reason === undefined)) return { fault, found: stored };
     if (reason === undefined) return undefined;
     const { stream, revision, id, position } = stored;

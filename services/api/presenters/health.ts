@@ -60,6 +60,7 @@ export function presentHealth({
   projector,
   relay,
   transparency_log,
+  text_keys,
   retention,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
@@ -72,6 +73,7 @@ export function presentHealth({
     relay?.parked !== undefined ||
     transparency_log?.trouble !== undefined ||
     transparency_log?.witnesses?.reason !== undefined ||
+    text_keys !== undefined ||
     retention?.reason !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
@@ -83,6 +85,7 @@ export function presentHealth({
     ...(projector && { projector }),
     ...(relay && { relay: presentRelay(relay) }),
     ...(transparency_log && { transparency_log }),
+    ...(text_keys && { text_keys }),
     ...(retention && { retention: presentRetention(retention) }),
   };
 }

@@ -1,15 +1,19 @@
 import { isTurnlogError } from '../../errors.ts';
-import { accountStream, agentStream, sessionStream } from '../../eventlog/streams.ts';
+import { accountStream, agentStream, sessionStream, streamKind } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import { pauseFor } from '../../pause.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
 import type { Actor } from '../context.ts';
 import type { HandleContext } from '../handle.ts';
+import { ownerOf } from './ownerOf.ts';
 import { keepingOf, requireErasable } from './requireErasable.ts';
 import { endErasure, eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
 
-type Owned = Pick<ReadModels, 'listAgents' | 'listSessions'>;
+type Owned = Pick<
+  ReadModels,
+  'listAgents' | 'listSessions' | 'listParkedStreams' | 'findAgent' | 'findSession'
+>;
 
 export interface AccountContext extends HandleContext {
   /** Read models that show the erasure there, or later. Errors: `store_unavailable`. */
@@ -36,6 +40,8 @@ export interface ErasedAccount extends AccountProgress {
   unrecorded: string[];
 }
 
+/** Looked at in one round: each that is erased is parked no more. */
+const MOST_PARKED = 10_000;
 const PAGE = { limit: 100, bytes: LIMITS.http.pageBytes };
 /** By then every process has noticed that the account is no more, and has ended its runs. */
 const NOTICED_MS = 3_000;
@@ -68,6 +74,20 @@ const ownedBy = (readModels: Owned, accountId: string) => ({
     agentStream,
   ),
 });
+
+/** The sessions of an account that no row shows, because they were parked at their first event. */
+async function* parkedSessions(
+  { store }: Pick<HandleContext, 'store'>,
+  readModels: Owned,
+  accountId: string,
+): AsyncGenerator<string> {
+  for (const { stream } of (await readModels.listParkedStreams(MOST_PARKED)).streams) {
+    const isOwn =
+      streamKind(stream) === 'session' &&
+      (await ownerOf({ store, readModels }, stream)) === accountId;
+    if (isOwn) yield stream;
+  }
+}
 
 /**
  * Asks before anything is erased: an account that is closed keeps nothing of its sessions.
@@ -125,9 +145,15 @@ export async function eraseAccount(
   /** True where there was anything. */
   async function eraseAll(): Promise<boolean> {
     const before = done.sessions + done.agents;
-    const owned = ownedBy(await readModelsAt(last), account_id);
-    for (const kind of ['sessions', 'agents'] as const)
-      for await (const each of owned[kind]) {
+    const readModels = await readModelsAt(last);
+    const { sessions, agents } = ownedBy(readModels, account_id);
+    const parked = parkedSessions(context, readModels, account_id);
+    for (const [kind, streams] of [
+      ['sessions', sessions],
+      ['agents', agents],
+      ['sessions', parked],
+    ] as const)
+      for await (const each of streams) {
         if (await eraseOne(each)) done[kind] += 1;
         onProgress?.(done);
       }

@@ -33,7 +33,7 @@ export function forgetErased(
   store.keys.forget(key_ids);
   endRuns(sessions, stream);
   const id = streamId(stream);
-  if (streamKind(stream) !== 'session') return known.forgetAgents?.();
+  if (streamKind(stream) !== 'session') return known.forget?.();
   sessions.memory.delete(id);
   sessions.leftOpen.settle({ session_id: id });
 }

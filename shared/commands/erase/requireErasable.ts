@@ -2,7 +2,7 @@ import { account, type AccountState } from '../../domain/account/decider.ts';
 import type { AccountHold, AccountRetention } from '../../domain/account/events.ts';
 import { isErasure } from '../../domain/events.ts';
 import type { Erasure } from '../../domain/schema.ts';
-import { TurnlogError } from '../../errors.ts';
+import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import type { StreamSource } from '../../eventlog/readWhole.ts';
 import { accountStream, streamKind } from '../../eventlog/streams.ts';
@@ -72,6 +72,13 @@ export function requirePastMaximum(keeping: Keeping, lastActivityAt: string, now
 export const keepingOf = async (source: StreamSource, accountId: string): Promise<AccountState> =>
   (await shortStream(accountStream(accountId), account).load(source)).state;
 
+/** What can't be read may be a hold. Errors: `erasure_refused`, `key_missing`, `store_unavailable`. */
+const readableKeeping = (source: StreamSource, accountId: string): Promise<AccountState> =>
+  keepingOf(source, accountId).catch((error: unknown) => {
+    if (!isTurnlogError(error, 'stream_damaged')) throw error;
+    throw erasureRefused(`Nobody can tell whether it may be erased. ${error.message}`);
+  });
+
 interface Asked {
   stream: string;
   /** Whose the stream is. */
@@ -84,7 +91,8 @@ interface Asked {
 /**
  * May the stream be erased for that reason now? What was erased already may be so again, what goes
  * with its account may with that, and of an account's own stream its decider knows.
- * Errors: `erasure_refused`, those of keepingOf.
+ * Errors: `erasure_refused`, also where the account's stream is damaged (noted); `key_missing`,
+ * `store_unavailable`.
  */
 export async function requireGrounds(
   context: StreamSource & { clock: Clock },
@@ -92,7 +100,7 @@ export async function requireGrounds(
 ): Promise<void> {
   const kind = streamKind(stream);
   if (reason === 'account' || kind === 'account' || isErasure(last.type)) return;
-  const keeping = await keepingOf(context, account_id);
+  const keeping = await readableKeeping(context, account_id);
   if (keeping.erased) return;
   if (!keeping.opened)
     throw erasureRefused('There is no such account, so nothing says whether it may be erased.');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -171,6 +171,71 @@ describe('audit verify', () => {
     },
   );
 
+  describe('with --texts', () => {
+    /** The log with its keys, and a session of it that was erased. */
+    const copyWithKeys = async (what: string, sql?: string): Promise<string> => {
+      const folder = await copyOfLog(what, (log) => {
+        if (sql !== undefined)
+          expect(
+            log.prepare(sql.replaceAll('THE SESSION', `session-${session}`)).run().changes,
+          ).toBe(1);
+      });
+      for (const name of ['keys.db', 'keys.db-wal', 'master.key'])
+        await copyFile(join(service.folder, name), join(folder, name));
+      return folder;
+    };
+    let erased: string;
+    beforeAll(async () => {
+      erased = (await service.post(`/v1/agents/${agent}/run`, { input: 'bye' })).body.data
+        .session_id as string;
+      await service.send('DELETE', `/v1/sessions/${erased}`, '');
+    });
+
+    test('opens every text, of erased ones only what says so', async () => {
+      const folder = await copyWithKeys('whole');
+      const { code, out } = await runCli(folder, 'audit', 'verify', '--texts');
+      expect([code, out.split('\n').slice(0, 2)]).toEqual([
+        0,
+        ['Every event fits its hash chain.', 'Every text is what was committed to, or erased.'],
+      ]);
+    });
+
+    const THIRD = "WHERE revision = 3 AND stream = 'THE SESSION'";
+    test.each([
+      [
+        'a box was changed',
+        `UPDATE events SET data = replace(data, '","sha256"', 'AAAA","sha256"') ${THIRD}`,
+        'a box does not open with its key',
+      ],
+      [
+        'a box was exchanged',
+        `UPDATE events SET data = json_set(data, '$.input.box', (SELECT data ->> '$.input.box' FROM events WHERE revision = 1 AND stream = 'THE SESSION')) ${THIRD}`,
+        'a box holds another text',
+      ],
+      [
+        'a box was taken away',
+        `UPDATE events SET data = json_remove(data, '$.input.box') ${THIRD}`,
+        'its box is missing',
+      ],
+      [
+        'a box was given a key that never was',
+        `UPDATE events SET data = json_set(data, '$.input.box', 'never-was-a-key-' || substr(data ->> '$.input.box', 17)) ${THIRD}`,
+        'The key never-was-a-key- of texts in the log is not in the key store',
+      ],
+      [
+        'a box was given a key that is destroyed',
+        `UPDATE events SET data = json_set(data, '$.input.box', (SELECT data ->> '$.key_ids[0]' FROM events WHERE type = 'session.erased.v1') || substr(data ->> '$.input.box', 17)) ${THIRD}`,
+        'the key of a text is destroyed, and no erasure of its stream says so',
+      ],
+    ])('names the event where %s', async (what, sql, reason) => {
+      const folder = await copyWithKeys(what, sql);
+      const { code, out } = await runCli(folder, 'audit', 'verify', '--texts');
+      const named = `The event ${recorded(3).id} (session-${session} revision 3,`;
+      expect([code, out]).toEqual([1, expect.stringContaining(named)]);
+      expect(out).toContain(`does not fit: ${reason}`);
+    });
+  });
+
   test('tells how to go on when it is interrupted, with exit code 130, and goes on from there', async () => {
     const folder = await longLog();
     const { code, out, err } = await interrupted(folder, 'audit', 'verify');
@@ -188,7 +253,7 @@ describe('audit verify', () => {
   });
 });
 
-/** Gives a session another model, and all of its events the hashes that fit. */
+/** Gives a turn of a session another number, and all of its events the hashes that fit. */
 function rewriteConsistently(log: DatabaseSync): void {
   const stream = `session-${session}`;
   const rows = log
@@ -200,7 +265,7 @@ function rewriteConsistently(log: DatabaseSync): void {
     const event = {
       id,
       type,
-      data: JSON.parse(data.replace('"model":"gpt-4o"', '"model":"other"')),
+      data: JSON.parse(data.replace('"turn":2', '"turn":7')),
     };
     const chained = chainEvents(stream, head, [event], authorship);
     const [written] = chained.encoded;

@@ -12,12 +12,15 @@ import { issueKey, revokeKey } from '../../../shared/commands/accounts.ts';
 import { parseConfig } from '../../../shared/config.ts';
 import { SCOPES } from '../../../shared/domain/account/events.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { openEvents } from '../../../shared/eventlog/openTexts.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../shared/logger.ts';
 import {
   startEventStoreDbServer,
   type EventStoreDbServer,
 } from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { newMarker } from '../../support/erasure/holding.ts';
+import { tablesHolding } from '../../support/erasure/tablesHolding.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { sessionStarted, turnStarted } from '../../support/events/events.ts';
 import { eventually } from '../../support/processes/operator.ts';
@@ -27,7 +30,11 @@ import {
   type TestDatabase,
 } from '../../support/postgres/postgresDatabase.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
+import {
+  startScriptedModel,
+  type Script,
+  type ScriptedModel,
+} from '../../support/http/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
@@ -37,6 +44,7 @@ const SOON = 20_000;
 /** How long a replica may use a key without asking again. */
 const REMEMBERED_MS = 500;
 const SYSTEM = { key_id: 'operator', request_id: 'test' };
+const repeating: Script = ({ messages }) => ({ text: `re: ${messages.at(-1)!.content}` });
 const postgres = await startPostgresServer();
 
 function suite(serverUrl: string): void {
@@ -65,9 +73,7 @@ function suite(serverUrl: string): void {
     folder = await temporaryFolder();
     database = await createTestDatabase(serverUrl);
     eventStore = await startEventStoreDbServer();
-    model = await startScriptedModel((request) => ({
-      text: `re: ${request.messages.at(-1)!.content}`,
-    }));
+    model = await startScriptedModel(repeating);
     env = {
       PORT: '0',
       DATA_DIR: `${folder}/none`,
@@ -90,7 +96,7 @@ function suite(serverUrl: string): void {
       apiClient(first.url, env['BOOTSTRAP_API_KEY']),
       apiClient(second.url, env['BOOTSTRAP_API_KEY']),
     ];
-  }, 60_000);
+  }, 180_000);
   afterAll(async () => {
     await operator.close();
     for (const service of running) await service.stop();
@@ -211,6 +217,44 @@ function suite(serverUrl: string): void {
       (await one.get(`/v1/sessions/${session_id}/events`)).body.data as { type: string }[]
     ).map(({ type }) => type);
     expect(types.filter((type) => type === 'session.turn_interrupted.v1')).toHaveLength(1);
+  }, 60_000);
+
+  test('erase a session for each other: its run ends, no memory has it, and no table holds a text of it', async () => {
+    const marker = newMarker();
+    const agent = await createAgent();
+    const run = (client: Client, session_id?: string) =>
+      client.post(`/v1/agents/${agent}/run`, {
+        input: `tell ${marker}`,
+        ...(session_id && { session_id }),
+      });
+    const { session_id } = (await run(other)).body.data;
+    // The other one has the session and its key in memory from now on.
+    expect((await run(other, session_id)).status).toBe(200);
+    expect(await tablesHolding(database.url, marker)).not.toEqual([]);
+    const asked = model.requests.length;
+    model.use({ fault: 'never_answer' });
+    const cutOff = run(other, session_id);
+    await model.received(asked + 1);
+    const path = `/v1/sessions/${session_id}`;
+    const erased = await Promise.all([one, other, one].map((c) => c.send('DELETE', path, '')));
+    expect(erased.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(new Set(erased.map(({ body }) => body.data.event.id)).size).toBe(1);
+    expectFailure(await cutOff, 'session_erased');
+    model.use(repeating);
+    for (const client of [one, other]) {
+      expectFailure(await client.get(path), 'session_erased');
+      expectFailure(await client.get(`${path}/events`), 'session_erased');
+      expectFailure(await run(client, session_id), 'session_erased');
+    }
+    expect(await tablesHolding(database.url, marker)).toEqual([]);
+    const stored = await operator.store.readStream(sessionStream(session_id), {
+      direction: 'forwards',
+      limit: 100,
+    });
+    expect(stored.filter(({ type }) => type === 'session.erased.v1')).toHaveLength(1);
+    const texts = await openEvents(operator.store.keys, stored);
+    expect(texts.filter(({ erased: gone }) => gone).length).toBeGreaterThan(0);
+    expect(JSON.stringify([stored, texts])).not.toContain(marker);
   }, 60_000);
 
   test('keep nothing in a data folder', () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { copyFile, readFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -9,6 +9,7 @@ import { chainFault } from '../../../shared/eventlog/hashChain.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { sessionStarted, turnCompleted, turnStarted } from '../../support/events/events.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
+import { runCli } from '../../support/processes/cliProcess.ts';
 import { asOperator, eventually } from '../../support/processes/operator.ts';
 import { misfitIn } from '../../support/store/misfitIn.ts';
 
@@ -143,3 +144,23 @@ test('a key that was lost is said aloud wherever its texts are wanted, and other
   expect((await eventsOf(other)).length).toBe(3);
   await run('on', other);
 });
+
+test('a key store that was restored from before an erasure is said aloud, until that is done again', async () => {
+  const file = join(service.folder, 'keys.db');
+  const session = await run('to be erased');
+  await service.service().stop();
+  await copyFile(file, `${service.folder}-keys.db`);
+  await service.restart();
+  await service.send('DELETE', `/v1/sessions/${session}`, '');
+  const textKeys = async () => (await service.get('/health/ready')).body.data.text_keys;
+  expect(await textKeys()).toBeUndefined();
+  await service.service().stop();
+  await copyFile(`${service.folder}-keys.db`, file);
+  await service.restart();
+  expect((await service.get('/health/ready')).body.data).toMatchObject({
+    status: 'degraded',
+    text_keys: { reason: expect.stringContaining(`session-${session}`) },
+  });
+  expect((await runCli(service.folder, 'text-keys', 'reconcile')).code).toBe(0);
+  await eventually(textKeys, (told) => told === undefined);
+}, 60_000);

@@ -50,6 +50,8 @@ interface KeyOptions {
   account?: string;
   scopes?: readonly Scope[];
   expiresAt?: number | null;
+  /** Of a new account, and of the key. */
+  name?: string;
 }
 
 /** Issues a key to an account. */
@@ -59,14 +61,14 @@ export const newKey = (folder: string, options: KeyOptions = {}): Promise<Issued
 /** The same, by an operator command that goes on. */
 export async function issueTo(
   operator: Operator,
-  { account, scopes = SCOPES, expiresAt = null }: KeyOptions = {},
+  { account, scopes = SCOPES, expiresAt = null, name }: KeyOptions = {},
 ): Promise<IssuedKey> {
   const account_id = account ?? operator.ids.typeId('acct');
   const actor = { account_id, key_id: 'operator', request_id: 'test' };
-  if (account === undefined) await openAccount(operator, actor, 'another');
+  if (account === undefined) await openAccount(operator, actor, name ?? 'another');
   return {
     account_id,
-    ...(await issueKey(operator, actor, { name: 'test', scopes, expiresAt })),
+    ...(await issueKey(operator, actor, { name: name ?? 'test', scopes, expiresAt })),
   };
 }
 

@@ -13,6 +13,7 @@ import { storeUnavailable } from '../../../shared/errors.ts';
 import { NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { openEvents } from '../../../shared/eventlog/openTexts.ts';
+import { readPage } from '../../../shared/eventlog/readWhole.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { ErasureRow } from '../../../shared/readModels/tables.ts';
 import {
@@ -32,6 +33,7 @@ import {
 } from '../../support/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
+const ACCOUNT = 'account-acct_1';
 const STREAM = 'session-session_1';
 const REQUEST = { reason: 'request' } as const;
 const never = new AbortController().signal;
@@ -46,6 +48,7 @@ beforeEach(async () => {
     clock: { now: () => Date.UTC(2026, 10, 22) },
     ids: { uuid: randomUUID, typeId: (prefix) => prefix },
   };
+  await write(ACCOUNT, accountOpened('somebody'), keyIssued('key_1'));
 });
 afterEach(() => fixture.dispose());
 
@@ -64,6 +67,12 @@ const typesOf = async (stream: string): Promise<string[]> =>
 const isErased = async (stream: string): Promise<boolean> => {
   const events = await openEvents(context.store.keys, await stored(stream));
   return events.some(({ erased }) => erased);
+};
+/** Read models that show no row, and nothing that is parked. */
+const NONE = {
+  listParkedStreams: async () => ({ count: 0, streams: [] }),
+  findAgent: async () => undefined,
+  findSession: async () => undefined,
 };
 const begun = (): Promise<string[]> => context.store.keys.listErasures(10);
 const talked = [sessionStarted(), turnStarted(1), toolCalled(1), turnCompleted(1)];
@@ -118,7 +127,7 @@ describe('erasing a stream', () => {
         return append(...given);
       },
       readStream(stream, options) {
-        reads.push(options.from);
+        if (stream === STREAM) reads.push(options.from);
         return readStream(stream, options);
       },
     });
@@ -136,13 +145,13 @@ describe('erasing a stream', () => {
   });
 });
 
-describe('a damaged stream', () => {
-  const damage = (sql: string): void => {
-    const database = new DatabaseSync(join(fixture.folder, 'events.db'));
-    database.exec(sql);
-    database.close();
-  };
+const damage = (sql: string): void => {
+  const database = new DatabaseSync(join(fixture.folder, 'events.db'));
+  database.exec(sql);
+  database.close();
+};
 
+describe('a damaged stream', () => {
   test.each([
     [
       'whose beginning is missing',
@@ -162,7 +171,7 @@ describe('a damaged stream', () => {
     ],
   ])('%s is erased as far as it can be read, and that is told', async (_what, sql, told) => {
     const { key } = await write(STREAM, ...talked);
-    damage(sql);
+    damage(`${sql} AND stream = '${STREAM}'`);
     const erased = await eraseStream(context, STREAM, REQUEST, actor);
     expect(erased.unread).toMatch(told);
     expect(erased.key_ids).toEqual([key!.id]);
@@ -173,10 +182,48 @@ describe('a damaged stream', () => {
   });
 });
 
+test('nothing is erased, and no key destroyed, where the account’s own stream is damaged: it may be held', async () => {
+  await write(STREAM, ...talked);
+  damage(`DELETE FROM events WHERE stream = '${ACCOUNT}' AND revision = 0`);
+  await expect(eraseStream(context, STREAM, REQUEST, actor)).rejects.toMatchObject({
+    code: 'erasure_refused',
+    message: expect.stringContaining(`The stream ${ACCOUNT} is damaged`),
+  });
+  expect([await isErased(STREAM), await begun()]).toEqual([false, []]);
+});
+
+test('a text whose box names a destroyed key is not taken for erased where no erasure says so', async () => {
+  const { key } = await write(STREAM, ...talked);
+  await eraseStream(context, STREAM, REQUEST, actor);
+  const other = 'session-session_2';
+  await write(other, ...talked);
+  damage(
+    `UPDATE events SET data = replace(data, '"box":"' || substr(data, instr(data, '"box":"') + 7, 16), '"box":"${key!.id}')
+     WHERE stream = '${other}' AND revision = 3`,
+  );
+  await expect(
+    readPage(context, other, { direction: 'forwards', limit: 10 }),
+  ).rejects.toMatchObject({
+    code: 'stream_damaged',
+    message: expect.stringContaining('revision 3 is destroyed, and no erasure says so'),
+  });
+  // What was erased is read as such, also in pages that the erasure is not in.
+  const [first] = await readPage(context, STREAM, { direction: 'forwards', from: 1, limit: 1 });
+  expect(first!.recorded.erased).toBe(true);
+  expect(context.damaged.list()).toMatchObject([{ stream: other, revision: 3 }]);
+  // It can be erased as any damaged stream can.
+  await eraseStream(context, other, REQUEST, actor);
+  expect((await typesOf(other)).at(-1)).toBe('session.erased.v1');
+});
+
 describe('an erasure that was left', () => {
   const logger = { warn: () => undefined };
   const nothing = { rows: [], more: false };
-  const readModels = { listAgents: async () => nothing, listSessions: async () => nothing };
+  const readModels = {
+    ...NONE,
+    listAgents: async () => nothing,
+    listSessions: async () => nothing,
+  };
   const finisher = (now?: () => number) =>
     createFinisher({ ...context, logger, readModelsAt: async () => readModels }, now);
 
@@ -235,12 +282,18 @@ describe('an erasure that was left', () => {
   });
 });
 
-test('an account is closed first, then all that it owns is erased, what began meanwhile too, then its own key goes', async () => {
-  const ACCOUNT = 'account-acct_1';
-  await write(ACCOUNT, accountOpened('somebody'), keyIssued('key_1'));
+test('an account is closed first, then all that it owns is erased, what began meanwhile and what no row shows too, then its own key goes', async () => {
   await write('agent-agent_1', agentCreated());
   const rows = ['session_1', 'session_2'].map((session_id) => sessionRow({ session_id }));
   for (const { session_id } of rows) await write(`session-${session_id}`, ...talked);
+  const PARKED = 'session-session_3';
+  await write(PARKED, ...talked);
+  const parked = [PARKED, 'session-nowhere', 'account-acct_2'].map((stream) => ({
+    stream,
+    revision: 0,
+    event_type: 'session.started.v1',
+    error: 'x',
+  }));
   const order: string[] = [];
   let looks = 0;
   const done = await eraseAccount(
@@ -250,6 +303,8 @@ test('an account is closed first, then all that it owns is erased, what began me
       async readModelsAt() {
         looks += 1;
         return {
+          ...NONE,
+          listParkedStreams: async () => ({ count: parked.length, streams: parked }),
           listSessions: async () => ({ rows: looks === 1 ? rows.slice(0, 1) : rows, more: false }),
           listAgents: async () => ({
             rows: [{ agent_id: 'agent_1' }] as never,
@@ -261,8 +316,14 @@ test('an account is closed first, then all that it owns is erased, what began me
     actor,
     { note: 'gone', signal: never },
   );
-  expect(done).toMatchObject({ sessions: 2, agents: 1, unrecorded: [] });
-  expect(order).toEqual([ACCOUNT, 'session-session_1', 'agent-agent_1', 'session-session_2']);
+  expect(done).toMatchObject({ sessions: 3, agents: 1, unrecorded: [] });
+  expect(order).toEqual([
+    ACCOUNT,
+    'session-session_1',
+    'agent-agent_1',
+    PARKED,
+    'session-session_2',
+  ]);
   for (const stream of order) expect([stream, await isErased(stream)]).toEqual([stream, true]);
   expect(await begun()).toEqual([]);
 });

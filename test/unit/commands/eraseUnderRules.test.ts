@@ -122,6 +122,9 @@ describe('an erasure', () => {
       readModelsAt: async () => ({
         listSessions: async () => ({ rows: [owned], more: false }),
         listAgents: async () => ({ rows: [], more: false }),
+        listParkedStreams: async () => ({ count: 0, streams: [] }),
+        findAgent: async () => undefined,
+        findSession: async () => undefined,
       }),
     };
     const eraseAll = () => eraseAccount(all, actor, { signal: new AbortController().signal });

@@ -75,6 +75,19 @@ beforeEach(() => {
   );
 });
 
+test('nothing is remembered any more of keys and agents, names among it, once it is to be forgotten', async () => {
+  const looks = [
+    () => rows.findApiKey('key_1'),
+    () => rows.findApiKeyByHash('h'),
+    () => rows.findAgent('agent_1'),
+  ];
+  for (const look of looks) await look();
+  rows.forget!();
+  away = true;
+  for (const look of looks)
+    await expect(look()).rejects.toMatchObject({ code: 'store_unavailable' });
+});
+
 describe('while the read models answer', () => {
   test('a key is not asked for again within half a second, and a revocation is seen after it', async () => {
     await rows.findApiKey('key_1');

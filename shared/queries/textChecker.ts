@@ -1,0 +1,39 @@
+import { LRUCache } from 'lru-cache';
+import { isErasure } from '../domain/events.ts';
+import { openTexts } from '../eventlog/openTexts.ts';
+import type { ProtectedStore } from '../eventlog/protectedStore.ts';
+import type { StoredEvent } from '../ports/eventStore.ts';
+
+/** Streams whose end is kept at hand; that of others is read again. */
+const REMEMBERED_STREAMS = 10_000;
+
+/**
+ * Opens the texts of events, which no hash covers but by their commitments: tells why one can't be
+ * had, undefined where all can, or are erased and their stream says so. Errors: `store_unavailable`.
+ */
+export function createTextChecker({
+  keys,
+  readStream,
+}: Pick<ProtectedStore, 'keys' | 'readStream'>): (
+  stored: StoredEvent,
+) => Promise<string | undefined> {
+  const erased = new LRUCache<string, true>({ max: REMEMBERED_STREAMS });
+
+  async function saysErased(stream: string): Promise<boolean> {
+    if (erased.has(stream)) return true;
+    const [last] = await readStream(stream, { direction: 'backwards', limit: 1 });
+    if (!last || !isErasure(last.type)) return false;
+    erased.set(stream, true);
+    return true;
+  }
+
+  return async (stored) => {
+    const [readable] = await openTexts(keys, [stored]);
+    const { unreadable, erased: emptied } = readable!;
+    if (unreadable?.code === 'key_missing') return unreadable.message.replace(/\.$/, '');
+    if (unreadable) return (unreadable.cause as Error).message;
+    return emptied && !(await saysErased(stored.stream))
+      ? 'the key of a text is destroyed, and no erasure of its stream says so'
+      : undefined;
+  };
+}
