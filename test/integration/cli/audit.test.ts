@@ -188,7 +188,7 @@ describe('audit verify', () => {
   });
 });
 
-/** Gives a session another model, and all of its events the hashes that fit. */
+/** Says of a session's turns that another process ran them, and gives all events hashes that fit. */
 function rewriteConsistently(log: DatabaseSync): void {
   const stream = `session-${session}`;
   const rows = log
@@ -197,10 +197,11 @@ function rewriteConsistently(log: DatabaseSync): void {
   let head = NO_STREAM;
   for (const { id, type, data, metadata } of rows) {
     const { prev_hash: _before, hash: _hash, ...authorship } = JSON.parse(metadata);
+    const recorded = JSON.parse(data) as object;
     const event = {
       id,
       type,
-      data: JSON.parse(data.replace('"model":"gpt-4o"', '"model":"other"')),
+      data: type === 'session.turn_started.v1' ? { ...recorded, owner: 'another' } : recorded,
     };
     const chained = chainEvents(stream, head, [event], authorship);
     const [written] = chained.encoded;
