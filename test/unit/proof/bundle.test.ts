@@ -446,7 +446,7 @@ describe('a bundle is refused, and the misfit named, when', () => {
     const { code, text } = await byPython(files[0]!);
     expect({ code, text }).toEqual({
       code: 1,
-      text: 'It does not fit: a text is not the one that was committed to\n',
+      text: 'It does not fit: a text is not the one due\n',
     });
   });
 
