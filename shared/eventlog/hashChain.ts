@@ -36,7 +36,7 @@ export const eventHash = (prevHash: string, event: Canonical): string =>
 /** The canonical form of metadata: strings, unless others wrote it. */
 function canonicalStrings(metadata: Readonly<Record<string, unknown>>): string {
   const members = Object.keys(metadata)
-    .sort()
+    .toSorted()
     .map((name) => `${canonicalJson(name)}:${canonicalJson(metadata[name])}`);
   return `{${members.join(',')}}`;
 }

@@ -36,6 +36,19 @@ interface Verification {
   onProgress: (progress: VerifyProgress) => void;
 }
 
+/** What the tree's fault and the chain's come to, of an event that has one or both. */
+function findingOf(
+  stored: StoredEvent,
+  fault: TreeFault | undefined,
+  reason: string | undefined,
+): Finding | undefined {
+  // Before its chain: where an event was dropped, the next one of its stream may be far away.
+  if (fault && (fault.kind === 'event' || reason === undefined)) return { fault, found: stored };
+  if (reason === undefined) return undefined;
+  const { stream, revision, id, position } = stored;
+  return { misfit: { stream, revision, id, position, reason } };
+}
+
 /**
  * Recomputes the hash chain of every stream, in the order of the log, and compares with the tree.
  * Resolves with what does not fit first, or undefined when all does up to the end of the log or
@@ -51,18 +64,6 @@ export async function verifyChains({
 }: Verification): Promise<Finding | undefined> {
   const faultOf = createChainChecker(store);
   let events = 0;
-
-  function findingOf(
-    stored: StoredEvent,
-    fault: TreeFault | undefined,
-    reason: string | undefined,
-  ): Finding | undefined {
-    // Before its chain: where an event was dropped, the next one of its stream may be far away.
-    if (fault && (fault.kind === 'event' || reason === undefined)) return { fault, found: stored };
-    if (reason === undefined) return undefined;
-    const { stream, revision, id, position } = stored;
-    return { misfit: { stream, revision, id, position, reason } };
-  }
 
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) {

@@ -197,11 +197,11 @@ function rewriteConsistently(log: DatabaseSync): void {
   let head = NO_STREAM;
   for (const { id, type, data, metadata } of rows) {
     const { prev_hash: _before, hash: _hash, ...authorship } = JSON.parse(metadata);
-    const recorded = JSON.parse(data) as object;
+    const before = JSON.parse(data) as object;
     const event = {
       id,
       type,
-      data: type === 'session.turn_started.v1' ? { ...recorded, owner: 'another' } : recorded,
+      data: type === 'session.turn_started.v1' ? { ...before, owner: 'another' } : before,
     };
     const chained = chainEvents(stream, head, [event], authorship);
     const [written] = chained.encoded;
