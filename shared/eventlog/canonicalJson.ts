@@ -5,6 +5,8 @@ import canonicalize from 'canonicalize';
  * lone surrogates included.
  */
 export function canonicalJson(value: unknown): string {
+  // What most calls are for, at a tenth of the cost.
+  if (typeof value === 'string' && value.isWellFormed()) return JSON.stringify(value);
   const text = canonicalize(value);
   if (text === undefined) throw new TypeError('the value has no JSON form');
   return text;

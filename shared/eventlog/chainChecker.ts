@@ -17,16 +17,15 @@ const linkOf = ({ revision, metadata }: RecordedEvent): Link => ({ revision, has
 
 /**
  * Checks the events of a whole log, in order: tells why an event does not fit its stream's chain,
- * undefined when it does. Memory does not grow with the log. Errors: `store_unavailable`.
+ * undefined when it does; at once where the event before it is at hand. Memory does not grow with the
+ * log. Errors: `store_unavailable`.
  */
 export function createChainChecker(
   log: Pick<EventLog, 'readStream'>,
-): (stored: StoredEvent) => Promise<string | undefined> {
+): (stored: StoredEvent) => Promise<string | undefined> | string | undefined {
   const heads = new LRUCache<string, Link>({ max: REMEMBERED_HEADS });
 
-  async function before({ stream, revision }: StoredEvent): Promise<Link | undefined> {
-    const known = heads.get(stream);
-    if (known || revision === 0) return known;
+  async function readBefore({ stream, revision }: StoredEvent): Promise<Link | undefined> {
     const [previous] = await log
       .readStream(stream, { direction: 'backwards', from: revision - 1, limit: 1 })
       .catch((error: unknown) => {
@@ -37,8 +36,7 @@ export function createChainChecker(
     return previous && linkOf(decodeEvent(previous));
   }
 
-  return async (stored) => {
-    const previous = await before(stored);
+  function faultAfter(previous: Link | undefined, stored: StoredEvent): string | undefined {
     try {
       const recorded = decodeEvent(stored);
       heads.set(stored.stream, linkOf(recorded));
@@ -46,5 +44,12 @@ export function createChainChecker(
     } catch {
       return 'it can not be decoded';
     }
+  }
+
+  return (stored) => {
+    const known = heads.get(stored.stream);
+    return known || stored.revision === 0
+      ? faultAfter(known, stored)
+      : readBefore(stored).then((previous) => faultAfter(previous, stored));
   };
 }

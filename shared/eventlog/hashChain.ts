@@ -33,6 +33,14 @@ const coveredText = ({ id, stream, revision, type, data, metadata }: Canonical):
 export const eventHash = (prevHash: string, event: Canonical): string =>
   sha256(prevHash + coveredText(event));
 
+/** The canonical form of metadata: strings, unless others wrote it. */
+function canonicalStrings(metadata: Readonly<Record<string, unknown>>): string {
+  const members = Object.keys(metadata)
+    .toSorted()
+    .map((name) => `${canonicalJson(name)}:${canonicalJson(metadata[name])}`);
+  return `{${members.join(',')}}`;
+}
+
 /**
  * Why `event` does not continue its stream's chain after `previous` (undefined at the stream's
  * beginning); undefined when it does. Its protected texts stand there as they are stored, as
@@ -54,7 +62,7 @@ export function chainFault(
   const { prev_hash, hash, ...covered } = event.metadata;
   if (prev_hash !== (previous?.hash ?? GENESIS_HASH))
     return 'its prev_hash is not the hash of the event before it';
-  const metadata = canonicalJson(covered);
+  const metadata = canonicalStrings(covered);
   const fits = (data: string): boolean => {
     const recomputed = eventHash(prev_hash, { ...event, data, metadata });
     return recomputed === hash;

@@ -61,7 +61,8 @@ export async function smallText({ name, bytes, content }: BundleFile): Promise<s
 
 /** Errors: `proof_invalid`. */
 export function parseManifest(text: string): Manifest {
-  const manifest = parsed(text.trimEnd(), 'manifest');
+  if (!text.endsWith('\n')) throw proofInvalid('manifest has no line feed at its end.');
+  const manifest = parsed(text.slice(0, -1), 'manifest');
   if (!isManifest()(manifest)) throw proofInvalid('manifest is not of a bundle that is known.');
   return manifest;
 }

@@ -23,8 +23,9 @@ const SHA256 = /^[0-9a-f]{64}$/;
 
 /** True for what stands in a shown event in place of a text, and for nothing else. */
 function isShownText(value: object): value is ShownText {
-  const { sha256 } = value as Partial<ShownText>;
+  const { sha256, salt = '', text = '', erased = true } = value as Record<string, unknown>;
   if (typeof sha256 !== 'string' || !SHA256.test(sha256)) return false;
+  if (typeof salt !== 'string' || typeof text !== 'string' || erased !== true) return false;
   const members = Object.keys(value);
   return members.length <= MOST_MEMBERS && SHAPES.has(members.toSorted().join(','));
 }

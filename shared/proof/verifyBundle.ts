@@ -62,7 +62,8 @@ function cosigners({ text, signatures }: Note, witnesses: readonly string[]): st
 function verifyHead(small: Small, hash: string, known: Known) {
   const key = parseVkey((known.vkey ?? small.vkey).trimEnd());
   const { note, checkpoint } = openCheckpoint(small.checkpoint, [key]);
-  const { index, hashes, checkpoint: proven } = parseProof(small['session.tlog-proof']);
+  const { extra, index, hashes, checkpoint: proven } = parseProof(small['session.tlog-proof']);
+  if (extra) throw proofInvalid('The proof of a bundle has no extra data: nothing vouches for it.');
   if (proven !== small.checkpoint) throw proofInvalid('The proof is not of the checkpoint.');
   if (!verifyInclusion(hashes, index, leafHash(leafEntry(hash, index)), checkpoint))
     throw proofInvalid(

@@ -38,6 +38,19 @@ interface Verification {
   onProgress: (progress: VerifyProgress) => void;
 }
 
+/** What the tree's fault and the chain's come to, of an event that has one or both. */
+function findingOf(
+  stored: StoredEvent,
+  fault: TreeFault | undefined,
+  reason: string | undefined,
+): Finding | undefined {
+  // Before its chain: where an event was dropped, the next one of its stream may be far away.
+  if (fault && (fault.kind === 'event' || reason === undefined)) return { fault, found: stored };
+  if (reason === undefined) return undefined;
+  const { stream, revision, id, position } = stored;
+  return { misfit: { stream, revision, id, position, reason } };
+}
+
 /**
  * Recomputes the hash chain of every stream, in the order of the log, and compares with the tree.
  * Resolves with what does not fit first, or undefined when all does up to the end of the log or
@@ -55,20 +68,15 @@ export async function verifyChains({
   const faultOf = createChainChecker(store);
   let events = 0;
 
-  async function findingOf(stored: StoredEvent): Promise<Finding | undefined> {
-    // Before its chain: where an event was dropped, the next one of its stream may be far away.
-    const compared = tree?.next(recordedHash(stored));
-    const fault = compared && (await compared);
-    const reason = (await faultOf(stored)) ?? (await textFault?.(stored));
-    if (fault && (fault.kind === 'event' || reason === undefined)) return { fault, found: stored };
-    if (reason === undefined) return undefined;
-    const { stream, revision, id, position } = stored;
-    return { misfit: { stream, revision, id, position, reason } };
-  }
-
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) {
-      const finding = await findingOf(stored);
+      // Both are at hand for most events: to wait for each costs more than to hash it.
+      const compared = tree?.next(recordedHash(stored));
+      const fault = compared && (await compared);
+      const chained = faultOf(stored);
+      const reason =
+        (typeof chained === 'object' ? await chained : chained) ?? (await textFault?.(stored));
+      const finding = findingOf(stored, fault, reason);
       if (finding) return finding;
     }
     events += batch.events.length;

@@ -4,7 +4,6 @@ import { hash as digest } from 'node:crypto';
 /** Bytes of a hash. */
 export const HASH_BYTES = 32;
 
-const LEAF = Buffer.of(0);
 /** Of every node, one after the other: a tree has as many nodes as leaves. */
 const node = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
@@ -14,7 +13,12 @@ const sha256 = (bytes: Uint8Array): Buffer => digest('sha256', bytes, 'buffer');
 export const EMPTY_ROOT: Buffer = sha256(Buffer.alloc(0));
 
 /** The hash of a leaf with this entry. */
-export const leafHash = (entry: Uint8Array): Buffer => sha256(Buffer.concat([LEAF, entry]));
+export function leafHash(entry: Uint8Array): Buffer {
+  const leaf = Buffer.allocUnsafe(1 + entry.length);
+  leaf[0] = 0;
+  leaf.set(entry, 1);
+  return sha256(leaf);
+}
 
 /** The hash of the node above two. */
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {

@@ -253,7 +253,7 @@ describe('audit verify', () => {
   });
 });
 
-/** Gives a turn of a session another number, and all of its events the hashes that fit. */
+/** Says of a session's turns that another process ran them, and gives all events hashes that fit. */
 function rewriteConsistently(log: DatabaseSync): void {
   const stream = `session-${session}`;
   const rows = log
@@ -262,10 +262,11 @@ function rewriteConsistently(log: DatabaseSync): void {
   let head = NO_STREAM;
   for (const { id, type, data, metadata } of rows) {
     const { prev_hash: _before, hash: _hash, ...authorship } = JSON.parse(metadata);
+    const before = JSON.parse(data) as object;
     const event = {
       id,
       type,
-      data: JSON.parse(data.replace('"turn":2', '"turn":7')),
+      data: type === 'session.turn_started.v1' ? { ...before, owner: 'another' } : before,
     };
     const chained = chainEvents(stream, head, [event], authorship);
     const [written] = chained.encoded;

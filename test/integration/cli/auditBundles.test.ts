@@ -2,6 +2,12 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { openCheckpoint } from '../../../shared/proof/openCheckpoint.ts';
+import { leafEntry } from '../../../shared/tlog/leaf.ts';
+import { leafHash } from '../../../shared/tlog/merkle.ts';
+import { parseVkey } from '../../../shared/tlog/noteKeys.ts';
+import { parseProof } from '../../../shared/tlog/proofFile.ts';
+import { verifyInclusion } from '../../../shared/tlog/verify.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { runCli, startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
@@ -121,6 +127,44 @@ describe('audit export and verify-bundle', () => {
       .map((line) => JSON.parse(line) as { type: string; data: { action: string } })
       .filter(({ type }) => type === 'account.audited.v1');
     expect(new Set(audited.map(({ data }) => data.action))).toEqual(new Set(['proof', 'export']));
+  });
+});
+
+describe('an erased session', () => {
+  test('has a receipt that verifies, a proof, and a bundle without any text', async () => {
+    const agent = await service.createAgent();
+    const { data } = (await service.post(`/v1/agents/${agent}/run`, { input: 'Eve asks' })).body;
+    const erased = data.session_id as string;
+    const reply = (await service.send('DELETE', `/v1/sessions/${erased}`, '')).body.data;
+    const { vkeys } = JSON.parse((await cli('--json', 'audit', 'vkey')).out) as { vkeys: string[] };
+    const { index, hashes, checkpoint } = parseProof(reply.receipt as string);
+    const head = openCheckpoint(checkpoint, vkeys.map(parseVkey)).checkpoint;
+    const leaf = leafHash(leafEntry(reply.event.hash as string, index));
+    expect(verifyInclusion(hashes, index, leaf, head)).toBe(true);
+
+    const { status, body } = await service.get(`/v1/sessions/${erased}/proof`);
+    expect([status, body.data.leaf]).toEqual([200, { hash: reply.event.hash, index }]);
+    expect(body.data.events[1].data.input).toEqual({ sha256: expect.any(String), erased: true });
+
+    const file = join(elsewhere, 'erased.tar');
+    const made = await cli('audit', 'export', '--session', erased, '--out', file);
+    expect(made).toMatchObject({ code: 0 });
+    const { code, out } = await alone('--json', 'audit', 'verify-bundle', file);
+    expect([code, JSON.parse(out)]).toEqual([
+      0,
+      expect.objectContaining({ fits: true, disclosed: 0, redacted: 0, erased: 3 }),
+    ]);
+    const stopped = await cli(
+      'audit',
+      'export',
+      '--session',
+      erased,
+      '--out',
+      file,
+      '--redact',
+      'input',
+    );
+    expect(stopped).toMatchObject({ code: 0 });
   });
 });
 

@@ -329,6 +329,94 @@ const CHANGES: Record<string, [() => BundleTexts | Promise<BundleTexts>, string 
     () => ({ ...good, 'events.jsonl': good['events.jsonl']!.slice(0, -1) }),
     'Line 10 of events.jsonl has no end',
   ],
+  'a text is said to be disclosed, and is not shown': [
+    () =>
+      withEvent(3, ({ data }) => {
+        data.output = { sha256: data.output.sha256, salt: null, text: null };
+      }),
+    'revision 3 does not fit',
+  ],
+  'a text is said to be erased, and not so': [
+    () =>
+      withEvent(3, ({ data }) => {
+        data.output = { sha256: data.output.sha256, erased: false };
+      }),
+    'revision 3 does not fit',
+  ],
+  'a salt has more characters than its bytes need': [
+    () => withEvent(3, ({ data: { output } }) => (output.salt += '!')),
+    'revision 3 does not fit: its output is not the text that was committed to',
+  ],
+  'an event has a member more': [
+    () => withEvent(9, (event) => Object.assign(event, { position: '1' })),
+    'revision 9 does not fit: it is no event',
+  ],
+  'a number is written in another way': [
+    () =>
+      withLines(
+        good,
+        linesOf(good).map((line) => line.replace('0.25', '0.250')),
+      ),
+    'Line 2 of events.jsonl is not canonical JSON',
+  ],
+  'a number is none': [
+    () =>
+      withLines(
+        good,
+        linesOf(good).map((line) => line.replace('0.25', 'NaN')),
+      ),
+    'Line 2 of events.jsonl is not canonical JSON',
+  ],
+  'lines end as on other systems': [
+    () => ({ ...good, 'events.jsonl': good['events.jsonl']!.replaceAll('\n', '\r\n') }),
+    'Line 1 of events.jsonl is not canonical JSON',
+  ],
+  'its manifest is of another version': [
+    () => ({
+      ...good,
+      manifest: swapBytes(good['manifest']!, '"turnlog_bundle":1', '"turnlog_bundle":2'),
+    }),
+    'manifest is not of a bundle that is known',
+  ],
+  'its manifest says a name twice': [
+    () => ({ ...good, manifest: swapBytes(good['manifest']!, '{', '{"events":1,') }),
+    'manifest is not canonical JSON',
+  ],
+  'its manifest ends in blanks': [
+    () => ({ ...good, manifest: `${good['manifest']!.trimEnd()} \r\n` }),
+    'manifest is not canonical JSON',
+  ],
+  'it is said to be of another session': [
+    () => ({
+      ...good,
+      manifest: swapBytes(good['manifest']!, SESSION, `${SESSION.slice(0, -1)}0`),
+    }),
+    'revision 0 does not fit: it is of the stream',
+  ],
+  'its proof has data that nothing vouches for': [
+    () => ({
+      ...good,
+      'session.tlog-proof': swapBytes(
+        good['session.tlog-proof']!,
+        '\nindex',
+        '\nextra AAAA\nindex',
+      ),
+    }),
+    'has no extra data',
+  ],
+  'the signature stands there twice': [
+    () => {
+      const own = good['checkpoint']!.split('\n').find(
+        (line) => line.startsWith('—') && line.includes(signer.key.name),
+      )!;
+      return {
+        ...good,
+        checkpoint: good['checkpoint']! + `${own}\n`,
+        'session.tlog-proof': good['session.tlog-proof']! + `${own}\n`,
+      };
+    },
+    'two signatures',
+  ],
   'JSON is nested deeply': [
     () => {
       const deep = '['.repeat(1_000_000) + ']'.repeat(1_000_000);
@@ -358,7 +446,7 @@ describe('a bundle is refused, and the misfit named, when', () => {
     const { code, text } = await byPython(files[0]!);
     expect({ code, text }).toEqual({
       code: 1,
-      text: 'It does not fit: a text is not the one that was committed to\n',
+      text: 'It does not fit: a text is not the one due\n',
     });
   });
 

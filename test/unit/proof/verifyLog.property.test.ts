@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { nameChange } from '../../../shared/proof/nameChange.ts';
@@ -19,6 +19,8 @@ import { memoryTiles, type MemoryTiles } from '../../support/tlog/memoryTiles.ts
 const EVENTS = size({ small: 700, full: 10_000 });
 const RUNS = { numRuns: size({ small: 20, full: 300 }) };
 const signal = new AbortController().signal;
+
+jest.setTimeout(size({ small: 120_000, full: 3_600_000 }));
 
 let log: StoredEvent[];
 let tiles: MemoryTiles;
