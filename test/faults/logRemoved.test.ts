@@ -118,7 +118,8 @@ interface Change {
 
 const CHANGES: Record<string, Change> = {
   'its data folder is removed': {
-    change: () => rm(data, { recursive: true }),
+    // The service writes tiles meanwhile, so that a folder may be no longer empty.
+    change: () => rm(data, { recursive: true, maxRetries: 50, retryDelay: 5 }),
     says: 'events.db is gone',
   },
   'its data folder is moved away': {

@@ -11,6 +11,8 @@ import { pastMaximumBefore } from '../erase/requireErasable.ts';
 const PAUSE_MS = 10;
 /** In a row: what fails so often fails for a reason that the next session will not mend. */
 const MAX_FAILURES = 10;
+/** As many of those are named in the log that fail each for itself; health has how many there are. */
+const MAX_LINES = 10;
 /** Clocks that were right may have been so far apart when the account was opened. */
 const AGE_TOLERANCE_MS = 86_400_000;
 
@@ -41,6 +43,15 @@ interface Sweep {
   signal: AbortSignal;
 }
 
+/**
+ * The session is damaged, or its account is, or has lost its key; or the account's audit is damaged,
+ * and the erasure, which is done, could not be noted in it.
+ */
+const isItsOwn = (error: unknown): boolean =>
+  isTurnlogError(error, 'stream_damaged') ||
+  isTurnlogError(error, 'key_missing') ||
+  (isTurnlogError(error) && isTurnlogError(error.cause, 'stream_damaged'));
+
 /** No clock that was right can have recorded it. */
 const isOlderThanAccount = ({ updated_at }: SessionRow, { opened_at }: AccountRow): boolean =>
   !(Date.parse(updated_at) >= Date.parse(opened_at) - AGE_TOLERANCE_MS);
@@ -49,7 +60,8 @@ const isOlderThanAccount = ({ updated_at }: SessionRow, { opened_at }: AccountRo
  * Erases the sessions of all accounts that are past their account's maximum, as many as one sweep
  * may, and counts the others. It keeps no more than a page of them. What it leaves, the next one
  * finds.
- * Errors: `store_unavailable`, `log_changed`, what failed ten times in a row, the signal's reason.
+ * Errors: `store_unavailable`, `log_changed`, what failed ten times in a row for a reason that others
+ * share, the signal's reason.
  */
 export async function sweepSessions({
   readModels,
@@ -60,6 +72,7 @@ export async function sweepSessions({
 }: Sweep): Promise<Swept> {
   const swept: Swept = { erased: 0, due: 0, held: 0, failed: 0 };
   let inARow = 0;
+  let lines = 0;
 
   function failed(session: SessionRow, reason: string): void {
     swept.failed += 1;
@@ -77,15 +90,18 @@ export async function sweepSessions({
       inARow = 0;
     } catch (error) {
       signal.throwIfAborted();
-      if (isLogAway(error)) throw error;
+      const itsOwn = isItsOwn(error);
+      if (isLogAway(error) && !itsOwn) throw error;
       // It went on, or was held, since the page was read.
       if (!isTurnlogError(error, 'erasure_refused')) {
         failed(session, isTurnlogError(error) ? error.message : 'it failed; the log says why.');
-        logger.warn(
-          { session_id: session.session_id, ...inShort(error) },
-          'a session past its retention could not be erased',
-        );
-        if ((inARow += 1) >= MAX_FAILURES) throw error;
+        if (!itsOwn || (lines += 1) <= MAX_LINES)
+          logger.warn(
+            { session_id: session.session_id, ...inShort(error) },
+            'a session past its retention could not be erased',
+          );
+        // However many of these there are: they are no reason to keep the others.
+        if (!itsOwn && (inARow += 1) >= MAX_FAILURES) throw error;
         return;
       }
     }

@@ -24,7 +24,7 @@ beforeAll(async () => {
   folder = await temporaryFolder();
   node = await startEventStoreDbNode({ folder });
   service = await startTestService({ text: 'Hello.' }, { EVENTSTOREDB_URL: node.connectionString });
-});
+}, 180_000);
 afterAll(async () => {
   await service.close();
   await node.close();

@@ -34,4 +34,4 @@ test('what was created before and after each restart is listed and runs', async 
     await server.kill('SIGTERM');
     await rm(folder, { recursive: true });
   }
-});
+}, 180_000);

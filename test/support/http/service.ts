@@ -162,6 +162,7 @@ export async function startTestService(
         model: 'scripted',
         ...changes,
       });
+      if (!body.success) throw new Error(`no agent was created: ${JSON.stringify(body)}`);
       return body.data.agent_id as string;
     },
     service: () => service,

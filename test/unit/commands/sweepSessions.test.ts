@@ -152,6 +152,22 @@ test('a store that is away ends the sweep at once, and so do ten failures in a r
   expect(failing.lines).toHaveLength(10);
 });
 
+test('what is wrong with single sessions or accounts, however often, keeps no other session', async () => {
+  const many = Array.from({ length: 40 }, (_, index) => session(`x${index}`, ago(31)));
+  const { sweep, erased, failures, lines } = setUp([account()], [session('a', ago(31)), ...many]);
+  const damaged = new TurnlogError('stream_damaged', 'It is damaged.');
+  const errors = [
+    damaged,
+    new TurnlogError('key_missing', 'Its key is missing.'),
+    storeUnavailable('It could not be noted.', damaged),
+  ];
+  for (const [index, { session_id }] of many.entries())
+    failures.set(session_id, errors[index % 3]!);
+  expect(await sweep()).toMatchObject({ erased: 1, due: 40, failed: 40 });
+  expect(erased).toEqual(['session_a']);
+  expect(lines).toHaveLength(11);
+});
+
 test('a process that stops ends the sweep between two sessions', async () => {
   const { sweep, stop, erased } = setUp([account()], [session('a', ago(31))]);
   stop.abort(new Error('stopping'));

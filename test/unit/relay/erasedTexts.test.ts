@@ -68,6 +68,21 @@ describe('an event whose texts were erased', () => {
   });
 });
 
+test('a text whose key was lost is not published as an erased one, and nothing is past it', async () => {
+  const { open, keys, kept } = memoryKeys();
+  const { record } = recordHistory();
+  const started = EVERY_EVENT['session.turn_started.v1'];
+  const { events, key } = await sealEvents(keys, undefined, [{ id: 'e', ...started }]);
+  const stored = [
+    record({ stream: 'session-session_1' }, { type: started.type, data: events[0]!.data }),
+    record({ stream: 'session-session_1' }, EVERY_EVENT['session.turn_interrupted.v1']),
+  ];
+  kept.delete(key!.id);
+  const readable = await openTexts(open(), stored);
+  expect(() => toPublicEvents(readable)).toThrow(expect.objectContaining({ code: 'key_missing' }));
+  expect(() => toPublicEvents(readable)).toThrow(key!.id);
+});
+
 test('that a session was erased is published with its reason, and nothing that an operator noted', async () => {
   const noted = sessionErased({ reason: 'retention', note: 'a-note', key_ids: ['k'.repeat(16)] });
   const { before } = await publishTwice(noted);
