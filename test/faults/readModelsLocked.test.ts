@@ -23,6 +23,11 @@ beforeEach(async () => {
     VISIBILITY_WAIT_MS: '500',
   });
   client = apiClient(await server.ready, TEST_KEY);
+  // A machine that is slow shows the first key later than this service waits for it.
+  await eventually(
+    () => client.get('/v1/models'),
+    ({ status }) => status === 200,
+  );
 });
 afterEach(async () => {
   other?.close();
