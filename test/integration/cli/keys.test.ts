@@ -41,13 +41,15 @@ describe('beside a running server', () => {
     const account = await openAccount('Second account');
     expect(account).toMatch(/^acct_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
     const accounts = await cli('accounts', 'list');
-    expect(lines(accounts.out).map((line) => line.split(/ {2,}/).slice(3).join('  '))).toEqual([
+    expect(lines(accounts.out).map((line) => line.split(/ {2,}/).at(-1))).toEqual([
       'NAME',
       'default',
       'Second account',
     ]);
     expect(lines(accounts.out)[2]).toMatch(
-      new RegExp(`^${account}  \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z  -       Second account$`),
+      new RegExp(
+        `^${account}  \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z  -       -          -     Second account$`,
+      ),
     );
 
     const issued = await cli(
@@ -111,7 +113,7 @@ describe('beside a running server', () => {
       await runCli(folder, 'accounts', 'open', 'only');
       expect((await runCli(folder, 'keys', 'issue')).out).toMatch(KEY);
       expect((await runCli(folder, 'keys', 'list')).out).toMatch(
-        /  valid  agents:read,agents:write,agents:run,sessions:read  unnamed\n$/,
+        /  valid  agents:read,agents:write,agents:run,agents:erase,sessions:read,sessions:erase,audit:read  unnamed\n$/,
       );
     } finally {
       await rm(folder, { recursive: true });
@@ -127,7 +129,7 @@ describe('a mistake', () => {
       'an unknown scope',
       2,
       ['keys', 'issue', '--scopes', 'agents:read,everything'],
-      /Scopes are agents:read, agents:write, agents:run, sessions:read\./,
+      /Scopes are agents:read, agents:write, agents:run, agents:erase, sessions:read, sessions:erase, audit:read\./,
     ],
     ['an odd duration', 2, ['keys', 'issue', '--expires-in', 'soon'], /15m, 12h, 30d/],
     ['no name', 2, ['accounts', 'open'], /missing required argument 'name'/],

@@ -37,6 +37,12 @@ const erase = (session: string, query = ''): Promise<Reply> =>
   service.send('DELETE', `/v1/sessions/${session}${query}`, '');
 const eraseAgent = (): Promise<Reply> => service.send('POST', `/v1/agents/${agent}/erase`, '');
 
+/** An answer without its proof, which may be under a later checkpoint the next time. */
+const withoutReceipt = ({ body: { data } }: Reply): object => {
+  const { receipt: _receipt, ...told } = data as { receipt: string | null };
+  return told;
+};
+
 /** A session with all kinds of texts in it. */
 async function talked(): Promise<string> {
   const { data } = (await run(`hello ${marker}`)).body;
@@ -60,11 +66,11 @@ describe('erasing a session', () => {
         revision: before.length,
         hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
-      receipt: null,
+      receipt: expect.stringMatching(/^c2sp\.org\/tlog-proof@v1\n/),
     });
     expect(reply.headers.get('link')).toBe(`</v1/sessions/${session}/proof>; rel="describedby"`);
     const again = await erase(session);
-    expect([again.status, again.body]).toEqual([200, reply.body]);
+    expect([again.status, withoutReceipt(again)]).toEqual([200, withoutReceipt(reply)]);
   });
 
   test('leaves 410 to its account, whatever it asks, 404 to others, and no line in a list', async () => {
@@ -120,16 +126,16 @@ describe('erasing a session', () => {
     const session = await talked();
     const answers = await Promise.all(Array.from({ length: 8 }, () => erase(session)));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(new Set(answers.map((answer) => JSON.stringify(withoutReceipt(answer)))).size).toBe(1);
   });
 
   test('outlives a restart', async () => {
     const session = await talked();
-    const { data } = (await erase(session)).body;
+    const erased = await erase(session);
     await eraseAgent();
     await service.restart();
     expectFailure(await service.get(`/v1/sessions/${session}`), 'session_erased');
-    expect((await erase(session)).body.data).toEqual(data);
+    expect(withoutReceipt(await erase(session))).toEqual(withoutReceipt(erased));
     expect(filesHolding(service.folder, marker)).toEqual([]);
   });
 

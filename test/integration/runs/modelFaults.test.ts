@@ -99,7 +99,7 @@ describe.each(Object.entries(FAULTS))(
       const events = (await service.get(`/v1/sessions/${session_id}/events`)).body.data;
       expect(events.at(-1)).toMatchObject({
         type: 'session.turn_failed.v1',
-        data: { turn: 2, code, message: error, calls: [] },
+        data: { turn: 2, code, message: { text: error }, calls: [] },
       });
 
       service.model.use({ text: 'three' });
