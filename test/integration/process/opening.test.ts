@@ -59,9 +59,9 @@ test('an opening that fails closes what was opened before, the last first', asyn
   await expect(openTurnlog(config, logger, SERVICES)).rejects.toMatchObject({
     code: 'configuration_invalid',
   });
-  // The lock, the store, the projector, the read models, and the offline model; the registry is
-  // what fails.
-  expect(closed).toEqual([4, 3, 2, 1, 0]);
+  // The lock, the key store (1, which is handed on once its master keys are read), the store, the
+  // projector, the read models, and the offline model; the registry is what fails.
+  expect(closed).toEqual([5, 4, 3, 2, 0]);
   await expectFreed();
 });
 
@@ -75,7 +75,7 @@ test('a start that fails once everything is open closes all of it, the last firs
     signal,
   });
   await expect(start).rejects.toThrow('is in use');
-  expect(closed).toEqual([5, 4, 3, 2, 1, 0]);
+  expect(closed).toEqual([6, 5, 4, 3, 2, 0]);
   await expectFreed();
   other.close();
 });
@@ -85,6 +85,6 @@ test('a service that was started and is stopped closes all of it, the last first
   const service = await startService(configOf({}), logger, { services: SERVICES, signal });
   expect(closed).toEqual([]);
   await service.stop();
-  expect(closed).toEqual([5, 4, 3, 2, 1, 0]);
+  expect(closed).toEqual([6, 5, 4, 3, 2, 0]);
   await expectFreed();
 });

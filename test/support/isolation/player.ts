@@ -80,6 +80,8 @@ const ID = /\b(?:agent|session|acct|key)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g;
 const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 const HASH = /\b[0-9a-f]{64}\b/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+/** A proof tells how many events the whole service has: docs/api.md says so of its log. */
+const RECEIPT = /"receipt":(?:null|"(?:[^"\\]|\\.)*")/g;
 const SALT = /"salt":"[\w-]{22}"/g;
 const DURATION = /"duration_ms":\s*\d+/g;
 /** The scripted server numbers what it answers, whoever asked. */
@@ -97,6 +99,7 @@ function normaliser(): (text: string) => string {
     text
       .replaceAll(TIME, '<time>')
       .replaceAll(SALT, '<salt>')
+      .replaceAll(RECEIPT, '<receipt>')
       .replaceAll(DURATION, '<duration>')
       .replaceAll(COUNTED, '<model>')
       .replaceAll(ID, name)
