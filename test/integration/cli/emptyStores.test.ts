@@ -41,12 +41,15 @@ const server = await startPostgresServer();
 if (server) {
   test('a database without tables of Turnlog is an error, and stays without', async () => {
     const database = await createTestDatabase(server.url);
+    const other = await createTestDatabase(server.url);
     const env = {
       EVENTSTOREDB_URL: node.connectionString,
       DATABASE_URL: database.url,
       MASTER_KEY_FILE: testMasterKeyFile(),
     };
-    expect((await cli(env, 'accounts', 'open', 'first')).code).toBe(0);
+    // To open an account makes the tables: its name needs a key.
+    const elsewhere = { ...env, DATABASE_URL: other.url };
+    expect((await cli(elsewhere, 'accounts', 'open', 'first')).code).toBe(0);
     for (const args of [
       ['accounts', 'list'],
       ['projections', 'rebuild'],
@@ -61,8 +64,9 @@ if (server) {
     );
     expect(schemas).toEqual([]);
     expect((await cli(env, 'database', 'migrate', '--json')).out).toBe('{"roles":[]}\n');
-    expect((await cli(env, 'accounts', 'list')).out).toMatch(/ first\n$/);
+    expect((await cli(elsewhere, 'accounts', 'list')).out).toMatch(/ first\n$/);
     await database.drop();
+    await other.drop();
   }, 120_000);
   afterAll(server.close);
 } else {

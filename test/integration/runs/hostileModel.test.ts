@@ -63,7 +63,8 @@ describe('tool calls', () => {
   test('that take an event beyond its size are model_error, and the turn is closed', async () => {
     const agent = await service.createAgent();
     const name = 'f';
-    const huge = '\u0001'.repeat(LIMITS.model.argumentsChars);
+    // Four bytes each, once they stand in a box.
+    const huge = '€'.repeat(LIMITS.model.argumentsChars);
     service.model.use({ tool_calls: [{ name, arguments: huge }] });
     expect(expectFailure(await run(agent), 'model_error').error).toContain('more than can be');
     expect((await lastTurn()).turn).toMatchObject({ status: 'failed', tool_calls: [] });

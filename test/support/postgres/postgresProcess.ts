@@ -133,7 +133,7 @@ async function startIn(
     'listen_addresses=127.0.0.1',
     `unix_socket_directories=${folder}`,
     'shared_buffers=64MB',
-    'max_connections=60',
+    'max_connections=200',
   ];
   let child: ChildProcess | undefined;
 
