@@ -39,6 +39,8 @@ export const LIMITS = {
     pipelined: 100,
     /** How long a client may go on sending that was answered before it had sent all. */
     lingerMs: 1_000,
+    /** Large bodies that are read only to be thrown away, since their requests were refused. */
+    discarded: 16,
     /** Problems that a 400 lists: nobody reads more, and a hostile body can have a million. */
     details: 20,
     /** Entries that a page is asked for. */

@@ -4,13 +4,13 @@ import type { Actor } from '../../shared/commands/context.ts';
 import type { Scope } from '../../shared/domain/account/events.ts';
 import type { ErrorCode } from '../../shared/errors.ts';
 import type { RouteContext } from './context.ts';
-import type { PageBody } from './pageBody.ts';
+import type { PageBody, Recipient } from './pageBody.ts';
 
 /** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
 export type Access = 'open' | 'key' | Scope;
 
 /** What a route answers: the envelope's data, or a page of it, which is written row by row. */
-export type Answer<Data> = { data: Data } | { page: (pretty: boolean) => Promise<PageBody> };
+export type Answer<Data> = { data: Data } | { page: (to: Recipient) => Promise<PageBody> };
 
 interface RouteRequest<Query, Body> {
   actor: Actor;

@@ -15,7 +15,7 @@ import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
-import { ownTurn } from './turns.ts';
+import { ownTurn } from '../../shared/turns.ts';
 import { bodyValidator, queryValidator } from './validation.ts';
 
 /**
@@ -76,17 +76,17 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
     const place = checkBody && admitBody(ctx, bodies, account_id);
     let held: Place | undefined;
     try {
-      const body = place && checkBody(await readJsonBody(ctx, place));
+      const body = place && checkBody(await readJsonBody(ctx, place, account_id));
       if (route.holds) {
         held = await api.answers.take(account_id, route.holds, ctx.res);
-        await ownTurn();
+        await ownTurn(account_id);
       }
       const answer = await route.handle(
         route.method === 'get' ? api : forClient(api, ctx),
         { actor, params: ctx['params'] as Record<string, string>, query, body },
         ctx,
       );
-      if (answer) await send(ctx, answer);
+      if (answer) await send(ctx, answer, account_id);
       const length = (answer && ctx.length) ?? 0;
       // What has been recorded is told at any rate: there is no waiting for room any more.
       if (length > LIMITS.http.smallAnswerBytes)
@@ -98,9 +98,9 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
   };
 }
 
-async function send(ctx: Context, answer: Answer<unknown>): Promise<void> {
+async function send(ctx: Context, answer: Answer<unknown>, account_id: string): Promise<void> {
   if ('data' in answer) return sendData(ctx, answer.data);
-  const { body, next } = await answer.page(wantsPretty(ctx));
+  const { body, next } = await answer.page({ account_id, pretty: wantsPretty(ctx) });
   if (next !== undefined) linkNext(ctx, next);
   sendJson(ctx, 200, body);
 }

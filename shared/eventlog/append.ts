@@ -3,6 +3,7 @@ import { canonicalJson } from './canonicalJson.ts';
 import { encodeEvent } from './codec.ts';
 import type { EventMetadata, NewEvent, RecordedEvent } from './event.ts';
 import { eventHash, GENESIS_HASH } from './hashChain.ts';
+import { turnForText } from '../turns.ts';
 
 /** The last event of a stream, as far as the next append needs it. */
 export interface StreamHead {
@@ -40,6 +41,13 @@ export function chainEvents(
   return { encoded, head: { revision, hash } };
 }
 
+/** Characters of the event's own texts; what lies deeper is short. */
+const charsOf = ({ data }: NewEvent): number =>
+  Object.values(data as object).reduce<number>(
+    (sum, value: unknown) => sum + (typeof value === 'string' ? value.length : 0),
+    0,
+  );
+
 /**
  * Appends decided events after `head`. Resolves with the new head and the position of the last
  * event once they are durable.
@@ -51,6 +59,8 @@ export async function appendEvents(
   events: readonly NewEvent[],
   authorship: Authorship,
 ): Promise<{ head: StreamHead; position: Position }> {
+  const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
+  await turnForText(authorship.account_id, chars);
   const { encoded, head } = chainEvents(target.stream, target.head, events, authorship);
   const { position } = await store.append(
     target.stream,

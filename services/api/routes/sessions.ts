@@ -56,7 +56,7 @@ const listSessionsRoute = defineRoute({
       ...(query.agent_id === undefined ? {} : { agent_id: query.agent_id }),
     };
     const page = await readModels.listSessions(actor.account_id, filter);
-    return { page: (pretty) => pageBody(page, SESSIONS, pretty) };
+    return { page: (to) => pageBody(page, SESSIONS, to) };
   },
 });
 
@@ -82,7 +82,7 @@ const getSessionRoute = defineRoute({
       present: presentTurn,
       cursorOf: ({ turn }: TurnRow) => String(turn),
     };
-    return { page: (pretty) => pageBody(turns, rows, pretty) };
+    return { page: (to) => pageBody(turns, rows, to) };
   },
 });
 
@@ -105,7 +105,7 @@ const listSessionEventsRoute = defineRoute({
       params['sessionId']!,
       pageFrom(query),
     );
-    return { page: (pretty) => pageBody(page, EVENTS, pretty) };
+    return { page: (to) => pageBody(page, EVENTS, to) };
   },
 });
 

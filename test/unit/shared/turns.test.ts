@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
-import { ownTurn } from '../../../services/api/turns.ts';
+import { ownTurn } from '../../../shared/turns.ts';
 
 test('pieces of work are done one at a time, turns of the event loop apart, in the order of asking', async () => {
   const done: string[] = [];
   const work = async (name: string, pieces: number): Promise<void> => {
     for (let piece = 1; piece <= pieces; piece += 1) {
-      await ownTurn();
+      await ownTurn('a');
       done.push(`${name}${piece}`);
     }
   };
@@ -25,7 +25,7 @@ test('pieces of work are done one at a time, turns of the event loop apart, in t
 });
 
 test('what asks after a pause has its turn as well', async () => {
-  await ownTurn();
+  await ownTurn('a');
   for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-  await ownTurn();
+  await ownTurn('a');
 });
