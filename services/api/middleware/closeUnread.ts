@@ -35,7 +35,14 @@ function discard(request: IncomingMessage): boolean {
       return false;
     }
     discarded += 1;
-    request.once('close', () => (discarded -= 1));
+    let isOver = false;
+    const over = (): void => {
+      if (!isOver) discarded -= 1;
+      isOver = true;
+    };
+    // A request whose answer is sent does not hear of the end of its connection.
+    request.once('end', over);
+    request.socket.once('close', over);
   }
   request.resume();
   return true;

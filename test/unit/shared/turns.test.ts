@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
-import { ownTurn } from '../../../shared/turns.ts';
+import { ownTurn, turnForText } from '../../../shared/turns.ts';
 
 test('pieces of work are done one at a time, turns of the event loop apart, in the order of asking', async () => {
   const done: string[] = [];
@@ -22,6 +22,32 @@ test('pieces of work are done one at a time, turns of the event loop apart, in t
   expect(Math.max(...steps)).toBe(1);
   // Others have the loop in between.
   expect(steps.filter((step) => step === 0).length).toBeGreaterThan(steps.length / 2);
+});
+
+test('the accounts take turns, however many pieces one of them has waiting', async () => {
+  const done: string[] = [];
+  const piece = async (account: string): Promise<void> => {
+    await ownTurn(account);
+    done.push(account);
+  };
+  const many = Array.from({ length: 20 }, () => piece('large'));
+  while (done.length < 2) await setImmediate();
+  const before = done.length;
+  await Promise.all([piece('small'), piece('other')]);
+  expect(done.slice(before).indexOf('small')).toBeLessThanOrEqual(1);
+  expect(done.slice(before).indexOf('other')).toBeLessThanOrEqual(2);
+  await Promise.all(many);
+  expect(done).toHaveLength(22);
+});
+
+test('work on a short text is done at once, on a long one in its turn', async () => {
+  let done = 0;
+  const count = () => (done += 1);
+  const work = [turnForText('a', 100).then(count), turnForText('a', 200_000).then(count)];
+  await Promise.resolve().then(() => Promise.resolve());
+  expect(done).toBe(1);
+  await Promise.all(work);
+  expect(done).toBe(2);
 });
 
 test('what asks after a pause has its turn as well', async () => {
