@@ -43,7 +43,7 @@ export function chainEvents(
 
 /** Characters of the event's own texts; what lies deeper is short. */
 const charsOf = ({ data }: NewEvent): number =>
-  Object.values(data as object).reduce<number>(
+  Object.values(data).reduce<number>(
     (sum, value: unknown) => sum + (typeof value === 'string' ? value.length : 0),
     0,
   );
