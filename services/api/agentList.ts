@@ -11,7 +11,7 @@ import { listPieces, MAKING_BYTES, pageBody } from './pageBody.ts';
 import type { PageBody, Recipient, Rows } from './pageBody.ts';
 import { presentAgent } from './presenters/agent.ts';
 import { AgentList } from './schemas/agents.ts';
-import { ownTurn } from '../../shared/turns.ts';
+import { giveWay } from '../../shared/giveWay.ts';
 
 const ROWS: Rows<AgentRow> = {
   around: [],
@@ -134,6 +134,6 @@ async function make(
     ...(after === undefined ? {} : { after }),
   };
   const { api, accountId } = listing;
-  await ownTurn(accountId);
+  await giveWay(accountId);
   return pageBody(await api.readModels.listAgents(accountId, page), ROWS, recipientOf(listing));
 }

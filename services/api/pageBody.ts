@@ -1,7 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
 import type { PageOf } from '../../shared/ports/readModels.ts';
 import { textAround } from './jsonRows.ts';
-import { ownTurn, PIECE_BYTES } from '../../shared/turns.ts';
+import { giveWay, PIECE_BYTES } from '../../shared/giveWay.ts';
 
 /** Who gets an answer, and how. */
 export interface Recipient {
@@ -51,7 +51,7 @@ export async function pageBody<Row>(
     last = row;
     if (bytes < breath) continue;
     breath = bytes + PIECE_BYTES;
-    await ownTurn(account_id);
+    await giveWay(account_id);
   }
   pieces.push(Buffer.from(text.tail(last === undefined)));
   return {
@@ -72,7 +72,7 @@ export async function* listPieces<Row>(
   let pending = text.head;
   let last: string | undefined;
   for (let more = true; more;) {
-    await ownTurn(account_id);
+    await giveWay(account_id);
     const page = await read(last);
     for (const row of page.rows) {
       pending += text.row(present(row), last === undefined);
@@ -91,6 +91,6 @@ async function* inPieces(text: string, account_id: string): AsyncGenerator<Buffe
   for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
     yield bytes.subarray(from, from + PIECE_BYTES);
     // A client that takes all at once would have the process to itself.
-    await ownTurn(account_id);
+    await giveWay(account_id);
   }
 }

@@ -15,7 +15,7 @@ import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
-import { ownTurn } from '../../shared/turns.ts';
+import { giveWay } from '../../shared/giveWay.ts';
 import { bodyValidator, queryValidator } from './validation.ts';
 
 /**
@@ -79,7 +79,7 @@ function handlerOf({ api, authenticated, bodies }: Gate, route: Route): Middlewa
       const body = place && checkBody(await readJsonBody(ctx, place, account_id));
       if (route.holds) {
         held = await api.answers.take(account_id, route.holds, ctx.res);
-        await ownTurn(account_id);
+        await giveWay(account_id);
       }
       const answer = await route.handle(
         route.method === 'get' ? api : forClient(api, ctx),

@@ -3,7 +3,7 @@ import { canonicalJson } from './canonicalJson.ts';
 import { encodeEvent } from './codec.ts';
 import type { EventMetadata, NewEvent, RecordedEvent } from './event.ts';
 import { eventHash, GENESIS_HASH } from './hashChain.ts';
-import { turnForText } from '../turns.ts';
+import { giveWayForText } from '../giveWay.ts';
 
 /** The last event of a stream, as far as the next append needs it. */
 export interface StreamHead {
@@ -60,7 +60,7 @@ export async function appendEvents(
   authorship: Authorship,
 ): Promise<{ head: StreamHead; position: Position }> {
   const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
-  await turnForText(authorship.account_id, chars);
+  await giveWayForText(authorship.account_id, chars);
   const { encoded, head } = chainEvents(target.stream, target.head, events, authorship);
   const { position } = await store.append(
     target.stream,

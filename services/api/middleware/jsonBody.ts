@@ -4,7 +4,7 @@ import { isTurnlogError, TurnlogError } from '../../../shared/errors.ts';
 import { hasMoreValues } from '../../../shared/jsonValues.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Place, Places } from '../../../shared/places.ts';
-import { turnForText } from '../../../shared/turns.ts';
+import { giveWayForText } from '../../../shared/giveWay.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -40,12 +40,12 @@ export async function readJsonBody(
 ): Promise<unknown> {
   const bytes = await readBytes(ctx);
   place.resize(bytes.length);
-  await turnForText(account_id, bytes.length);
+  await giveWayForText(account_id, bytes.length);
   try {
     const text = utf8.decode(bytes);
     if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
     const json = JSON.parse(text) as unknown;
-    await turnForText(account_id, bytes.length);
+    await giveWayForText(account_id, bytes.length);
     return json;
   } catch (error) {
     if (isTurnlogError(error)) throw error;

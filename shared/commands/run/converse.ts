@@ -8,7 +8,7 @@ import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
-import { turnForText } from '../../turns.ts';
+import { giveWayForText } from '../../giveWay.ts';
 import { unlessAborted } from '../../unlessAborted.ts';
 import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
@@ -107,11 +107,11 @@ async function callModel(
   const { agent, actor } = run.request;
   const { account_id } = actor;
   const chars = textsOf(request.messages).reduce((sum, text) => sum + text.length, 0);
-  await turnForText(account_id, chars);
+  await giveWayForText(account_id, chars);
   const began = performance.now();
   const answer = await context.catalogue.models.complete(agent.model, request, signal);
   const duration_ms = msSince(began);
-  await turnForText(account_id, chars);
+  await giveWayForText(account_id, chars);
   calls.push({
     request_sha256: sha256(canonicalJson(request)),
     response_id: answer.response_id,

@@ -36,7 +36,7 @@ function goOn(left: number): void {
  * hundred large answers keep a small one waiting hardly longer than one of them does. The accounts
  * take turns. As many wait as bodies, runs and answers have room.
  */
-export function ownTurn(accountId: string): Promise<void> {
+export function giveWay(accountId: string): Promise<void> {
   return new Promise((resolve) => {
     const line = waiting.get(accountId);
     if (line) line.push(resolve);
@@ -48,6 +48,6 @@ export function ownTurn(accountId: string): Promise<void> {
 }
 
 /** The same for work on a text of so many characters, which is done at once where that is little. */
-export async function turnForText(accountId: string, chars: number): Promise<void> {
-  if (chars > PIECE_BYTES) await ownTurn(accountId);
+export async function giveWayForText(accountId: string, chars: number): Promise<void> {
+  if (chars > PIECE_BYTES) await giveWay(accountId);
 }
