@@ -4,14 +4,17 @@ const COMMA = 0x2c;
 const OPENING_BRACKET = 0x5b;
 const OPENING_BRACE = 0x7b;
 
-/** Where the text goes on after the string that begins at `start`. */
+/** Where the string that begins at `start` ends: at a quote after an even number of backslashes. */
 function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit === BACKSLASH) at += 1;
-    else if (unit === QUOTE) return at;
-  }
-  return text.length;
+  let end = start;
+  let backslashes: number;
+  do {
+    end = text.indexOf('"', end + 1);
+    if (end === -1) return text.length;
+    backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  } while (backslashes % 2 === 1);
+  return end;
 }
 
 /**

@@ -37,10 +37,12 @@ export const LIMITS = {
     headersMs: 10_000,
     /** From the first byte of a request to its last. */
     requestMs: 30_000,
-    /** Requests of a connection that wait for their answers. */
-    pipelined: 100,
+    /** Requests of a connection that wait for their answers: each takes some kilobytes. */
+    pipelined: 8,
     /** How long a client may go on sending that was answered before it had sent all. */
     lingerMs: 1_000,
+    /** Large bodies that are read only to be thrown away, since their requests were refused. */
+    discarded: 16,
     /** Problems that a 400 lists: nobody reads more, and a hostile body can have a million. */
     details: 20,
     /** Entries that a page is asked for. */

@@ -7,10 +7,11 @@ import { agentListCache } from './agentListCache.ts';
 import type { RouteContext } from './context.ts';
 import { JSON_TYPE, linkNext, sendJson, wantsPretty } from './envelope.ts';
 import { etagOf, isKnown } from './etag.ts';
-import { listPieces, MAKING_BYTES, pageBody, type PageBody, type Rows } from './pageBody.ts';
+import { listPieces, MAKING_BYTES, pageBody } from './pageBody.ts';
+import type { PageBody, Recipient, Rows } from './pageBody.ts';
 import { presentAgent } from './presenters/agent.ts';
 import { AgentList } from './schemas/agents.ts';
-import { ownTurn } from './turns.ts';
+import { giveWay } from '../../shared/giveWay.ts';
 
 const ROWS: Rows<AgentRow> = {
   around: [],
@@ -61,6 +62,11 @@ async function* orCut(
   }
 }
 
+const recipientOf = ({ accountId, ctx }: Listing): Recipient => ({
+  account_id: accountId,
+  pretty: wantsPretty(ctx),
+});
+
 async function wholeList(listing: Listing, after: string | undefined): Promise<Buffer | undefined> {
   const { api, accountId, ctx } = listing;
   const read = (last = after) =>
@@ -69,7 +75,7 @@ async function wholeList(listing: Listing, after: string | undefined): Promise<B
       bytes: LIMITS.http.batchBytes,
       ...(last === undefined ? {} : { after: last }),
     });
-  const pieces = listPieces(read, ROWS, wantsPretty(ctx));
+  const pieces = listPieces(read, ROWS, recipientOf(listing));
   const { first, isWhole } = await beginning(pieces);
   if (isWhole) return Buffer.concat(first);
   api.answers.holdUntilSent(accountId, STREAM_BYTES, ctx.res);
@@ -127,7 +133,7 @@ async function make(
     bytes: LIMITS.http.pageBytes,
     ...(after === undefined ? {} : { after }),
   };
-  const { api, accountId, ctx } = listing;
-  await ownTurn();
-  return pageBody(await api.readModels.listAgents(accountId, page), ROWS, wantsPretty(ctx));
+  const { api, accountId } = listing;
+  await giveWay(accountId);
+  return pageBody(await api.readModels.listAgents(accountId, page), ROWS, recipientOf(listing));
 }

@@ -1,7 +1,13 @@
 import { LIMITS } from '../../shared/limits.ts';
 import type { PageOf } from '../../shared/ports/readModels.ts';
 import { textAround } from './jsonRows.ts';
-import { ownTurn, PIECE_BYTES } from './turns.ts';
+import { giveWay, PIECE_BYTES } from '../../shared/giveWay.ts';
+
+/** Who gets an answer, and how. */
+export interface Recipient {
+  account_id: string;
+  pretty: boolean;
+}
 
 /** How rows become an answer. */
 export interface Rows<Row> {
@@ -28,7 +34,7 @@ export const MAKING_BYTES = 3 * LIMITS.http.pageBytes;
 export async function pageBody<Row>(
   { rows, more }: PageOf<Row>,
   { around, present, cursorOf }: Rows<Row>,
-  pretty: boolean,
+  { account_id, pretty }: Recipient,
 ): Promise<PageBody> {
   const text = textAround(around, pretty);
   const pieces = [Buffer.from(text.head)];
@@ -45,7 +51,7 @@ export async function pageBody<Row>(
     last = row;
     if (bytes < breath) continue;
     breath = bytes + PIECE_BYTES;
-    await ownTurn();
+    await giveWay(account_id);
   }
   pieces.push(Buffer.from(text.tail(last === undefined)));
   return {
@@ -60,31 +66,31 @@ type ReadPage<Row> = (after: string | undefined) => Promise<PageOf<Row>>;
 export async function* listPieces<Row>(
   read: ReadPage<Row>,
   { around, present, cursorOf }: Rows<Row>,
-  pretty: boolean,
+  { account_id, pretty }: Recipient,
 ): AsyncGenerator<Buffer, void> {
   const text = textAround(around, pretty);
   let pending = text.head;
   let last: string | undefined;
   for (let more = true; more;) {
-    await ownTurn();
+    await giveWay(account_id);
     const page = await read(last);
     for (const row of page.rows) {
       pending += text.row(present(row), last === undefined);
       last = cursorOf(row);
       if (pending.length < PIECE_BYTES) continue;
-      yield* inPieces(pending);
+      yield* inPieces(pending, account_id);
       pending = '';
     }
     more = page.more;
   }
-  yield* inPieces(pending + text.tail(last === undefined));
+  yield* inPieces(pending + text.tail(last === undefined), account_id);
 }
 
-async function* inPieces(text: string): AsyncGenerator<Buffer, void> {
+async function* inPieces(text: string, account_id: string): AsyncGenerator<Buffer, void> {
   const bytes = Buffer.from(text);
   for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
     yield bytes.subarray(from, from + PIECE_BYTES);
     // A client that takes all at once would have the process to itself.
-    await ownTurn();
+    await giveWay(account_id);
   }
 }

@@ -4,7 +4,7 @@ import type { Actor } from '../../shared/commands/context.ts';
 import type { Scope } from '../../shared/domain/account/events.ts';
 import type { ErrorCode } from '../../shared/errors.ts';
 import type { RouteContext } from './context.ts';
-import type { PageBody } from './pageBody.ts';
+import type { PageBody, Recipient } from './pageBody.ts';
 
 /** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
 export type Access = 'open' | 'key' | Scope;
@@ -14,7 +14,7 @@ export type Access = 'open' | 'key' | Scope;
  * the route's `media` without an envelope.
  */
 export type Answer<Data> =
-  { data: Data } | { page: (pretty: boolean) => Promise<PageBody> } | { bytes: Uint8Array };
+  { data: Data } | { page: (to: Recipient) => Promise<PageBody> } | { bytes: Uint8Array };
 
 interface RouteRequest<Query, Body> {
   actor: Actor;

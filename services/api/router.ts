@@ -16,7 +16,7 @@ import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
-import { ownTurn } from './turns.ts';
+import { giveWay } from '../../shared/giveWay.ts';
 import { bodyValidator, queryValidator } from './validation.ts';
 
 /**
@@ -84,17 +84,17 @@ function handlerOf(gate: Gate, route: Route): Middleware {
     const place = checkBody && admitBody(ctx, bodies, account_id);
     let held: Place | undefined;
     try {
-      const body = place && checkBody(await readJsonBody(ctx, place));
+      const body = place && checkBody(await readJsonBody(ctx, place, account_id));
       if (route.holds) {
         held = await api.answers.take(account_id, route.holds, ctx.res);
-        await ownTurn();
+        await giveWay(account_id);
       }
       const answer = await route.handle(
         route.method === 'get' ? api : forClient(api, ctx),
         { actor, params: ctx['params'] as Record<string, string>, query, body },
         ctx,
       );
-      if (answer) await send(ctx, answer, route.media);
+      if (answer) await send(ctx, answer, { account_id, media: route.media });
       const length = (answer && ctx.length) ?? 0;
       // What has been recorded is told at any rate: there is no waiting for room any more.
       if (length > LIMITS.http.smallAnswerBytes)
@@ -106,14 +106,24 @@ function handlerOf(gate: Gate, route: Route): Middleware {
   };
 }
 
-async function send(ctx: Context, answer: Answer<unknown>, media = ''): Promise<void> {
+interface Sending {
+  account_id: string;
+  /** Of a route whose answer has no envelope. */
+  media: string | undefined;
+}
+
+async function send(
+  ctx: Context,
+  answer: Answer<unknown>,
+  { account_id, media }: Sending,
+): Promise<void> {
   if ('bytes' in answer) {
-    ctx.type = media;
+    ctx.type = media ?? '';
     ctx.body = Buffer.from(answer.bytes.buffer, answer.bytes.byteOffset, answer.bytes.byteLength);
     return;
   }
   if ('data' in answer) return sendData(ctx, answer.data);
-  const { body, next } = await answer.page(wantsPretty(ctx));
+  const { body, next } = await answer.page({ account_id, pretty: wantsPretty(ctx) });
   if (next !== undefined) linkNext(ctx, next);
   sendJson(ctx, 200, body);
 }

@@ -2,6 +2,7 @@ import type { DomainEvent } from '../domain/events.ts';
 import { appendEvents, type Authorship, type StreamHead } from '../eventlog/append.ts';
 import { requireFits } from '../eventlog/domainEvent.ts';
 import { sealEvents, type SealedEvents } from '../eventlog/sealTexts.ts';
+import { giveWayForText } from '../giveWay.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/eventStore.ts';
 import type { Actor, CommandContext } from './context.ts';
@@ -22,6 +23,13 @@ export interface Facts extends SealedEvents {
   authorship: Authorship;
 }
 
+/** Characters of the event's own texts; what lies deeper is short. */
+const charsOf = ({ data }: DomainEvent): number =>
+  Object.values(data).reduce<number>(
+    (sum, value: unknown) => sum + (typeof value === 'string' ? value.length : 0),
+    0,
+  );
+
 /**
  * Gives decided events their ids, their time and their author, and closes their texts, with the key
  * of their stream where that is known. Errors: `event_invalid`, `store_unavailable`.
@@ -33,6 +41,8 @@ export async function factsOf(
   events: readonly DomainEvent[],
 ): Promise<Facts> {
   events.forEach(requireFits);
+  const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
+  await giveWayForText(account_id, chars);
   const decided = events.map((event) => ({ id: ids.uuid(), ...event }));
   const recorded_at = isoTime(clock.now());
   return {

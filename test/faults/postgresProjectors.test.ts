@@ -18,10 +18,10 @@ const MAIN = fileURLToPath(
 );
 const ROUNDS = size({ small: 4, full: 8 });
 /**
- * What issue and README promise. A machine that is busy with something else may hold one take-over
- * up, but not most of them.
+ * What is promised is 5 s, where the machine has nothing else to do: other suites run beside the
+ * small size. Even at full size one take-over may be held up, but not most of them.
  */
-const TAKE_OVER_MS = 5000;
+const TAKE_OVER_MS = size({ small: 25_000, full: 5_000 });
 const SOON = 30_000;
 const server = await startPostgresServer();
 

@@ -25,6 +25,8 @@ const RELAY_PROCESS = fileURLToPath(new URL('../support/kafka/relayProcess.ts', 
 const AGENTS_PER_STEP = 20;
 /** What operators have who set nothing. */
 const { KAFKA_TAKEOVER_MS: TAKEOVER_MS } = parseConfig({});
+/** What is promised is 15 s; other suites run beside the small size. */
+const PUBLISHED_WITHIN_MS = size({ small: 60_000, full: 15_000 });
 const TIME_LIMIT_MS = size({ small: 600_000, full: 1_800_000 });
 
 const folder = await temporaryFolder();
@@ -136,7 +138,7 @@ onKafka('with two relays', () => {
       const began = performance.now();
       await append();
       await untilPublished();
-      expect(performance.now() - began).toBeLessThan(15_000);
+      expect(performance.now() - began).toBeLessThan(PUBLISHED_WITHIN_MS);
       const steps = size({ small: 60, full: 300 });
       for (let step = 0; step < steps; step += 1) {
         await append();
@@ -144,7 +146,7 @@ onKafka('with two relays', () => {
       }
       const ended = performance.now();
       await untilPublished();
-      expect(performance.now() - ended).toBeLessThan(15_000);
+      expect(performance.now() - ended).toBeLessThan(PUBLISHED_WITHIN_MS);
       await expectEachOnceInOrder();
     },
     TIME_LIMIT_MS,

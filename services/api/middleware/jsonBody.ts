@@ -4,7 +4,7 @@ import { isTurnlogError, TurnlogError } from '../../../shared/errors.ts';
 import { hasMoreValues } from '../../../shared/jsonValues.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Place, Places } from '../../../shared/places.ts';
-import { ownTurn, PIECE_BYTES } from '../turns.ts';
+import { giveWayForText } from '../../../shared/giveWay.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -33,15 +33,20 @@ export function admitBody(ctx: Context, bodies: Places, account_id: string): Pla
 }
 
 /** Reads the request's JSON. Errors: `payload_too_large`, `invalid_json`, `invalid_request`. */
-export async function readJsonBody(ctx: Context, place: Place): Promise<unknown> {
+export async function readJsonBody(
+  ctx: Context,
+  place: Place,
+  account_id: string,
+): Promise<unknown> {
   const bytes = await readBytes(ctx);
   place.resize(bytes.length);
-  // What is made of a large body takes milliseconds, from here to the first wait of its operation.
-  if (bytes.length > PIECE_BYTES) await ownTurn();
+  await giveWayForText(account_id, bytes.length);
   try {
     const text = utf8.decode(bytes);
     if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
-    return JSON.parse(text) as unknown;
+    const json = JSON.parse(text) as unknown;
+    await giveWayForText(account_id, bytes.length);
+    return json;
   } catch (error) {
     if (isTurnlogError(error)) throw error;
     throw new TurnlogError(

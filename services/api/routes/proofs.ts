@@ -39,6 +39,6 @@ export const proveSessionRoute = defineRoute({
       present: presentCommitted,
       cursorOf: ({ revision }: RecordedEvent) => String(revision),
     };
-    return { page: (pretty) => pageBody(events, rows, pretty) };
+    return { page: (to) => pageBody(events, rows, to) };
   },
 });

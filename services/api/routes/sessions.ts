@@ -58,7 +58,7 @@ const listSessionsRoute = defineRoute({
       ...(query.agent_id === undefined ? {} : { agent_id: query.agent_id }),
     };
     const page = await readModels.listSessions(actor.account_id, filter);
-    return { page: (pretty) => pageBody(page, SESSIONS, pretty) };
+    return { page: (to) => pageBody(page, SESSIONS, to) };
   },
 });
 
@@ -84,7 +84,7 @@ const getSessionRoute = defineRoute({
       present: presentTurn,
       cursorOf: ({ turn }: TurnRow) => String(turn),
     };
-    return { page: (pretty) => pageBody(turns, rows, pretty) };
+    return { page: (to) => pageBody(turns, rows, to) };
   },
 });
 
@@ -120,7 +120,7 @@ const listSessionEventsRoute = defineRoute({
       subject: sessionStream(sessionId),
       ...revisionsOf(page.rows),
     });
-    return { page: (pretty) => pageBody(page, EVENTS, pretty) };
+    return { page: (to) => pageBody(page, EVENTS, to) };
   },
 });
 

@@ -8,6 +8,7 @@ import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
+import { giveWayForText } from '../../giveWay.ts';
 import { unlessAborted } from '../../unlessAborted.ts';
 import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
@@ -103,9 +104,14 @@ async function callModel(
   { run, request, calls }: { run: OpenRun; request: ChatRequest; calls: ModelCall[] },
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
+  const { agent, actor } = run.request;
+  const { account_id } = actor;
+  const chars = textsOf(request.messages).reduce((sum, text) => sum + text.length, 0);
+  await giveWayForText(account_id, chars);
   const began = performance.now();
-  const { model } = run.request.agent;
-  const answer = await context.catalogue.models.complete(model, request, signal);
+  const answer = await context.catalogue.models.complete(agent.model, request, signal);
+  const duration_ms = msSince(began);
+  await giveWayForText(account_id, chars);
   calls.push({
     request_sha256: sha256(canonicalJson(request)),
     response_id: answer.response_id,
@@ -114,7 +120,7 @@ async function callModel(
     tokens:
       answer.tokens ??
       (await unlessAborted(countedTokens(context, run.request, request, answer), signal)),
-    duration_ms: msSince(began),
+    duration_ms,
   });
   return answer;
 }

@@ -10,6 +10,7 @@ import {
   type Reply,
   type TestService,
 } from '../../support/http/service.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 
 let service: TestService;
 let log: WatchedLog;
@@ -437,7 +438,11 @@ describe('a connection', () => {
       return { text: 'Late.' };
     });
     const run = rawRequest(`POST /v1/agents/${agent}/run`, [KEY, JSON_TYPE], '{"input":"x"}');
-    expect(await exchange(service.url, run.repeat(101), { count: 101 })).toEqual([]);
+    expect(
+      await exchange(service.url, run.repeat(LIMITS.http.pipelined + 1), {
+        count: LIMITS.http.pipelined + 1,
+      }),
+    ).toEqual([]);
     release();
     await eventually(
       () => service.get('/health/ready'),

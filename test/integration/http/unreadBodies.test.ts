@@ -4,6 +4,7 @@ import { exchange, rawRequest } from '../../support/http/rawHttp.ts';
 import { startTestService, TEST_KEY, type TestService } from '../../support/http/service.ts';
 import { sendSlowly } from '../../support/http/slowSender.ts';
 import { newKey, clientWith } from '../../support/processes/operator.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import { settlesWithin } from '../../../shared/settlesWithin.ts';
 
 let service: TestService;
@@ -66,6 +67,15 @@ describe('a body that is still to come', () => {
       const [reply] = await exchange(service.url, rawRequest('POST /v1/agents', headers, body));
       expect(reply?.status).toBe(401);
     }
+  });
+
+  test('does not keep any of many clients from its answer, though not all bodies are read', async () => {
+    const headers = [['x-api-key', 'unknown'], JSON_TYPE] as const;
+    const request = rawRequest('POST /v1/agents', headers, 'x'.repeat(2_000_000));
+    const clients = Array.from({ length: 3 * LIMITS.http.discarded }, () =>
+      exchange(service.url, request),
+    );
+    for (const [reply] of await Promise.all(clients)) expect([401, 429]).toContain(reply?.status);
   });
 
   test('is asked for only when it is wanted', async () => {

@@ -112,5 +112,5 @@ test('a session with something at its end that is not shown is given up within s
   node.log.append(stream, 'any', [event]);
   const began = performance.now();
   expectFailure(await run(service, agent, 'x', session), 'stream_damaged');
-  expect(performance.now() - began).toBeLessThan(8_000);
+  expect(performance.now() - began).toBeLessThan(20_000);
 });

@@ -159,7 +159,8 @@ describe('a store that can not be used says why', () => {
     const began = performance.now();
     node.faults.silent = true;
     await told(store, /takes connections, but does not answer/);
-    expect(performance.now() - began).toBeLessThan(4_000);
+    // A machine that is busy takes longer; a call alone would take its deadline of 10 s.
+    expect(performance.now() - began).toBeLessThan(8_000);
     node.faults.silent = false;
     await eventually(
       () => Promise.resolve(store.trouble()),

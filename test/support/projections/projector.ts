@@ -39,7 +39,7 @@ export async function startProjector(folder: string) {
     keysFolder: folder,
     masterKeyFile: undefined,
   };
-  const log = await openSqliteEventLog({ folder });
+  const log = openSqliteEventLog({ folder });
   const { threadData } = await proverOfThread(parseConfig({}), place, log);
   const spawn = (): Worker => {
     const data = threadData();
