@@ -14,6 +14,12 @@ export const LINKS: Readonly<Record<string, Readonly<Record<string, object>>>> =
       description: 'What was recorded',
       ...session,
     },
+    ProveSession: {
+      operationId: 'proveSession',
+      description: 'That all of it is in the log',
+      ...session,
+    },
+    EraseSession: { operationId: 'eraseSession', description: 'Erases its texts', ...session },
     RunAgain: {
       operationId: 'runAgent',
       description: 'The next turn of the session',

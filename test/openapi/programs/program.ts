@@ -27,6 +27,7 @@ function told(event: components['schemas']['SessionEvent']): string {
     case 'session.turn_failed.v1':
       return textOf(event.data.message);
     case 'session.turn_interrupted.v1':
+    case 'session.erased.v1':
       return event.data.reason;
     default:
       return event satisfies never;
@@ -42,6 +43,8 @@ async function nameOf(agentId: string): Promise<string> {
   switch (error.code) {
     case 'agent_not_found':
       return `${error.status satisfies 404} ${error.error}`;
+    case 'agent_erased':
+      return `${error.status satisfies 410} ${error.error}`;
     case 'unauthorized':
     case 'forbidden':
       return 'another key';
