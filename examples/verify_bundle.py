@@ -1,19 +1,16 @@
 #!/usr/bin/env python3
 """Verifies what `audit export` wrote: python3 verify_bundle.py bundle.tar <vkey>
-
-docs/proof.md specifies the format. Cosignatures are not checked, nor what came since.
-"""
-import hashlib, json, re, sys, tarfile
+docs/proof.md specifies the format. Cosignatures are not checked, nor what came since."""
+import hashlib, json, re, sys
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from decimal import Decimal
 
 NAMES = ["manifest", "vkey", "checkpoint", "session.tlog-proof", "events.jsonl"]
 MEMBERS = ["data", "id", "metadata", "revision", "stream", "type"]
 KINDS = {"sha256": "redacted", "salt sha256 text": "disclosed", "erased sha256": "erased"}
+TAR = rb"\0+000644 \0(0{6} \0){2}(\d{11} ){2}\d{6} \x000\0{100}ustar\x0000\0{64}(0{6} \0){2}\0{167}"
 plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-DECIMAL = "0|[1-9][0-9]*"
 Number = type("Number", (str,), {})  # as it is written
-SMALL, LINE = 65_536, 4_194_304  # the most bytes of a small file, and of an event
 sha = lambda data: hashlib.sha256(data).digest()
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D, SQRT = -121665 * pow(121666, -1, P) % P, pow(2, (P - 1) // 4, P)
@@ -61,25 +58,25 @@ def opened(note, vkey):
     hint, key = bytes.fromhex(hint), b64decode(key)
     right = sha(name.encode() + b"\n" + key)[:4] == hint and key[0] == 1 and len(key) == 33
     text, _, lines = note.rpartition("\n\n")
-    origin, size, root = text.split("\n")[:3]
-    right = right and re.fullmatch(DECIMAL, size) and not re.search("[\0-\t\v-\x1f]", note)
-    need(right and origin == name, "the vkey is not the log's, or the checkpoint none")
-    pairs = [re.fullmatch("\u2014 ([^ +]+) (.+)\n", one) for one in lines.splitlines(True)]
+    origin, size, root, *more = text.split("\n")
+    right = right and re.fullmatch("0|[1-9][0-9]*", size) and not re.search("[\0-\t\v-\x1f]", note)
+    need(right and origin == name and all(more), "the vkey is not the checkpoint's")
+    pairs = [re.fullmatch("— ([^\\s+]+) (.{6}[^=].+)\n", one) for one in lines.splitlines(True)]
     mine = [base64(one[2]) for one in pairs if base64(one[2]) and one[1] == name]
     mine = [sig[4:] for sig in mine if sig[:4] == hint]
-    right = len(mine) == 1 and signed(key[1:], text.encode() + b"\n", *mine)
+    right = len(pairs) <= 100 and len(mine) == 1 and signed(key[1:], text.encode() + b"\n", *mine)
     need(right, "the checkpoint is not signed by the vkey")
     return int(size), base64(root)
 
 def root_of(leaf, index, size, path):
     """The root that a leaf and its inclusion path lead to (RFC 9162, 2.1.3.2)."""
-    need(0 <= index < size and (size > 1) == bool(path), "the proof is not of the tree")
+    need(0 <= index < size < 2**53 and (size > 1) == bool(path), "the proof is not of the tree")
     if size == 1:
         return leaf
     split, path, last = 1 << (size - 1).bit_length() - 1, path[:-1], path[-1]
-    if index < split:
-        return sha(b"\1" + root_of(leaf, index, split, path) + last)
-    return sha(b"\1" + last + root_of(leaf, index - split, size - split, path))
+    if index >= split:
+        return sha(b"\1" + last + root_of(leaf, index - split, size - split, path))
+    return sha(b"\1" + root_of(leaf, index, split, path) + last)
 
 def number(text):
     """A number as RFC 8785 writes it."""
@@ -90,8 +87,8 @@ def number(text):
 def canonical(value, seen=None):
     """RFC 8785; with `seen`, of each text its commitment alone, which is what hashes cover."""
     if isinstance(value, dict):
-        known = seen is not None and value.get("erased", True) is True
-        kind = known and KINDS.get(" ".join(sorted(value)))
+        fit = [type(value.get("salt", "")), type(value.get("text", "")), value.get("erased", True)]
+        kind = seen is not None and fit == [str, str, True] and KINDS.get(" ".join(sorted(value)))
         if kind and re.fullmatch("[0-9a-f]{64}", str(value["sha256"])):
             seen[kind] = seen.get(kind, 0) + 1
             if kind == "disclosed":
@@ -105,37 +102,40 @@ def canonical(value, seen=None):
         return "[" + ",".join(canonical(one, seen) for one in value) + "]"
     return number(value) if isinstance(value, Number) else plain(value)
 
-def head_of(lines, stream, seen):
+def head_of(tar, size, stream, seen):
     """The hash of the last event, and how many there are, when all of them fit the chain."""
     before, count = "0" * 64, 0
-    for line in iter(lambda: lines.readline(LINE), b""):
+    while line := tar.readline(min(size, 4_194_304)):
         event = json.loads(line, parse_int=Number, parse_float=Number)
         right = canonical(event).encode() + b"\n" == line and sorted(event) == MEMBERS
         claimed, after = (event["metadata"].pop(name) for name in ("hash", "prev_hash"))
-        right = right and (event["stream"], event["revision"]) == (stream, str(count))
+        right = right and (event["stream"], canonical(event["revision"])) == (stream, str(count))
         need(right and after == before, f"revision {count} is not what comes next, as JCS")
         parts = (f'"{k}":' + canonical(event[k], seen if k == "data" else None) for k in MEMBERS)
         before = sha((before + "{" + ",".join(parts) + "}").encode()).hex()
         need(before == claimed, f"revision {count}: its hash does not match its content")
-        count += 1
+        count, size = count + 1, size - len(line)
     return before, count
 
 def verify(file, vkey):
     files, seen = {}, {}
-    with tarfile.open(file, "r|") as tar:
+    with open(file, "rb") as tar:
         for name in NAMES:
-            member = tar.next()
-            right = member and (member.name, member.type) == (name, b"0") and not member.pax_headers
-            need(right and (member.size <= SMALL or name == NAMES[-1]), f"{name} is no such file")
-            content = tar.extractfile(member)
-            files[name] = content.read().decode() if name != NAMES[-1] else None
-        about = json.loads(files["manifest"])
-        head, count = head_of(content, "session-" + about["session_id"], seen)
-        need(count > 0 and not tar.next(), "there are no events, or other files")
-    about = {"events": count, "session_id": about["session_id"], "turnlog_bundle": 1}
-    need(files["manifest"] == canonical(about) + "\n", "the manifest says other things")
+            head = tar.read(512)
+            right = re.fullmatch(re.escape(name).encode() + TAR, head)
+            right = right and int(head[148:154], 8) == sum(head[:148] + head[156:]) + 256
+            size, _time = (int(one, 8) for one in head[124:148].split())
+            need(right and (size <= 65_536 or name == NAMES[-1]), f"{name} is no such file")
+            if name == NAMES[-1]:
+                session = json.loads(files["manifest"])["session_id"]
+                head, count = head_of(tar, size, "session-" + session, seen)
+            files[name] = name != NAMES[-1] and tar.read(size).decode()
+            need(not any(tar.read(-size % 512)), "something is between the files")
+        need(count > 0 and tar.read(1025) == bytes(1024), "there are no events, or other files")
+    about = f'{{"events":{count},"session_id":{plain(session)},"turnlog_bundle":1}}\n'
+    need(files["manifest"] == about, "the manifest says other things")
     proof, _, checkpoint = files["session.tlog-proof"].partition("\n\n")
-    said = re.fullmatch(f"c2sp.org/tlog-proof@v1\nindex ({DECIMAL})((?:\n.{{43}}=)*)", proof)
+    said = re.fullmatch("c2sp.org/tlog-proof@v1\nindex (0|[1-9][0-9]*)((?:\n.{43}=)*)", proof)
     need(said and checkpoint == files["checkpoint"], "the proof is none, or not of the checkpoint")
     size, root, index = *opened(checkpoint, vkey), int(said[1])
     leaf = sha(b"\0" + f'{{"hash":"{head}","index":{index}}}'.encode())

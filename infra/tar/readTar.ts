@@ -1,40 +1,93 @@
 import { createReadStream } from 'node:fs';
-import { extract } from 'tar-stream';
 import { proofInvalid } from '../../shared/errors.ts';
 import type { BundleFile } from '../../shared/proof/bundleFormat.ts';
 import { asSentence } from './fileErrors.ts';
 
-/** Errors: `proof_invalid` for what is no whole archive, `configuration_invalid`. */
-async function* told<Part>(file: string, parts: AsyncIterable<Part>): AsyncGenerator<Part> {
+const BLOCK = 512;
+/** Where size and time stand in a header, in octal digits. */
+const TIMES = { from: 124, to: 148, form: /^[0-7]{11} [0-7]{11} $/ } as const;
+const NIL = '000000 \0';
+
+/** The one header that a file of this name may have, with its size and time. */
+function headerOf(name: string, times: string): Buffer {
+  const summed = (sum: string): Buffer =>
+    Buffer.from(
+      `${name.padEnd(100, '\0')}000644 \0${NIL}${NIL}${times}${sum}${'0'.padEnd(101, '\0')}ustar\0${'00'.padEnd(66, '\0')}${NIL}${NIL}`.padEnd(
+        BLOCK,
+        '\0',
+      ),
+      'latin1',
+    );
+  const sum = summed(' '.repeat(8)).reduce((all, byte) => all + byte, 0);
+  return summed(`${sum.toString(8).padStart(6, '0')} \0`);
+}
+
+/** Errors: `configuration_invalid` where the file can't be read. */
+async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   try {
-    yield* parts;
+    yield* createReadStream(file) as AsyncIterable<Buffer>;
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw asSentence(file, error) ?? proofInvalid(`${file} is no whole tar archive: ${why}`, error);
+    throw asSentence(file, error) ?? error;
   }
 }
 
+interface Source {
+  /** So many bytes, as they come. Errors: `proof_invalid` where there are less. */
+  take: (bytes: number) => AsyncGenerator<Buffer>;
+  isAtEnd: () => Promise<boolean>;
+}
+
+function sourceOf(file: string, chunks: AsyncIterator<Buffer>): Source {
+  let rest: Buffer = Buffer.alloc(0);
+  async function* take(bytes: number): AsyncGenerator<Buffer> {
+    for (let left = bytes; left > 0;) {
+      if (rest.length === 0) {
+        const next = await chunks.next();
+        if (next.done) throw proofInvalid(`${file} is no whole tar archive: it ends too early.`);
+        rest = next.value;
+      }
+      const piece = rest.subarray(0, left);
+      rest = rest.subarray(piece.length);
+      left -= piece.length;
+      yield piece;
+    }
+  }
+  const isAtEnd = async () => rest.length === 0 && (await chunks.next()).done === true;
+  return { take, isAtEnd };
+}
+
 /**
- * The files of a tar archive, in its order; each is read, or passed over, before the next one. No
- * more than a chunk of it is held, and names are never used as paths. Errors, those of reading a
- * file's content too: `proof_invalid` for what is no whole archive, `configuration_invalid` where it
- * can't be read.
+ * The files of a tar archive, in its order; each must be read before the next one is asked for. No
+ * more than a chunk of it is held, and names are never used as paths. What tar readers understand in
+ * several ways, or pass over, is refused: docs/proof.md has the form. Errors, those of reading a
+ * file's content too: `proof_invalid`, `configuration_invalid` where it can't be read.
  */
 export async function* readTar(file: string): AsyncGenerator<BundleFile> {
-  const archive = extract();
-  const source = createReadStream(file);
-  source.on('error', (error) => archive.destroy(error));
-  source.pipe(archive);
+  const chunks = chunksOf(file);
+  const { take, isAtEnd } = sourceOf(file, chunks);
+  const whole = async (bytes: number): Promise<Buffer> => {
+    const pieces: Buffer[] = [];
+    for await (const piece of take(bytes)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  };
+  const takeZeros = async (bytes: number): Promise<void> => {
+    if ((await whole(bytes)).some((byte) => byte !== 0))
+      throw proofInvalid(`${file} has something between its files, or after them.`);
+  };
   try {
-    for await (const entry of told(file, archive)) {
-      const { name, type, size, pax } = entry.header;
-      // Extended headers may rename, and say another size to another reader.
-      const isFile = type === 'file' && (pax ?? null) === null;
-      const content = told(file, entry as AsyncIterable<Uint8Array>);
-      yield { name, isFile, bytes: size, content };
-      entry.resume();
+    for (;;) {
+      const header = await whole(BLOCK);
+      if (header[0] === 0) break;
+      const [name = ''] = header.toString('latin1', 0, 100).split('\0');
+      const times = header.toString('latin1', TIMES.from, TIMES.to);
+      const isFile = TIMES.form.test(times) && headerOf(name, times).equals(header);
+      const bytes = isFile ? Number.parseInt(times, 8) : 0;
+      yield { name, isFile, bytes, content: take(bytes) };
+      await takeZeros((BLOCK - (bytes % BLOCK)) % BLOCK);
     }
+    await takeZeros(BLOCK);
+    if (!(await isAtEnd())) throw proofInvalid(`${file} goes on after its end.`);
   } finally {
-    source.destroy();
+    await chunks.return(undefined);
   }
 }

@@ -187,7 +187,12 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
     .argument('<file>')
     .option('--vkey <vkey>', 'the log’s key, as its operator publishes it')
     .option('--checkpoint <file>', 'a checkpoint of the log that must be the bundle’s')
-    .option('--witness <vkey>', 'a witness whose cosignature counts; again for more', several, [])
+    .option(
+      '--witness <vkey>',
+      'a witness; again for more: one of them must have cosigned',
+      several,
+      [],
+    )
     .action((file: string, options: VerifyOptions) =>
       alone((terminal) => verify(terminal, file, options)),
     );

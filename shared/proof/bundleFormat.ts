@@ -16,7 +16,7 @@ export type SmallFileName = Exclude<BundleFileName, 'events.jsonl'>;
 const Manifest = Type.Object(
   {
     turnlog_bundle: Type.Literal(1),
-    session_id: Type.String({ maxLength: 100 }),
+    session_id: Type.String(),
     events: Type.Integer({ minimum: 1 }),
   },
   { additionalProperties: false },
@@ -29,7 +29,7 @@ export const isManifest = lazyValidator(Manifest);
 /** A file of a bundle as it is read. */
 export interface BundleFile {
   name: string;
-  /** False for a link, a folder, or whatever else an archive may hold. */
+  /** False for whatever has another header than the files of a bundle: a link, a folder. */
   isFile: boolean;
   bytes: number;
   content: AsyncIterable<Uint8Array>;

@@ -45,7 +45,7 @@ export async function nextFile(
   const { name, isFile } = next.value;
   if (name !== due || !isFile)
     throw proofInvalid(
-      `A bundle has the files ${BUNDLE_FILES.join(', ')} in this order: where ${due} is due stands ${isFile ? '' : 'what is no file, '}${JSON.stringify(name.slice(0, 100))}.`,
+      `A bundle has the files ${BUNDLE_FILES.join(', ')} in this order: where ${due} is due stands ${isFile ? '' : 'what is no file of a bundle, '}${JSON.stringify(name.slice(0, 100))}.`,
     );
   return next.value;
 }
@@ -67,12 +67,17 @@ export function parseManifest(text: string): Manifest {
   return manifest;
 }
 
+/** `bytes` are those of a line with its line feed. Errors: `proof_invalid`. */
+function requireWithin(bytes: number, what: string): void {
+  const most = LIMITS.proof.lineBytes;
+  if (bytes > most) throw proofInvalid(`${what} has more than ${most} bytes.`);
+}
+
 /**
  * The values of JSON lines, each in canonical form. No more than one line is held. Errors:
  * `proof_invalid`, those of reading.
  */
 export async function* jsonLines({ name, content }: BundleFile): AsyncGenerator {
-  const most = LIMITS.proof.lineBytes;
   let rest: Uint8Array[] = [];
   let held = 0;
   let line = 0;
@@ -81,11 +86,12 @@ export async function* jsonLines({ name, content }: BundleFile): AsyncGenerator 
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
       line += 1;
       const what = `Line ${line} of ${name}`;
+      requireWithin(held + end + 1 - from, what);
       yield parsed(textOf(Buffer.concat([...rest, chunk.subarray(from, end)]), what), what);
       [rest, held, from] = [[], 0, end + 1];
     }
     held += chunk.length - from;
-    if (held > most) throw proofInvalid(`Line ${line + 1} of ${name} has more than ${most} bytes.`);
+    requireWithin(held + 1, `Line ${line + 1} of ${name}`);
     // A copy: what is read next may take the chunk's place.
     if (from < chunk.length) rest.push(Buffer.from(chunk.subarray(from)));
   }

@@ -1,5 +1,4 @@
 import { proofInvalid } from '../errors.ts';
-import { metadataFits } from '../eventlog/domainEvent.ts';
 import { GENESIS_HASH } from '../eventlog/hashChain.ts';
 import { isAsCommitted } from '../eventlog/protectedText.ts';
 import { mapTexts, shownEventHash, type ShownEvent } from './shownTexts.ts';
@@ -32,7 +31,8 @@ const isEvent = (value: unknown): value is ShownEvent =>
   typeof value === 'object' &&
   value !== null &&
   Object.keys(value).toSorted().join(',') === MEMBERS &&
-  metadataFits((value as ShownEvent).metadata);
+  typeof (value as ShownEvent).metadata === 'object' &&
+  (value as ShownEvent | { metadata: null }).metadata !== null;
 
 /**
  * Checks the events of a stream, from its first one on, as they are shown to somebody who has no

@@ -19,7 +19,7 @@ export interface Known {
   vkey?: string | undefined;
   /** A checkpoint that the log published, and of which the bundle must be. */
   checkpoint?: string | undefined;
-  /** Vkeys of witnesses. */
+  /** Vkeys of witnesses, of which one must have cosigned where any are given. */
   witnesses: readonly string[];
 }
 
@@ -51,11 +51,14 @@ function requireSame(checkpoint: CheckpointText, given: string | undefined, key:
 }
 
 function cosigners({ text, signatures }: Note, witnesses: readonly string[]): string[] {
-  return witnesses
+  const found = witnesses
     .map(parseVkey)
     .flatMap((key) =>
       signatures.some((line) => verifyCosignature(text, key, line) !== undefined) ? [key.name] : [],
     );
+  if (witnesses.length > 0 && found.length === 0)
+    throw proofInvalid('None of the witnesses that were given has cosigned the checkpoint.');
+  return found;
 }
 
 /** What the files before the events show once the hash of the last event is known. */

@@ -34,8 +34,9 @@ export interface NoteSigner {
 }
 
 /** True for what may be the name of a key: not empty, no space, no `+`, no control character. */
-// eslint-disable-next-line no-control-regex
-export const isKeyName = (name: string): boolean => /^[^\s+\u0000-\u001f\u0085]+$/u.test(name);
+export const isKeyName = (name: string): boolean =>
+  // eslint-disable-next-line no-control-regex
+  /^[^\p{White_Space}+\u0000-\u001f]+$/u.test(name);
 
 const rawOf = (publicKey: KeyObject): Buffer =>
   publicKey.export({ type: 'spki', format: 'der' }).subarray(SPKI_PREFIX.length);

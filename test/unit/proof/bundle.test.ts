@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,7 +9,7 @@ import { readTar } from '../../../infra/tar/readTar.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { shownEventHash, type ShownEvent } from '../../../shared/proof/shownTexts.ts';
 import { verifyBundle, type Known } from '../../../shared/proof/verifyBundle.ts';
-import { formatVkey } from '../../../shared/tlog/noteKeys.ts';
+import { COSIGNATURE, formatVkey, noteSigner } from '../../../shared/tlog/noteKeys.ts';
 import { root } from '../../support/docs/projectFiles.ts';
 import {
   makeBundle,
@@ -450,6 +450,14 @@ describe('a bundle is refused, and the misfit named, when', () => {
     });
   });
 
+  test('none of the witnesses that are given has cosigned it', async () => {
+    const other = noteSigner('other/w', generateKeyPairSync('ed25519').privateKey, COSIGNATURE);
+    const file = await fileOf(good);
+    const both = [other, witness].map(({ key }) => formatVkey(key));
+    await expect(verify(file, { witnesses: both.slice(0, 1) })).rejects.toThrow('None of the');
+    expect((await verify(file, { witnesses: both })).cosigned).toEqual([witness.key.name]);
+  });
+
   test('it is signed by another key than the one that is known', async () => {
     const other = formatVkey({ ...signer.key, publicKey: witness.key.publicKey });
     await expect(verify(await fileOf(good), { vkey: other })).rejects.toThrow();
@@ -478,7 +486,7 @@ describe('an archive of an enemy', () => {
     const file = await archived((archive) =>
       archive.entry({ name: 'manifest', type: 'symlink', linkname: '/etc/passwd' }),
     );
-    await expect(verify(file)).rejects.toThrow('what is no file, "manifest"');
+    await expect(verify(file)).rejects.toThrow('what is no file of a bundle, "manifest"');
   });
 
   test('that says in an extended header what its file is called is refused', async () => {
