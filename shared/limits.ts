@@ -147,6 +147,13 @@ export const LIMITS = {
     /** Sessions that it reads at a time. */
     pageEntries: 500,
   },
+  /** Of the erasure of an account. */
+  erasure: {
+    /** Parked streams whose owner it looks up: no row shows some of them. */
+    parkedStreams: 10_000,
+    /** Erasures that were begun and not ended, looked at in one go. */
+    openErasures: 1_000,
+  },
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {
     expressionChars: 1_000,

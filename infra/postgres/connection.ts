@@ -32,6 +32,7 @@ interface Purpose {
     | 'turnlog rate limits'
     | 'turnlog keys'
     | 'turnlog self-test'
+    | 'turnlog vacuum'
     | 'turnlog migration';
   /**
    * The server ends a statement that takes longer, in milliseconds. The client gives up a second

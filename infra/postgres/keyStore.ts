@@ -1,6 +1,6 @@
 import { Pool, type ClientBase } from 'pg';
 import { storeUnavailable } from '../../shared/errors.ts';
-import type { FoundKey, KeyStore, WrappedKey } from '../../shared/ports/keyStore.ts';
+import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { commitDurably, connect, connectionOptions, transaction } from './connection.ts';
 import { guarded, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
@@ -31,8 +31,8 @@ const REWRAP = `UPDATE turnlog.text_keys
 /** Of a key that is not known here a backup may bring back what wraps it: it stays destroyed. */
 const DESTROY = `INSERT INTO turnlog.text_keys (key_id) SELECT DISTINCT unnest($1::text[])
   ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL`;
-const NOTE = 'INSERT INTO turnlog.erasures (stream) VALUES ($1) ON CONFLICT DO NOTHING';
-const OPEN_ERASURES = 'SELECT stream FROM turnlog.erasures ORDER BY n LIMIT $1';
+const NOTE = 'INSERT INTO turnlog.erasures (stream, why) VALUES ($1, $2) ON CONFLICT DO NOTHING';
+const OPEN_ERASURES = 'SELECT stream, why FROM turnlog.erasures ORDER BY n LIMIT $1';
 const TAKE_NOTE = 'DELETE FROM turnlog.erasures WHERE stream = $1';
 /** Clears the dead rows of what was destroyed. Who does not own the table is warned, and it is passed over. */
 const CLEAR = 'VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) turnlog.text_keys';
@@ -124,10 +124,8 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
       );
     },
     rewrap: (keys) => write(REWRAP, ...columnsOf(keys)),
-    beginErasure: (stream) => write(NOTE, stream),
-    async listErasures(limit) {
-      return (await rows<{ stream: string }>(OPEN_ERASURES, limit)).map(({ stream }) => stream);
-    },
+    beginErasure: (stream, why) => write(NOTE, stream, why),
+    listErasures: (limit) => rows<OpenErasure>(OPEN_ERASURES, limit),
     async endErasure(stream, keyIds) {
       await durably(async (client) => {
         if (keyIds.length > 0) await client.query(DESTROY, [keyIds]);

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { retry } from '../../shared/backOff.ts';
 import { isTurnlogError, storeUnavailable } from '../../shared/errors.ts';
-import type { FoundKey, KeyStore, WrappedKey } from '../../shared/ports/keyStore.ts';
+import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { isBusy, sqliteCode, sqliteReason } from './eventStoreErrors.ts';
 import { changeIn, filesOf } from './eventStoreFiles.ts';
 import { keyStoreFile, openKeyDatabase } from './keyStoreDatabase.ts';
@@ -30,8 +30,8 @@ const REWRAP =
 /** Of a key that is not known here a backup may bring back what wraps it: it stays destroyed. */
 const DESTROY = `INSERT INTO text_keys (key_id) SELECT value FROM json_each(?) WHERE true
   ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL`;
-const NOTE = 'INSERT INTO erasures (stream) VALUES (?) ON CONFLICT DO NOTHING';
-const OPEN_ERASURES = 'SELECT stream FROM erasures ORDER BY n LIMIT ?';
+const NOTE = 'INSERT INTO erasures (stream, why) VALUES (?, ?) ON CONFLICT DO NOTHING';
+const OPEN_ERASURES = 'SELECT stream, why FROM erasures ORDER BY n LIMIT ?';
 const TAKE_NOTE = 'DELETE FROM erasures WHERE stream = ?';
 
 function describe(error: unknown): string {
@@ -133,10 +133,8 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
         for (const { key_id, master_key_id, wrapped } of keys)
           rewrap.run(master_key_id, wrapped, key_id);
       }),
-    beginErasure: (stream) => write(() => void database.prepare(NOTE).run(stream)),
-    async listErasures(limit) {
-      return (await rows<{ stream: string }>(OPEN_ERASURES, limit)).map(({ stream }) => stream);
-    },
+    beginErasure: (stream, why) => write(() => void database.prepare(NOTE).run(stream, why)),
+    listErasures: (limit) => rows<OpenErasure>(OPEN_ERASURES, limit),
     async endErasure(stream, keyIds) {
       if (keyIds.length > 0) {
         await write(() => void database.prepare(DESTROY).run(JSON.stringify(keyIds)));

@@ -23,7 +23,11 @@ const SCHEMA = `
     wrapped       BLOB CHECK (length(wrapped) = 60),
     CHECK ((master_key_id IS NULL) = (wrapped IS NULL))
   ) STRICT;
-  CREATE TABLE erasures (n INTEGER PRIMARY KEY, stream TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE erasures (
+    n      INTEGER PRIMARY KEY,
+    stream TEXT NOT NULL UNIQUE,
+    why    TEXT NOT NULL
+  ) STRICT;
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${VERSION};`;
 

@@ -1,3 +1,4 @@
+import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { Health } from '../../shared/queries/health.ts';
@@ -27,7 +28,7 @@ export interface ServedLog {
 }
 
 /** What the API works with. */
-export type ApiContext = RunContext & ProcessContext & ServedLog;
+export type ApiContext = RunContext & ProcessContext & ServedLog & Pick<ErasureContext, 'judge'>;
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & { answers: AnswerRoom };

@@ -1,9 +1,14 @@
 import type { Command } from 'commander';
-import { eraseAccount } from '../../shared/commands/erase/eraseAccount.ts';
+import { eraseAccount, type ErasedAccount } from '../../shared/commands/erase/eraseAccount.ts';
 import { eraseStream, type ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
 import { ownerOf } from '../../shared/commands/erase/ownerOf.ts';
-import { TurnlogError } from '../../shared/errors.ts';
-import { agentStream, isIdOf, sessionStream } from '../../shared/eventlog/streams.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import {
+  accountStream,
+  agentStream,
+  isIdOf,
+  sessionStream,
+} from '../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { Operator } from '../compose/operator.ts';
@@ -14,6 +19,7 @@ import { usageError } from './failure.ts';
 interface Options {
   confirm: string;
   note?: string;
+  damaged?: true;
 }
 
 function requireConfirmed(id: string, { confirm, note = '' }: Options): void {
@@ -58,33 +64,53 @@ async function eraseOne(
   output.show({ [`${kind}_id`]: id, account_id, erased_at, event, unread }, ...told(erased));
 }
 
+/** The read models don't show an account whose first event they can't read. */
+async function requireKnown({ operator }: CliContext, account_id: string): Promise<void> {
+  const stream = accountStream(account_id);
+  const isThere = await operator.store
+    .readStream(stream, { direction: 'backwards', limit: 1 })
+    .then(
+      ({ length }) => length > 0,
+      (error: unknown) => isTurnlogError(error, 'stream_damaged'),
+    );
+  if (!isThere) await requireAccount(await operator.readModels(), account_id);
+}
+
+/** What the log of an account that was erased can't say. */
+const left = ({ unrecorded, unowned }: ErasedAccount): string[] => [
+  ...unrecorded.map(
+    (stream) =>
+      `${stream} is damaged, and its log can't say so: the keys that were found in it are destroyed, and \`projections rebuild\` takes its texts out of the read models.`,
+  ),
+  ...unowned.map((stream) => `${stream} is parked, and was left: nobody can tell whose it is.`),
+];
+
 async function eraseAll(context: CliContext, account_id: string, options: Options): Promise<void> {
   requireConfirmed(account_id, options);
   const { operator, output, progress, signal } = context;
-  await requireAccount(await operator.readModels(), account_id);
+  await requireKnown(context, account_id);
   await using opened = new AsyncDisposableStack();
   const readModelsAt = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const { erasure, sessions, agents, unrecorded } = await eraseAccount(
+  const done = await eraseAccount(
     { ...operator, readModelsAt },
     { account_id, key_id: 'operator', request_id: 'cli' },
     {
       note: options.note,
+      damaged: options.damaged,
       signal,
-      onProgress: (done) =>
-        progress.update(() => `${done.sessions} sessions and ${done.agents} agents erased`),
+      onProgress: (counts) =>
+        progress.update(() => `${counts.sessions} sessions and ${counts.agents} agents erased`),
     },
   );
+  const { erasure, sessions, agents, unrecorded, unowned } = done;
   await bringUpToDate(operator);
   progress.end(`${sessions} sessions and ${agents} agents erased`);
-  const { event, erased_at } = erasure;
+  const { event = null, erased_at = null } = erasure ?? {};
   output.show(
-    { account_id, erased_at, event, sessions, agents, unrecorded },
+    { account_id, erased_at, event, sessions, agents, unrecorded, unowned },
     `${account_id} is erased, with its keys, ${sessions} sessions and ${agents} agents.`,
-    ...unrecorded.map(
-      (stream) =>
-        `${stream} is damaged, and its log can't say so: its keys are destroyed, and \`projections rebuild\` takes its texts out of the read models.`,
-    ),
+    ...left(done),
   );
 }
 
@@ -100,6 +126,7 @@ export function addEraseCommands(program: Command, accounts: Command, run: WithO
     .argument('<account_id>')
     .requiredOption('--confirm <account_id>', 'the same id once more')
     .option(...NOTE)
+    .option('--damaged', 'also where its own stream is damaged, and may have said that it is held')
     .action((id: string, options: Options) => run((context) => eraseAll(context, id, options)));
   for (const kind of ['session', 'agent'] as const)
     program

@@ -31,7 +31,8 @@ async function status({ output }: CliContext): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const store = openedIn(opened, await openKeyStore(await placeOfKeys()));
   const { destroyed = 0, ...kept } = Object.fromEntries(await store.count());
-  const open_erasures = await store.listErasures(LIMITS.health.streams);
+  const begun = await store.listErasures(LIMITS.health.streams);
+  const open_erasures = begun.map(({ stream }) => stream);
   const master_keys = Object.entries(kept).map(([id, keys]) => ({ master_key_id: id, keys }));
   output.show(
     { master_keys, destroyed, open_erasures },

@@ -30,7 +30,7 @@ import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
 import { openRelay } from './relay.ts';
-import { sweepRetention } from './retention.ts';
+import { judgeClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /**
@@ -180,17 +180,17 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const shown = readModelsPart(projector, api);
   const parts = [store, shown, runsPart(api), damagePart(damaged), prover.part];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const judge = judgeClock(store, { now: systemClock.now, newest: store.head });
   const erasures = [
     noticePart(api),
     keysBackPart(api, keyStore),
-    finishPart(api, { api, alone: true, visibilityWaitMs }),
+    finishPart({ ...api, judge }, { api, alone: true, visibilityWaitMs }),
     sweepRetention(api, {
-      clocks: { now: systemClock.now },
-      newest: store.head,
+      judge,
       alone: (work) => work(new AbortController().signal).then(() => true),
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const served = { ...api, tiles: prover.tiles };
+  const served = { ...api, tiles: prover.tiles, judge };
   return { api: served, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
 }

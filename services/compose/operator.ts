@@ -77,7 +77,7 @@ function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
     fresh: async () => (await keys()).fresh(),
     find: async (ids) => (await keys()).find(ids),
     forget: (ids) => keyring?.forget(ids),
-    beginErasure: async (stream) => (await keys()).beginErasure(stream),
+    beginErasure: async (stream, why) => (await keys()).beginErasure(stream, why),
     listErasures: async (limit) => (await keys()).listErasures(limit),
     endErasure: async (stream, ids) => (await keys()).endErasure(stream, ids),
   };

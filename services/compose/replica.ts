@@ -38,7 +38,7 @@ import {
 } from './postgres.ts';
 import { openProver } from './prover.ts';
 import { openRelay } from './relay.ts';
-import { sweepRetention } from './retention.ts';
+import { judgeClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /** What every replica works with, whichever services it was started with. */
@@ -162,8 +162,14 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
+  const judge = judgeClock(store, {
+    now: async () => (await instances.list()).now,
+    own: systemClock.now,
+    newest: async () => (await readModels.checkpoint())?.position,
+  });
   const served = runs && {
     ...runs.api,
+    judge,
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
   };
   const projector = openProjector(opening, common, databaseUrl);
@@ -174,10 +180,9 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const erasures = [
     ...(runs ? [noticePart(runs.api), keysBackPart(runs.api, keyStore)] : []),
-    finishPart(common, { api: runs?.api, alone: false, visibilityWaitMs }),
+    finishPart({ ...common, judge }, { api: runs?.api, alone: false, visibilityWaitMs }),
     sweepRetention(common, {
-      clocks: { now: async () => (await instances.list()).now, own: systemClock.now },
-      newest: async () => (await readModels.checkpoint())?.position,
+      judge,
       alone: (work) => sweepAlone(databaseUrl, work),
       onErased: (erased) => runs && forgetErased(runs.api, erased),
     }),

@@ -1,7 +1,11 @@
 import type { CommandContext } from '../../shared/commands/context.ts';
 import { eraseStream, type ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
 import type { HandleContext } from '../../shared/commands/handle.ts';
-import { createClockJudge, type Clocks } from '../../shared/commands/retention/judgeClock.ts';
+import {
+  createClockJudge,
+  type Clocks,
+  type JudgedTime,
+} from '../../shared/commands/retention/judgeClock.ts';
 import { sweepSessions } from '../../shared/commands/retention/sweepSessions.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { metadataFits } from '../../shared/eventlog/domainEvent.ts';
@@ -23,11 +27,27 @@ async function recordedAt(
   return metadataFits(metadata) ? Date.parse(metadata.recorded_at) : undefined;
 }
 
-interface Sweeping {
-  /** The clock that decides, and the own one where that is another. */
-  clocks: Pick<Clocks, 'now' | 'own'>;
+interface Judging extends Pick<Clocks, 'now' | 'own'> {
   /** Where the newest event of the log is, as far as that is known. Errors: `store_unavailable`. */
   newest: () => Promise<Position | undefined>;
+}
+
+/**
+ * One judge a process, for sweeps and for requests: by the clock that decides, and the own one where
+ * that is another. Errors of what it gives: `store_unavailable`.
+ */
+export const judgeClock = (
+  store: Pick<EventLog, 'eventAt'>,
+  { newest, ...clocks }: Judging,
+): (() => Promise<JudgedTime>) =>
+  createClockJudge({
+    ...clocks,
+    monotonic,
+    newest: async () => recordedAt(store, await newest()),
+  });
+
+interface Sweeping {
+  judge: () => Promise<JudgedTime>;
   /** Does the work where no other process does it: Retention. */
   alone: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
   /** For what this process remembers. */
@@ -37,14 +57,9 @@ interface Sweeping {
 /** Erases the sessions that are past the maximum of their account's retention. */
 export function sweepRetention(
   context: HandleContext & Pick<CommandContext, 'readModels' | 'logger'>,
-  { clocks, newest, alone, onErased }: Sweeping,
+  { judge, alone, onErased }: Sweeping,
 ): Part {
-  const { readModels, logger, store } = context;
-  const judge = createClockJudge({
-    ...clocks,
-    monotonic,
-    newest: async () => recordedAt(store, await newest()),
-  });
+  const { readModels, logger } = context;
   return retentionPart({
     judge,
     alone,

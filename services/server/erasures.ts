@@ -2,7 +2,7 @@ import { createFinisher } from '../../shared/commands/erase/finishErasures.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { noticeErasures } from '../../shared/commands/erase/noticeErasures.ts';
 import type { CommandContext } from '../../shared/commands/context.ts';
-import type { HandleContext } from '../../shared/commands/handle.ts';
+import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
@@ -53,7 +53,7 @@ export function keysBackPart(
   };
 }
 
-type Finishing = HandleContext & Pick<CommandContext, 'readModels' | 'logger'>;
+type Finishing = ErasureContext & Pick<CommandContext, 'readModels' | 'logger'>;
 
 interface Others {
   /** For what this process remembers, where it does. */
@@ -79,5 +79,11 @@ export function finishPart(context: Finishing, { api, alone, visibilityWaitMs }:
     await finisher.finish(signal, first ? 0 : undefined);
     first = false;
   }
-  return { upkeep: () => startSweeper(finish, logger, 'erasures that were begun') };
+  return {
+    async health() {
+      const erasures = finisher.unfinished();
+      return erasures ? { erasures } : {};
+    },
+    upkeep: () => startSweeper(finish, logger, 'erasures that were begun'),
+  };
 }

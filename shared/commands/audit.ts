@@ -1,6 +1,6 @@
 import { audit } from '../domain/audit/decider.ts';
 import type { Audited } from '../domain/audit/events.ts';
-import { isLogAway, isTurnlogError, storeUnavailable } from '../errors.ts';
+import { isLogAway, isTurnlogError, storeUnavailable, TurnlogError } from '../errors.ts';
 import { auditStream } from '../eventlog/streams.ts';
 import type { Actor } from './context.ts';
 import { handle, type HandleContext } from './handle.ts';
@@ -23,10 +23,21 @@ function inLine(store: object, accountId: string, work: () => Promise<void>): Pr
   return done;
 }
 
+const NOT_RECORDED = 'What was asked can be answered only once that is recorded in the audit.';
+
+/** Whoever asks again meets the same damage: it is no store that comes back. */
+function notRecorded(error: unknown): TurnlogError {
+  if (isLogAway(error) || isTurnlogError(error, 'event_invalid')) return error;
+  return isTurnlogError(error, 'stream_damaged')
+    ? new TurnlogError('stream_damaged', `${NOT_RECORDED} ${error.message}`, { cause: error.cause })
+    : storeUnavailable(NOT_RECORDED, error);
+}
+
 /**
  * Records that the actor read, proved, exported or erased recorded events. What it is about is
  * answered once this resolves, and not at all when it rejects.
- * Errors: `store_unavailable`, `log_changed`, `event_invalid` for a detail that is too long.
+ * Errors: `stream_damaged` (noted), which names the audit; `store_unavailable`, `log_changed`,
+ * `event_invalid` for a detail that is too long.
  */
 export async function recordAudit(
   context: HandleContext,
@@ -34,12 +45,14 @@ export async function recordAudit(
   audited: Audited,
 ): Promise<void> {
   const target = endOfStream(auditStream(actor.account_id), audit);
-  const note = async (): Promise<void> =>
-    void (await handle(context, actor, target, { type: 'note', audited }));
+  async function note(): Promise<void> {
+    await handle(context, actor, target, { type: 'note', audited });
+    // It takes entries, and no more of it is ever read.
+    context.damaged.forget(target.stream, { from: 0, to: Infinity });
+  }
   try {
     await inLine(context.store, actor.account_id, note);
   } catch (error) {
-    if (isLogAway(error) || isTurnlogError(error, 'event_invalid')) throw error;
-    throw storeUnavailable('What was asked can be answered only once that is recorded.', error);
+    throw notRecorded(error);
   }
 }

@@ -27,6 +27,8 @@ export interface ReadableEvent extends StoredEvent {
   key?: TextKey;
   /** True where a key was destroyed: the texts are empty. */
   erased?: boolean;
+  /** True where a key was destroyed, and the stream says nothing of an erasure. */
+  unsaid?: true;
   /**
    * Why its texts can't be had: `key_missing`, or `event_invalid` for a box that is not what was
    * closed. Its data is as it is stored.

@@ -1,7 +1,8 @@
 import { isErasure } from '../domain/events.ts';
 import type { EventLog, EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { Keyring } from './keyring.ts';
-import { openTexts } from './openTexts.ts';
+import { openTexts, type ReadableEvent } from './openTexts.ts';
+import { erasuresOf } from './saysErased.ts';
 
 /** An event store, with the keys of the texts in it. Events pass it as they are stored. */
 export type ProtectedStore = EventStore & { keys: Keyring };
@@ -21,15 +22,26 @@ function keysErasedBy({ type, data }: StoredEvent): string[] {
  * A log as its followers read it: texts stand open in the data of the events (ReadableEvent).
  * Errors of its subscriptions, beside the log's: `store_unavailable` where keys can't be reached.
  */
-export const withOpenTexts = <Log extends Pick<EventLog, 'subscribe'>>(
+export function withOpenTexts<Log extends Pick<EventLog, 'subscribe' | 'readStream'>>(
   log: Log,
   keys: Pick<Keyring, 'find' | 'forget'>,
-): Log => ({
-  ...log,
-  async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
-    for await (const batch of log.subscribe(options)) {
-      yield { ...batch, events: await openTexts(keys, batch.events) };
-      for (const event of batch.events) keys.forget(keysErasedBy(event));
-    }
-  },
-});
+): Log {
+  const saysErased = erasuresOf(log);
+
+  async function opened(stored: readonly StoredEvent[]): Promise<ReadableEvent[]> {
+    const events = await openTexts(keys, stored);
+    for (const event of events)
+      if (event.erased && !(await saysErased(event.stream))) event.unsaid = true;
+    return events;
+  }
+
+  return {
+    ...log,
+    async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
+      for await (const batch of log.subscribe(options)) {
+        yield { ...batch, events: await opened(batch.events) };
+        for (const event of batch.events) keys.forget(keysErasedBy(event));
+      }
+    },
+  };
+}

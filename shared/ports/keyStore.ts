@@ -16,6 +16,13 @@ export interface WrappedKey {
 /** A key that was destroyed stays known as such: it is not a key that was lost. */
 export type FoundKey = WrappedKey | 'destroyed';
 
+/** An erasure of which `endErasure` was not reached. */
+export interface OpenErasure {
+  stream: string;
+  /** What whoever began it said of it, as it was said. */
+  why: string;
+}
+
 /** All methods reject with `store_unavailable` (retriable) where the keys can't be reached. */
 export interface KeyStore {
   /**
@@ -33,11 +40,12 @@ export interface KeyStore {
   rewrap(keys: readonly WrappedKey[]): Promise<void>;
   /**
    * Notes that the texts of a stream are about to be erased, before its log says so: whatever
-   * happens, somebody goes on with it. Durable when it resolves; noting it again changes nothing.
+   * happens, somebody goes on with it, who is told why. Durable when it resolves; noting it again
+   * changes nothing.
    */
-  beginErasure(stream: string): Promise<void>;
-  /** The streams of which `endErasure` was not reached, at most so many. */
-  listErasures(limit: number): Promise<string[]>;
+  beginErasure(stream: string, why: string): Promise<void>;
+  /** At most so many, the oldest first. */
+  listErasures(limit: number): Promise<OpenErasure[]>;
   /**
    * Destroys keys for good, known here or not, and with them the note: no file or page of the store
    * holds them when it resolves. Without keys it only takes the note away.

@@ -73,8 +73,8 @@ export interface ReadModels {
    * are.
    */
   findAgent(agentId: string): Promise<AgentRow | undefined>;
-  /** Oldest first, without deleted ones. */
-  listAgents(accountId: string, page: Page): Promise<PageOf<AgentRow>>;
+  /** Oldest first, without erased ones; deleted ones where they are asked for. */
+  listAgents(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<AgentRow>>;
   /**
    * Changes whenever the account's agents do; cheap, so that an answer can be kept. Says nothing of
    * other accounts: clients see it.

@@ -18,6 +18,8 @@ export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
 function changesOf(stored: ReadableEvent): Change[] {
+  if (stored.unsaid)
+    throw new Error('the key of its text is destroyed, and no erasure of the stream says so');
   const recorded = openedEvent(stored);
   const event = toDomainEvent(recorded);
   if (!event) return passOver(recorded);

@@ -136,6 +136,8 @@ export interface Health {
   transparency_log?: TransparencyLogHealth;
   /** Present while keys of texts that were destroyed may be back. */
   text_keys?: { reason: string };
+  /** Present while erasures that were begun can't be finished. */
+  erasures?: { count: number; reason: string };
   /** Where sessions are erased whose time is over. */
   retention?: RetentionHealth;
 }

@@ -16,7 +16,7 @@ interface Sources {
  */
 export async function keysBack({ keys, readModels }: Sources): Promise<string | undefined> {
   const rows = await readModels.listErasures({ downTo: undefined, limit: LOOKED_AT });
-  const begun = new Set(await keys.listErasures(LOOKED_AT));
+  const begun = new Set((await keys.listErasures(LOOKED_AT)).map(({ stream }) => stream));
   const newest = rows.find(({ stream, key_ids }) => key_ids.length > 0 && !begun.has(stream));
   if (!newest) return undefined;
   const found = await keys.find(newest.key_ids);

@@ -1,11 +1,7 @@
-import { LRUCache } from 'lru-cache';
-import { isErasure } from '../domain/events.ts';
 import { openTexts } from '../eventlog/openTexts.ts';
+import { erasuresOf } from '../eventlog/saysErased.ts';
 import type { ProtectedStore } from '../eventlog/protectedStore.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
-
-/** Streams whose end is kept at hand; that of others is read again. */
-const REMEMBERED_STREAMS = 10_000;
 
 /**
  * Opens the texts of events, which no hash covers but by their commitments: tells why one can't be
@@ -17,15 +13,7 @@ export function createTextChecker({
 }: Pick<ProtectedStore, 'keys' | 'readStream'>): (
   stored: StoredEvent,
 ) => Promise<string | undefined> {
-  const erased = new LRUCache<string, true>({ max: REMEMBERED_STREAMS });
-
-  async function saysErased(stream: string): Promise<boolean> {
-    if (erased.has(stream)) return true;
-    const [last] = await readStream(stream, { direction: 'backwards', limit: 1 });
-    if (!last || !isErasure(last.type)) return false;
-    erased.set(stream, true);
-    return true;
-  }
+  const saysErased = erasuresOf({ readStream });
 
   return async (stored) => {
     const [readable] = await openTexts(keys, [stored]);

@@ -58,7 +58,7 @@ interface Model {
 /** Does a step with both; each says what it came to. */
 async function take(step: Step, store: KeyStore, { keys, notes }: Model): Promise<void> {
   if (step.do === 'begin') {
-    await store.beginErasure(step.stream);
+    await store.beginErasure(step.stream, 'why');
     notes.add(step.stream);
   } else if (step.do === 'end') {
     await store.endErasure(step.stream, step.keys);
@@ -90,7 +90,7 @@ async function expectSame(store: KeyStore, { keys, notes }: Model): Promise<void
   expect(
     new Map([...found].map(([id, key]) => [id, key === 'destroyed' ? key : plain(key)])),
   ).toEqual(new Map([...keys].map(([id, key]) => [id, key === 'destroyed' ? key : plain(key)])));
-  expect(new Set(await store.listErasures(1_000))).toEqual(notes);
+  expect(new Set((await store.listErasures(1_000)).map(({ stream }) => stream))).toEqual(notes);
   const counts = Map.groupBy(keys.values(), (key) =>
     key === 'destroyed' ? key : key.master_key_id,
   );
@@ -188,14 +188,18 @@ export function keyStoreContract(name: string, create: () => Promise<KeyStoreFix
     test('an erasure stays noted until it ends, the oldest first, whoever notes it again', async () => {
       const key = keyOf(IDS[0]!);
       await here.insert([key]);
-      for (const stream of ['session-2', 'session-1', 'session-2', 'agent-1'])
-        await here.beginErasure(stream);
-      expect(await there.listErasures(10)).toEqual(['session-2', 'session-1', 'agent-1']);
-      expect(await there.listErasures(2)).toEqual(['session-2', 'session-1']);
+      const noted = (stream: string) => ({ stream, why: `why ${stream}, “said”` });
+      for (const stream of ['session-2', 'session-1', 'agent-1'])
+        await here.beginErasure(stream, noted(stream).why);
+      await there.beginErasure('session-2', 'another reason');
+      expect(await there.listErasures(10)).toEqual(
+        ['session-2', 'session-1', 'agent-1'].map(noted),
+      );
+      expect(await there.listErasures(2)).toEqual(['session-2', 'session-1'].map(noted));
       await there.endErasure('session-2', [key.key_id]);
       await there.endErasure('session-1', []);
       await there.endErasure('session-unknown', []);
-      expect(await here.listErasures(10)).toEqual(['agent-1']);
+      expect(await here.listErasures(10)).toEqual([noted('agent-1')]);
       expect(await find(key.key_id)).toBe('destroyed');
     });
 

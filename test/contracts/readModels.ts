@@ -125,6 +125,17 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await version()).not.toBe(before);
     });
 
+    test('a deleted agent is in the list of what is still to be erased, until it is', async () => {
+      await apply(createAgent('agent_1'), createAgent('agent_2'));
+      await apply(record('agent-agent_1', { type: 'agent.deleted.v1', data: agentData() }));
+      expect([await ids('acct_1'), await ids('acct_1', { deleted: true })]).toEqual([
+        ['agent_2'],
+        ['agent_1', 'agent_2'],
+      ]);
+      await apply(record('agent-agent_1', agentErased()));
+      expect(await ids('acct_1', { deleted: true })).toEqual(['agent_2']);
+    });
+
     test('an account is in no list and has no keys, but there were some', async () => {
       await apply(openAccount('acct_1'), issueKey('key_1'));
       await apply(record('account-acct_1', accountErased()));

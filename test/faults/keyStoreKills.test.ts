@@ -64,7 +64,7 @@ test(
       await store.insert(keys);
       const ids = keys.map(({ key_id }) => key_id);
       const ended = new Set(await killedAfter(Math.random() * 200, 'erase', folder, ...ids));
-      const noted = new Set(await store.listErasures(1_000));
+      const noted = new Set((await store.listErasures(1_000)).map(({ stream }) => stream));
       const found = await store.find(ids);
       const files = await Promise.all(
         (await readdir(folder)).map((name) => readFile(join(folder, name))),

@@ -9,8 +9,9 @@ CREATE TABLE turnlog.text_keys (
 -- What is destroyed leaves a dead row, which is to be cleared soon and not when a fifth of the table has changed.
 ALTER TABLE turnlog.text_keys SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1);
 
--- The streams whose texts are being erased: noted before their logs say so, so that somebody goes on with it whatever happens.
+-- The streams whose texts are being erased: noted before their logs say so, so that somebody goes on with it whatever happens, and says why.
 CREATE TABLE turnlog.erasures (
   stream text PRIMARY KEY,
+  why text NOT NULL,
   n bigint GENERATED ALWAYS AS IDENTITY
 );

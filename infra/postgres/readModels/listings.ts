@@ -1,13 +1,13 @@
 import type { Bounds, Page } from '../../../shared/ports/readModels.ts';
 import { selectPage } from './pages.ts';
 
-/** The agents of an account, oldest first, without deleted ones. */
-export const listAgents = (accountId: string, page: Page) =>
+/** The agents of an account, oldest first, without erased ones; deleted ones if they are asked for. */
+export const listAgents = (accountId: string, page: Page & { deleted?: true }) =>
   selectPage(
     {
       table: 'agents',
       key: 'agent_id',
-      where: 'agents.account_id = $1 AND NOT agents.deleted AND agents.agent_id > $2',
+      where: `agents.account_id = $1 AND NOT agents.${page.deleted ? 'erased' : 'deleted'} AND agents.agent_id > $2`,
       parameters: [accountId, page.after ?? ''],
     },
     page,

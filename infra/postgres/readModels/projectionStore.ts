@@ -1,8 +1,10 @@
+import { isErasure } from '../../../shared/domain/events.ts';
 import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { guarded } from '../failures.ts';
 import { writerLock } from '../locks.ts';
 import { awaitWriterSession } from '../writerSession.ts';
+import { createClearing } from './clearing.ts';
 import { completeFirst, dropRetired, ensureGeneration, refusedCheckpoint } from './generations.ts';
 import { openGenerationWriter } from './generationWriter.ts';
 import { dropOlderVersions } from './olderVersions.ts';
@@ -16,6 +18,8 @@ interface Options {
   /** Called with what kept it from becoming active; it goes on trying. */
   onFailure?: (error: unknown, retryInMs: number) => void;
   version?: Version;
+  /** How long after an erasure dead rows are cleared, in milliseconds. */
+  clearAfterMs?: number;
 }
 
 /**
@@ -28,6 +32,7 @@ export async function openPostgresProjectionStore({
   signal,
   onFailure = () => undefined,
   version = VERSION,
+  clearAfterMs,
 }: Options): Promise<ActiveProjectionStore | undefined> {
   const session = await awaitWriterSession({
     databaseUrl,
@@ -41,8 +46,18 @@ export async function openPostgresProjectionStore({
     const place = { version, stage: 'live' } as const;
     await guarded(() => session.run((client) => ensureGeneration(client, place)));
     const writer = await guarded(() => openGenerationWriter(session, place));
+    const clearing = createClearing({ databaseUrl, version, afterMs: clearAfterMs });
     return {
       ...writer,
+      async apply(events, reached) {
+        const parked = await writer.apply(events, reached);
+        if (events.some(({ type }) => isErasure(type))) clearing.erased();
+        return parked;
+      },
+      async close() {
+        await clearing.close();
+        await writer.close();
+      },
       lost: session.lost,
       beat: (lag) => guarded(() => session.run((client) => tellBeat(client, version, lag))),
       refused: () => guarded(() => session.run((client) => refusedCheckpoint(client, version))),

@@ -106,7 +106,7 @@ export function openSqliteReadModels({
     listAgents: async (accountId, page) =>
       agents.page(
         page,
-        'WHERE account_id = ? AND NOT deleted AND agent_id > ? ORDER BY agent_id',
+        `WHERE account_id = ? AND NOT ${page.deleted ? 'erased' : 'deleted'} AND agent_id > ? ORDER BY agent_id`,
         accountId,
         page.after ?? '',
       ),

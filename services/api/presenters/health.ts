@@ -61,6 +61,7 @@ export function presentHealth({
   relay,
   transparency_log,
   text_keys,
+  erasures,
   retention,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
@@ -74,6 +75,7 @@ export function presentHealth({
     transparency_log?.trouble !== undefined ||
     transparency_log?.witnesses?.reason !== undefined ||
     text_keys !== undefined ||
+    erasures !== undefined ||
     retention?.reason !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
@@ -86,6 +88,7 @@ export function presentHealth({
     ...(relay && { relay: presentRelay(relay) }),
     ...(transparency_log && { transparency_log }),
     ...(text_keys && { text_keys }),
+    ...(erasures && { erasures }),
     ...(retention && { retention: presentRetention(retention) }),
   };
 }

@@ -14,7 +14,7 @@ const receiptOf = ({ tiles, logger }: RouteContext, { position, event }: ErasedS
     return undefined;
   });
 
-const ERRORS = ['erasure_refused', 'stream_damaged', 'key_missing'] as const;
+const ERRORS = ['erasure_refused', 'stream_damaged', 'release_too_old'] as const;
 
 const eraseSessionRoute = defineRoute({
   method: 'delete',

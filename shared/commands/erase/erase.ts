@@ -2,12 +2,16 @@ import { TurnlogError } from '../../errors.ts';
 import { agentStream, isIdOf, sessionStream } from '../../eventlog/streams.ts';
 import { untilShown, type Actor, type CommandContext } from '../context.ts';
 import type { RunContext } from '../run/context.ts';
-import { eraseStream, type ErasedStream, type Grounds } from './eraseStream.ts';
+import { eraseStream, type ErasedStream } from './eraseStream.ts';
 import { forgetErased } from './forget.ts';
 import { ownerOf } from './ownerOf.ts';
+import type { ErasureContext } from './requireErasable.ts';
+import type { Grounds } from './why.ts';
 
 /** What a client's erasure works with; memory is this process's. */
-export type EraseContext = CommandContext & Pick<RunContext, 'sessions' | 'known'>;
+export type EraseContext = CommandContext &
+  Pick<RunContext, 'sessions' | 'known'> &
+  Pick<ErasureContext, 'judge'>;
 
 const KINDS = {
   session: {

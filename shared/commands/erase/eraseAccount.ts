@@ -1,25 +1,30 @@
+import type { AccountState } from '../../domain/account/decider.ts';
+import { Rejection } from '../../domain/rejection.ts';
 import { isTurnlogError } from '../../errors.ts';
-import { accountStream, agentStream, sessionStream, streamKind } from '../../eventlog/streams.ts';
-import { LIMITS } from '../../limits.ts';
+import { accountStream, streamKind } from '../../eventlog/streams.ts';
 import { pauseFor } from '../../pause.ts';
 import type { Position } from '../../ports/eventStore.ts';
-import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
 import type { Actor } from '../context.ts';
-import type { HandleContext } from '../handle.ts';
-import { ownerOf } from './ownerOf.ts';
-import { keepingOf, requireErasable } from './requireErasable.ts';
 import { endErasure, eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
+import { keepingOf } from './keepingOf.ts';
+import { parkedOf, sessionsOf, streamsOf, type Owned } from './ownedBy.ts';
+import { targetOfErasure } from './readForErasure.ts';
+import {
+  erasureRefused,
+  requireErasable,
+  requireNoHold,
+  timeToErase,
+  type ErasureContext,
+  type Keeping,
+} from './requireErasable.ts';
 
-type Owned = Pick<
-  ReadModels,
-  'listAgents' | 'listSessions' | 'listParkedStreams' | 'findAgent' | 'findSession'
->;
-
-export interface AccountContext extends HandleContext {
+export interface AccountContext extends ErasureContext {
   /** Read models that show the erasure there, or later. Errors: `store_unavailable`. */
   readModelsAt: (position: Position) => Promise<Owned>;
   /** Told of each stream that is erased. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
+  /** How long what is erased may be written to by those who have not noticed; milliseconds. */
+  noticedMs?: number;
 }
 
 /** What has been erased so far. */
@@ -32,81 +37,79 @@ interface Going {
   note?: string | undefined;
   signal: AbortSignal;
   onProgress?: (progress: AccountProgress) => void;
+  /** True to go on where the account's own stream is damaged, and may have said something of a hold. */
+  damaged?: boolean | undefined;
 }
 
 export interface ErasedAccount extends AccountProgress {
-  erasure: ErasedStream;
-  /** Damaged streams whose keys are destroyed, and whose logs can't say so. */
+  /** Undefined where the account's own log can't say so. */
+  erasure: ErasedStream | undefined;
+  /** Streams whose keys are destroyed as far as they were found, and whose logs can't say so. */
   unrecorded: string[];
+  /** Parked streams that were left, because nobody can tell whose they are. */
+  unowned: string[];
 }
 
-/** Looked at in one round: each that is erased is parked no more. */
-const MOST_PARKED = 10_000;
-const PAGE = { limit: 100, bytes: LIMITS.http.pageBytes };
 /** By then every process has noticed that the account is no more, and has ended its runs. */
 const NOTICED_MS = 3_000;
 
-/** The streams that an account has, page by page, as the read models show them. */
-async function* streamsOf<Row>(
-  list: (page: Page) => Promise<PageOf<Row>>,
-  idOf: (row: Row) => string,
-  streamOf: (id: string) => string,
-): AsyncGenerator<string> {
-  let after: string | undefined;
-  for (;;) {
-    const { rows, more } = await list({ ...PAGE, ...(after !== undefined && { after }) });
-    for (const row of rows) yield streamOf(idOf(row));
-    const last = rows.at(-1);
-    if (!more || !last) return;
-    after = idOf(last);
-  }
-}
+type Kept = Keeping & Pick<AccountState, 'erased'>;
 
-const ownedBy = (readModels: Owned, accountId: string) => ({
-  sessions: streamsOf(
-    (page) => readModels.listSessions(accountId, page),
-    ({ session_id }) => session_id,
-    sessionStream,
-  ),
-  agents: streamsOf(
-    (page) => readModels.listAgents(accountId, page),
-    ({ agent_id }) => agent_id,
-    agentStream,
-  ),
-});
-
-/** The sessions of an account that no row shows, because they were parked at their first event. */
-async function* parkedSessions(
-  { store }: Pick<HandleContext, 'store'>,
-  readModels: Owned,
-  accountId: string,
-): AsyncGenerator<string> {
-  for (const { stream } of (await readModels.listParkedStreams(MOST_PARKED)).streams) {
-    const isOwn =
-      streamKind(stream) === 'session' &&
-      (await ownerOf({ store, readModels }, stream)) === accountId;
-    if (isOwn) yield stream;
-  }
+async function rowOf(context: AccountContext, accountId: string): Promise<Kept[]> {
+  const end = await context.store.head();
+  const row = end && (await (await context.readModelsAt(end)).findAccount(accountId));
+  return row ? [row] : [];
 }
 
 /**
- * Asks before anything is erased: an account that is closed keeps nothing of its sessions.
- * Errors: `erasure_refused` while one of them is to be kept, `store_unavailable`.
+ * What is known of the keeping of an account: by its stream, or, where that is damaged or gone, by
+ * what can be read of it and by its row. Errors: `erasure_refused` where nobody has said that this is
+ * enough, `release_too_old`, `store_unavailable`.
  */
-async function requireNothingKept(context: AccountContext, accountId: string): Promise<void> {
-  const keeping = await keepingOf(context, accountId);
-  const end = await context.store.head();
-  if (keeping.erased || keeping.retention.minimum_days === undefined || end === undefined) return;
-  const readModels = await context.readModelsAt(end);
-  const now = context.clock.now();
-  let after: string | undefined;
-  for (;;) {
-    const page = { ...PAGE, ...(after !== undefined && { after }) };
-    const { rows, more } = await readModels.listSessions(accountId, page);
-    for (const { updated_at } of rows) requireErasable(keeping, updated_at, now);
-    after = rows.at(-1)?.session_id;
-    if (!more || after === undefined) return;
+async function keepingsOf(
+  context: AccountContext,
+  accountId: string,
+  damaged: boolean,
+): Promise<Kept[]> {
+  try {
+    const whole = await keepingOf(context, accountId);
+    if (whole.opened || !damaged) return [whole];
+  } catch (error) {
+    if (!isTurnlogError(error, 'stream_damaged')) throw error;
+    const { state } = await targetOfErasure(accountStream(accountId)).load(context);
+    const readable = state.folded as AccountState;
+    if (readable.erased) return [readable];
+    if (!damaged)
+      throw erasureRefused(
+        `Nobody can tell whether the account is held, or has to keep its sessions. ${error.message} An operator who knows that it may go says so: accounts erase <account_id> --damaged.`,
+      );
+    return [readable, ...(await rowOf(context, accountId))];
   }
+  return rowOf(context, accountId);
+}
+
+/**
+ * Asks before anything is erased: an account that is closed keeps nothing of its sessions, and all
+ * that it has must be found.
+ * Errors: `erasure_refused`, those of keepingsOf.
+ */
+async function requireNothingKept(
+  context: AccountContext,
+  accountId: string,
+  damaged: boolean,
+): Promise<void> {
+  const keepings = await keepingsOf(context, accountId, damaged);
+  const end = await context.store.head();
+  if (end === undefined || keepings.some(({ erased }) => erased)) return;
+  // Of one that is whole its decider knows.
+  if (damaged) keepings.forEach(requireNoHold);
+  const readModels = await context.readModelsAt(end);
+  await parkedOf(context.store, readModels, accountId);
+  const keeping = keepings.filter(({ retention }) => retention.minimum_days !== undefined);
+  if (keeping.length === 0) return;
+  const now = await timeToErase(context);
+  for await (const { updated_at } of sessionsOf(readModels, accountId))
+    for (const each of keeping) requireErasable(each, updated_at, now);
 }
 
 /**
@@ -114,61 +117,68 @@ async function requireNothingKept(context: AccountContext, accountId: string): P
  * change, so that nothing is added meanwhile. What a signal or a crash ends is gone on with by the
  * next call, or by a running service.
  * Errors: Rejection (there is no such account, or it is held), `erasure_refused` (a session is to be
- * kept for longer), `store_unavailable`, the signal's reason.
+ * kept for longer, the account's stream is damaged, or some of its streams can't be found),
+ * `release_too_old`, `store_unavailable`, the signal's reason.
  */
 export async function eraseAccount(
   context: AccountContext,
   actor: Actor,
-  { note, signal, onProgress }: Going,
+  { note, signal, onProgress, damaged = false }: Going,
 ): Promise<ErasedAccount> {
-  const { readModelsAt, onErased } = context;
   const { account_id } = actor;
-  const stream = accountStream(account_id);
   const done: AccountProgress = { sessions: 0, agents: 0 };
   const unrecorded = new Set<string>();
+  const unowned = new Set<string>();
 
-  async function eraseOne(owned: string): Promise<boolean> {
-    signal.throwIfAborted();
-    if (unrecorded.has(owned)) return false;
+  /** Undefined where the log of the stream can't say it: to its decider one that is gone is none. */
+  async function recorded(
+    stream: string,
+    mayBeGone: boolean,
+    erase: typeof eraseStream,
+  ): Promise<ErasedStream | undefined> {
+    const reason = streamKind(stream) === 'account' ? 'request' : 'account';
     try {
-      const erased = await eraseStream(context, owned, { reason: 'account', note }, actor);
-      onErased?.(erased);
-      if (erased.position > last) last = erased.position;
-      return !erased.again;
+      const erased = await erase(context, stream, { reason, note }, actor);
+      context.onErased?.(erased);
+      return erased;
     } catch (error) {
-      if (!isTurnlogError(error, 'stream_damaged')) throw error;
-      unrecorded.add(owned);
-      return false;
+      const isGone = mayBeGone && error instanceof Rejection;
+      if (!isGone && !isTurnlogError(error, 'stream_damaged')) throw error;
+      unrecorded.add(stream);
+      return undefined;
     }
+  }
+
+  async function eraseOne(stream: string): Promise<void> {
+    signal.throwIfAborted();
+    if (unrecorded.has(stream)) return;
+    const erased = await recorded(stream, true, eraseStream);
+    if (erased && erased.position > last) last = erased.position;
+    if (erased && !erased.again) done[streamKind(stream) === 'agent' ? 'agents' : 'sessions'] += 1;
+    onProgress?.(done);
   }
 
   /** True where there was anything. */
   async function eraseAll(): Promise<boolean> {
     const before = done.sessions + done.agents;
-    const readModels = await readModelsAt(last);
-    const { sessions, agents } = ownedBy(readModels, account_id);
-    const parked = parkedSessions(context, readModels, account_id);
-    for (const [kind, streams] of [
-      ['sessions', sessions],
-      ['agents', agents],
-      ['sessions', parked],
-    ] as const)
-      for await (const each of streams) {
-        if (await eraseOne(each)) done[kind] += 1;
-        onProgress?.(done);
-      }
+    const readModels = await context.readModelsAt(last);
+    const parked = await parkedOf(context.store, readModels, account_id);
+    parked.unowned.forEach((stream) => unowned.add(stream));
+    for await (const stream of streamsOf(readModels, account_id, parked)) await eraseOne(stream);
     return done.sessions + done.agents > before;
   }
 
-  await requireNothingKept(context, account_id);
-  const erasure = await recordErasure(context, stream, { reason: 'request', note }, actor);
-  onErased?.(erasure);
-  let last = erasure.position;
+  await requireNothingKept(context, account_id, damaged);
+  const erasure = await recorded(accountStream(account_id), damaged, recordErasure);
+  let last = erasure?.position ?? (await context.store.head())!;
   const recordedAt = performance.now();
   let more = await eraseAll();
-  await pauseFor(Math.max(0, recordedAt + NOTICED_MS - performance.now()), signal);
+  await pauseFor(
+    Math.max(0, recordedAt + (context.noticedMs ?? NOTICED_MS) - performance.now()),
+    signal,
+  );
   do more = await eraseAll();
   while (more);
-  await endErasure(context, erasure, actor);
-  return { ...done, erasure, unrecorded: [...unrecorded] };
+  if (erasure) await endErasure(context, erasure, actor);
+  return { ...done, erasure, unrecorded: [...unrecorded], unowned: [...unowned] };
 }

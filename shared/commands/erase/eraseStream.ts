@@ -7,12 +7,10 @@ import type { Position } from '../../ports/eventStore.ts';
 import { recordAudit } from '../audit.ts';
 import { authorOf, type Author } from '../facts.ts';
 import type { Actor } from '../context.ts';
-import { handleFound, type Handled, type HandleContext, type Order } from '../handle.ts';
-import { requireGrounds } from './requireErasable.ts';
+import { handleFound, type Handled, type Order } from '../handle.ts';
+import { requireGrounds, type ErasureContext } from './requireErasable.ts';
 import { targetOfErasure, type Findings, type FoundForErasure } from './readForErasure.ts';
-
-/** Why somebody erases; the keys are found on the way. */
-export type Grounds = Pick<Erasure, 'reason'> & { note?: string | undefined };
+import { whyText, type Grounds } from './why.ts';
 
 /** An erasure that stands in the log. */
 export interface ErasedStream {
@@ -77,13 +75,13 @@ const unrecorded = (stream: string, { keyIds, flaw }: Findings, cause?: unknown)
  * keys that were found are destroyed; `store_unavailable`: somebody goes on with it then.
  */
 export async function recordErasure(
-  context: HandleContext,
+  context: ErasureContext,
   stream: string,
   grounds: Grounds,
   actor?: Actor,
 ): Promise<ErasedStream> {
   const { keys } = context.store;
-  await keys.beginErasure(stream);
+  await keys.beginErasure(stream, whyText(grounds, actor));
   const target = targetOfErasure(stream);
   const findings = target.decider.initialState;
   // Each time that the stream is read: a hold may have been set meanwhile.
@@ -112,9 +110,13 @@ export async function recordErasure(
   throw unrecorded(stream, findings);
 }
 
-/** Destroys the keys of what was erased, and notes that in the audit of its account. */
+/**
+ * Destroys the keys of what was erased, and notes that in the audit of its account. A damaged audit,
+ * which health names then, does not undo what is done, and the log of what was erased says it too.
+ * Errors: `store_unavailable`.
+ */
 export async function endErasure(
-  context: HandleContext,
+  context: ErasureContext,
   { stream, account_id, key_ids }: ErasedStream,
   actor?: Actor,
 ): Promise<void> {
@@ -123,7 +125,9 @@ export async function endErasure(
     context,
     { ...SYSTEM, ...actor, account_id },
     { action: 'erase', subject: stream },
-  );
+  ).catch((error: unknown) => {
+    if (!isTurnlogError(error, 'stream_damaged')) throw error;
+  });
 }
 
 /**
@@ -131,7 +135,7 @@ export async function endErasure(
  * changes nothing. Errors: those of recordErasure.
  */
 export async function eraseStream(
-  context: HandleContext,
+  context: ErasureContext,
   stream: string,
   grounds: Grounds,
   actor?: Actor,

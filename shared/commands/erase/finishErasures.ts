@@ -1,31 +1,59 @@
 import { Rejection } from '../../domain/rejection.ts';
-import { isTurnlogError } from '../../errors.ts';
-import { streamId, streamKind } from '../../eventlog/streams.ts';
+import { isLogAway, isTurnlogError } from '../../errors.ts';
+import { streamKind } from '../../eventlog/streams.ts';
+import { backOffMs } from '../../backOff.ts';
+import { inShort } from '../../inShort.ts';
+import { LIMITS } from '../../limits.ts';
 import type { Logger } from '../../logger.ts';
+import type { OpenErasure } from '../../ports/keyStore.ts';
 import { eraseAccount, type AccountContext } from './eraseAccount.ts';
 import { eraseStream } from './eraseStream.ts';
+import { parseWhy } from './why.ts';
 
 export interface FinishContext extends AccountContext {
   logger: Pick<Logger, 'warn'>;
 }
 
-/** The note of what it was about is gone then. */
+/** What it asks for can't be, now and later. */
 const isOver = (error: unknown): boolean =>
   error instanceof Rejection ||
   isTurnlogError(error, 'stream_damaged') ||
   isTurnlogError(error, 'erasure_refused');
 
-/** Looked at in one call. */
-const MOST = 100;
 /** Whoever has begun an erasure is left alone with it for so long. */
 const LEFT_ALONE_MS = 30_000;
+const PAUSES = { firstMs: 2_000, longestMs: 600_000 };
 
-async function finish(context: FinishContext, stream: string, signal: AbortSignal): Promise<void> {
-  if (streamKind(stream) === 'account') {
-    const actor = { account_id: streamId(stream), key_id: 'system', request_id: 'recovery' };
-    await eraseAccount(context, actor, { signal });
+/** An erasure that somebody has left. */
+interface Left {
+  /** When it is gone on with, by the monotonic clock. */
+  dueAt: number;
+  failures: number;
+  /** Why it failed the last time. */
+  reason?: string;
+}
+
+/** What is wrong with erasures that were begun. */
+export interface UnfinishedErasures {
+  count: number;
+  reason: string;
+}
+
+async function finish(
+  context: FinishContext,
+  { stream, why }: OpenErasure,
+  signal: AbortSignal,
+): Promise<void> {
+  const { grounds, actor } = parseWhy(why);
+  if (streamKind(stream) === 'account' && actor) {
+    const { unrecorded, unowned } = await eraseAccount(context, actor, { ...grounds, signal });
+    if (unrecorded.length + unowned.length > 0)
+      context.logger.warn(
+        { stream, unrecorded: unrecorded.slice(0, 10), unowned: unowned.slice(0, 10) },
+        'of an account that was erased, streams were left that are damaged, or that nobody can tell whose they are',
+      );
   } else {
-    const erased = await eraseStream(context, stream, { reason: 'request' });
+    const erased = await eraseStream(context, stream, grounds, actor);
     context.onErased?.(erased);
   }
   context.logger.warn({ stream }, 'an erasure that was not finished is finished now');
@@ -37,28 +65,62 @@ async function finish(context: FinishContext, stream: string, signal: AbortSigna
  * monotonic clock.
  */
 export function createFinisher(context: FinishContext, now = (): number => performance.now()) {
-  let seenSince = new Map<string, number>();
+  const { keys } = context.store;
+  let known = new Map<string, Left>();
+
+  /** Said once for each reason, and tried again less and less often. */
+  function failed({ stream }: OpenErasure, left: Left, error: unknown): void {
+    const reason = isTurnlogError(error) ? error.message : 'It failed; the log says why.';
+    if (left.reason !== reason && !isLogAway(error))
+      context.logger.warn({ ...inShort(error), stream }, 'an erasure could not be finished yet');
+    left.dueAt = now() + backOffMs(PAUSES, left.failures);
+    left.failures += 1;
+    left.reason = reason;
+  }
+
+  /** False where a store is away, from the others as well. */
+  async function goOn(open: OpenErasure, left: Left, signal: AbortSignal): Promise<boolean> {
+    try {
+      await finish(context, open, signal);
+    } catch (error) {
+      if (signal.aborted) return false;
+      if (!isOver(error)) {
+        failed(open, left, error);
+        return !isLogAway(error);
+      }
+      context.logger.warn({ err: error, stream: open.stream }, 'an erasure could not be finished');
+      // Nobody is to try for ever; what its log says and the keys that were found have been seen to.
+      await keys.endErasure(open.stream, []);
+    }
+    known.delete(open.stream);
+    return true;
+  }
 
   return {
     /**
-     * Errors: `store_unavailable`; a stream whose log can't take its erasure is logged, and its keys
-     * are destroyed.
+     * What can't be finished is logged, and keeps no other from it. Errors: `store_unavailable` where
+     * the key store is away.
      */
     async finish(signal: AbortSignal, leftAloneMs = LEFT_ALONE_MS): Promise<void> {
-      const begun = await context.store.keys.listErasures(MOST);
-      seenSince = new Map(begun.map((stream) => [stream, seenSince.get(stream) ?? now()]));
-      for (const [stream, since] of seenSince) {
+      const begun = await keys.listErasures(LIMITS.erasure.openErasures);
+      const dueAt = now() + leftAloneMs;
+      known = new Map(
+        begun.map(({ stream }) => [stream, known.get(stream) ?? { dueAt, failures: 0 }]),
+      );
+      for (const open of begun) {
         if (signal.aborted) return;
-        if (now() - since < leftAloneMs) continue;
-        try {
-          await finish(context, stream, signal);
-        } catch (error) {
-          if (signal.aborted) return;
-          if (isOver(error))
-            context.logger.warn({ err: error, stream }, 'an erasure could not be finished');
-          else throw error;
-        }
+        const left = known.get(open.stream)!;
+        if (now() >= left.dueAt && !(await goOn(open, left, signal))) return;
       }
+    },
+
+    /** Undefined while all is well. */
+    unfinished(): UnfinishedErasures | undefined {
+      const failing = [...known].filter(([, { reason }]) => reason !== undefined);
+      const [stream, left] = failing[0] ?? [];
+      return stream === undefined
+        ? undefined
+        : { count: failing.length, reason: `${stream}: ${left!.reason}` };
     },
   };
 }

@@ -1,13 +1,15 @@
-import { account, type AccountState } from '../../domain/account/decider.ts';
+import type { AccountState } from '../../domain/account/decider.ts';
 import type { AccountHold, AccountRetention } from '../../domain/account/events.ts';
 import { isErasure } from '../../domain/events.ts';
 import type { Erasure } from '../../domain/schema.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import type { StreamSource } from '../../eventlog/readWhole.ts';
-import { accountStream, streamKind } from '../../eventlog/streams.ts';
-import { isoTime, type Clock } from '../../ports/clock.ts';
-import { shortStream } from '../target.ts';
+import { streamKind } from '../../eventlog/streams.ts';
+import { isoTime } from '../../ports/clock.ts';
+import type { HandleContext } from '../handle.ts';
+import type { JudgedTime } from '../retention/judgeClock.ts';
+import { keepingOf } from './keepingOf.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -17,10 +19,17 @@ export interface Keeping {
   hold: AccountHold;
 }
 
-const erasureRefused = (message: string): TurnlogError =>
+/** What erasures work with. */
+export type ErasureContext = HandleContext & {
+  /** The time, if it is to be believed; where there is none, that of the clock. */
+  judge?: () => Promise<JudgedTime>;
+};
+
+export const erasureRefused = (message: string): TurnlogError =>
   new TurnlogError('erasure_refused', message);
 
-function requireNoHold({ hold }: Keeping): void {
+/** Errors: `erasure_refused`. */
+export function requireNoHold({ hold }: Keeping): void {
   if (!hold.held) return;
   const reason = hold.reason === undefined ? '' : ` (${hold.reason})`;
   throw erasureRefused(
@@ -29,19 +38,15 @@ function requireNoHold({ hold }: Keeping): void {
 }
 
 /**
- * May what was active last at that instant be erased on request? `lastActivityAt` is undefined for
- * what no minimum protects: an agent, or an account, whose sessions are asked about one by one.
- * `now` in milliseconds since the epoch.
+ * May a session that was active last at that instant be erased on request? No minimum protects an
+ * agent; of an account its sessions are asked about one by one. `now` in milliseconds since the
+ * epoch.
  * Errors: `erasure_refused`, which says by which rule and until when.
  */
-export function requireErasable(
-  keeping: Keeping,
-  lastActivityAt: string | undefined,
-  now: number,
-): void {
+export function requireErasable(keeping: Keeping, lastActivityAt: string, now: number): void {
   requireNoHold(keeping);
   const { minimum_days: days } = keeping.retention;
-  if (days === undefined || lastActivityAt === undefined) return;
+  if (days === undefined) return;
   const until = Date.parse(lastActivityAt) + days * DAY_MS;
   if (until <= now) return;
   throw erasureRefused(
@@ -66,13 +71,18 @@ export function requirePastMaximum(keeping: Keeping, lastActivityAt: string, now
 }
 
 /**
- * What an account says of keeping, by its own stream: read models may be late. Errors:
- * `stream_damaged` (noted), `key_missing`, `store_unavailable`.
+ * The time by which a minimum is over: who sets a clock ahead is not to end it. Errors:
+ * `erasure_refused` while the time is not believed, `store_unavailable`.
  */
-export const keepingOf = async (source: StreamSource, accountId: string): Promise<AccountState> =>
-  (await shortStream(accountStream(accountId), account).load(source)).state;
+export async function timeToErase({ clock, judge }: ErasureContext): Promise<number> {
+  const judged = (await judge?.()) ?? { now: clock.now() };
+  if (judged.doubt === undefined) return judged.now;
+  throw erasureRefused(
+    `Sessions of the account are kept for a while, and nobody can tell whether that is over. ${judged.doubt}`,
+  );
+}
 
-/** What can't be read may be a hold. Errors: `erasure_refused`, `key_missing`, `store_unavailable`. */
+/** What can't be read may be a hold. Errors: `erasure_refused`, `store_unavailable`. */
 const readableKeeping = (source: StreamSource, accountId: string): Promise<AccountState> =>
   keepingOf(source, accountId).catch((error: unknown) => {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
@@ -91,11 +101,10 @@ interface Asked {
 /**
  * May the stream be erased for that reason now? What was erased already may be so again, what goes
  * with its account may with that, and of an account's own stream its decider knows.
- * Errors: `erasure_refused`, also where the account's stream is damaged (noted); `key_missing`,
- * `store_unavailable`.
+ * Errors: `erasure_refused`, also where the account's stream is damaged (noted); `store_unavailable`.
  */
 export async function requireGrounds(
-  context: StreamSource & { clock: Clock },
+  context: ErasureContext,
   { stream, account_id, reason, last }: Asked,
 ): Promise<void> {
   const kind = streamKind(stream);
@@ -105,7 +114,8 @@ export async function requireGrounds(
   if (!keeping.opened)
     throw erasureRefused('There is no such account, so nothing says whether it may be erased.');
   const { recorded_at } = last.metadata;
-  const now = context.clock.now();
-  if (reason === 'retention') requirePastMaximum(keeping, recorded_at, now);
-  else requireErasable(keeping, kind === 'session' ? recorded_at : undefined, now);
+  if (reason === 'retention') requirePastMaximum(keeping, recorded_at, context.clock.now());
+  else if (kind !== 'session' || keeping.retention.minimum_days === undefined)
+    requireNoHold(keeping);
+  else requireErasable(keeping, recorded_at, await timeToErase(context));
 }

@@ -7,6 +7,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 import type { AccountRow, SessionRow } from '../../readModels/tables.ts';
 import { pastMaximumBefore } from '../erase/requireErasable.ts';
 
+const HOUR_MS = 3_600_000;
 /** Between two pages, for everybody else. */
 const PAUSE_MS = 10;
 /** In a row: what fails so often fails for a reason that the next session will not mend. */
@@ -43,22 +44,34 @@ interface Sweep {
   signal: AbortSignal;
 }
 
-/**
- * The session is damaged, or its account is, or has lost its key; or the account's audit is damaged,
- * and the erasure, which is done, could not be noted in it.
- */
-const isItsOwn = (error: unknown): boolean =>
-  isTurnlogError(error, 'stream_damaged') ||
-  isTurnlogError(error, 'key_missing') ||
-  (isTurnlogError(error) && isTurnlogError(error.cause, 'stream_damaged'));
+/** The session is damaged, or its account is. */
+const isItsOwn = (error: unknown): boolean => isTurnlogError(error, 'stream_damaged');
 
 /** No clock that was right can have recorded it. */
 const isOlderThanAccount = ({ updated_at }: SessionRow, { opened_at }: AccountRow): boolean =>
   !(Date.parse(updated_at) >= Date.parse(opened_at) - AGE_TOLERANCE_MS);
 
+/** An account, what is due of it, and how far it was looked at. */
+interface Turn {
+  account: AccountRow;
+  /** Sessions that were active last before then are due; milliseconds. */
+  before: number;
+  after?: string;
+}
+
+/** Another account begins each hour: with many of them a sweep may not come to the last ones. */
+function firstTurns(accounts: readonly AccountRow[], now: number): Turn[] {
+  const turns = accounts.flatMap((account): Turn[] => {
+    const { maximum_days: days } = account.retention;
+    return days === undefined ? [] : [{ account, before: pastMaximumBefore(days, now) }];
+  });
+  const first = Math.floor(now / HOUR_MS) % Math.max(1, turns.length);
+  return [...turns.slice(first), ...turns.slice(0, first)];
+}
+
 /**
  * Erases the sessions of all accounts that are past their account's maximum, as many as one sweep
- * may, and counts the others. It keeps no more than a page of them. What it leaves, the next one
+ * may, and counts the others. The accounts take turns, a page each. It keeps no more than a page. What it leaves, the next one
  * finds.
  * Errors: `store_unavailable`, `log_changed`, what failed ten times in a row for a reason that others
  * share, the signal's reason.
@@ -108,40 +121,41 @@ export async function sweepSessions({
     swept.due -= 1;
   }
 
-  async function sweepAccount(account: AccountRow, maximumDays: number): Promise<void> {
-    const before = pastMaximumBefore(maximumDays, now);
+  /** A page of an account, after a session; resolves with where to go on, if there is more. */
+  async function sweepPage({ account, before, after }: Turn): Promise<string | undefined> {
     const { account_id, hold } = account;
-    let after: string | undefined;
-    for (;;) {
+    const page = await readModels.listSessions(account_id, {
+      limit: LIMITS.retention.pageEntries,
+      bytes: LIMITS.http.pageBytes,
+      ...(after !== undefined && { after }),
+    });
+    const erasedBefore = swept.erased;
+    for (const session of page.rows) {
+      if (!(Date.parse(session.updated_at) < before)) continue;
       signal.throwIfAborted();
-      const page = await readModels.listSessions(account_id, {
-        limit: LIMITS.retention.pageEntries,
-        bytes: LIMITS.http.pageBytes,
-        ...(after !== undefined && { after }),
-      });
-      const erasedBefore = swept.erased;
-      for (const session of page.rows) {
-        if (!(Date.parse(session.updated_at) < before)) continue;
-        signal.throwIfAborted();
-        if (hold.held) {
-          swept.due += 1;
-          swept.held += 1;
-        } else await eraseOne(session, account);
-      }
-      if (swept.erased > erasedBefore)
-        logger.info(
-          { account_id, erased: swept.erased - erasedBefore, failed: swept.failed },
-          'sessions past the maximum of their retention were erased',
-        );
-      after = page.rows.at(-1)?.session_id;
-      if (!page.more || after === undefined) return;
-      await pauseFor(PAUSE_MS, signal);
+      if (hold.held) {
+        swept.due += 1;
+        swept.held += 1;
+      } else await eraseOne(session, account);
     }
+    if (swept.erased > erasedBefore)
+      logger.info(
+        { account_id, erased: swept.erased - erasedBefore, failed: swept.failed },
+        'sessions past the maximum of their retention were erased',
+      );
+    return page.more ? page.rows.at(-1)?.session_id : undefined;
   }
 
-  for (const account of await readModels.listAccounts()) {
-    const { maximum_days } = account.retention;
-    if (maximum_days !== undefined) await sweepAccount(account, maximum_days);
+  for (let turns = firstTurns(await readModels.listAccounts(), now); turns.length > 0;) {
+    const next: Turn[] = [];
+    for (const turn of turns) {
+      signal.throwIfAborted();
+      const after = await sweepPage(turn);
+      if (after === undefined) continue;
+      next.push({ ...turn, after });
+      await pauseFor(PAUSE_MS, signal);
+    }
+    turns = next;
   }
   return swept;
 }

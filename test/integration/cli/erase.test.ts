@@ -1,4 +1,6 @@
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { expectFailure } from '../../support/http/failures.ts';
@@ -71,6 +73,40 @@ test('a session and an agent are erased with no server running, and no file hold
     const { code, out } = await runCli(service.folder, kind, 'erase', id, '--confirm', id);
     expect([code, out]).toEqual([0, expect.stringContaining(`${id} is erased: event `)]);
   }
+  expect(filesHolding(service.folder, marker)).toEqual([]);
+}, 120_000);
+
+const change = (file: string, sql: string): void => {
+  const database = new DatabaseSync(join(service.folder, file));
+  database.exec(sql);
+  database.close();
+};
+
+test('whose keys are lost is erased all the same: its session, and the account, damaged as it is', async () => {
+  const key = await newKey(service.folder, { name: marker });
+  const client = await clientWith(service.url, key);
+  const agent = { name: marker, instruction: marker, model: 'scripted' };
+  const { agent_id } = (await client.post('/v1/agents', agent)).body.data;
+  const run = async () => (await client.post(`/v1/agents/${agent_id}/run`, { input: marker })).body;
+  const session = (await run()).data.session_id as string;
+  await run();
+  await service.service().stop();
+  change('keys.db', 'DELETE FROM text_keys');
+  const erase = ['sessions', 'erase', session, '--confirm', session];
+  expect((await runCli(service.folder, ...erase)).code).toBe(0);
+
+  change(
+    'events.db',
+    `DELETE FROM events WHERE stream = 'account-${key.account_id}' AND revision = 0`,
+  );
+  const eraseAll = ['accounts', 'erase', key.account_id, '--confirm', key.account_id];
+  const refused = await runCli(service.folder, ...eraseAll);
+  expect([refused.code, refused.err]).toEqual([
+    1,
+    expect.stringMatching(/is damaged: .*begins at revision 1.*--damaged/),
+  ]);
+  const { out } = await runCli(service.folder, '--json', ...eraseAll, '--damaged');
+  expect(JSON.parse(out)).toMatchObject({ sessions: 1, agents: 1, unrecorded: [], unowned: [] });
   expect(filesHolding(service.folder, marker)).toEqual([]);
 }, 120_000);
 

@@ -88,7 +88,7 @@ describe('text-keys', () => {
     const [first] = await keep(3);
     await withKeys(async (store) => {
       await store.endErasure('session-1', [first!.key_id]);
-      await store.beginErasure('session-2');
+      await store.beginErasure('session-2', 'why');
     });
     expect(await cli('status')).toEqual({
       code: 0,

@@ -14,7 +14,8 @@ import { eventually } from '../../support/processes/operator.ts';
 import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
 import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { agentCreated } from '../../support/events/events.ts';
+import { VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { agentCreated, agentErased } from '../../support/events/events.ts';
 import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 import { agentsOf, ALL } from '../../support/projections/agentsOf.ts';
 
@@ -195,6 +196,30 @@ function suite(serverUrl: string): void {
     expect(await cutConnections(database.url, 'queries')).toBeGreaterThan(0);
     await replica.listAccounts().catch(() => undefined);
     expect(await replica.listAccounts()).toEqual([]);
+  });
+
+  test('after erasures the dead rows of the read models are cleared, once for all that come together', async () => {
+    const store = closeLater(await openActive(database.url, VERSION, 500));
+    await store.complete();
+    const cleared = async (): Promise<number> => {
+      const [row] = await execute(
+        database.url,
+        "SELECT vacuum_count::integer AS times FROM pg_stat_user_tables WHERE relname = 'agents'",
+      );
+      return (row?.['times'] as number | undefined) ?? 0;
+    };
+    // What a process before may have left.
+    expect(await eventually(cleared, (times) => times === 1)).toBe(1);
+    for (let agent = 0; agent < 20; agent += 1) {
+      const events = [
+        created(`agent_${agent}`),
+        history.record({ stream: `agent-agent_${agent}` }, agentErased()),
+      ];
+      await store.apply(events, reached(events[1]!.position));
+    }
+    const times = await eventually(cleared, (count) => count > 1);
+    expect(times).toBeGreaterThan(1);
+    expect(times).toBeLessThan(10);
   });
 
   test('any number of processes may start at once on an empty database', async () => {

@@ -71,8 +71,8 @@ function suite(serverUrl: string): void {
     const key = masterKeysOf().wrap(newTextKey());
     await store.insert([key]);
     await store.rewrap([{ ...key, wrapped: masterKeysOf().wrap(newTextKey()).wrapped }]);
-    await store.beginErasure('session-1');
-    expect(await store.listErasures(1)).toEqual(['session-1']);
+    await store.beginErasure('session-1', 'why');
+    expect(await store.listErasures(1)).toEqual([{ stream: 'session-1', why: 'why' }]);
     await store.endErasure('session-1', [key.key_id]);
     expect(await store.find([key.key_id])).toEqual(new Map([[key.key_id, 'destroyed']]));
     expect(await store.listErasures(1)).toEqual([]);

@@ -96,13 +96,13 @@ describe('a destroyed key', () => {
     await store.insert([key!]);
     const backup = new DatabaseSync(file, { readOnly: true });
     backup.exec('BEGIN; SELECT count(*) FROM text_keys');
-    await store.beginErasure('session-1');
+    await store.beginErasure('session-1', 'why');
     await expect(store.endErasure('session-1', [key!.key_id])).rejects.toMatchObject({
       code: 'store_unavailable',
       retriable: true,
       message: expect.stringContaining('a backup perhaps'),
     });
-    expect(await store.listErasures(1)).toEqual(['session-1']);
+    expect(await store.listErasures(1)).toEqual([{ stream: 'session-1', why: 'why' }]);
     expect(leftIn(await filesIn(folder), [key!.wrapped])).toHaveLength(1);
     backup.close();
     await store.endErasure('session-1', [key!.key_id]);

@@ -21,7 +21,7 @@ async function insert(): Promise<never> {
 }
 
 async function erase(id: string): Promise<void> {
-  await store.beginErasure(`session-${id}`);
+  await store.beginErasure(`session-${id}`, 'why');
   await store.endErasure(`session-${id}`, [id]);
   process.stdout.write(`${id}\n`);
 }

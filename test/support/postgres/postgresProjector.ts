@@ -58,11 +58,13 @@ export function startPostgresProjector({
 export async function openActive(
   databaseUrl: string,
   version = VERSION,
+  clearAfterMs?: number,
 ): Promise<ActiveProjectionStore> {
   const store = await openPostgresProjectionStore({
     databaseUrl,
     version,
     signal: new AbortController().signal,
+    ...(clearAfterMs !== undefined && { clearAfterMs }),
   });
   if (!store) throw new Error('the projection store was not opened');
   return store;

@@ -10,12 +10,13 @@ export function memoryKeys(): {
   kept: Map<string, FoundKey>;
 } {
   const kept = new Map<string, FoundKey>();
-  const begun = new Set<string>();
+  const begun = new Map<string, string>();
   const store: Omit<KeyStore, 'list' | 'count' | 'rewrap' | 'close'> = {
     insert: async (keys) => keys.forEach((key) => kept.set(key.key_id, key)),
     find: async (ids) => new Map([...kept].filter(([id]) => ids.includes(id))),
-    beginErasure: async (stream) => void begun.add(stream),
-    listErasures: async (limit) => [...begun].slice(0, limit),
+    beginErasure: async (stream, why) => void (begun.has(stream) || begun.set(stream, why)),
+    listErasures: async (limit) =>
+      [...begun].slice(0, limit).map(([stream, why]) => ({ stream, why })),
     async endErasure(stream, ids) {
       for (const id of ids) kept.set(id, 'destroyed');
       begun.delete(stream);

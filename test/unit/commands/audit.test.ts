@@ -87,9 +87,32 @@ test('what can not be recorded is unavailable, whatever is wrong with the audit'
       },
     },
   });
-  for (const error of [storeUnavailable('away'), new TurnlogError('stream_damaged', 'damaged')])
+  for (const error of [storeUnavailable('away'), new TurnlogError('key_missing', 'lost')])
     await expect(recordAudit(failing(error), actor, read)).rejects.toMatchObject({
       code: 'store_unavailable',
       retriable: true,
     });
+});
+
+test('a damaged audit is named, to who asks and in health, until it takes entries again', async () => {
+  await recordAudit(context, actor, read);
+  const [first] = await audited();
+  const { readStream } = context.store;
+  let whole = false;
+  const damaged: HandleContext = {
+    ...context,
+    store: {
+      ...context.store,
+      readStream: async (...asked) =>
+        whole ? readStream(...asked) : [{ ...first!, type: 'agent.dreamt.v1' }],
+    },
+  };
+  await expect(recordAudit(damaged, actor, read)).rejects.toMatchObject({
+    code: 'stream_damaged',
+    message: expect.stringMatching(/once that is recorded.*The stream audit-acct_1 is damaged/),
+  });
+  expect(context.damaged.list()).toMatchObject([{ stream: AUDIT }]);
+  whole = true;
+  await recordAudit(damaged, actor, read);
+  expect(context.damaged.list()).toEqual([]);
 });

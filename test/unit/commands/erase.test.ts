@@ -2,21 +2,31 @@ import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { eraseStream, recordErasure } from '../../../shared/commands/erase/eraseStream.ts';
+import {
+  eraseStream,
+  recordErasure,
+  type ErasedStream,
+} from '../../../shared/commands/erase/eraseStream.ts';
+import type { Owned } from '../../../shared/commands/erase/ownedBy.ts';
+import { setHold, setRetention } from '../../../shared/commands/accounts.ts';
 import { eraseAccount } from '../../../shared/commands/erase/eraseAccount.ts';
 import { createFinisher } from '../../../shared/commands/erase/finishErasures.ts';
 import { noticeErasures } from '../../../shared/commands/erase/noticeErasures.ts';
+import { whyText } from '../../../shared/commands/erase/why.ts';
 import { appendFacts, authorOf, factsOf } from '../../../shared/commands/facts.ts';
 import type { HandleContext } from '../../../shared/commands/handle.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
-import { storeUnavailable } from '../../../shared/errors.ts';
+import { storeUnavailable, TurnlogError } from '../../../shared/errors.ts';
 import { NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { openEvents } from '../../../shared/eventlog/openTexts.ts';
+import { withOpenTexts } from '../../../shared/eventlog/protectedStore.ts';
 import { readPage } from '../../../shared/eventlog/readWhole.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
-import type { ErasureRow } from '../../../shared/readModels/tables.ts';
+import { planBatch } from '../../../shared/projections/plan.ts';
+import type { AccountRow, ErasureRow } from '../../../shared/readModels/tables.ts';
 import {
+  accountAudited,
   accountOpened,
   agentCreated,
   keyIssued,
@@ -71,10 +81,12 @@ const isErased = async (stream: string): Promise<boolean> => {
 /** Read models that show no row, and nothing that is parked. */
 const NONE = {
   listParkedStreams: async () => ({ count: 0, streams: [] }),
+  findAccount: async () => undefined,
   findAgent: async () => undefined,
   findSession: async () => undefined,
 };
-const begun = (): Promise<string[]> => context.store.keys.listErasures(10);
+const begun = async (): Promise<string[]> =>
+  (await context.store.keys.listErasures(10)).map(({ stream }) => stream);
 const talked = [sessionStarted(), turnStarted(1), toolCalled(1), turnCompleted(1)];
 
 /** The same context over a store that does something else instead. */
@@ -211,33 +223,95 @@ test('a text whose box names a destroyed key is not taken for erased where no er
   const [first] = await readPage(context, STREAM, { direction: 'forwards', from: 1, limit: 1 });
   expect(first!.recorded.erased).toBe(true);
   expect(context.damaged.list()).toMatchObject([{ stream: other, revision: 3 }]);
+  // Nor do the read models show it as an empty text.
+  const log = withOpenTexts(context.store, context.store.keys);
+  for await (const batch of log.subscribe({ after: undefined, batchSize: 100, signal: never })) {
+    const parked = planBatch(batch.events).filter(({ error }) => error !== undefined);
+    expect(parked.map(({ stored: { stream, revision } }) => [stream, revision])).toEqual([
+      [other, 3],
+    ]);
+    expect(parked[0]!.error).toMatch(/destroyed, and no erasure of the stream says so/);
+    break;
+  }
   // It can be erased as any damaged stream can.
   await eraseStream(context, other, REQUEST, actor);
   expect((await typesOf(other)).at(-1)).toBe('session.erased.v1');
 });
 
 describe('an erasure that was left', () => {
-  const logger = { warn: () => undefined };
-  const nothing = { rows: [], more: false };
-  const readModels = {
-    ...NONE,
-    listAgents: async () => nothing,
-    listSessions: async () => nothing,
-  };
-  const finisher = (now?: () => number) =>
-    createFinisher({ ...context, logger, readModelsAt: async () => readModels }, now);
+  let lines: object[] = [];
+  beforeEach(() => void (lines = []));
+  const logger = { warn: (fields: object) => void lines.push(fields) };
+  const finisher = (now?: () => number, changes: Partial<HandleContext> = {}) =>
+    createFinisher(
+      { ...context, ...changes, logger, noticedMs: 0, readModelsAt: async () => shown() },
+      now,
+    );
+  const away = () => over({ append: () => Promise.reject(storeUnavailable('away')) });
 
   test('because the log was away is noted, and done when it is back', async () => {
     await write(STREAM, ...talked);
-    const away = over({ append: () => Promise.reject(storeUnavailable('away')) });
-    await expect(eraseStream(away, STREAM, REQUEST, actor)).rejects.toMatchObject({
+    await expect(eraseStream(away(), STREAM, REQUEST, actor)).rejects.toMatchObject({
       code: 'store_unavailable',
     });
     expect([await begun(), await isErased(STREAM)]).toEqual([[STREAM], false]);
     await finisher().finish(never, 0);
     expect([await begun(), await isErased(STREAM)]).toEqual([[], true]);
     const { metadata } = (await stored(STREAM)).at(-1)!;
-    expect(JSON.parse(metadata)).toMatchObject({ account_id: 'acct_1', key_id: 'system' });
+    expect(JSON.parse(metadata)).toMatchObject(actor);
+  });
+
+  test('is finished for the reason for which it was begun, by whoever began it', async () => {
+    const sweeper = { ...actor, key_id: 'system', request_id: 'retention' };
+    await setRetention(context, actor, { maximum_days: 1 });
+    await write(STREAM, ...talked);
+    const later = { clock: { now: () => Date.UTC(2026, 10, 25) } };
+    const grounds = { reason: 'retention', note: 'n' } as const;
+    await eraseStream({ ...away(), ...later }, STREAM, grounds, sweeper).catch(() => undefined);
+    await finisher(undefined, later).finish(never, 0);
+    const last = (await stored(STREAM)).at(-1)!;
+    expect(JSON.parse(last.data)).toMatchObject(grounds);
+    expect(JSON.parse(last.metadata)).toMatchObject(sweeper);
+  });
+
+  test('and is refused by now is told once and given up', async () => {
+    damage(`DELETE FROM events WHERE stream = '${ACCOUNT}' AND revision = 0`);
+    await context.store.keys.beginErasure(ACCOUNT, whyText(REQUEST, actor));
+    const { finish, unfinished } = finisher();
+    await finish(never, 0);
+    await finish(never, 0);
+    expect([await begun(), lines, unfinished()]).toEqual([
+      [],
+      [{ stream: ACCOUNT, err: expect.objectContaining({ code: 'erasure_refused' }) }],
+      undefined,
+    ]);
+  });
+
+  test('and fails each time is told once, tried ever later, and keeps no other from its end', async () => {
+    await write(STREAM, ...talked);
+    const broken = 'session-session_0';
+    await context.store.keys.beginErasure(broken, whyText(REQUEST, actor));
+    await context.store.keys.beginErasure(STREAM, whyText(REQUEST, actor));
+    let [now, tries] = [0, 0];
+    const { readStream } = context.store;
+    const store: HandleContext['store'] = {
+      ...context.store,
+      readStream(stream, options) {
+        if (stream !== broken) return readStream(stream, options);
+        tries += 1;
+        return Promise.reject(new Error('no'));
+      },
+    };
+    const { finish, unfinished } = finisher(() => now, { store });
+    for (; now < 3_600_000; now += 2_000) await finish(never, 0);
+    expect(tries).toBeLessThan(20);
+    expect(tries).toBeGreaterThan(5);
+    expect([await begun(), await isErased(STREAM)]).toEqual([[broken], true]);
+    expect(lines).toHaveLength(2);
+    expect(unfinished()).toEqual({ count: 1, reason: `${broken}: It failed; the log says why.` });
+    await context.store.keys.endErasure(broken, []);
+    await finish(never, 0);
+    expect(unfinished()).toBeUndefined();
   });
 
   test('because the key store was away is finished with the event that is there', async () => {
@@ -269,7 +343,7 @@ describe('an erasure that was left', () => {
 
   test('is left alone at first: whoever began it may be at work on it', async () => {
     await write(STREAM, ...talked);
-    await context.store.keys.beginErasure(STREAM);
+    await context.store.keys.beginErasure(STREAM, whyText(REQUEST, actor));
     let now = 0;
     const { finish } = finisher(() => now);
     await finish(never);
@@ -282,50 +356,201 @@ describe('an erasure that was left', () => {
   });
 });
 
-test('an account is closed first, then all that it owns is erased, what began meanwhile and what no row shows too, then its own key goes', async () => {
-  await write('agent-agent_1', agentCreated());
-  const rows = ['session_1', 'session_2'].map((session_id) => sessionRow({ session_id }));
-  for (const { session_id } of rows) await write(`session-${session_id}`, ...talked);
-  const PARKED = 'session-session_3';
-  await write(PARKED, ...talked);
-  const parked = [PARKED, 'session-nowhere', 'account-acct_2'].map((stream) => ({
+const rowsOf = <Row>(...rows: Row[]) => ({ rows, more: false });
+const parkedIn = (...names: string[]) => ({
+  count: names.length,
+  streams: names.map((stream) => ({
     stream,
     revision: 0,
     event_type: 'session.started.v1',
     error: 'x',
-  }));
-  const order: string[] = [];
-  let looks = 0;
-  const done = await eraseAccount(
-    {
-      ...context,
-      onErased: ({ stream, again }) => void (again || order.push(stream)),
-      async readModelsAt() {
-        looks += 1;
-        return {
-          ...NONE,
-          listParkedStreams: async () => ({ count: parked.length, streams: parked }),
-          listSessions: async () => ({ rows: looks === 1 ? rows.slice(0, 1) : rows, more: false }),
-          listAgents: async () => ({
-            rows: [{ agent_id: 'agent_1' }] as never,
-            more: false,
-          }),
-        };
-      },
-    },
+  })),
+});
+/** What the read models show of one account. */
+const shown = (changes: Partial<Owned> = {}): Owned => ({
+  ...NONE,
+  listSessions: async () => rowsOf(),
+  listAgents: async () => rowsOf(),
+  ...changes,
+});
+const eraseAll = (
+  readModels: Owned,
+  options: Partial<Parameters<typeof eraseAccount>[2]> = {},
+  onErased?: (erased: ErasedStream) => void,
+) =>
+  eraseAccount(
+    { ...context, onErased, noticedMs: 0, readModelsAt: async () => readModels },
     actor,
-    { note: 'gone', signal: never },
+    {
+      signal: never,
+      ...options,
+    },
   );
-  expect(done).toMatchObject({ sessions: 3, agents: 1, unrecorded: [] });
-  expect(order).toEqual([
-    ACCOUNT,
-    'session-session_1',
-    'agent-agent_1',
-    PARKED,
-    'session-session_2',
-  ]);
-  for (const stream of order) expect([stream, await isErased(stream)]).toEqual([stream, true]);
-  expect(await begun()).toEqual([]);
+
+describe('an account', () => {
+  test('is closed first, then all that it owns is erased, what began meanwhile and what no row shows too, then its own key goes', async () => {
+    const owned = ['session-session_1', 'session-session_2', 'session-session_3'];
+    for (const stream of owned) await write(stream, ...talked);
+    const agents = ['agent-agent_1', 'agent-agent_2', 'agent-agent_3'];
+    for (const stream of agents) await write(stream, agentCreated());
+    const rows = ['session_1', 'session_2'].map((session_id) => sessionRow({ session_id }));
+    const order: string[] = [];
+    let looks = 0;
+    const readModels = shown({
+      listParkedStreams: async () =>
+        parkedIn('session-session_3', 'agent-agent_3', 'session-nowhere', 'account-acct_2'),
+      listSessions: async () => rowsOf(...((looks += 1) === 1 ? rows.slice(0, 1) : rows)),
+      // One that was deleted is still there to be erased.
+      listAgents: async (_, { deleted }) =>
+        rowsOf(
+          ...(['agent_1', ...(deleted ? ['agent_2'] : [])].map((agent_id) => ({
+            agent_id,
+          })) as never[]),
+        ),
+    });
+    const done = await eraseAll(readModels, { note: 'gone' }, ({ stream, again }) => {
+      if (!again) order.push(stream);
+    });
+    expect(done).toMatchObject({
+      sessions: 3,
+      agents: 3,
+      unrecorded: [],
+      unowned: ['session-nowhere'],
+    });
+    expect(order).toEqual([
+      ACCOUNT,
+      'session-session_1',
+      'agent-agent_1',
+      'agent-agent_2',
+      'session-session_3',
+      'agent-agent_3',
+      'session-session_2',
+    ]);
+    for (const stream of order) expect([stream, await isErased(stream)]).toEqual([stream, true]);
+    expect(await begun()).toEqual([]);
+  });
+
+  test('with more parked streams than can be looked at is refused before anything is erased', async () => {
+    const readModels = shown({
+      listParkedStreams: async () => ({ ...parkedIn(STREAM), count: 10_001 }),
+    });
+    await expect(eraseAll(readModels)).rejects.toMatchObject({
+      code: 'erasure_refused',
+      message: expect.stringContaining('10001 streams are parked'),
+    });
+    expect([await typesOf(ACCOUNT), await begun()]).toEqual([
+      ['account.opened.v1', 'account.key_issued.v1'],
+      [],
+    ]);
+  });
+
+  test('of which a session is gone from the log is erased but for that, which is told', async () => {
+    await write(STREAM, ...talked);
+    const gone = [
+      sessionRow({ session_id: 'session_gone' }),
+      sessionRow({ session_id: 'session_1' }),
+    ];
+    const done = await eraseAll(shown({ listSessions: async () => rowsOf(...gone) }));
+    expect(done).toMatchObject({ sessions: 1, unrecorded: ['session-session_gone'] });
+    expect([await isErased(STREAM), await isErased(ACCOUNT)]).toEqual([true, true]);
+  });
+
+  const own = shown({ listSessions: async () => rowsOf(sessionRow({ session_id: 'session_1' })) });
+
+  test('whose own stream is damaged is erased where its operator says so, as far as it can be read', async () => {
+    await write(STREAM, ...talked);
+    damage(`DELETE FROM events WHERE stream = '${ACCOUNT}' AND revision = 0`);
+    await expect(eraseAll(own)).rejects.toMatchObject({
+      code: 'erasure_refused',
+      message: expect.stringMatching(/The stream account-acct_1 is damaged.*--damaged/),
+    });
+    expect([await isErased(STREAM), await begun()]).toEqual([false, []]);
+    const done = await eraseAll(own, { damaged: true });
+    expect(done).toMatchObject({ sessions: 1, unrecorded: [] });
+    expect(done.erasure!.unread).toMatch(/revision 0/);
+    expect([await isErased(STREAM), await isErased(ACCOUNT)]).toEqual([true, true]);
+    // What a crash had left of it needs nobody to say so again.
+    expect(await eraseAll(own)).toMatchObject({ sessions: 0 });
+  });
+
+  test('that is damaged stays while what is left of it, or its row, says that it is held', async () => {
+    await write(STREAM, ...talked);
+    const held = { retention: {}, hold: { held: true }, erased: false } as AccountRow;
+    const row = { ...own, findAccount: async () => held };
+    damage(`DELETE FROM events WHERE stream = '${ACCOUNT}' AND revision = 0`);
+    await expect(eraseAll(row, { damaged: true })).rejects.toMatchObject({
+      code: 'erasure_refused',
+      message: expect.stringContaining('legal hold'),
+    });
+    expect([await isErased(STREAM), await begun()]).toEqual([false, []]);
+  });
+
+  test('of which nothing is left in the log has its sessions erased', async () => {
+    await write(STREAM, ...talked);
+    damage(`DELETE FROM events WHERE stream = '${ACCOUNT}'`);
+    await expect(eraseAll(own)).rejects.toMatchObject({ code: 'account_missing' });
+    const done = await eraseAll(own, { damaged: true });
+    expect(done).toMatchObject({ sessions: 1, erasure: undefined, unrecorded: [ACCOUNT] });
+    expect([await isErased(STREAM), await begun()]).toEqual([true, []]);
+  });
+});
+
+describe('where keys were lost', () => {
+  /** The keys as they are after some were lost. */
+  const without = (...lost: string[]): HandleContext => {
+    const { keys } = context.store;
+    return over({
+      keys: {
+        ...keys,
+        async find(ids) {
+          const missing = lost.find((id) => ids.has(id));
+          if (missing !== undefined) throw new TurnlogError('key_missing', `${missing} was lost`);
+          return keys.find(ids);
+        },
+      },
+    });
+  };
+
+  test.each(['account', 'session'] as const)(
+    'that of the %s keeps nobody from erasing the session',
+    async (whose) => {
+      const { key: ofSession } = await write(STREAM, ...talked);
+      const [opened] = await stored(ACCOUNT);
+      const ofAccount = JSON.parse(opened!.data).name.box.slice(0, 16);
+      const crippled = without(whose === 'account' ? ofAccount : ofSession!.id);
+      await eraseStream(crippled, STREAM, REQUEST, actor);
+      expect([await isErased(STREAM), await begun()]).toEqual([true, []]);
+    },
+  );
+
+  test('what the account keeps is known all the same', async () => {
+    await setHold(context, actor, { held: true });
+    const [opened] = await stored(ACCOUNT);
+    await write(STREAM, ...talked);
+    const crippled = without(JSON.parse(opened!.data).name.box.slice(0, 16));
+    await expect(eraseStream(crippled, STREAM, REQUEST, actor)).rejects.toMatchObject({
+      code: 'erasure_refused',
+      message: expect.stringContaining('legal hold'),
+    });
+  });
+
+  test('that of the account keeps nobody from erasing the account', async () => {
+    const [opened] = await stored(ACCOUNT);
+    const crippled = without(JSON.parse(opened!.data).name.box.slice(0, 16));
+    await eraseAccount({ ...crippled, noticedMs: 0, readModelsAt: async () => shown() }, actor, {
+      signal: never,
+    });
+    expect((await typesOf(ACCOUNT)).at(-1)).toBe('account.erased.v1');
+  });
+});
+
+test('a damaged audit keeps no erasure back, and is named', async () => {
+  await write(STREAM, ...talked);
+  await write('audit-acct_1', accountAudited());
+  damage(`UPDATE events SET type = 'agent.dreamt.v1' WHERE stream = 'audit-acct_1'`);
+  await eraseStream(context, STREAM, REQUEST, actor);
+  expect([await isErased(STREAM), await begun()]).toEqual([true, []]);
+  expect(context.damaged.list()).toMatchObject([{ stream: 'audit-acct_1' }]);
 });
 
 describe('what others erase', () => {

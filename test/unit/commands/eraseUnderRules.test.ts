@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openAccount, setHold, setRetention } from '../../../shared/commands/accounts.ts';
 import { eraseAccount } from '../../../shared/commands/erase/eraseAccount.ts';
-import { eraseStream, type Grounds } from '../../../shared/commands/erase/eraseStream.ts';
-import type { HandleContext } from '../../../shared/commands/handle.ts';
+import { eraseStream } from '../../../shared/commands/erase/eraseStream.ts';
+import type { ErasureContext } from '../../../shared/commands/erase/requireErasable.ts';
+import type { Grounds } from '../../../shared/commands/erase/why.ts';
+import type { JudgedTime } from '../../../shared/commands/retention/judgeClock.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import {
   agentCreated,
@@ -22,7 +24,7 @@ const SESSION = 'session-session_1';
 const AGENT = 'agent-agent_1';
 
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
-let context: HandleContext;
+let context: ErasureContext;
 let days: number;
 /** Done right before the next append to the session. */
 let before: (() => Promise<unknown>) | undefined;
@@ -65,6 +67,26 @@ const typesOf = async (stream: string) =>
   );
 
 describe('an erasure', () => {
+  test('is refused while the clock that says that the minimum is over is not believed', async () => {
+    await setRetention(context, actor, { minimum_days: 183 });
+    days = 184;
+    const judged = (time: JudgedTime) => ({ ...context, judge: async () => time });
+    const doubted = judged({ doubt: 'The clock has moved ahead.' });
+    const request = { reason: 'request' } as const;
+    await expect(eraseStream(doubted, SESSION, request, actor)).rejects.toMatchObject(
+      refused(/nobody can tell .* The clock has moved ahead/),
+    );
+    const early = judged({ now: ACTIVE + 182 * DAY_MS });
+    await expect(eraseStream(early, SESSION, request, actor)).rejects.toMatchObject(
+      refused(/until 2026-07-03/),
+    );
+    expect(await begun()).toEqual([]);
+    // No time is asked for where none matters.
+    expect(await eraseStream(doubted, AGENT, request, actor)).toMatchObject({ again: false });
+    await setRetention(context, actor, { minimum_days: null });
+    expect(await eraseStream(doubted, SESSION, request, actor)).toMatchObject({ again: false });
+  });
+
   test('is refused until the minimum is over, leaves nothing behind, and is done then', async () => {
     await setRetention(context, actor, { minimum_days: 183 });
     days = 182;
@@ -123,6 +145,7 @@ describe('an erasure', () => {
         listSessions: async () => ({ rows: [owned], more: false }),
         listAgents: async () => ({ rows: [], more: false }),
         listParkedStreams: async () => ({ count: 0, streams: [] }),
+        findAccount: async () => undefined,
         findAgent: async () => undefined,
         findSession: async () => undefined,
       }),

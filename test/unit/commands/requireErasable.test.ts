@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { isTurnlogError } from '../../../shared/errors.ts';
 import {
   requireErasable,
+  requireNoHold,
   requirePastMaximum,
   type Keeping,
 } from '../../../shared/commands/erase/requireErasable.ts';
@@ -46,14 +47,10 @@ test('what does not say when it was active last is kept where there is a minimum
   ).toMatch(/does not say when/);
 });
 
-test('no minimum protects what has no last activity, but a hold does', () => {
-  expect(
-    refusalOf(() => requireErasable(keeping({ minimum_days: 10 }), undefined, after(0))),
-  ).toBeUndefined();
+test('a hold keeps everything, with a minimum and without', () => {
   const held = keeping({}, { held: true, reason: 'Case 12' });
-  expect(refusalOf(() => requireErasable(held, undefined, after(0)))).toMatch(
-    /legal hold.*Case 12/,
-  );
+  expect(refusalOf(() => requireNoHold(held))).toMatch(/legal hold.*Case 12/);
+  expect(refusalOf(() => requireNoHold(keeping({ minimum_days: 10 })))).toBeUndefined();
   expect(refusalOf(() => requireErasable(held, ACTIVE, after(9_999)))).toMatch(/legal hold/);
 });
 
