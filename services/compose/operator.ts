@@ -9,7 +9,7 @@ import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts
 import { replay, type Replay } from '../relay/replay.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import { createKeyring, type Keyring } from '../../shared/eventlog/keyring.ts';
-import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
+import { withOpenTexts, withTextsForRows } from '../../shared/eventlog/protectedStore.ts';
 import { makeEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
 import { placeOf, type Place } from './place.ts';
@@ -107,7 +107,7 @@ export async function openOperator(
   const place = placeOf(config);
   const events = opening.adopt(await makeEventStore(place.log, logger), (log) => log.close());
   const keys = keysWhenNeeded(place, opening);
-  const log = withOpenTexts(events, keys);
+  const log = withTextsForRows(events, keys);
   const storage = readModelsIn(place, { store: log, logger, signal: interrupted });
   const readModels = openedOnce(storage, opening);
   const opened = opening.move();
@@ -136,7 +136,7 @@ export async function openOperator(
         (kafka) => kafka.close(),
       );
       // Awaited here: the publisher is closed when this returns.
-      return await replay({ ...what, log, publisher });
+      return await replay({ ...what, log: withOpenTexts(events, keys), publisher });
     },
     close: () => opened.disposeAsync(),
   };

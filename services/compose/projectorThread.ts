@@ -11,7 +11,7 @@ import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/project
 import { openEventLog } from './eventStore.ts';
 import { openTextKeys } from './textKeys.ts';
 import { createKeyring } from '../../shared/eventlog/keyring.ts';
-import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
+import { withTextsForRows } from '../../shared/eventlog/protectedStore.ts';
 import { readModelsFolder } from './place.ts';
 import { proveInThread, type ThreadData } from './prover.ts';
 import { followGenerations } from '../projector/followGenerations.ts';
@@ -37,7 +37,7 @@ const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
 const proven = proveInThread(data, { log, logger, signal: closing.signal });
 await followGenerations({
-  log: withOpenTexts(log, createKeyring(keys)),
+  log: withTextsForRows(log, createKeyring(keys)),
   signal: closing.signal,
   logger,
   generations: {

@@ -6,7 +6,7 @@ import {
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
-import { withOpenTexts } from '../../shared/eventlog/protectedStore.ts';
+import { withTextsForRows } from '../../shared/eventlog/protectedStore.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
@@ -86,7 +86,7 @@ async function openApi(
  */
 function openProjector(opening: Opening, common: Common, databaseUrl: string): Part[] {
   const { store, readModels, logger } = common;
-  const log = withOpenTexts(store, store.keys);
+  const log = withTextsForRows(store, store.keys);
   const options = { log, clock: systemClock, logger };
   const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
   if (!opening.services.includes('projector')) {

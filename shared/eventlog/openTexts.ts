@@ -6,6 +6,7 @@ import { isTurnlogError, TurnlogError } from '../errors.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import { decodeEvent } from './codec.ts';
 import type { RecordedEvent } from './event.ts';
+import { closedText } from './closedText.ts';
 import type { Keyring } from './keyring.ts';
 import { addKeyIds, lacksBox, replaceBoxes } from './protectedJson.ts';
 import {
@@ -105,19 +106,39 @@ function replaced(event: StoredEvent, lookup: Lookup, shown: Shown): ReadableEve
   }
 }
 
-function opened(event: StoredEvent, lookup: Lookup): ReadableEvent {
-  const readable = replaced(event, lookup, (text) => ('text' in text ? text.text : ''));
-  if (readable.unreadable || !lacksBox(readable.data)) return readable;
-  return { ...event, unreadable: unreadable(event, new BoxBroken('its box is missing')) };
+/** A text without its box, as in a copy that leaves them out, can't be read. */
+const unlessBoxless = (event: StoredEvent, readable: ReadableEvent): ReadableEvent =>
+  readable.unreadable || !lacksBox(readable.data)
+    ? readable
+    : { ...event, unreadable: unreadable(event, new BoxBroken('its box is missing')) };
+
+const opened = (event: StoredEvent, lookup: Lookup): ReadableEvent =>
+  unlessBoxless(
+    event,
+    replaced(event, lookup, (text) => ('text' in text ? text.text : '')),
+  );
+
+function withClosedTexts(event: StoredEvent): ReadableEvent {
+  const data = replaceBoxes(event.data, (box, sha256) => JSON.stringify(closedText(box, sha256)));
+  return data === event.data ? event : { ...event, data, stored: event };
 }
 
-/** Opens the texts of stored events. Errors: `store_unavailable` where the keys can't be reached. */
+/**
+ * Opens the texts of stored events, but for those that stay closed: in their data stand closed texts
+ * (closedText.ts). Errors: `store_unavailable` where the keys can't be reached.
+ */
 export async function openTexts(
   keys: Keys,
   events: readonly StoredEvent[],
+  staysClosed: (event: StoredEvent) => boolean = () => false,
 ): Promise<ReadableEvent[]> {
-  const lookup = await keysOf(keys, events);
-  return events.map((event) => opened(event, lookup));
+  const lookup = await keysOf(
+    keys,
+    events.filter((event) => !staysClosed(event)),
+  );
+  return events.map((event) =>
+    staysClosed(event) ? unlessBoxless(event, withClosedTexts(event)) : opened(event, lookup),
+  );
 }
 
 /** The event of readable texts, decoded. Errors: why they can't be had; SyntaxError. */

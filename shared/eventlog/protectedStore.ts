@@ -3,6 +3,7 @@ import type { EventLog, EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { Keyring } from './keyring.ts';
 import { openTexts, type ReadableEvent } from './openTexts.ts';
 import { erasuresOf } from './saysErased.ts';
+import { streamKind } from './streams.ts';
 
 /** An event store, with the keys of the texts in it. Events pass it as they are stored. */
 export type ProtectedStore = EventStore & { keys: Keyring };
@@ -18,18 +19,29 @@ function keysErasedBy({ type, data }: StoredEvent): string[] {
   }
 }
 
+type Followed = Pick<EventLog, 'subscribe' | 'readStream'>;
+type KeysToOpen = Pick<Keyring, 'find' | 'forget'>;
+
 /**
  * A log as its followers read it: texts stand open in the data of the events (ReadableEvent).
  * Errors of its subscriptions, beside the log's: `store_unavailable` where keys can't be reached.
  */
-export function withOpenTexts<Log extends Pick<EventLog, 'subscribe' | 'readStream'>>(
+export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
+  withTexts(log, keys);
+
+/** The same as read models are filled with it: the texts of sessions stay closed (closedText.ts). */
+export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
+  withTexts(log, keys, ({ stream }) => streamKind(stream) === 'session');
+
+function withTexts<Log extends Followed>(
   log: Log,
-  keys: Pick<Keyring, 'find' | 'forget'>,
+  keys: KeysToOpen,
+  staysClosed?: (event: StoredEvent) => boolean,
 ): Log {
   const saysErased = erasuresOf(log);
 
   async function opened(stored: readonly StoredEvent[]): Promise<ReadableEvent[]> {
-    const events = await openTexts(keys, stored);
+    const events = await openTexts(keys, stored, staysClosed);
     for (const event of events)
       if (event.erased && !(await saysErased(event.stream))) event.unsaid = true;
     return events;

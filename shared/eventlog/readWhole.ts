@@ -95,7 +95,34 @@ async function readStored(
   }
 }
 
+/**
+ * What work on a stream's texts resolves with. Where a key was lost, health says so from then on, until
+ * the stream was read. Errors: those of the work.
+ */
+export async function notingLostKeys<Result>(
+  source: StreamSource,
+  stream: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isTurnlogError(error, 'key_missing'))
+      await noteDamage(source, stream, {
+        reason: error.message.replace(/\.$/, ''),
+        revision: undefined,
+      });
+    throw error;
+  }
+}
+
 const isFlaw = (checked: readonly unknown[] | Flaw): checked is Flaw => !Array.isArray(checked);
+
+/** True where a stream ends with its erasure. Errors: `stream_damaged` (noted), `store_unavailable`. */
+export async function saysErased(source: StreamSource, stream: string): Promise<boolean> {
+  const [last] = await readStored(source, stream, { direction: 'backwards', limit: 1 });
+  return last !== undefined && isErasure(last.type);
+}
 
 /**
  * Texts are erased where the stream says so: whoever can write the log could name a destroyed key in
@@ -109,8 +136,7 @@ async function requireErasure(
 ): Promise<void> {
   const emptied = known.find(({ recorded }) => recorded.erased)?.recorded;
   if (!emptied || known.some(({ event }) => isErasure(event.type))) return;
-  const [last] = await readStored(source, stream, { direction: 'backwards', limit: 1 });
-  if (last && isErasure(last.type)) return;
+  if (await saysErased(source, stream)) return;
   const { revision } = emptied;
   const reason = `the key of a text of the event at revision ${revision} is destroyed, and no erasure says so`;
   throw await foundDamaged(source, stream, { reason, revision });
@@ -128,7 +154,7 @@ async function understood(
   if (isFlaw(placed)) throw await foundDamaged(source, stream, placed);
   const readable = await openTexts(source.store.keys, placed);
   const lost = readable.find(({ unreadable }) => isTurnlogError(unreadable, 'key_missing'));
-  if (lost) throw lost.unreadable;
+  if (lost) await notingLostKeys(source, stream, () => Promise.reject(lost.unreadable!));
   const known = understandAll(readable);
   if (isFlaw(known)) throw await foundDamaged(source, stream, known);
   await requireErasure(source, stream, known);

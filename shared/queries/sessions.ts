@@ -2,11 +2,19 @@ import { sessionErased } from '../erased.ts';
 import { TurnlogError } from '../errors.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { discloseEvents } from '../eventlog/openTexts.ts';
-import { readPage, type StreamSource } from '../eventlog/readWhole.ts';
+import { BoxBroken } from '../eventlog/protectedText.ts';
+import {
+  foundDamaged,
+  notingLostKeys,
+  readPage,
+  saysErased,
+  type StreamSource,
+} from '../eventlog/readWhole.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
 import { mapTexts, withheld } from '../proof/shownTexts.ts';
+import { openTurns } from './openTurns.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 import type { Bounds, PageOf, ReadModels, TranscriptRows } from '../ports/readModels.ts';
 
@@ -17,18 +25,29 @@ const notFound = (): TurnlogError =>
 export type NumberedPage = Bounds & { after?: number };
 
 /**
- * A session and a page of its turns, oldest first, after turn number `after`.
- * Errors: `session_not_found`, `session_erased`.
+ * A session and a page of its turns, oldest first, after turn number `after`, with their texts.
+ * Errors: `session_not_found`, `session_erased`, `stream_damaged` (noted) where a text is not what was
+ * closed, or its key was destroyed and no erasure says so; `key_missing`, `store_unavailable`.
  */
 export async function readTranscript(
-  readModels: ReadModels,
+  source: StreamSource & { readModels: Pick<ReadModels, 'findTranscript'> },
   accountId: string,
   sessionId: string,
   page: NumberedPage,
 ): Promise<TranscriptRows> {
-  const found = await readModels.findTranscript(accountId, sessionId, page);
+  const found = await source.readModels.findTranscript(accountId, sessionId, page);
   if (!found) throw notFound();
   if (found.session.status === 'erased') throw sessionErased();
+  const stream = sessionStream(sessionId);
+  try {
+    const open = () => openTurns(source.store.keys, accountId, found.turns.rows);
+    await notingLostKeys(source, stream, open);
+  } catch (error) {
+    if (!(error instanceof BoxBroken)) throw error;
+    // The read models may not have seen it yet.
+    if (await saysErased(source, stream)) throw sessionErased(error);
+    throw await foundDamaged(source, stream, { reason: error.message, revision: undefined });
+  }
   return found;
 }
 
@@ -120,9 +139,11 @@ async function readEvents(
   const from = page.after === undefined ? 0 : page.after + 1;
   const read: ReadGroup = async (first, limit) => {
     const known = await readPage(source, stream, { direction: 'forwards', from: first, limit });
-    return discloseEvents(
-      source.store.keys,
-      known.map(({ stored }) => stored),
+    return notingLostKeys(source, stream, () =>
+      discloseEvents(
+        source.store.keys,
+        known.map(({ stored }) => stored),
+      ),
     );
   };
   const lastOf = ({ rows }: PageOf<RecordedEvent>): number => rows.at(-1)?.revision ?? from - 1;

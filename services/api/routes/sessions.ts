@@ -70,11 +70,11 @@ const getSessionRoute = defineRoute({
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
-  errors: ['session_not_found', 'session_erased'],
+  errors: ['session_not_found', 'session_erased', 'stream_damaged', 'key_missing'],
   holds: MAKING_BYTES,
-  handle: async ({ readModels }, { actor, params, query }) => {
+  handle: async (api, { actor, params, query }) => {
     const { session, turns } = await readTranscript(
-      readModels,
+      api,
       actor.account_id,
       params['sessionId']!,
       pageFrom(query),

@@ -125,16 +125,13 @@ test('a key that was lost is said aloud wherever its texts are wanted, and other
   keys.close();
   await rm(join(service.folder, 'read-models'), { recursive: true });
   await service.restart();
-  const parked = await eventually(
-    async () => (await service.get('/health/ready')).body.data.projection.parked_streams,
-    (streams) => streams.length > 0,
-  );
-  expect(parked).toMatchObject([{ stream: sessionStream(lost) }]);
-  const reasons = await asOperator(service.folder, async ({ readModels }) => {
-    const { streams } = await (await readModels()).listParkedStreams(1);
-    return streams.map(({ error }) => error);
+  const transcript = await service.get(`/v1/sessions/${lost}`);
+  expect(transcript).toMatchObject({ status: 503, body: { code: 'key_missing' } });
+  expect(transcript.body.error).toContain(keyId);
+  expect((await service.get('/health/ready')).body.data).toMatchObject({
+    status: 'degraded',
+    damaged_streams: [{ stream: sessionStream(lost) }],
   });
-  expect(reasons).toEqual([expect.stringContaining(keyId)]);
   expect((await service.get(`/v1/sessions/${lost}/events`)).body.code).toBe('key_missing');
   const again = { input: 'again', session_id: lost };
   expect(await service.post(`/v1/agents/${agent}/run`, again)).toMatchObject({
@@ -142,6 +139,7 @@ test('a key that was lost is said aloud wherever its texts are wanted, and other
     body: { code: 'key_missing' },
   });
   expect((await eventsOf(other)).length).toBe(3);
+  expect((await service.get(`/v1/sessions/${other}`)).status).toBe(200);
   await run('on', other);
 });
 

@@ -44,11 +44,13 @@ function bytesOf(file: string): Buffer {
   }
 }
 
-/** The files of a folder, and of those in it, whose raw bytes hold a text in any form. */
-export function filesHolding(folder: string, text: string): string[] {
-  const forms = formsOf(text);
-  return [...filesIn(folder)].filter((file) => {
+/** The files of a folder, and of those in it, whose raw bytes hold any of these. */
+export const filesWith = (folder: string, forms: readonly Buffer[]): string[] =>
+  [...filesIn(folder)].filter((file) => {
     const bytes = bytesOf(file);
     return forms.some((form) => bytes.includes(form));
   });
-}
+
+/** The same for a text in any form. */
+export const filesHolding = (folder: string, text: string): string[] =>
+  filesWith(folder, formsOf(text));

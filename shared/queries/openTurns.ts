@@ -1,0 +1,44 @@
+import { textOpener } from '../eventlog/closedText.ts';
+import type { Keyring } from '../eventlog/keyring.ts';
+import { giveWayForText } from '../giveWay.ts';
+import type { TurnRow } from '../readModels/tables.ts';
+
+/** A turn's row with each of its texts replaced. */
+const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => ({
+  ...row,
+  input: replace(row.input),
+  output: row.output === null ? null : replace(row.output),
+  error: row.error && { ...row.error, message: replace(row.error.message) },
+  tool_calls: row.tool_calls.map((call) => ({
+    ...call,
+    arguments: replace(call.arguments),
+    result: replace(call.result),
+    ...(call.content !== undefined && { content: replace(call.content) }),
+  })),
+});
+
+function textsOf(row: TurnRow): string[] {
+  const texts: string[] = [];
+  mapTexts(row, (text) => {
+    texts.push(text);
+    return text;
+  });
+  return texts;
+}
+
+/**
+ * Opens the texts of turns, one row after the other, in place: closed and open they are never held
+ * all at once. Errors: those of textOpener, BoxBroken.
+ */
+export async function openTurns(
+  keys: Pick<Keyring, 'find'>,
+  accountId: string,
+  rows: TurnRow[],
+): Promise<void> {
+  const open = await textOpener(keys, rows.flatMap(textsOf));
+  for (const [index, row] of rows.entries()) {
+    const chars = textsOf(row).reduce((sum, { length }) => sum + length, 0);
+    await giveWayForText(accountId, chars);
+    rows[index] = mapTexts(row, open);
+  }
+}
