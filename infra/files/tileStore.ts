@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { TileStore, TileTrees } from '../../shared/ports/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../shared/tlog/tiles.ts';
-import { putBundleStarts } from './bundleStarts.ts';
+import { firstUnknownStart, putBundleStarts } from './bundleStarts.ts';
 import { onDisk, putFiles } from './durable.ts';
 import {
   BUNDLES_FILE,
@@ -38,6 +38,9 @@ function treeIn(folder: string): TileStore {
         // Last: what it tells of is there.
         await putFiles([{ path: join(folder, STATE_FILE), bytes: `${JSON.stringify(state)}\n` }]);
       }),
+    firstUnknownBundle: (bundles) =>
+      onDisk(() => firstUnknownStart(join(folder, BUNDLES_FILE), bundles)),
+    putBundles: (bundles) => onDisk(() => putBundleStarts(join(folder, BUNDLES_FILE), bundles)),
     publish: (checkpoint) =>
       onDisk(() => putFiles([{ path: join(folder, CHECKPOINT_FILE), bytes: checkpoint }])),
   };
