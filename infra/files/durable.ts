@@ -13,9 +13,9 @@ export interface Written {
   bytes: Uint8Array | string;
 }
 
-/** Makes the names in a folder durable. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder);
+/** Makes a file durable, or the names in a folder. */
+async function sync(path: string): Promise<void> {
+  const handle = await open(path);
   try {
     await handle.sync();
   } finally {
@@ -29,13 +29,13 @@ function foldersAbove(folder: string, first: string): string[] {
 }
 
 /** Writes beside the place and moves it there. Resolves with the folders whose names changed. */
-async function put({ path, bytes }: Written): Promise<string[]> {
+async function put({ path, bytes }: Written, isNew: boolean): Promise<string[]> {
   const folder = dirname(path);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
   const handle = await open(`${path}.tmp`, 'w', 0o600);
   try {
     await handle.writeFile(bytes);
-    await handle.sync();
+    if (!isNew) await handle.sync();
   } finally {
     await handle.close();
   }
@@ -43,15 +43,25 @@ async function put({ path, bytes }: Written): Promise<string[]> {
   return made === undefined ? [folder] : foldersAbove(folder, made);
 }
 
-/** Replaces files, each as a whole. Errors: those of the file system. */
-export async function putFiles(files: readonly Written[]): Promise<void> {
+async function putAll(files: readonly Written[], isNew: boolean): Promise<void> {
   const folders = new Set<string>();
   for (let at = 0; at < files.length; at += AT_A_TIME) {
-    const changed = await Promise.all(files.slice(at, at + AT_A_TIME).map(put));
+    const some = files.slice(at, at + AT_A_TIME);
+    const changed = await Promise.all(some.map((file) => put(file, isNew)));
     for (const folder of changed.flat()) folders.add(folder);
   }
-  await Promise.all(Array.from(folders, syncFolder));
+  const unsafe = isNew ? files.map(({ path }) => path) : [];
+  await Promise.all([...unsafe, ...folders].map(sync));
 }
+
+/** Replaces files, each as a whole, also in a power failure. Errors: those of the file system. */
+export const putFiles = (files: readonly Written[]): Promise<void> => putAll(files, false);
+
+/**
+ * Puts files of which nothing tells yet: in a power failure they may be there and not be whole. The
+ * disk is waited for once. Errors: those of the file system.
+ */
+export const putNewFiles = (files: readonly Written[]): Promise<void> => putAll(files, true);
 
 /** Errors: `store_unavailable` with what the file system says; TurnlogErrors as they are. */
 export async function onDisk<Result>(work: () => Promise<Result>): Promise<Result> {

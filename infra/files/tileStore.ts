@@ -4,7 +4,7 @@ import { storeUnavailable } from '../../shared/errors.ts';
 import type { TileStore, TileTrees } from '../../shared/ports/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../shared/tlog/tiles.ts';
 import { firstUnknownStart, putBundleStarts } from './bundleStarts.ts';
-import { onDisk, putFiles } from './durable.ts';
+import { onDisk, putFiles, putNewFiles } from './durable.ts';
 import {
   BUNDLES_FILE,
   CHECKPOINT_FILE,
@@ -32,7 +32,8 @@ function treeIn(folder: string): TileStore {
         const { size } = await reader.state();
         if (size !== from)
           throw storeUnavailable(`The tree has ${size} leaves, and was to grow from ${from}.`);
-        await putFiles(files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })));
+        // Beyond the state: what a crash leaves of them is written again.
+        await putNewFiles(files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })));
         await putBundleStarts(join(folder, BUNDLES_FILE), bundles);
         await clearPartials(files.map(({ path }) => path));
         // Last: what it tells of is there.
