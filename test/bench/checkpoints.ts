@@ -1,17 +1,16 @@
 /**
  * How long an event waits for a checkpoint that covers it: `node test/bench/checkpoints.ts
- * [--checkout <another>]`. 64 connections run agents for 30 s; what the log and the signed checkpoint
- * hold is looked at every 10 ms, so an event is taken to be 10 ms younger than it may be, at most.
+ * [--checkout <another>]`. 64 connections run agents for 30 s; what the log and the checkpoint that is
+ * served hold is looked at every 10 ms, so an event is taken to be 10 ms younger than it may be, at most.
  */
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { openFileTileReader } from '../../infra/files/tileReader.ts';
 import { applyLoad } from './load.ts';
 import { startProcess } from './process.ts';
-import { createAgent, prepareFolder, runAgent, send, startTurnlog } from './turnlog.ts';
+import { createAgent, KEY, prepareFolder, runAgent, send, startTurnlog } from './turnlog.ts';
 
 const LOAD_MS = 30_000;
 const LOOK_MS = 10;
@@ -19,10 +18,9 @@ const CONNECTIONS = 64;
 const model = resolve(import.meta.dirname, 'processes/modelServer.ts');
 
 /** The delays of all events up to the one that is covered, from when each was first seen. */
-async function follow(data: string, over: () => boolean): Promise<number[]> {
+async function follow(service: string, data: string, over: () => boolean): Promise<number[]> {
   const log = new DatabaseSync(join(data, 'events.db'), { readOnly: true });
   const count = log.prepare('SELECT count(*) AS events FROM events');
-  const tiles = openFileTileReader(join(data, 'tlog'));
   const seen: { events: number; at: number }[] = [];
   const delays: number[] = [];
   let known = 0;
@@ -33,7 +31,8 @@ async function follow(data: string, over: () => boolean): Promise<number[]> {
     const now = performance.now();
     if (events > last) seen.push({ events, at: now });
     last = events;
-    const covered = Number((await tiles.readCheckpoint())?.split('\n')[1] ?? 0);
+    const answer = await fetch(`${service}/v1/log/checkpoint`, { headers: { 'x-api-key': KEY } });
+    const covered = answer.ok ? Number((await answer.text()).split('\n')[1]) : 0;
     const at = performance.now();
     while (seen[0] && seen[0].events <= covered) {
       const group = seen.shift()!;
@@ -52,7 +51,7 @@ const folder = await prepareFolder(models.line);
 const service = await startTurnlog(folder, values.checkout && resolve(values.checkout));
 const { agent_id } = await send(service.url, createAgent('bench'));
 let ended = false;
-const following = follow(join(folder, 'data'), () => ended);
+const following = follow(service.url, join(folder, 'data'), () => ended);
 const load = await applyLoad({
   url: service.url,
   connections: CONNECTIONS,
