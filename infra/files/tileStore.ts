@@ -4,7 +4,7 @@ import { storeUnavailable } from '../../shared/errors.ts';
 import type { TileStore, TileTrees } from '../../shared/ports/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../shared/tlog/tiles.ts';
 import { firstUnknownStart, putBundleStarts } from './bundleStarts.ts';
-import { onDisk, putFiles, putNewFiles } from './durable.ts';
+import { onDisk, putAndTell, putFile } from './durable.ts';
 import {
   BUNDLES_FILE,
   CHECKPOINT_FILE,
@@ -33,17 +33,18 @@ function treeIn(folder: string): TileStore {
         if (size !== from)
           throw storeUnavailable(`The tree has ${size} leaves, and was to grow from ${from}.`);
         // Beyond the state: what a crash leaves of them is written again.
-        await putNewFiles(files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })));
-        await putBundleStarts(join(folder, BUNDLES_FILE), bundles);
-        await clearPartials(files.map(({ path }) => path));
-        // Last: what it tells of is there.
-        await putFiles([{ path: join(folder, STATE_FILE), bytes: `${JSON.stringify(state)}\n` }]);
+        await putAndTell({
+          files: files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })),
+          beside: () => putBundleStarts(join(folder, BUNDLES_FILE), bundles),
+          then: () => clearPartials(files.map(({ path }) => path)),
+          last: { path: join(folder, STATE_FILE), bytes: `${JSON.stringify(state)}\n` },
+        });
       }),
     firstUnknownBundle: (bundles) =>
       onDisk(() => firstUnknownStart(join(folder, BUNDLES_FILE), bundles)),
     putBundles: (bundles) => onDisk(() => putBundleStarts(join(folder, BUNDLES_FILE), bundles)),
     publish: (checkpoint) =>
-      onDisk(() => putFiles([{ path: join(folder, CHECKPOINT_FILE), bytes: checkpoint }])),
+      onDisk(() => putFile({ path: join(folder, CHECKPOINT_FILE), bytes: checkpoint })),
   };
 }
 
@@ -53,7 +54,7 @@ export const openFileTileTrees = (folder: string): TileTrees => ({
     onDisk(async () => {
       const current = join(folder, CURRENT_FILE);
       if ((await contentOf(current))?.toString() !== `${origin}\n`)
-        await putFiles([{ path: current, bytes: `${origin}\n` }]);
+        await putFile({ path: current, bytes: `${origin}\n` });
       return treeIn(join(folder, origin));
     }),
 });
