@@ -22,7 +22,7 @@ const EVENTS = 10_000;
  * checkpoint was made, that has to stay below a second. Less would cost the disk, which appends
  * need as well.
  */
-const WAIT_MS = 400;
+const WAIT_MS = 250;
 /** Nothing more has come for so long: who waits for the event's proof need not wait longer. */
 const QUIET_MS = 100;
 /** How often an empty log is looked at. */
