@@ -58,7 +58,7 @@ interface Telling {
   /** What is to be durable with them, in folders that are there by then. */
   beside: () => Promise<void>;
   /** What may be done once they are durable. */
-  then: () => Promise<void>;
+  onDurable: () => Promise<void>;
   /** Tells of them, and is replaced as a whole. */
   last: Written;
 }
@@ -67,7 +67,7 @@ interface Telling {
  * Puts files, and then the one that tells of them: the disk is waited for once for all before that
  * takes its place, and once more then. Errors: those of the file system.
  */
-export async function putAndTell({ files, beside, then, last }: Telling): Promise<void> {
+export async function putAndTell({ files, beside, onDurable, last }: Telling): Promise<void> {
   const folders = new Set<string>();
   async function put(file: Written): Promise<void> {
     for (const folder of await writeBeside(file)) folders.add(folder);
@@ -78,7 +78,7 @@ export async function putAndTell({ files, beside, then, last }: Telling): Promis
   for (const folder of await writeBeside(last)) folders.add(folder);
   const unsafe = [...files.map(({ path }) => path), `${last.path}.tmp`, ...folders];
   await all([...unsafe.map(sync), beside()]);
-  await then();
+  await onDurable();
   await moveIn(last);
   await sync(dirname(last.path));
 }

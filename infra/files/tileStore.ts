@@ -36,7 +36,7 @@ function treeIn(folder: string): TileStore {
         await putAndTell({
           files: files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })),
           beside: () => putBundleStarts(join(folder, BUNDLES_FILE), bundles),
-          then: () => clearPartials(files.map(({ path }) => path)),
+          onDurable: () => clearPartials(files.map(({ path }) => path)),
           last: { path: join(folder, STATE_FILE), bytes: `${JSON.stringify(state)}\n` },
         });
       }),

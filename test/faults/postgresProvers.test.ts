@@ -47,8 +47,7 @@ if (server) {
       const [key] = readSigningKeys(keyFile);
       /** With the state that each has told last. */
       const provers = new Map<ChildProcess, string>();
-      let over = false;
-      let sessions = 0;
+      const state = { over: false, sessions: 0 };
 
       function start(): void {
         const prover = spawn(process.execPath, [MAIN, folder, database.url, keyFile], {
@@ -65,9 +64,9 @@ if (server) {
         prover.kill('SIGKILL');
         await exited;
       };
-      const one = async (state: string): Promise<ChildProcess> =>
+      const one = async (wanted: string): Promise<ChildProcess> =>
         (await eventually(
-          async () => [...provers].find(([, told]) => told.startsWith(state)),
+          async () => [...provers].find(([, told]) => told.startsWith(wanted)),
           Boolean,
         ))![0];
 
@@ -79,7 +78,7 @@ if (server) {
       }
       const seen: CheckpointText[] = [];
       async function watch(): Promise<void> {
-        while (!over) {
+        while (!state.over) {
           const head = await newest();
           const last = seen.at(-1);
           if (head && (head.size !== last?.size || Buffer.compare(head.root, last.root) !== 0))
@@ -88,8 +87,8 @@ if (server) {
         }
       }
       async function write(): Promise<void> {
-        while (!over) {
-          await appendSession(log, (sessions += 1));
+        while (!state.over) {
+          await appendSession(log, (state.sessions += 1));
           await sleep(5);
         }
       }
@@ -120,7 +119,7 @@ if (server) {
           else start();
           await grown();
         }
-        over = true;
+        state.over = true;
         await work;
         const events = await readLog(log);
         await eventually(newest, (head) => head?.size === events.length);
@@ -146,7 +145,7 @@ if (server) {
           expect(entries.map(String)).toEqual(due.map(String));
         }
       } finally {
-        over = true;
+        state.over = true;
         await work;
         for (const prover of provers.keys()) await end(prover);
         await reader.close();
