@@ -1,4 +1,5 @@
-import { open } from 'node:fs/promises';
+import { hash as digest } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
 import { TurnlogError } from '../../shared/errors.ts';
 import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
 import { isAbsent } from './durable.ts';
@@ -6,8 +7,13 @@ import { isAbsent } from './durable.ts';
 /** Of a record, so that one is found without a look at the others. A disk writes it whole. */
 const RECORD_BYTES = 512;
 
+/** Hex digits before the text of a record, by which one is told that was changed. */
+const SUM_DIGITS = 16;
+const sumOf = (text: string): string => digest('sha256', text, 'hex').slice(0, SUM_DIGITS);
+
 function encode(before: Checkpoint): Buffer {
-  const text = JSON.stringify(before);
+  const json = JSON.stringify(before);
+  const text = `${sumOf(json)} ${json}`;
   const record = Buffer.alloc(RECORD_BYTES, ' ');
   if (Buffer.byteLength(text) >= RECORD_BYTES)
     throw new TurnlogError('event_invalid', 'A position or an id of an event is too long.');
@@ -38,20 +44,56 @@ export async function putBundleStarts(
   }
 }
 
+function decode(record: Buffer): Checkpoint | undefined {
+  const text = record.toString();
+  const json = text.slice(SUM_DIGITS).trim();
+  return sumOf(json) === text.slice(0, SUM_DIGITS) ? parseCheckpoint(json) : undefined;
+}
+
+const openIfThere = (file: string): Promise<FileHandle | undefined> =>
+  open(file).catch((error: unknown) => {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  });
+
+/** Records that are looked at together. */
+const AT_ONCE = 256;
+
+/** The first of the bundles 1 to before `bundles` of which it is not known where it begins. */
+export async function firstUnknownStart(
+  file: string,
+  bundles: number,
+): Promise<number | undefined> {
+  if (bundles < 2) return undefined;
+  const handle = await openIfThere(file);
+  if (!handle) return 1;
+  try {
+    const records = Buffer.alloc(AT_ONCE * RECORD_BYTES);
+    for (let bundle = 1; bundle < bundles; bundle += AT_ONCE) {
+      const { bytesRead } = await handle.read(records, 0, records.length, bundle * RECORD_BYTES);
+      for (let at = 0; at < Math.min(AT_ONCE, bundles - bundle); at += 1) {
+        const end = (at + 1) * RECORD_BYTES;
+        if (end > bytesRead || !decode(records.subarray(end - RECORD_BYTES, end)))
+          return bundle + at;
+      }
+    }
+    return undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
 /** After which event a bundle begins; undefined where that is not known. */
 export async function readBundleStart(
   file: string,
   bundle: number,
 ): Promise<Checkpoint | undefined> {
-  const handle = await open(file).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  const handle = await openIfThere(file);
   if (!handle) return undefined;
   try {
     const record = Buffer.alloc(RECORD_BYTES);
     const { bytesRead } = await handle.read(record, 0, RECORD_BYTES, bundle * RECORD_BYTES);
-    return bytesRead < RECORD_BYTES ? undefined : parseCheckpoint(record.toString());
+    return bytesRead < RECORD_BYTES ? undefined : decode(record);
   } finally {
     await handle.close();
   }

@@ -1,5 +1,5 @@
 /** Files that are there, whole, when what writes them resolves: also after a power failure. */
-import { mkdir, open, rename } from 'node:fs/promises';
+import { mkdir, open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { storeUnavailable } from '../../shared/errors.ts';
 
@@ -13,9 +13,9 @@ export interface Written {
   bytes: Uint8Array | string;
 }
 
-/** Makes the names in a folder durable. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder);
+/** Makes a file durable, or the names in a folder. */
+async function sync(path: string): Promise<void> {
+  const handle = await open(path);
   try {
     await handle.sync();
   } finally {
@@ -28,29 +28,59 @@ function foldersAbove(folder: string, first: string): string[] {
   return folder === dirname(first) ? [folder] : [folder, ...foldersAbove(dirname(folder), first)];
 }
 
-/** Writes beside the place and moves it there. Resolves with the folders whose names changed. */
-async function put({ path, bytes }: Written): Promise<string[]> {
+/** Writes beside the place, in a folder that is made. Resolves with the folders that have other names. */
+async function writeBeside({ path, bytes }: Written): Promise<string[]> {
   const folder = dirname(path);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  const handle = await open(`${path}.tmp`, 'w', 0o600);
-  try {
-    await handle.writeFile(bytes);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(`${path}.tmp`, path);
+  await writeFile(`${path}.tmp`, bytes, { mode: 0o600 });
   return made === undefined ? [folder] : foldersAbove(folder, made);
 }
 
-/** Replaces files, each as a whole. Errors: those of the file system. */
-export async function putFiles(files: readonly Written[]): Promise<void> {
+const moveIn = ({ path }: Written): Promise<void> => rename(`${path}.tmp`, path);
+
+/** All of them have ended when it does. Errors: the first one's. */
+async function all(works: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(works);
+  await Promise.all(works);
+}
+
+/** Replaces a file as a whole. Errors: those of the file system. */
+export async function putFile(file: Written): Promise<void> {
+  const folders = await writeBeside(file);
+  await sync(`${file.path}.tmp`);
+  await moveIn(file);
+  await all(folders.map(sync));
+}
+
+interface Telling {
+  /** Of which nothing tells yet: in a power failure they may be there and not be whole. */
+  files: readonly Written[];
+  /** What is to be durable with them, in folders that are there by then. */
+  beside: () => Promise<void>;
+  /** What may be done once they are durable. */
+  onDurable: () => Promise<void>;
+  /** Tells of them, and is replaced as a whole. */
+  last: Written;
+}
+
+/**
+ * Puts files, and then the one that tells of them: the disk is waited for once for all before that
+ * takes its place, and once more then. Errors: those of the file system.
+ */
+export async function putAndTell({ files, beside, onDurable, last }: Telling): Promise<void> {
   const folders = new Set<string>();
-  for (let at = 0; at < files.length; at += AT_A_TIME) {
-    const changed = await Promise.all(files.slice(at, at + AT_A_TIME).map(put));
-    for (const folder of changed.flat()) folders.add(folder);
+  async function put(file: Written): Promise<void> {
+    for (const folder of await writeBeside(file)) folders.add(folder);
+    await moveIn(file);
   }
-  await Promise.all(Array.from(folders, syncFolder));
+  for (let at = 0; at < files.length; at += AT_A_TIME)
+    await all(files.slice(at, at + AT_A_TIME).map(put));
+  for (const folder of await writeBeside(last)) folders.add(folder);
+  const unsafe = [...files.map(({ path }) => path), `${last.path}.tmp`, ...folders];
+  await all([...unsafe.map(sync), beside()]);
+  await onDurable();
+  await moveIn(last);
+  await sync(dirname(last.path));
 }
 
 /** Errors: `store_unavailable` with what the file system says; TurnlogErrors as they are. */

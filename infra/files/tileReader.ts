@@ -10,8 +10,8 @@ import { isAbsent, onDisk } from './durable.ts';
 export const CHECKPOINT_FILE = 'checkpoint';
 export const STATE_FILE = 'state.json';
 export const BUNDLES_FILE = 'bundles';
-/** In the folder of all trees: the origin of the one that is read. */
-export const CURRENT_FILE = 'current';
+/** In the folder of all trees: the origin of the one that is read. No part of an origin begins so. */
+export const CURRENT_FILE = '.current';
 
 const EMPTY: TreeState = { size: 0, checkpoint: undefined };
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { storeUnavailable } from '../../shared/errors.ts';
 import type { TileStore, TileTrees } from '../../shared/ports/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../shared/tlog/tiles.ts';
-import { putBundleStarts } from './bundleStarts.ts';
-import { onDisk, putFiles } from './durable.ts';
+import { firstUnknownStart, putBundleStarts } from './bundleStarts.ts';
+import { onDisk, putAndTell, putFile } from './durable.ts';
 import {
   BUNDLES_FILE,
   CHECKPOINT_FILE,
@@ -32,14 +32,19 @@ function treeIn(folder: string): TileStore {
         const { size } = await reader.state();
         if (size !== from)
           throw storeUnavailable(`The tree has ${size} leaves, and was to grow from ${from}.`);
-        await putFiles(files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })));
-        await putBundleStarts(join(folder, BUNDLES_FILE), bundles);
-        await clearPartials(files.map(({ path }) => path));
-        // Last: what it tells of is there.
-        await putFiles([{ path: join(folder, STATE_FILE), bytes: `${JSON.stringify(state)}\n` }]);
+        // Beyond the state: what a crash leaves of them is written again.
+        await putAndTell({
+          files: files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })),
+          beside: () => putBundleStarts(join(folder, BUNDLES_FILE), bundles),
+          onDurable: () => clearPartials(files.map(({ path }) => path)),
+          last: { path: join(folder, STATE_FILE), bytes: `${JSON.stringify(state)}\n` },
+        });
       }),
+    firstUnknownBundle: (bundles) =>
+      onDisk(() => firstUnknownStart(join(folder, BUNDLES_FILE), bundles)),
+    putBundles: (bundles) => onDisk(() => putBundleStarts(join(folder, BUNDLES_FILE), bundles)),
     publish: (checkpoint) =>
-      onDisk(() => putFiles([{ path: join(folder, CHECKPOINT_FILE), bytes: checkpoint }])),
+      onDisk(() => putFile({ path: join(folder, CHECKPOINT_FILE), bytes: checkpoint })),
   };
 }
 
@@ -49,7 +54,7 @@ export const openFileTileTrees = (folder: string): TileTrees => ({
     onDisk(async () => {
       const current = join(folder, CURRENT_FILE);
       if ((await contentOf(current))?.toString() !== `${origin}\n`)
-        await putFiles([{ path: current, bytes: `${origin}\n` }]);
+        await putFile({ path: current, bytes: `${origin}\n` });
       return treeIn(join(folder, origin));
     }),
 });

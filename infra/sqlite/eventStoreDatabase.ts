@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFolders } from './dataFolder.ts';
@@ -113,3 +113,23 @@ export const openForReading = (file: string): DatabaseSync =>
         `its schema is ${version} where this version of Turnlog reads ${MIGRATIONS.length}`,
       );
   });
+
+/** In JSON no other text reads so: a quote in a string is escaped. The newest events come first. */
+const BOX = `SELECT 1 FROM events WHERE instr(data, '"box":"') > 0 ORDER BY position DESC LIMIT 1`;
+
+/**
+ * True where the log of a folder holds a text in a box. Makes nothing, and reads a log from before
+ * there were boxes whole. Errors: `store_unavailable`, not retriable.
+ */
+export function hasProtectedTexts(folder: string): boolean {
+  const file = eventLogFile(folder);
+  if (!existsSync(file)) return false;
+  const database = opened(file, true, () => undefined);
+  try {
+    return schemaVersion(database) > 0 && database.prepare(BOX).get() !== undefined;
+  } catch (error) {
+    throw cannotOpenBecause(file, error);
+  } finally {
+    database.close();
+  }
+}

@@ -11,7 +11,7 @@ import type { Position } from '../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import { placeOf, type Place } from '../compose/place.ts';
 import { requireTables } from '../compose/postgres.ts';
-import { openKeyStore, openTextKeys } from '../compose/textKeys.ts';
+import { beginKeysAnew, openKeyStore, openTextKeys } from '../compose/textKeys.ts';
 import type { CliContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { requirePosition, toPosition } from './positions.ts';
@@ -118,7 +118,7 @@ interface Runners {
   withTerminal: WithTerminal;
 }
 
-/** `text-keys status`, `rotate`, `reconcile` and `new-master`; `keys rotate` is the same rotation. */
+/** `text-keys status`, `rotate`, `reconcile`, `new-master` and `begin-anew`; `keys rotate` is the same rotation. */
 export function addTextKeyCommands(
   program: Command,
   apiKeys: Command,
@@ -153,6 +153,18 @@ export function addTextKeyCommands(
       withTerminal(async ({ output }) => {
         const line = newMasterKey();
         output.show({ master_key_id: line.slice(0, 16), line }, line);
+      }),
+    );
+  keys
+    .command('begin-anew')
+    .description('make a key store where it is lost for good, and with it every text of the log')
+    .action(() =>
+      withTerminal(async ({ output }) => {
+        const key_store = await beginKeysAnew(placeOf(parseConfig(process.env)));
+        output.show(
+          { key_store },
+          `${key_store} is made, for what comes from now on. What the log has of before stays closed: 503 key_missing.`,
+        );
       }),
     );
 }

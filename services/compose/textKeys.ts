@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeMasterKeyFile, readMasterKeys } from '../../infra/files/masterKeyFile.ts';
 import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { hasProtectedTexts } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
 import { keyStoreFile } from '../../infra/sqlite/keyStoreDatabase.ts';
 import { TurnlogError } from '../../shared/errors.ts';
@@ -28,16 +29,28 @@ async function openKeyDatabase({ databaseUrl }: ReplicaPlace): Promise<KeyStore>
 
 const ownMasterKeyFile = ({ keysFolder }: EmbeddedPlace): string => join(keysFolder, 'master.key');
 
-function openOwnKeyStore(place: EmbeddedPlace): Promise<KeyStore> {
-  const { keysFolder, masterKeyFile } = place;
-  makeDataFolder(keysFolder);
-  // The key store is made first: with a master key alone it must have been there.
-  const own = ownMasterKeyFile(place);
-  if (masterKeyFile === undefined && existsSync(own) && !existsSync(keyStoreFile(keysFolder)))
-    throw invalid(
-      `The keys of all texts are gone: there is ${own}, and no keys.db beside it. Put keys.db back from its backup. To go on without those texts, move master.key away.`,
-    );
-  return openSqliteKeyStore({ folder: keysFolder });
+/**
+ * A key store is made with an empty log only: where the log has boxes there were keys. It is made
+ * before its master key, too, so it was there where that is. Errors: `configuration_invalid`,
+ * `store_unavailable` (the log).
+ */
+function requireKeys(place: EmbeddedPlace): void {
+  const { keysFolder, masterKeyFile, log } = place;
+  const file = keyStoreFile(keysFolder);
+  if (existsSync(file)) return;
+  const own = masterKeyFile === undefined ? ownMasterKeyFile(place) : undefined;
+  const hasOwn = own !== undefined && existsSync(own);
+  if (!hasOwn && !('folder' in log && hasProtectedTexts(log.folder))) return;
+  const gone = own === undefined || hasOwn ? file : `${file} and no ${own}`;
+  throw invalid(
+    `The keys of all texts are gone: there is no ${gone}. Put back from their backups what is gone, or set KEYS_DIR to where it is. To go on without those texts: npm run cli -- text-keys begin-anew`,
+  );
+}
+
+async function openOwnKeyStore(place: EmbeddedPlace): Promise<KeyStore> {
+  requireKeys(place);
+  makeDataFolder(place.keysFolder);
+  return openSqliteKeyStore({ folder: place.keysFolder });
 }
 
 /** The key store of a place. Errors: `store_unavailable`, `configuration_invalid`. */
@@ -59,6 +72,25 @@ async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
     );
   makeMasterKeyFile(own);
   return own;
+}
+
+/**
+ * Makes a key store, and its master key, for a log whose keys are lost for good. Answers with its
+ * file. Errors: `configuration_invalid` where a key store is there, or in a database;
+ * `store_unavailable`.
+ */
+export async function beginKeysAnew(place: Place): Promise<string> {
+  if (place.kind === 'replica')
+    throw invalid('With DATABASE_URL the keys are in its table turnlog.text_keys: put that back.');
+  const file = keyStoreFile(place.keysFolder);
+  if (existsSync(file)) throw invalid(`There is a key store, ${file}: nothing was done.`);
+  makeDataFolder(place.keysFolder);
+  await using opened = new AsyncDisposableStack();
+  const store = opened.adopt(await openSqliteKeyStore({ folder: place.keysFolder }), (keys) =>
+    keys.close(),
+  );
+  readMasterKeys(await masterKeyFileOf(place, store));
+  return file;
 }
 
 /**

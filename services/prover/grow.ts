@@ -9,6 +9,7 @@ import { pauseAtMost } from '../../shared/pause.ts';
 import type { EventBatch, Position } from '../../shared/ports/eventStore.ts';
 import type { TileTrees } from '../../shared/ports/tileStore.ts';
 import { startCosigning, type Cosigner } from './cosign.ts';
+import { mendBundles } from './mendBundles.ts';
 import { openTree, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
 import { publishCheckpoint } from './publishCheckpoint.ts';
@@ -16,9 +17,14 @@ import { publishCheckpoint } from './publishCheckpoint.ts';
 const BATCH_SIZE = 1_000;
 /** Events after which a checkpoint is due, while there are always more. */
 const EVENTS = 10_000;
-/** An event waits so long, and until nothing more has come for a moment: with the work, a second. */
-const WAIT_MS = 600;
-const QUIET_MS = 200;
+/**
+ * An event waits so long for others, at most: with the work twice, for what came while the last
+ * checkpoint was made, that has to stay below a second. Less would cost the disk, which appends
+ * need as well.
+ */
+const WAIT_MS = 250;
+/** Nothing more has come for so long: who waits for the event's proof need not wait longer. */
+const QUIET_MS = 100;
 /** How often an empty log is looked at. */
 const EMPTY_LOG_MS = 250;
 /** How long a log may be ahead of a subscription that brings nothing. */
@@ -33,17 +39,15 @@ const isOfAnotherLog = ({ checkpoint }: EventBatch, { root, declarations }: LogI
 
 /** Signs what has come in, when it is time. */
 function createSigning(prover: Prover, tree: OpenTree, cosigner: Cosigner) {
-  let since = 0;
+  /** What came since then waits: when it was last looked whether anything did. */
+  let since = performance.now();
   let reported: Position | undefined;
 
   return {
-    /** Something comes: from when on it waits for its checkpoint. */
-    began(): void {
-      if (tree.pending() === 0) since = performance.now();
-    },
     isDue: () => tree.pending() >= EVENTS || performance.now() - since >= WAIT_MS,
     /** Errors: those of the store. */
     async sign(): Promise<void> {
+      since = performance.now();
       if (tree.pending() > 0) await tree.keep();
       if (tree.signed() < tree.kept()) await publishCheckpoint(cosigner, tree, prover.clock);
     },
@@ -81,7 +85,6 @@ async function followTo(
       const moves = batch !== 'idle' && isOfAnotherLog(batch, identity);
       if (batch === 'idle') await looks(read);
       else {
-        signing.began();
         if (!moves) for (const event of batch.events) tree.add(event);
         read = batch.position;
       }
@@ -115,6 +118,7 @@ export async function growTree(prover: Prover, trees: TileTrees): Promise<void> 
   const identity = await identityOf(log);
   if (!identity) return pauseAtMost(EMPTY_LOG_MS, { signal });
   const tree = await openTree(prover, trees, identity);
+  await mendBundles(prover, tree, identity);
   if (tree.kept() === 0)
     logger.info({ origin: tree.origin }, 'The transparency log of this log is begun');
   const cosigner = startCosigning({

@@ -33,7 +33,8 @@ export interface OpenTree {
   keep(): Promise<void>;
 }
 
-const refuse = (origin: string, sentence: string): TurnlogError =>
+/** Says why a tree is left as it is. */
+export const refuse = (origin: string, sentence: string): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
     `The transparency log ${origin} is not carried on: ${sentence}`,
@@ -56,7 +57,7 @@ async function signedSize(
   } catch (error) {
     throw refuse(
       origin,
-      `its newest checkpoint was not signed by a key of the signing key file (${keys.map(({ id }) => id).join(', ')}). ${(error as Error).message} Put the key back that signed. To change keys, add the new one to the file, and take the old one out once both have signed. Without the old key, set LOG_ORIGIN to another name: the tree is begun anew under it.`,
+      `its newest checkpoint was not signed by a key of the signing key file (${keys.map(({ id }) => id).join(', ')}). ${(error as Error).message} Put the key back that signed, or the checkpoint from a backup where that was damaged. To change keys, add the new one to the file, and take the old one out once both have signed. Without the old key, set LOG_ORIGIN to another name: the tree is begun anew under it.`,
     );
   }
   const head = parseCheckpoint(text);

@@ -13,12 +13,14 @@ import {
 } from 'node:crypto';
 import { TurnlogError } from '../errors.ts';
 import type { WrappedKey } from '../ports/keyStore.ts';
+import { drawRandom } from './drawRandom.ts';
 import type { TextKey } from './protectedText.ts';
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+const TAG = { authTagLength: TAG_BYTES };
 const WRAPPED_BYTES = IV_BYTES + KEY_BYTES + TAG_BYTES;
 
 export interface MasterKeys {
@@ -80,13 +82,17 @@ function createMasterKeys(current: Entry, others: readonly Entry[]): MasterKeys 
   return {
     ids: [currentId, ...others.map(([id]) => id)],
     wrap({ id, secret }) {
-      const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv(CIPHER, currentSecret, iv, { authTagLength: TAG_BYTES });
+      const iv = drawRandom(IV_BYTES);
+      const cipher = createCipheriv(CIPHER, currentSecret, iv, TAG);
       cipher.setAAD(Buffer.from(id));
       const bytes = secret.export();
-      const closed = [iv, cipher.update(bytes), cipher.final(), cipher.getAuthTag()];
+      const wrapped = Buffer.alloc(WRAPPED_BYTES);
+      iv.copy(wrapped);
+      cipher.update(bytes).copy(wrapped, IV_BYTES);
+      cipher.final();
+      cipher.getAuthTag().copy(wrapped, IV_BYTES + KEY_BYTES);
       bytes.fill(0);
-      return { key_id: id, master_key_id: currentId, wrapped: Buffer.concat(closed) };
+      return { key_id: id, master_key_id: currentId, wrapped };
     },
     unwrap({ key_id: id, master_key_id, wrapped }) {
       const master = secrets.get(master_key_id);
@@ -94,7 +100,7 @@ function createMasterKeys(current: Entry, others: readonly Entry[]): MasterKeys 
       try {
         if (wrapped.length !== WRAPPED_BYTES) throw new RangeError('its length is another');
         const iv = wrapped.subarray(0, IV_BYTES);
-        const decipher = createDecipheriv(CIPHER, master, iv, { authTagLength: TAG_BYTES });
+        const decipher = createDecipheriv(CIPHER, master, iv, TAG);
         decipher.setAAD(Buffer.from(id));
         decipher.setAuthTag(wrapped.subarray(-TAG_BYTES));
         const bytes = Buffer.concat([

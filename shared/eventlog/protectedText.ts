@@ -4,13 +4,8 @@
  * holds salt and text under AES-256-GCM, and no hash covers it. Who is given text and salt can check
  * them; who is not learns nothing; without the key the text is gone and every chain still holds.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  hash as digest,
-  randomFillSync,
-  type KeyObject,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, hash as digest, type KeyObject } from 'node:crypto';
+import { drawRandom } from './drawRandom.ts';
 
 /** A text as it is stored. A copy of the log may leave the box out. */
 export interface ProtectedText {
@@ -79,30 +74,15 @@ export const looksProtected = (value: object): boolean =>
 /** The id of the key that closed a box. */
 export const keyIdOf = (box: string): string => box.slice(0, 16);
 
-/** What is random in many boxes is drawn at once: one call costs as much as a box. */
-const POOL_BYTES = 28 * 256;
-const pool = Buffer.alloc(POOL_BYTES);
-let drawn = POOL_BYTES;
-
-/** Valid until the next call only. */
-function random(bytes: number): Buffer {
-  if (drawn + bytes > POOL_BYTES) {
-    randomFillSync(pool);
-    drawn = 0;
-  }
-  drawn += bytes;
-  return pool.subarray(drawn - bytes, drawn);
-}
-
 const commitmentOf = (salted: Uint8Array): string => digest('sha256', salted, 'hex');
 
 /** Closes a text in a box, with a salt and an IV of its own. */
 export function seal(text: string, { id, secret }: TextKey): Required<ProtectedText> {
   const bytes = Buffer.byteLength(text);
   const salted = Buffer.allocUnsafe(SALT_BYTES + bytes);
-  random(SALT_BYTES).copy(salted);
+  drawRandom(SALT_BYTES).copy(salted);
   salted.write(text, SALT_BYTES);
-  const iv = random(IV_BYTES);
+  const iv = drawRandom(IV_BYTES);
   const cipher = createCipheriv(CIPHER, secret, iv, TAG);
   const closed = Buffer.allocUnsafe(IV_BYTES + salted.length + TAG_BYTES);
   iv.copy(closed);

@@ -52,6 +52,10 @@ export interface TileStore extends TileReader {
    * tree is no longer of `from` leaves: another process has grown it.
    */
   grow(growth: Growth): Promise<void>;
+  /** The first of the bundles 1 to before `bundles` whose beginning is not known, or damaged. */
+  firstUnknownBundle(bundles: number): Promise<number | undefined>;
+  /** Keeps where bundles begin; durable when it resolves. */
+  putBundles(bundles: ReadonlyMap<number, Checkpoint>): Promise<void>;
   /** Replaces the signed checkpoint; durable when it resolves. Errors: `store_unavailable`. */
   publish(checkpoint: string): Promise<void>;
 }

@@ -1,12 +1,14 @@
-import { TurnlogError } from '../errors.ts';
+import { proofInvalid, TurnlogError } from '../errors.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { TileReader } from '../ports/tileStore.ts';
 import { pauseFor } from '../pause.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
-import { leafIndexOf } from '../tlog/leaf.ts';
+import { leafEntry, leafIndexOf } from '../tlog/leaf.ts';
+import { leafHash } from '../tlog/merkle.ts';
 import { parseNote } from '../tlog/note.ts';
 import { formatProof } from '../tlog/proofFile.ts';
 import { inclusionProof } from '../tlog/proofs.ts';
+import { verifyInclusion } from '../tlog/verify.ts';
 
 /** How often the transparency log is looked at while it is behind. */
 const LOOK_MS = 50;
@@ -28,16 +30,24 @@ export interface ProvenEvent {
   hash: string;
 }
 
-/** The proof under a checkpoint; undefined where that does not cover the event. */
+/**
+ * The proof under a checkpoint; undefined where that does not cover the event. Errors:
+ * `proof_invalid` where tiles were changed, those of the reader.
+ */
 export async function proofUnder(
   tiles: TileReader,
   { position, hash }: ProvenEvent,
   checkpoint: string,
 ): Promise<EventProof | undefined> {
-  const { size } = parseCheckpoint(parseNote(checkpoint).text);
+  const head = parseCheckpoint(parseNote(checkpoint).text);
+  const { size } = head;
   const index = await leafIndexOf(tiles, { position, hash }, size);
   if (index === undefined) return undefined;
   const hashes = await inclusionProof(tiles, index, size);
+  if (!verifyInclusion(hashes, index, leafHash(leafEntry(hash, index)), head))
+    throw proofInvalid(
+      `The tiles of the transparency log don't lead from leaf ${index} to its checkpoint of ${size}: files were changed. audit verify says which; put them back from a backup.`,
+    );
   return { leaf: { hash, index }, proof: formatProof({ index, hashes, checkpoint }), checkpoint };
 }
 

@@ -17,7 +17,21 @@ async function readWide(
       ? await reader.read(tilePath({ ...place, width: TILE_WIDTH }))
       : undefined;
   if (full) return { bytes: full, width: TILE_WIDTH };
-  throw proofInvalid(`The transparency log has no ${tilePath(place)}.`);
+  throw proofInvalid(
+    `The transparency log has no ${tilePath(place)}. Put its files back from a backup.`,
+  );
+}
+
+/** Says which file it is that is wrong. */
+function named<Result>(path: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    throw proofInvalid(
+      `${path} of the transparency log is damaged: ${(error as Error).message} Put it back from a backup.`,
+      error,
+    );
+  }
 }
 
 /**
@@ -30,7 +44,9 @@ export async function readHashes(
 ): Promise<readonly Uint8Array[]> {
   const width = widthAt(level, index, size);
   const tile = await readWide(reader, { level, index, width });
-  return hashesOf(tile.bytes, tile.width).slice(0, width);
+  return named(tilePath({ level, index, width: tile.width }), () =>
+    hashesOf(tile.bytes, tile.width).slice(0, width),
+  );
 }
 
 /** The entries of a bundle, as far as a tree of `size` leaves has them. Errors: as `readHashes`. */
@@ -41,7 +57,9 @@ export async function readEntries(
 ): Promise<Uint8Array[]> {
   const width = widthAt(0, index, size);
   const bundle = await readWide(reader, { level: 'entries', index, width });
-  return entriesOf(bundle.bytes, bundle.width).slice(0, width);
+  return named(tilePath({ level: 'entries', index, width: bundle.width }), () =>
+    entriesOf(bundle.bytes, bundle.width).slice(0, width),
+  );
 }
 
 /** A reader that keeps what it has read, for as long as one proof is made. */

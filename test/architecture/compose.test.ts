@@ -72,13 +72,15 @@ test('three API replicas, and two each of what stands by for the other, run with
   }
 });
 
-test('every process has the database, and the master keys where the option names them', () => {
+test('every process has the database, and its keys where the options name them, by no secret, which a container that is read-only does not take', () => {
   for (const name of ours) {
-    const { environment, volumes } = processes[name];
+    const { environment, volumes, secrets } = processes[name];
+    const { MASTER_KEY_FILE, LOG_SIGNING_KEY_FILE } = environment;
     expect(environment.DATABASE_URL).toContain('@postgres');
-    expect(volumes).toEqual([
-      expect.stringMatching(new RegExp(`:${environment.MASTER_KEY_FILE}:ro$`)),
-    ]);
+    expect(LOG_SIGNING_KEY_FILE === undefined).toBe(name !== 'projector');
+    const files = [MASTER_KEY_FILE, LOG_SIGNING_KEY_FILE].filter(Boolean);
+    expect(volumes).toEqual(files.map((file) => expect.stringMatching(new RegExp(`:${file}:ro$`))));
+    expect(secrets).toBeUndefined();
   }
 });
 

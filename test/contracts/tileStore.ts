@@ -133,6 +133,20 @@ export function tileStoreContract(name: string, create: () => Promise<TileStoreF
       expect(await reader.state()).toMatchObject({ size: 5 });
     });
 
+    test('where bundles begin is kept, and put back where it was not known', async () => {
+      await growBy(tree, edge, 600);
+      expect(await tree.firstUnknownBundle(3)).toBeUndefined();
+      expect(await tree.firstUnknownBundle(0)).toBeUndefined();
+      expect(await tree.firstUnknownBundle(6)).toBe(3);
+      await tree.putBundles(new Map([[4, checkpointAt(1_023)]]));
+      expect(await tree.firstUnknownBundle(6)).toBe(3);
+      await tree.putBundles(new Map([[3, checkpointAt(767)]]));
+      expect(await tree.firstUnknownBundle(6)).toBe(5);
+      expect(await fixture.reader().beforeBundle(4)).toEqual(checkpointAt(1_023));
+      expect(await fixture.reader().beforeBundle(1)).toEqual(checkpointAt(255));
+      await tree.putBundles(new Map());
+    });
+
     test('a path that is none of a tile has nothing, wherever it leads', async () => {
       await growBy(tree, edge, 5);
       for (const path of ['state.json', 'tile/../state.json', 'tile/0/000.p/5/../5', ''])

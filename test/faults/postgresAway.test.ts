@@ -12,7 +12,7 @@ import { withoutPostgres } from '../support/postgres/postgresServer.ts';
 import { startTestService, type Reply, type TestService } from '../support/http/service.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { testMasterKeyFile } from '../support/keys/masterKeyFile.ts';
-import { SIGNING_KEY_FILE } from '../support/tlog/signingKey.ts';
+import { testSigningKeyFile } from '../support/tlog/signingKey.ts';
 
 const AWAY_MS = 30_000;
 const CLIENTS = 4;
@@ -41,7 +41,7 @@ function suite(server: PostgresProcess): void {
         EVENTSTOREDB_URL: eventStore.connectionString,
         DATABASE_URL: server.url,
         MASTER_KEY_FILE: testMasterKeyFile(),
-        LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+        LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
         VISIBILITY_WAIT_MS: '2000',
       },
     );

@@ -15,7 +15,7 @@ import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 import { misfitIn } from '../support/store/misfitIn.ts';
 import { testMasterKeyFile } from '../support/keys/masterKeyFile.ts';
-import { SIGNING_KEY_FILE } from '../support/tlog/signingKey.ts';
+import { testSigningKeyFile } from '../support/tlog/signingKey.ts';
 
 const LOAD_MS = size({ small: 20_000, full: 60_000 });
 /** So much longer where processes start more slowly than they are killed, and nothing is answered. */
@@ -92,7 +92,7 @@ function suite(serverUrl: string): void {
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: database.url,
       MASTER_KEY_FILE: testMasterKeyFile(),
-      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+      LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'error',

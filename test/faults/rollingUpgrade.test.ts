@@ -26,7 +26,7 @@ import { startServerProcess, type ServerProcess } from '../support/processes/ser
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 import { testMasterKeyFile } from '../support/keys/masterKeyFile.ts';
-import { SIGNING_KEY_FILE } from '../support/tlog/signingKey.ts';
+import { testSigningKeyFile } from '../support/tlog/signingKey.ts';
 
 /** One second, as is promised; more where other work may hold this machine up. */
 const REVOKED_WITHIN_MS = size({ small: 5_000, full: 1_000 });
@@ -68,7 +68,7 @@ function suite(serverUrl: string): void {
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: database.url,
       MASTER_KEY_FILE: testMasterKeyFile(),
-      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+      LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'error',

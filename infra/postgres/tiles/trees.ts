@@ -24,9 +24,22 @@ const BUNDLES = `INSERT INTO turnlog.tlog_bundles (origin, bundle, before)
   SELECT $1, bundle, before FROM unnest($2::bigint[], $3::text[]) AS new (bundle, before)
   ON CONFLICT (origin, bundle) DO UPDATE SET before = excluded.before`;
 
+const UNKNOWN = `SELECT min(due.bundle) AS bundle FROM generate_series(1, $2::bigint - 1) AS due (bundle)
+  WHERE NOT EXISTS (SELECT FROM turnlog.tlog_bundles AS known
+    WHERE known.origin = $1 AND known.bundle = due.bundle)`;
+
 /** The partial tiles of full ones: '0' is the character after '/'. */
 const CLEAR = `DELETE FROM turnlog.tlog_tiles USING unnest($2::text[]) AS new (full_path)
   WHERE origin = $1 AND path >= full_path || '.p/' AND path < full_path || '.p0'`;
+
+async function putBundles(
+  client: Client,
+  origin: string,
+  bundles: Growth['bundles'],
+): Promise<void> {
+  const starts = Array.from(bundles.values(), (before) => JSON.stringify(before));
+  if (starts.length > 0) await client.query(BUNDLES, [origin, [...bundles.keys()], starts]);
+}
 
 async function write(client: Client, origin: string, growth: Growth): Promise<void> {
   const { from, files, bundles, state } = growth;
@@ -38,8 +51,7 @@ async function write(client: Client, origin: string, growth: Growth): Promise<vo
     );
   const paths = files.map(({ path }) => path);
   await client.query(TILES, [origin, paths, files.map(({ bytes }) => Buffer.from(bytes))]);
-  const starts = Array.from(bundles.values(), (before) => JSON.stringify(before));
-  if (starts.length > 0) await client.query(BUNDLES, [origin, [...bundles.keys()], starts]);
+  await putBundles(client, origin, bundles);
   const full = paths.filter((path) => parseTilePath(path)?.width === TILE_WIDTH);
   if (full.length > 0) await client.query(CLEAR, [origin, full]);
 }
@@ -55,6 +67,12 @@ function treeOf(session: WriterSession, origin: string): TileStore {
       guarded(() =>
         session.run((client) => transaction(client, () => write(client, origin, growth))),
       ),
+    async firstUnknownBundle(bundles) {
+      const row = await first<{ bundle: number | null }>(UNKNOWN, [origin, bundles]);
+      return row?.bundle ?? undefined;
+    },
+    putBundles: (bundles) =>
+      guarded(() => session.run((client) => putBundles(client, origin, bundles))),
     async publish(note) {
       await first('UPDATE turnlog.tlog_trees SET note = $2 WHERE origin = $1', [origin, note]);
     },

@@ -1,5 +1,5 @@
 /** `text-keys`: counting, rotating and reconciling the keys of texts, and what is refused. */
-import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
@@ -8,6 +8,7 @@ import { readMasterKeys } from '../../../infra/files/masterKeyFile.ts';
 import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { rotateKeys } from '../../../shared/commands/textKeys/rotateKeys.ts';
 import { newMasterKey } from '../../../shared/eventlog/masterKeys.ts';
+import { seal } from '../../../shared/eventlog/protectedText.ts';
 import type { KeyStore, WrappedKey } from '../../../shared/ports/keyStore.ts';
 import { newTextKey } from '../../support/keys/textKeys.ts';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
@@ -239,6 +240,34 @@ describe('the keys of a data folder', () => {
     await rename(join(folder, 'keys.db'), join(parent, 'keys.db'));
     expect(await open()).toContain('The keys of all texts are gone');
     await rename(join(parent, 'keys.db'), join(folder, 'keys.db'));
+    expect(await open()).toBe('opened');
+  });
+
+  test('are not begun anew where both are gone and the log has texts; only who says so goes on', async () => {
+    const log = await openSqliteEventStore({ folder });
+    const text = seal('hello', newTextKey());
+    await log.append('account-2', 'no_stream', [event('account.opened.v1', { name: text })]);
+    await log.close();
+    const before = (await readdir(folder)).filter((name) => !name.startsWith('events.db'));
+    expect(await open()).toContain(
+      `there is no ${join(folder, 'keys.db')} and no ${join(folder, 'master.key')}`,
+    );
+    const master = join(parent, 'other.key');
+    await writeFile(master, newMasterKey(), { mode: 0o600 });
+    expect(await open(master)).toContain('The keys of all texts are gone');
+    expect(await cli('status')).toMatchObject(failure('The keys of all texts are gone'));
+    const after = (await readdir(folder)).filter((name) => !name.startsWith('events.db'));
+    expect(after).toEqual(before);
+    expect(await cli('begin-anew')).toMatchObject({ key_store: join(folder, 'keys.db') });
+    expect(await open()).toBe('opened');
+    expect(await cli('begin-anew')).toMatchObject(failure('nothing was done'));
+  });
+
+  test('are made beside a log from before there were any', async () => {
+    const log = await openSqliteEventStore({ folder });
+    const plain = { name: '"box":"', nested: { box: 1 } };
+    await log.append('account-2', 'no_stream', [event('account.opened.v1', plain)]);
+    await log.close();
     expect(await open()).toBe('opened');
   });
 

@@ -12,7 +12,7 @@ import {
 import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
-import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
+import { testSigningKeyFile } from '../../support/tlog/signingKey.ts';
 import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
 
 const server = await startPostgresServer();
@@ -90,7 +90,7 @@ function suite(serverUrl: string): void {
             EVENTSTOREDB_URL: 'esdb://127.0.0.1:1?tls=false',
             DATABASE_URL: pooler.url,
             MASTER_KEY_FILE: testMasterKeyFile(),
-            LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+            LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
           },
           ['--services', 'projector'],
         );

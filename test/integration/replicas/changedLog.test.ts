@@ -12,7 +12,7 @@ import { eventually } from '../../support/processes/operator.ts';
 import { startReplicas } from '../../support/processes/replicas.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
-import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
+import { testSigningKeyFile } from '../../support/tlog/signingKey.ts';
 
 const AGENT = { name: 'Echo', instruction: 'Answer.', model: 'offline-echo' };
 const TIME_LIMIT_MS = 300_000;
@@ -112,7 +112,7 @@ function suite(serverUrl: string): void {
       EVENTSTOREDB_URL: node.connectionString,
       DATABASE_URL: database.url,
       MASTER_KEY_FILE: testMasterKeyFile(),
-      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+      LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
       BOOTSTRAP_API_KEY: TEST_KEY,
     };
     start();

@@ -28,7 +28,7 @@ import { startPostgresServer, withoutPostgres } from '../../support/postgres/pos
 import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
-import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
+import { testSigningKeyFile } from '../../support/tlog/signingKey.ts';
 
 const server = await startPostgresServer();
 const NOWHERE = 'esdb://127.0.0.1:1?tls=false';
@@ -105,7 +105,7 @@ function suite(serverUrl: string): void {
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: urls.service,
       MASTER_KEY_FILE: testMasterKeyFile(),
-      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+      LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: `${TEST_KEY}-${id}`,
       VISIBILITY_WAIT_MS: '20000',

@@ -38,7 +38,7 @@ import {
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
-import { SIGNING_KEY_FILE } from '../../support/tlog/signingKey.ts';
+import { testSigningKeyFile } from '../../support/tlog/signingKey.ts';
 
 const SOON = 20_000;
 /** How long a replica may use a key without asking again. */
@@ -80,7 +80,7 @@ function suite(serverUrl: string): void {
       EVENTSTOREDB_URL: eventStore.connectionString,
       DATABASE_URL: database.url,
       MASTER_KEY_FILE: testMasterKeyFile(),
-      LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+      LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
       MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
       BOOTSTRAP_API_KEY: `${TEST_KEY}-${randomUUID()}`,
       VISIBILITY_WAIT_MS: String(SOON),

@@ -11,6 +11,7 @@ import { parseCheckpoint } from '../../../shared/tlog/checkpoint.ts';
 import { cosign, verifyCosignature } from '../../../shared/tlog/cosignature.ts';
 import { leafEntry, leafIndexOf } from '../../../shared/tlog/leaf.ts';
 import { leafHash } from '../../../shared/tlog/merkle.ts';
+import { proveEvent } from '../../../shared/proof/proveEvent.ts';
 import { openNote, parseNote, signatureLine } from '../../../shared/tlog/note.ts';
 import { COSIGNATURE, noteSigner } from '../../../shared/tlog/noteKeys.ts';
 import { consistencyProof, inclusionProof } from '../../../shared/tlog/proofs.ts';
@@ -189,12 +190,93 @@ test('a tile that was changed keeps it from signing, and is told', async () => {
 
 test('a tile that is gone is told by its name', async () => {
   const trouble = await troubleWith(() => rm(inTree('tile/0/001.p'), { recursive: true }));
-  expect(trouble).toBe('The transparency log has no tile/0/001.p/44.');
+  expect(trouble).toContain('The transparency log has no tile/0/001.p/44.');
 });
 
 test('a tree that has lost its state is not begun anew', async () => {
   const trouble = await troubleWith(() => rm(inTree('state.json')));
   expect(trouble).toContain('300 leaves were signed, and only 0 are kept');
+});
+
+async function changeIn(file: string, change: (bytes: Buffer) => Buffer | void): Promise<void> {
+  const bytes = await readFile(inTree(file));
+  await writeFile(inTree(file), change(bytes) ?? bytes);
+}
+
+const DAMAGES: Record<string, () => Promise<unknown>> = {
+  'is gone': () => rm(inTree('bundles')),
+  'is empty': () => writeFile(inTree('bundles'), ''),
+  'was cut in the middle of a record': () => changeIn('bundles', (all) => all.subarray(0, 1_200)),
+  'has another position in a record': () =>
+    changeIn('bundles', (all) => {
+      const at = all.indexOf('"position":"', 1_024) + '"position":"'.length;
+      all[at]! ^= 1;
+    }),
+};
+
+test.each(Object.entries(DAMAGES))(
+  'where bundles begin is read from the log again when the file %s',
+  async (_, damage) => {
+    await proved(EVENTS);
+    const whole = await readFile(inTree('bundles'));
+    await damage();
+    expect(await readFile(inTree('bundles')).catch(() => undefined)).not.toEqual(whole);
+    const { position } = EVENTS[699]!;
+    const find = () =>
+      leafIndexOf(openFileTileReader(trees), { position, hash: hashOf(EVENTS[699]!) }, 700);
+    await expect(find()).rejects.toThrow('does not know where bundle');
+    const prover = prove(EVENTS);
+    while (!(await find().catch(() => undefined))) await sleep(5);
+    await prover.stop();
+    expect(await readFile(inTree('bundles'))).toEqual(whole);
+    expect(prover.warnings).toEqual([expect.stringContaining('has lost where its entry bundles')]);
+  },
+);
+
+test('where bundles begin is not taken from a log whose events are not those of the leaves', async () => {
+  await proved(EVENTS);
+  await rm(inTree('bundles'));
+  const other = EVENTS.filter((_, index) => index !== 5);
+  const prover = prove(other);
+  const { trouble } = await prover.until((report) => report.trouble !== undefined);
+  expect(trouble).toContain(`leaf 255 is not that of the event ${EVENTS[256]!.id}`);
+});
+
+test('a tile and a bundle that were cut are told by their names', async () => {
+  for (const file of ['tile/0/001.p/44', 'tile/entries/001.p/44']) {
+    await rm(trees, { recursive: true, force: true });
+    const trouble = await troubleWith(() => changeIn(file, (all) => all.subarray(0, 100)));
+    expect(trouble).toContain(`${file} of the transparency log is damaged`);
+  }
+});
+
+test('a checkpoint that is gone is signed again, one that was changed is told', async () => {
+  await proved(EVENTS);
+  const before = await newestCheckpoint();
+  await rm(inTree('checkpoint'));
+  await proved(EVENTS);
+  expect(await newestCheckpoint()).toEqual(before);
+  await changeIn('checkpoint', (all) => void (all[3]! ^= 1));
+  const { trouble } = await prove(EVENTS).until((report) => report.trouble !== undefined);
+  expect(trouble).toContain('or the checkpoint from a backup where that was damaged');
+});
+
+test('no proof is made of tiles that were changed, though nobody else reads them', async () => {
+  await proved(EVENTS);
+  const reader = openFileTileReader(trees);
+  const { position } = EVENTS[3]!;
+  const event = { position, hash: hashOf(EVENTS[3]!) };
+  expect((await proveEvent(reader, event, 0)).leaf.index).toBe(3);
+  await changeIn('tile/0/000', (all) => void (all[40]! ^= 1));
+  await expect(proveEvent(reader, event, 0)).rejects.toMatchObject({
+    code: 'proof_invalid',
+    message: expect.stringContaining("don't lead from leaf 3 to its checkpoint of 700"),
+  });
+});
+
+test.each(['current', '_current.tmp'])('a tree may have the name %s', async (origin) => {
+  await proved(EVENTS.slice(0, 3), { origin });
+  expect(await newestCheckpoint(key, `${origin}/${LOG_ID}`)).toMatchObject({ size: 3 });
 });
 
 test('a state that says nothing is told', async () => {

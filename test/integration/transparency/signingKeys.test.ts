@@ -1,14 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { makeSigningKey, readSigningKeys } from '../../../services/compose/signingKeys.ts';
+import { readSigningKeys } from '../../../services/compose/signingKeys.ts';
 import { openNote } from '../../../shared/tlog/note.ts';
 import { parseVkey } from '../../../shared/tlog/noteKeys.ts';
 import { openFileTileReader } from '../../../infra/files/tileReader.ts';
 import { startTestService } from '../../support/http/service.ts';
 import { runCli } from '../../support/processes/cliProcess.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+
+const OWN = { mode: 0o600 };
 
 let folder: string;
 let file: string;
@@ -23,17 +25,8 @@ const pemOf = (type: 'ed25519' | 'ed448'): string =>
     .export({ type: 'pkcs8', format: 'pem' })
     .toString();
 
-test('a key is made once, for its owner alone', async () => {
-  makeSigningKey(file);
-  const made = await readFile(file, 'utf8');
-  expect((await stat(file)).mode & 0o777).toBe(0o600);
-  makeSigningKey(file);
-  expect(await readFile(file, 'utf8')).toBe(made);
-  expect(readSigningKeys(file)).toHaveLength(1);
-});
-
 test('all keys of a file are read', async () => {
-  await writeFile(file, `${pemOf('ed25519')}\n${pemOf('ed25519')}`);
+  await writeFile(file, `${pemOf('ed25519')}\n${pemOf('ed25519')}`, OWN);
   expect(readSigningKeys(file)).toHaveLength(2);
 });
 
@@ -41,9 +34,9 @@ test.each([
   ['nothing', '', 'holds 0 private keys'],
   ['too many keys', Array.from({ length: 9 }, () => pemOf('ed25519')).join(''), 'holds 9 private'],
   ['a key of another kind', pemOf('ed448'), 'not an Ed25519 key'],
-  ['a cut key', `-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n`, "can't be read"],
+  ['a cut key', `-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n`, 'not whole'],
 ])('a file with %s is refused, and nothing of it is quoted', async (_, text, sentence) => {
-  await writeFile(file, text);
+  await writeFile(file, text, OWN);
   expect(() => readSigningKeys(file)).toThrow(
     expect.objectContaining({
       code: 'configuration_invalid',

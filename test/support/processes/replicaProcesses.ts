@@ -7,7 +7,7 @@ import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import { testMasterKeyFile } from '../keys/masterKeyFile.ts';
 import { eventually } from './operator.ts';
 import { startServerProcess, type ServerProcess } from './serverProcess.ts';
-import { SIGNING_KEY_FILE } from '../tlog/signingKey.ts';
+import { testSigningKeyFile } from '../tlog/signingKey.ts';
 
 /** What a process answers for itself, where it is ready. */
 export const health = async (client: Client) => (await client.get('/health/ready')).body.data;
@@ -31,7 +31,7 @@ export async function replicaProcesses(serverUrl: string) {
     EVENTSTOREDB_URL: eventStore.connectionString,
     DATABASE_URL: database.url,
     MASTER_KEY_FILE: testMasterKeyFile(),
-    LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+    LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
     MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
     BOOTSTRAP_API_KEY: TEST_KEY,
     VISIBILITY_WAIT_MS: '1000',

@@ -7,7 +7,7 @@ import { createTestDatabase, execute } from '../postgres/postgresDatabase.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import type { RecipeEnvironment, StoredByRecipe } from './publishing.ts';
 import { startRecipe, type RecipeProcess } from './recipeProcess.ts';
-import { SIGNING_KEY_FILE } from '../tlog/signingKey.ts';
+import { testSigningKeyFile } from '../tlog/signingKey.ts';
 
 /** A recipe with a place of its own to store in. */
 export interface Recipe {
@@ -127,7 +127,7 @@ export async function postgresRecipe(python: string, serverUrl: string): Promise
       startRecipe(python, ['examples/python/into_postgres.py'], {
         ...env,
         DATABASE_URL: url,
-        LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE,
+        LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
       }),
     async stored() {
       const [made] = await execute(url, `SELECT to_regclass('turnlog_events') AS made`);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
 import { testMasterKeyFile } from '../keys/masterKeyFile.ts';
-import { SIGNING_KEY_FILE } from '../tlog/signingKey.ts';
+import { testSigningKeyFile } from '../tlog/signingKey.ts';
 
 /** Set by a suite that runs other suites with other stores: where these are. */
 const VARIABLES = {
@@ -39,6 +39,6 @@ export function testStoreEnv(): Record<string, string> {
   const shared = process.env[VARIABLES.DATABASE_URL] !== undefined;
   return {
     ...Object.fromEntries(stores),
-    ...(shared && { LOG_SIGNING_KEY_FILE: SIGNING_KEY_FILE }),
+    ...(shared && { LOG_SIGNING_KEY_FILE: testSigningKeyFile() }),
   };
 }

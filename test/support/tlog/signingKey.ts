@@ -1,6 +1,10 @@
-import { fileURLToPath } from 'node:url';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
 
-/** A key that signs the transparency logs of tests. */
-export const SIGNING_KEY_FILE = fileURLToPath(
-  new URL('../../fixtures/log-signing-key.pem', import.meta.url),
-);
+/** The file of the key that signs the transparency logs of tests. */
+export function testSigningKeyFile(): string {
+  const file = join(tmpdir(), `turnlog-test-${process.getuid?.() ?? 0}.pem`);
+  makeSigningKey(file);
+  return file;
+}
