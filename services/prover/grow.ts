@@ -23,8 +23,10 @@ const EVENTS = 10_000;
  * need as well.
  */
 const WAIT_MS = 250;
+/** Between reads: to read what came together costs a third of reading each append by itself. */
+const GATHER_MS = 50;
 /** Nothing more has come for so long: who waits for the event's proof need not wait longer. */
-const QUIET_MS = 100;
+const QUIET_MS = 50;
 /** How often an empty log is looked at. */
 const EMPTY_LOG_MS = 250;
 /** How long a log may be ahead of a subscription that brings nothing. */
@@ -91,6 +93,8 @@ async function followTo(
       if (batch === 'idle' || moves || signing.isDue()) await signing.sign();
       signing.covered(read);
       if (moves || signal.aborted) return;
+      if (batch !== 'idle' && batch.events.length < BATCH_SIZE)
+        await pauseAtMost(GATHER_MS, { signal });
     }
   } finally {
     ended.abort();
