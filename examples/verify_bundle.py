@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Verifies what `audit export` wrote: python3 verify_bundle.py bundle.tar <vkey>
 
-docs/proof.md specifies the format. Cosignatures are not checked, nor what came since.
-"""
+docs/proof.md specifies the format. Cosignatures are not checked, nor what came since."""
 import hashlib, json, re, sys, tarfile
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from decimal import Decimal
@@ -108,7 +107,7 @@ def canonical(value, seen=None):
 def head_of(lines, stream, seen):
     """The hash of the last event, and how many there are, when all of them fit the chain."""
     before, count = "0" * 64, 0
-    for line in iter(lambda: lines.readline(LINE), b""):
+    for line in iter(lambda: lines.readline(LINE + 1), b""):
         event = json.loads(line, parse_int=Number, parse_float=Number)
         right = canonical(event).encode() + b"\n" == line and sorted(event) == MEMBERS
         claimed, after = (event["metadata"].pop(name) for name in ("hash", "prev_hash"))
@@ -147,4 +146,5 @@ if __name__ == "__main__":
     try:
         print(verify(*sys.argv[1:]) if len(sys.argv) == 3 else sys.exit(print(__doc__) or 2))
     except Exception as misfit:
-        sys.exit(f"It does not fit: {misfit}")
+        deep = isinstance(misfit, RecursionError)
+        sys.exit(f"It does not fit: {'an event is nested too deep' if deep else misfit}")

@@ -67,12 +67,17 @@ export function parseManifest(text: string): Manifest {
   return manifest;
 }
 
+/** Errors: `proof_invalid` for a line, counted from 1, that is too long. */
+function requireWithin(bytes: number, line: number, name: string): void {
+  const most = LIMITS.proof.lineBytes;
+  if (bytes > most) throw proofInvalid(`Line ${line} of ${name} has more than ${most} bytes.`);
+}
+
 /**
  * The values of JSON lines, each in canonical form. No more than one line is held. Errors:
  * `proof_invalid`, those of reading.
  */
 export async function* jsonLines({ name, content }: BundleFile): AsyncGenerator {
-  const most = LIMITS.proof.lineBytes;
   let rest: Uint8Array[] = [];
   let held = 0;
   let line = 0;
@@ -80,12 +85,13 @@ export async function* jsonLines({ name, content }: BundleFile): AsyncGenerator 
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
       line += 1;
+      requireWithin(held + end - from, line, name);
       const what = `Line ${line} of ${name}`;
       yield parsed(textOf(Buffer.concat([...rest, chunk.subarray(from, end)]), what), what);
       [rest, held, from] = [[], 0, end + 1];
     }
     held += chunk.length - from;
-    if (held > most) throw proofInvalid(`Line ${line + 1} of ${name} has more than ${most} bytes.`);
+    requireWithin(held, line + 1, name);
     // A copy: what is read next may take the chunk's place.
     if (from < chunk.length) rest.push(Buffer.from(chunk.subarray(from)));
   }
