@@ -2,20 +2,20 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFileTileTrees } from '../../infra/files/tileStore.ts';
-import { typeIds } from '../../infra/ids/typeIds.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
-import { makeSigningKey, readSigningKeys } from '../../services/compose/signingKeys.ts';
-import { systemClock } from '../../services/compose/system.ts';
-import { openTextKeys } from '../../services/compose/textKeys.ts';
-import { runProver } from '../../services/prover/run.ts';
-import type { DomainEvent } from '../../shared/domain/events.ts';
-import { chainEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
-import { createKeyring, type Keyring } from '../../shared/eventlog/keyring.ts';
-import { sealEvents } from '../../shared/eventlog/sealTexts.ts';
-import { sessionStream } from '../../shared/eventlog/streams.ts';
-import type { EventStore } from '../../shared/ports/eventStore.ts';
-import { modelCall, sessionStarted, turnCompleted, turnStarted } from '../support/events/events.ts';
+import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
+import { typeIds } from '../../../infra/ids/typeIds.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { makeSigningKey, readSigningKeys } from '../../../services/compose/signingKeys.ts';
+import { systemClock } from '../../../services/compose/system.ts';
+import { openTextKeys } from '../../../services/compose/textKeys.ts';
+import { runProver } from '../../../services/prover/run.ts';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { createKeyring, type Keyring } from '../../../shared/eventlog/keyring.ts';
+import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import { modelCall, sessionStarted, turnCompleted, turnStarted } from '../events/events.ts';
 
 /** What one append takes. */
 const EVENTS_PER_APPEND = 100;
@@ -88,7 +88,7 @@ async function prove(log: EventStore, folder: string, leaves: number): Promise<v
 
 /** A new data folder with so many sessions of so many turns. */
 export async function makeProofLog({ sessions, turns }: Filled): Promise<ProofLog> {
-  const folder = await mkdtemp(join(tmpdir(), 'turnlog-bench-'));
+  const folder = await mkdtemp(join(tmpdir(), 'turnlog-proof-'));
   const store = await openSqliteEventStore({ folder });
   const keys = await openTextKeys({
     kind: 'embedded',
