@@ -82,7 +82,7 @@ export async function createTreeChecker({
   from,
 }: Compared): Promise<TreeChecker> {
   const reader = withLastFile(tiles);
-  const edge = await openRightEdge(reader, from);
+  const edge = await openRightEdge(reader, from, size);
   const files = compareFiles(reader, size);
   const sizes = new Set(heads.map((head) => head.size));
   let bundle: { index: number; entries: Uint8Array[] } | undefined;

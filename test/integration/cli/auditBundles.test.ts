@@ -139,6 +139,32 @@ describe('audit export and verify-bundle', () => {
   });
 });
 
+test('where bundles begin is missed where that is damaged, and said how to mend it', async () => {
+  const { folder, session_id } = await makeProofLog({ sessions: 1, turns: 300 });
+  const trees = join(folder, 'tlog');
+  const tree = (await readFile(join(trees, 'current'), 'utf8')).trim();
+  const bundles = join(trees, tree, 'bundles');
+  const whole = await readFile(bundles);
+  const after = ['audit', 'verify', '--after', '400'.padStart(16, '0')];
+  expect(await runCli(folder, ...after)).toMatchObject({ code: 0 });
+
+  await writeFile(bundles, Buffer.alloc(whole.length, 'x'));
+  const out = join(elsewhere, 'none.tar');
+  const exported = await runCli(folder, 'audit', 'export', '--session', session_id, '--out', out);
+  const said = /does not know where bundle \d begins: .* Put it back from a backup, or/;
+  expect(exported).toMatchObject({ code: 1, out: '', err: expect.stringMatching(said) });
+  expect((await runCli(folder, ...after)).err).toMatch(said);
+
+  const other = whole.toString().replaceAll(/"position":"\d+"/g, '"position":"9999999999999999"');
+  await writeFile(bundles, other);
+  const { code, err } = await runCli(folder, ...after);
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: expect.stringContaining('Verify the whole log, without --after.'),
+  });
+  await rm(folder, { recursive: true });
+});
+
 describe('Ctrl-C', () => {
   let long: ProofLog;
   beforeAll(async () => {
