@@ -4,7 +4,7 @@
  */
 
 /** In a text without these each quote begins or ends a string, and each string is as it has to be. */
-const ESCAPED = /[\\\u0000-\u001f]/;
+const ESCAPED = /[\\\p{Cc}]/u;
 const NUMBER = /-?[\d][\d.e+-]*/y;
 const WORD = /true|false|null/y;
 const NOT = -1;

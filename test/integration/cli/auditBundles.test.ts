@@ -150,9 +150,9 @@ test('where bundles begin is missed where that is damaged, and said how to mend 
 
   await writeFile(bundles, Buffer.alloc(whole.length, 'x'));
   const out = join(elsewhere, 'none.tar');
-  const exported = await runCli(folder, 'audit', 'export', '--session', session_id, '--out', out);
+  const refused = await runCli(folder, 'audit', 'export', '--session', session_id, '--out', out);
   const said = /does not know where bundle \d begins: .* Put it back from a backup, or/;
-  expect(exported).toMatchObject({ code: 1, out: '', err: expect.stringMatching(said) });
+  expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(said) });
   expect((await runCli(folder, ...after)).err).toMatch(said);
 
   const other = whole.toString().replaceAll(/"position":"\d+"/g, '"position":"9999999999999999"');

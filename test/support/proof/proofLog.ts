@@ -66,6 +66,9 @@ async function prove(log: EventStore, folder: string, leaves: number): Promise<v
   makeSigningKey(keyFile);
   const done = new AbortController();
   const quiet = (): void => undefined;
+  const fail = (_fields: object, message: string): void => {
+    throw new Error(message);
+  };
   await runProver({
     log,
     becomeActive: async () => ({
@@ -81,7 +84,7 @@ async function prove(log: EventStore, folder: string, leaves: number): Promise<v
     },
     onWitnesses: quiet,
     clock: systemClock,
-    logger: { info: quiet, warn: console.warn, error: console.error },
+    logger: { info: quiet, warn: fail, error: fail },
     signal: done.signal,
   });
 }
