@@ -53,7 +53,7 @@ const BESIDE_COMMITMENT = /(?<!\{)"sha256":|"sha256":(?!"[0-9a-f]{64}"\})/;
 
 /**
  * The hash of an event that stands in the store as it was written and continues its chain after
- * `previous`, at a third of what `chainFault` costs; undefined for any other, which may fit as well.
+ * `previous`, without decoding it; undefined for any other, which may fit as well.
  */
 export function writtenHash(
   { id, stream, revision, type, data, metadata }: StoredEvent,
