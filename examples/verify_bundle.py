@@ -147,4 +147,5 @@ if __name__ == "__main__":
     try:
         print(verify(*sys.argv[1:]) if len(sys.argv) == 3 else sys.exit(print(__doc__) or 2))
     except Exception as misfit:
-        sys.exit(f"It does not fit: {misfit}")
+        why = "an event is nested too deep" if isinstance(misfit, RecursionError) else misfit
+        sys.exit(f"It does not fit: {why}")

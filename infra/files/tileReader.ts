@@ -61,9 +61,21 @@ export function fileTileReader(folderNow: () => Promise<string | undefined>): Ti
   };
 }
 
+const openedLast = (folder: string) => async (): Promise<string | undefined> => {
+  const origin = (await contentOf(join(folder, CURRENT_FILE)))?.toString().trim();
+  return origin === undefined || origin === '' ? undefined : join(folder, origin);
+};
+
 /** Reads the tree, among those of a folder, that was opened last. Errors: as `fileTileReader`. */
 export const openFileTileReader = (folder: string): TileReader =>
-  fileTileReader(async () => {
-    const origin = (await contentOf(join(folder, CURRENT_FILE)))?.toString().trim();
-    return origin === undefined || origin === '' ? undefined : join(folder, origin);
-  });
+  fileTileReader(openedLast(folder));
+
+/**
+ * Reads the tree that had been opened last when it was first found, also where another one is opened
+ * meanwhile. Errors: as `fileTileReader`.
+ */
+export function openOneFileTree(folder: string): TileReader {
+  const find = openedLast(folder);
+  let found: string | undefined;
+  return fileTileReader(async () => (found ??= await find()));
+}

@@ -103,7 +103,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     await recordAudit(operator, actor, { action: 'export', subject: stream });
   }
   const modified = new Date(metadata.recorded_at);
-  await writeBundleFile(out, { small, last: { ...last, pieces: told() }, modified });
+  await writeBundleFile(out, { small, last: { ...last, pieces: told() }, modified, signal });
   progress.end(`${seen.events} events exported`);
   const { disclosed, redacted, erased } = seen;
   output.show(

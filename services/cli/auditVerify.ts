@@ -1,6 +1,9 @@
+import { parseConfig } from '../../shared/config.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { createTextChecker } from '../../shared/queries/textChecker.ts';
 import { verifyChains, type Misfit } from '../../shared/queries/verifyChains.ts';
+import { placeOf } from '../compose/place.ts';
+import { requireKeysIn } from '../compose/textKeys.ts';
 import type { CliContext } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { openHeadsFile } from './headsFile.ts';
@@ -121,10 +124,11 @@ const unseenSince = (at: string): string =>
 /**
  * Verifies every hash chain, and looks for the heads of a file. The exit code is 1 when an event or
  * a head does not fit, 130 when it was interrupted. Errors: those of `openHeadsFile`,
- * `position_invalid`.
+ * `position_invalid`, `configuration_invalid` where texts are to be opened and there are no keys.
  */
 export async function verify(context: CliContext, options: VerifyOptions): Promise<void> {
   const { operator, output, signal } = context;
+  if (options.texts) requireKeysIn(placeOf(parseConfig(process.env)));
   await requirePosition(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
   const tree = await openTree(context, options);

@@ -1,4 +1,4 @@
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, proofInvalid, TurnlogError } from '../../shared/errors.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
@@ -80,7 +80,7 @@ export async function openTree(
   const reader = await context.operator.tiles();
   // In this order: a server that runs beside may sign a larger tree meanwhile.
   const newest = await reader.readCheckpoint();
-  const { size } = await reader.state();
+  const { size, checkpoint: last } = await reader.state();
   const text = await textOf(file);
   if (size === 0 && newest === undefined && text === undefined) return undefined;
   const vkeys = vkey === undefined ? (await currentVkeys(context.operator)).vkeys : [vkey];
@@ -89,7 +89,12 @@ export async function openTree(
   const own = newest === undefined ? undefined : newestHead(newest, keys);
   const heads = [given, own].filter((head) => typeof head === 'object');
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
-  if (from === undefined) return undefined;
+  if (from === undefined) {
+    if (last === undefined || after! > last.position) return undefined;
+    throw proofInvalid(
+      `The transparency log does not find the leaf of the event at ${after}, and has later ones: its entries, or what it keeps of where bundles begin, are damaged. Verify the whole log, without --after.`,
+    );
+  }
   const fault: TreeFault | undefined =
     typeof own === 'string'
       ? { index: Math.max(size - 1, 0), kind: 'tile', reason: `the newest checkpoint: ${own}` }

@@ -14,7 +14,7 @@ import { makeEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
 import { placeOf, type Place } from './place.ts';
 import { openTiles } from './postgres.ts';
-import { signingIn, tilesIn } from './prover.ts';
+import { oneTreeIn, signingIn } from './prover.ts';
 import { openReplayPublisher } from './publisher.ts';
 import { readSigningKeys } from './signingKeys.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -88,7 +88,7 @@ function tilesOf(place: Place, opened: AsyncDisposableStack): () => Promise<Tile
   let reader: Promise<TileReader> | undefined;
   const open = async (): Promise<TileReader> =>
     place.kind === 'embedded'
-      ? tilesIn(place)
+      ? oneTreeIn(place)
       : opened.adopt(await openTiles(place.databaseUrl), (tiles) => tiles.close());
   return () => (reader ??= open());
 }

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { openFileTileReader } from '../../infra/files/tileReader.ts';
+import { openFileTileReader, openOneFileTree } from '../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../infra/files/tileStore.ts';
 import { createHttpWitness } from '../../infra/witness/httpWitness.ts';
 import { readWitnessesFile, type WitnessesFile } from '../../infra/witness/witnessesFile.ts';
@@ -45,9 +45,10 @@ const treesFolder = ({ dataFolder }: Pick<EmbeddedPlace, 'dataFolder'>): string 
 /** Errors: `configuration_invalid`. */
 const witnessesOf = async ({ LOG_WITNESSES_FILE: file }: Config) =>
   file === undefined ? undefined : readWitnessesFile(resolve(file));
-/** Reads the trees of a data folder. */
-export const tilesIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): TileReader =>
-  openFileTileReader(treesFolder(place));
+
+/** Reads one tree of a data folder, for a command that must not go on in another one. */
+export const oneTreeIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): TileReader =>
+  openOneFileTree(treesFolder(place));
 
 /** The keys of a process with a data folder. */
 export const signingIn = (
@@ -139,7 +140,7 @@ export async function proverOfThread(
       return { place, signing, reports: port2 };
     },
     part: partOf(prover),
-    tiles: tilesIn(place),
+    tiles: openFileTileReader(treesFolder(place)),
   };
 }
 

@@ -53,6 +53,20 @@ async function openOwnKeyStore(place: EmbeddedPlace): Promise<KeyStore> {
   return openSqliteKeyStore({ folder: place.keysFolder });
 }
 
+/**
+ * To be asked by what opens texts and must not make anything: where keys would be made, there are
+ * none. Errors: `configuration_invalid`.
+ */
+export function requireKeysIn(place: Place): void {
+  if (place.kind === 'replica') return;
+  const files = [keyStoreFile(place.keysFolder), place.masterKeyFile ?? ownMasterKeyFile(place)];
+  const missing = files.find((file) => !existsSync(file));
+  if (missing === undefined) return;
+  throw invalid(
+    `The keys of texts are not here: there is no ${missing}. Put keys.db and its master key there, or name where they are with KEYS_DIR and MASTER_KEY_FILE.`,
+  );
+}
+
 /** The key store of a place. Errors: `store_unavailable`, `configuration_invalid`. */
 export const openKeyStore = async (place: Place): Promise<KeyStore> =>
   place.kind === 'embedded' ? openOwnKeyStore(place) : openKeyDatabase(place);

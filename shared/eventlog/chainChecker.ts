@@ -3,15 +3,10 @@ import { isTurnlogError } from '../errors.ts';
 import type { EventLog, StoredEvent } from '../ports/eventStore.ts';
 import { decodeEvent } from './codec.ts';
 import type { RecordedEvent } from './event.ts';
-import { chainFault } from './hashChain.ts';
+import { chainFault, writtenHash, type Link } from './hashChain.ts';
 
 /** Heads of streams that are kept at hand; those of others are read again. */
 const REMEMBERED_HEADS = 50_000;
-
-interface Link {
-  revision: number;
-  hash: string;
-}
 
 const linkOf = ({ revision, metadata }: RecordedEvent): Link => ({ revision, hash: metadata.hash });
 
@@ -38,9 +33,14 @@ export function createChainChecker(
 
   function faultAfter(previous: Link | undefined, stored: StoredEvent): string | undefined {
     try {
+      const hash = writtenHash(stored, previous);
+      if (hash !== undefined) {
+        heads.set(stored.stream, { revision: stored.revision, hash });
+        return undefined;
+      }
       const recorded = decodeEvent(stored);
       heads.set(stored.stream, linkOf(recorded));
-      return chainFault(recorded, previous, stored.data);
+      return chainFault(recorded, previous);
     } catch {
       return 'it can not be decoded';
     }

@@ -1,6 +1,8 @@
 import { hash as digest } from 'node:crypto';
+import type { StoredEvent } from '../ports/eventStore.ts';
 import { canonicalJson } from './canonicalJson.ts';
 import type { RecordedEvent } from './event.ts';
+import { isPlainCanonical } from './plainJson.ts';
 import { withoutBoxes } from './protectedJson.ts';
 import { commitments } from './protectedText.ts';
 
@@ -27,11 +29,45 @@ interface Canonical {
  * in another store.
  */
 const coveredText = ({ id, stream, revision, type, data, metadata }: Canonical): string =>
-  `{"data":${withoutBoxes(data)},"id":${canonicalJson(id)},"metadata":${metadata},"revision":${revision},"stream":${canonicalJson(stream)},"type":${canonicalJson(type)}}`;
+  `{"data":${data},"id":${canonicalJson(id)},"metadata":${metadata},"revision":${revision},"stream":${canonicalJson(stream)},"type":${canonicalJson(type)}}`;
 
 /** sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8. */
 export const eventHash = (prevHash: string, event: Canonical): string =>
-  sha256(prevHash + coveredText(event));
+  sha256(prevHash + coveredText({ ...event, data: withoutBoxes(event.data) }));
+
+/** The last event of a stream, for the one that follows it. */
+export interface Link {
+  revision: number;
+  hash: string;
+}
+
+/** A string that is its own canonical form. */
+const PLAIN = '("[^"\\\\\\u0000-\\u001f\\ud800-\\udfff]*")';
+const HEX = '"([0-9a-f]{64})"';
+/** Metadata as `encodeEvent` writes it. */
+const WRITTEN = new RegExp(
+  `^\\{"account_id":${PLAIN},"key_id":${PLAIN},"request_id":${PLAIN},"causation_id":${PLAIN},"recorded_at":${PLAIN},"prev_hash":${HEX},"hash":${HEX}\\}$`,
+);
+/** What is left of a text that is no box: readers may take it for another commitment. */
+const BESIDE_COMMITMENT = /(?<!\{)"sha256":|"sha256":(?!"[0-9a-f]{64}"\})/;
+
+/**
+ * The hash of an event that stands in the store as it was written and continues its chain after
+ * `previous`, without decoding it; undefined for any other, which may fit as well.
+ */
+export function writtenHash(
+  { id, stream, revision, type, data, metadata }: StoredEvent,
+  previous: Link | undefined,
+): string | undefined {
+  const [, account, key, request, causation, at, prevHash, hash] = WRITTEN.exec(metadata) ?? [];
+  if (revision !== (previous?.revision ?? -1) + 1) return undefined;
+  if (hash === undefined || prevHash !== (previous?.hash ?? GENESIS_HASH)) return undefined;
+  const covered = withoutBoxes(data);
+  if (BESIDE_COMMITMENT.test(covered) || !isPlainCanonical(covered)) return undefined;
+  const canonical = `{"account_id":${account},"causation_id":${causation},"key_id":${key},"recorded_at":${at},"request_id":${request}}`;
+  const event = { id, stream, revision, type, data: covered, metadata: canonical };
+  return sha256(prevHash + coveredText(event)) === hash ? hash : undefined;
+}
 
 /** The canonical form of metadata: strings, unless others wrote it. */
 function canonicalStrings(metadata: Readonly<Record<string, unknown>>): string {
@@ -43,16 +79,11 @@ function canonicalStrings(metadata: Readonly<Record<string, unknown>>): string {
 
 /**
  * Why `event` does not continue its stream's chain after `previous` (undefined at the stream's
- * beginning); undefined when it does. Its protected texts stand there as they are stored, as
- * commitments alone, or disclosed; then they are checked as well. `storedData` is the JSON text that
- * its data was decoded from: it is canonical already unless the store has written it anew, and tried
- * first because that is a third of the work. Errors: those of canonicalJson.
+ * beginning); undefined when it does, however its store writes its JSON. Its protected texts stand
+ * there as they are stored, as commitments alone, or disclosed; then they are checked as well.
+ * Errors: those of canonicalJson.
  */
-export function chainFault(
-  event: RecordedEvent,
-  previous: { revision: number; hash: string } | undefined,
-  storedData?: string,
-): string | undefined {
+export function chainFault(event: RecordedEvent, previous: Link | undefined): string | undefined {
   const revision = (previous?.revision ?? -1) + 1;
   if (event.revision !== revision)
     return previous
@@ -62,13 +93,9 @@ export function chainFault(
   const { prev_hash, hash, ...covered } = event.metadata;
   if (prev_hash !== (previous?.hash ?? GENESIS_HASH))
     return 'its prev_hash is not the hash of the event before it';
+  const data = canonicalJson(commitments(event.data));
   const metadata = canonicalStrings(covered);
-  const fits = (data: string): boolean => {
-    const recomputed = eventHash(prev_hash, { ...event, data, metadata });
-    return recomputed === hash;
-  };
-  return (storedData !== undefined && fits(storedData)) ||
-    fits(canonicalJson(commitments(event.data)))
+  return eventHash(prev_hash, { ...event, data, metadata }) === hash
     ? undefined
     : 'its hash does not match its content';
 }

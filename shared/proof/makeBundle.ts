@@ -1,6 +1,7 @@
-import { proofInvalid } from '../errors.ts';
+import { proofInvalid, TurnlogError } from '../errors.ts';
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
 import { sessionStream } from '../eventlog/streams.ts';
+import { LIMITS } from '../limits.ts';
 import type { Manifest, SmallFileName } from './bundleFormat.ts';
 import type { EventProof } from './proveEvent.ts';
 import type { Redaction } from './redaction.ts';
@@ -27,9 +28,21 @@ export interface BundleContent {
   seen: SeenStream;
 }
 
+/** Errors: `configuration_invalid` for an event that no verifier takes. */
+function lineOf(event: ShownEvent): string {
+  const line = canonicalJson(event);
+  const [bytes, most] = [Buffer.byteLength(line), LIMITS.proof.lineBytes - 1];
+  if (bytes <= most) return line;
+  throw new TurnlogError(
+    'configuration_invalid',
+    `The event at revision ${event.revision} takes ${bytes} bytes, and a bundle has events of at most ${most}: redact texts of it. No bundle was written.`,
+  );
+}
+
 /**
  * The content of a bundle. The same source makes the same bytes. What would not verify is not
- * written: the pieces throw `proof_invalid`, and what the redaction throws.
+ * written: the pieces throw `proof_invalid`, `configuration_invalid` for an event that is too long, and
+ * what the redaction throws.
  */
 export function bundleContent(source: BundleSource): BundleContent {
   const { session_id, head, proof, vkey, redaction } = source;
@@ -40,7 +53,7 @@ export function bundleContent(source: BundleSource): BundleContent {
     for await (const event of source.shown) {
       const shown = redaction.apply(event);
       add(shown);
-      yield `${canonicalJson(shown)}\n`;
+      yield `${lineOf(shown)}\n`;
     }
     if (seen.events !== manifest.events || seen.hash !== head.hash)
       throw proofInvalid('The session has changed while it was exported.');

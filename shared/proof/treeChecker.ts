@@ -63,14 +63,26 @@ const cutAt = (index: number, leaves: number, whose: string): TreeFault => ({
   reason: `the log ends after ${index} events, and ${whose} ${leaves} leaves: all from index ${index} on was cut off`,
 });
 
+/** Of a bundle that was read for its entries the bytes are compared as well. */
+function withLastFile(reader: Pick<TileReader, 'read'>): Pick<TileReader, 'read'> {
+  let last: { path: string; bytes: Uint8Array | undefined } | undefined;
+  return {
+    async read(path) {
+      if (last?.path !== path) last = { path, bytes: await reader.read(path) };
+      return last.bytes;
+    },
+  };
+}
+
 /** Errors: `proof_invalid` where the tiles before `from` are not whole; those of the reader. */
 export async function createTreeChecker({
-  reader,
+  reader: tiles,
   size,
   heads,
   from,
 }: Compared): Promise<TreeChecker> {
-  const edge = await openRightEdge(reader, from);
+  const reader = withLastFile(tiles);
+  const edge = await openRightEdge(reader, from, size);
   const files = compareFiles(reader, size);
   const sizes = new Set(heads.map((head) => head.size));
   let bundle: { index: number; entries: Uint8Array[] } | undefined;

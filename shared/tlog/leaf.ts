@@ -35,7 +35,9 @@ async function bundleOf(
     const middle = Math.ceil((first + last) / 2);
     const before = await reader.beforeBundle(middle);
     if (!before)
-      throw proofInvalid(`The transparency log does not know where bundle ${middle} begins.`);
+      throw proofInvalid(
+        `The transparency log does not know where bundle ${middle} begins: what it keeps of that is damaged. Put it back from a backup, or have the transparency log made again from the log.`,
+      );
     if (before.position < position) first = middle;
     else last = middle - 1;
   }

@@ -41,16 +41,17 @@ function rootOfEdge(levels: readonly (readonly Uint8Array[])[]): Buffer {
 }
 
 /**
- * The right edge of the tree of `size` leaves that a reader has; of an empty one nothing is read.
+ * The right edge of the tree of `size` leaves that a reader has, or has the beginning of: then it has
+ * a tree of `kept` leaves. Of an empty one nothing is read.
  * Errors: `proof_invalid` where tiles are missing, have other lengths, or don't fit their entries, those
  * of the reader.
  */
-export async function openRightEdge(reader: Tiles, size: number): Promise<RightEdge> {
+export async function openRightEdge(reader: Tiles, size: number, kept = size): Promise<RightEdge> {
   /** Of each level the hashes of its last tile, while that is partial. */
   const levels: Uint8Array[][] = [];
   for (let level = 0; hashesAt(level, size) > 0; level += 1)
-    levels.push(await partialHashes(reader, level, size));
-  let entries = await partialEntries(reader, size, levels[0] ?? []);
+    levels.push(await partialHashes({ reader, size, kept }, level));
+  let entries = await partialEntries({ reader, size, kept }, levels[0] ?? []);
   let count = size;
   let files: TileFile[] = [];
   /** How wide the partial tiles were that were taken last. */
@@ -100,20 +101,32 @@ export async function openRightEdge(reader: Tiles, size: number): Promise<RightE
   };
 }
 
+/** A tree, and the one that it is the beginning of. */
+interface Beginning {
+  reader: Tiles;
+  size: number;
+  kept: number;
+}
+
 /** The hashes of the last tile of a level; none where that is full. */
-const partialHashes = async (reader: Tiles, level: number, size: number): Promise<Uint8Array[]> =>
-  hashesAt(level, size) % TILE_WIDTH === 0
-    ? []
-    : [...(await readHashes(reader, { level, index: hashesAt(level + 1, size), size }))];
+async function partialHashes(
+  { reader, size, kept }: Beginning,
+  level: number,
+): Promise<Uint8Array[]> {
+  const width = hashesAt(level, size) % TILE_WIDTH;
+  if (width === 0) return [];
+  const hashes = await readHashes(reader, { level, index: hashesAt(level + 1, size), size: kept });
+  return hashes.slice(0, width);
+}
 
 /** The entries of these hashes: what does not fit would stand in the full bundle for good. */
 async function partialEntries(
-  reader: Tiles,
-  size: number,
+  { reader, size, kept }: Beginning,
   hashes: readonly Uint8Array[],
 ): Promise<Buffer[]> {
   if (size % TILE_WIDTH === 0) return [];
-  const entries = await readEntries(reader, hashesAt(1, size), size);
+  const all = await readEntries(reader, hashesAt(1, size), kept);
+  const entries = all.slice(0, size % TILE_WIDTH);
   const wrong = entries.findIndex((entry, at) => leafHash(entry).compare(hashes[at]!) !== 0);
   if (wrong >= 0)
     throw proofInvalid(

@@ -200,6 +200,17 @@ describe('audit verify', () => {
       ]);
     });
 
+    test('makes no keys where there are none, and says so', async () => {
+      const folder = await copyOfLog('without keys', () => undefined);
+      const before = await readdir(folder);
+      const { code, out, err } = await runCli(folder, 'audit', 'verify', '--texts');
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toContain(`The keys of texts are not here: there is no ${folder}/keys.db.`);
+      await copyFile(join(service.folder, 'keys.db'), join(folder, 'keys.db'));
+      expect((await runCli(folder, 'audit', 'verify', '--texts')).err).toContain('/master.key.');
+      expect(new Set(await readdir(folder))).toEqual(new Set([...before, 'keys.db']));
+    });
+
     const THIRD = "WHERE revision = 3 AND stream = 'THE SESSION'";
     test.each([
       [

@@ -2,14 +2,23 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { openCheckpoint } from '../../../shared/proof/openCheckpoint.ts';
 import { leafEntry } from '../../../shared/tlog/leaf.ts';
 import { leafHash } from '../../../shared/tlog/merkle.ts';
 import { parseVkey } from '../../../shared/tlog/noteKeys.ts';
 import { parseProof } from '../../../shared/tlog/proofFile.ts';
 import { verifyInclusion } from '../../../shared/tlog/verify.ts';
+import { writeTar } from '../../../infra/tar/writeTar.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { runCli, startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
+import {
+  runCli,
+  startCli,
+  startCliWith,
+  type CliResult,
+} from '../../support/processes/cliProcess.ts';
+import { makeProofLog, type ProofLog } from '../../support/proof/proofLog.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
@@ -130,6 +139,79 @@ describe('audit export and verify-bundle', () => {
   });
 });
 
+test('where bundles begin is missed where that is damaged, and said how to mend it', async () => {
+  const { folder, session_id } = await makeProofLog({ sessions: 1, turns: 300 });
+  const trees = join(folder, 'tlog');
+  const tree = (await readFile(join(trees, 'current'), 'utf8')).trim();
+  const bundles = join(trees, tree, 'bundles');
+  const whole = await readFile(bundles);
+  const after = ['audit', 'verify', '--after', '400'.padStart(16, '0')];
+  expect(await runCli(folder, ...after)).toMatchObject({ code: 0 });
+
+  await writeFile(bundles, Buffer.alloc(whole.length, 'x'));
+  const out = join(elsewhere, 'none.tar');
+  const refused = await runCli(folder, 'audit', 'export', '--session', session_id, '--out', out);
+  const said = /does not know where bundle \d begins: .* Put it back from a backup, or/;
+  expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(said) });
+  expect((await runCli(folder, ...after)).err).toMatch(said);
+
+  const other = whole.toString().replaceAll(/"position":"\d+"/g, '"position":"9999999999999999"');
+  await writeFile(bundles, other);
+  const { code, err } = await runCli(folder, ...after);
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: expect.stringContaining('Verify the whole log, without --after.'),
+  });
+  await rm(folder, { recursive: true });
+});
+
+describe('Ctrl-C', () => {
+  let long: ProofLog;
+  beforeAll(async () => {
+    long = await makeProofLog({ sessions: 1, turns: 3_000 });
+  });
+  afterAll(() => rm(long.folder, { recursive: true }));
+
+  /** What a command says that is interrupted at its first progress; once more where it was faster. */
+  async function interrupted(...args: string[]): Promise<CliResult> {
+    const command = startCli(long.folder, ...args);
+    await command.told((text) => text.includes('events '));
+    command.kill('SIGINT');
+    const result = await command.ended;
+    return result.code === 0 ? interrupted(...args) : result;
+  }
+  const stopped = { code: 130, out: '', err: expect.stringMatching(/Interrupted\.\n$/) };
+
+  test('ends an export and a verification of a bundle, and leaves nothing half', async () => {
+    const out = join(elsewhere, 'long.tar');
+    const written = ['audit', 'export', '--session', long.session_id, '--out', out];
+    const before = await readdir(elsewhere);
+    expect(await interrupted(...written)).toMatchObject(stopped);
+    expect(await readdir(elsewhere)).toEqual(before);
+
+    expect(await runCli(long.folder, ...written)).toMatchObject({ code: 0 });
+    const whole = await readFile(out);
+    await interrupted(...written);
+    expect((await readFile(out)).equals(whole)).toBe(true);
+    expect(await interrupted('audit', 'verify-bundle', out)).toMatchObject(stopped);
+  });
+
+  test('ends the writing of the archive as well, in which no event is read', async () => {
+    const out = join(elsewhere, 'stopped.tar');
+    const stop = new AbortController();
+    const why = new Error('stopped');
+    async function* pieces(): AsyncGenerator<string> {
+      yield 'x'.repeat(1_000_000);
+      setImmediate(() => stop.abort(why));
+    }
+    const last = { name: 'events.jsonl', pieces: pieces() };
+    const content = { small: new Map(), last, modified: new Date(0), signal: stop.signal };
+    const before = await readdir(elsewhere);
+    await expect(writeTar(out, content)).rejects.toBe(why);
+    expect(await readdir(elsewhere)).toEqual(before);
+  });
+});
+
 describe('an erased session', () => {
   test('has a receipt that verifies, a proof, and a bundle without any text', async () => {
     const agent = await service.createAgent();
@@ -208,6 +290,113 @@ describe('audit verify, with the transparency log', () => {
       1,
       expect.stringMatching(/The log does not fit: the log ends after \d+ events/),
     ]);
+  });
+
+  type Row = Record<'stream' | 'id' | 'type' | 'data' | 'metadata', string> & {
+    position: number;
+    revision: number;
+  };
+  const at = (log: DatabaseSync, revision: number): Row =>
+    log
+      .prepare('SELECT * FROM events WHERE stream = ? AND revision = ?')
+      .get(`session-${session}`, revision) as unknown as Row;
+  const put = (log: DatabaseSync, { position, stream, revision, id, type, data, metadata }: Row) =>
+    log
+      .prepare('INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)')
+      .run(position, stream, revision, id, type, data, metadata);
+  /** Makes room for one event at a position. */
+  const shift = (log: DatabaseSync, from: number): void => {
+    log.prepare('UPDATE events SET position = -position - 1 WHERE position >= ?').run(from);
+    log.exec('UPDATE events SET position = -position WHERE position < 0');
+  };
+  const TEST_EVENT = { id: 'inserted', type: 'test.happened.v1', data: {} };
+  const AUTHOR = {
+    account_id: 'acct_1',
+    key_id: 'key_1',
+    request_id: 'r',
+    causation_id: 'c',
+    recorded_at: '2026-01-01T00:00:00.000Z',
+  };
+
+  test.each<[string, (log: DatabaseSync) => string, string]>([
+    [
+      'changed',
+      (log) => {
+        const { id, data } = at(log, 3);
+        const other = data.replace('"turn":2', '"turn":9');
+        log.prepare('UPDATE events SET data = ? WHERE id = ?').run(other, id);
+        return id;
+      },
+      'its hash does not match its content',
+    ],
+    [
+      'dropped',
+      (log) => {
+        const { id } = at(log, 2);
+        log.prepare('DELETE FROM events WHERE id = ?').run(id);
+        return at(log, 3).id;
+      },
+      'an event was dropped before it',
+    ],
+    [
+      'swapped',
+      (log) => {
+        const [one, other] = [at(log, 1), at(log, 3)];
+        log.prepare('DELETE FROM events WHERE id IN (?, ?)').run(one.id, other.id);
+        put(log, { ...one, position: other.position });
+        put(log, { ...other, position: one.position });
+        return other.id;
+      },
+      'it was swapped or moved',
+    ],
+    [
+      'duplicated',
+      (log) => {
+        const [one, before] = [at(log, 1), at(log, 3)];
+        shift(log, before.position);
+        put(log, { ...one, position: before.position, stream: 'session-copy', id: 'copy' });
+        return 'copy';
+      },
+      'it is a duplicate',
+    ],
+    [
+      'inserted',
+      (log) => {
+        const { position } = at(log, 3);
+        shift(log, position);
+        const [encoded] = chainEvents('test-1', NO_STREAM, [TEST_EVENT], AUTHOR).encoded;
+        put(log, { ...encoded!, position, stream: 'test-1', revision: 0 });
+        return TEST_EVENT.id;
+      },
+      'it was inserted',
+    ],
+    [
+      'rewritten, and all of its stream that follows',
+      (log) => {
+        const stream = `session-${session}`;
+        let head = { revision: 1, hash: decodeEvent(at(log, 1) as never).metadata.hash };
+        for (let revision = 2; revision <= 4; revision += 1) {
+          const { id, type, data, metadata } = at(log, revision);
+          const { prev_hash: _before, hash: _hash, ...author } = JSON.parse(metadata);
+          const event = { id, type, data: { ...JSON.parse(data), turn: 7 } };
+          const { encoded, head: next } = chainEvents(stream, head, [event], author);
+          log
+            .prepare('UPDATE events SET data = ?, metadata = ? WHERE id = ?')
+            .run(encoded[0]!.data, encoded[0]!.metadata, id);
+          head = next;
+        }
+        return at(log, 2).id;
+      },
+      'it was changed, and its hash with it',
+    ],
+  ])('names the first event that was %s', async (what, change, said) => {
+    let first = '';
+    const folder = await copy(what, (log) => {
+      first = change(log);
+    });
+    const { code, out } = await runCli(folder, 'audit', 'verify');
+    expect([code, out]).toEqual([1, expect.stringContaining(`The event ${first} (`)]);
+    expect(out).toContain(said);
   });
 
   test('misses a transparency log that is gone, by a checkpoint that was kept', async () => {

@@ -151,8 +151,9 @@ const AT = new Date('2026-01-01T00:00:00.000Z');
 export async function writeTexts(file: string, texts: BundleTexts): Promise<void> {
   const small = Object.entries(texts);
   const [name, text] = small.pop()!;
+  const { signal } = new AbortController();
   const pieces = (async function* () {
     yield text;
   })();
-  await writeTar(file, { small: new Map(small), last: { name, pieces }, modified: AT });
+  await writeTar(file, { small: new Map(small), last: { name, pieces }, modified: AT, signal });
 }

@@ -1,7 +1,9 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { createChainChecker } from '../../../shared/eventlog/chainChecker.ts';
-import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
+import { eventHash, GENESIS_HASH } from '../../../shared/eventlog/hashChain.ts';
+import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { size } from '../../support/jest/size.ts';
 import { memoryReads } from '../../support/store/memoryReads.ts';
 import { randomHistory } from '../../support/events/randomHistory.ts';
@@ -152,5 +154,29 @@ test('an event that was given one more member does not fit', async () => {
   expect(await firstFault(log!.with(2, { ...event, metadata }))).toEqual({
     index: 2,
     reason: 'its hash does not match its content',
+  });
+});
+
+describe('an event whose hash covers its text as it stands there, and not its canonical form, does not fit', () => {
+  test.each([
+    ['a name twice', '{"a":1,"a":2}'],
+    ['members out of order', '{"b":1,"a":2}'],
+    ['a blank', '{"a": 1}'],
+    ['a text that is erased', `{"a":{"erased":true,"sha256":"${'0'.repeat(64)}"}}`],
+  ])('%s', async (_what, data) => {
+    const authorship = {
+      account_id: 'acct_1',
+      key_id: 'key_1',
+      request_id: 'r',
+      causation_id: 'c',
+      recorded_at: '2026-01-01T00:00:00.000Z',
+    };
+    const prev_hash = GENESIS_HASH;
+    const event = { id: 'id', stream: 'test-1', revision: 0, type: 't.v1', data };
+    const hash = eventHash(prev_hash, { ...event, metadata: canonicalJson(authorship) });
+    const metadata = JSON.stringify({ ...authorship, prev_hash, hash });
+    const stored = { ...event, metadata, position: '1' as Position };
+    const reason = 'its hash does not match its content';
+    expect(await firstFault([stored])).toEqual({ index: 0, reason });
   });
 });

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { pack } from 'tar-stream';
 import { readTar } from '../../../infra/tar/readTar.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import { shownEventHash, type ShownEvent } from '../../../shared/proof/shownTexts.ts';
 import { verifyBundle, type Known } from '../../../shared/proof/verifyBundle.ts';
 import { COSIGNATURE, formatVkey, noteSigner } from '../../../shared/tlog/noteKeys.ts';
@@ -469,6 +470,57 @@ describe('a bundle is refused, and the misfit named, when', () => {
       verify(await fileOf(good), { checkpoint: elsewhere['checkpoint']! }),
     ).rejects.toThrow('two histories');
     await verify(await fileOf(good), { checkpoint: good['checkpoint']! });
+  });
+});
+
+describe('an event of a bundle', () => {
+  const MOST = LIMITS.proof.lineBytes;
+
+  /** A session of one event, whose line has so many bytes. */
+  function sessionOf(bytes: number): ShownEvent[] {
+    const [{ data, ...event }] = events as [ShownEvent];
+    const filled = (fill: string): ShownEvent => ({
+      ...event,
+      data: { ...(data as object), fill },
+    });
+    const long = filled('x'.repeat(bytes - canonicalJson(filled('')).length));
+    return [{ ...long, metadata: { ...long.metadata, hash: shownEventHash(long) } }];
+  }
+
+  test('may be as long as a verifier takes it', async () => {
+    const file = await fileOf(await textsOf(await makeBundle(sessionOf(MOST))));
+    expect((await verify(file)).seen.events).toBe(1);
+    if (python) expect(await fitsInPython([file])).toEqual([true]);
+  });
+
+  test('is not written where it is longer', async () => {
+    const { last } = await makeBundle(sessionOf(MOST + 1));
+    await expect(textsOf({ small: new Map(), last, seen: {} as never })).rejects.toMatchObject({
+      code: 'configuration_invalid',
+      message: expect.stringContaining(`revision 0 takes ${MOST + 1} bytes`),
+    });
+  });
+
+  test('is refused where it is longer, also between two that are not', async () => {
+    const [first, ...rest] = good['events.jsonl']!.split('\n');
+    const [long] = sessionOf(MOST + 1);
+    const lines = [first, canonicalJson(long), ...rest].join('\n');
+    const file = await fileOf({ ...good, 'events.jsonl': lines });
+    await expect(verify(file)).rejects.toThrow(
+      `Line 2 of events.jsonl has more than ${MOST} bytes`,
+    );
+    if (python) expect(await fitsInPython([file])).toEqual([false]);
+  });
+
+  test('is refused in plain words where it is nested too deep to be read', async () => {
+    const deep = `{"data":${'['.repeat(100_000)}${']'.repeat(100_000)}}\n`;
+    const file = await fileOf({ ...good, 'events.jsonl': deep });
+    await expect(verify(file)).rejects.toMatchObject({ code: 'proof_invalid' });
+    if (!python) return;
+    expect(await byPython(file)).toEqual({
+      code: 1,
+      text: 'It does not fit: an event is nested too deep\n',
+    });
   });
 });
 

@@ -138,6 +138,20 @@ describe('of a change in the store, the first event is named', () => {
     ));
 });
 
+test('a verification goes on after any event, though no tile ends there', () =>
+  fc.assert(
+    fc.asyncProperty(place, async (at) => {
+      const from = at + 1;
+      const tree = await createTreeChecker({ reader: tiles, size: EVENTS, heads: [], from });
+      const onProgress = (): void => undefined;
+      const after = log[at]!.position;
+      const rest = { store: memoryLog(log), after, tree, signal, onProgress };
+      expect(await verifyChains(rest)).toBeUndefined();
+      expect(tree.size()).toBe(EVENTS);
+    }),
+    RUNS,
+  ));
+
 describe('of a change in the tiles, the file is named', () => {
   const files = (): string[] => [...tiles.files.keys()].toSorted();
   /** Tiles of which one file was changed. */
