@@ -38,7 +38,7 @@ import {
 } from './postgres.ts';
 import { openProver } from './prover.ts';
 import { openRelay } from './relay.ts';
-import { judgeClock, sweepRetention } from './retention.ts';
+import { judgeDatabaseClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /** What every replica works with, whichever services it was started with. */
@@ -150,7 +150,7 @@ function sweepPart(common: Common, api: RunContext | undefined): Part {
 export async function openReplica(opening: Opening, place: ReplicaPlace): Promise<Parts> {
   const { logger, services, opened } = opening;
   const { databaseUrl } = place;
-  const poolSize = opening.config.DATABASE_POOL_SIZE;
+  const { DATABASE_POOL_SIZE: poolSize, VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const readModels = opened.adopt(await openReadModels(databaseUrl, poolSize), (queries) =>
     queries.close(),
   );
@@ -162,11 +162,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
-  const judge = judgeClock(store, {
-    now: async () => (await instances.list()).now,
-    own: systemClock.now,
-    newest: async () => (await readModels.checkpoint())?.position,
-  });
+  const judge = judgeDatabaseClock(common);
   const served = runs && {
     ...runs.api,
     judge,
@@ -177,7 +173,6 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const relay = await openRelay(opening, store);
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
-  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const erasures = [
     ...(runs ? [noticePart(runs.api), keysBackPart(runs.api, keyStore)] : []),
     finishPart({ ...common, judge }, { api: runs?.api, alone: false, visibilityWaitMs }),

@@ -10,9 +10,11 @@ import { sweepSessions } from '../../shared/commands/retention/sweepSessions.ts'
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { metadataFits } from '../../shared/eventlog/domainEvent.ts';
 import { belongsIn, sessionStream } from '../../shared/eventlog/streams.ts';
-import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
+import type { Checkpoint, EventLog, Position } from '../../shared/ports/eventStore.ts';
+import type { Instances } from '../../shared/ports/instances.ts';
 import { retentionPart } from '../server/retention.ts';
 import type { Part } from '../server/turnlog.ts';
+import { systemClock } from './system.ts';
 
 const monotonic = (): number => performance.now();
 
@@ -44,6 +46,20 @@ export const judgeClock = (
     ...clocks,
     monotonic,
     newest: async () => recordedAt(store, await newest()),
+  });
+
+interface Database {
+  store: Pick<EventLog, 'eventAt'>;
+  instances: Pick<Instances, 'list'>;
+  readModels: { checkpoint: () => Promise<Checkpoint | undefined> };
+}
+
+/** The same for replicas, where the database's clock decides. */
+export const judgeDatabaseClock = ({ store, instances, readModels }: Database) =>
+  judgeClock(store, {
+    now: async () => (await instances.list()).now,
+    own: systemClock.now,
+    newest: async () => (await readModels.checkpoint())?.position,
   });
 
 interface Sweeping {

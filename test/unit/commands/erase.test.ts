@@ -247,11 +247,11 @@ describe('an erasure that was left', () => {
       { ...context, ...changes, logger, noticedMs: 0, readModelsAt: async () => shown() },
       now,
     );
-  const away = () => over({ append: () => Promise.reject(storeUnavailable('away')) });
+  const withoutLog = () => over({ append: () => Promise.reject(storeUnavailable('away')) });
 
   test('because the log was away is noted, and done when it is back', async () => {
     await write(STREAM, ...talked);
-    await expect(eraseStream(away(), STREAM, REQUEST, actor)).rejects.toMatchObject({
+    await expect(eraseStream(withoutLog(), STREAM, REQUEST, actor)).rejects.toMatchObject({
       code: 'store_unavailable',
     });
     expect([await begun(), await isErased(STREAM)]).toEqual([[STREAM], false]);
@@ -267,7 +267,9 @@ describe('an erasure that was left', () => {
     await write(STREAM, ...talked);
     const later = { clock: { now: () => Date.UTC(2026, 10, 25) } };
     const grounds = { reason: 'retention', note: 'n' } as const;
-    await eraseStream({ ...away(), ...later }, STREAM, grounds, sweeper).catch(() => undefined);
+    await eraseStream({ ...withoutLog(), ...later }, STREAM, grounds, sweeper).catch(
+      () => undefined,
+    );
     await finisher(undefined, later).finish(never, 0);
     const last = (await stored(STREAM)).at(-1)!;
     expect(JSON.parse(last.data)).toMatchObject(grounds);
