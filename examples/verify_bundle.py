@@ -62,8 +62,7 @@ def opened(note, vkey):
     right = right and re.fullmatch("0|[1-9][0-9]*", size) and not re.search("[\0-\t\v-\x1f]", note)
     need(right and origin == name and all(more), "the vkey is not the checkpoint's")
     pairs = [re.fullmatch("— ([^\\s+]+) (.{6}[^=].+)\n", one) for one in lines.splitlines(True)]
-    mine = [base64(one[2]) for one in pairs if base64(one[2]) and one[1] == name]
-    mine = [sig[4:] for sig in mine if sig[:4] == hint]
+    mine = [base64(one[2])[4:] for one in pairs if base64(one[2])[:4] == hint and one[1] == name]
     right = len(pairs) <= 100 and len(mine) == 1 and signed(key[1:], text.encode() + b"\n", *mine)
     need(right, "the checkpoint is not signed by the vkey")
     return int(size), base64(root)

@@ -31,7 +31,7 @@ export interface BundleContent {
 /** Errors: `configuration_invalid` for an event that no verifier takes. */
 function lineOf(event: ShownEvent): string {
   const line = canonicalJson(event);
-  const [bytes, most] = [Buffer.byteLength(line), LIMITS.proof.lineBytes - 1];
+  const [bytes, most] = [Buffer.byteLength(line) + 1, LIMITS.proof.lineBytes];
   if (bytes <= most) return line;
   throw new TurnlogError(
     'configuration_invalid',

@@ -476,14 +476,14 @@ describe('a bundle is refused, and the misfit named, when', () => {
 describe('an event of a bundle', () => {
   const MOST = LIMITS.proof.lineBytes;
 
-  /** A session of one event, whose line has so many bytes. */
+  /** A session of one event, whose line has so many bytes, with its line feed. */
   function sessionOf(bytes: number): ShownEvent[] {
     const [{ data, ...event }] = events as [ShownEvent];
     const filled = (fill: string): ShownEvent => ({
       ...event,
       data: { ...(data as object), fill },
     });
-    const long = filled('x'.repeat(bytes - canonicalJson(filled('')).length));
+    const long = filled('x'.repeat(bytes - 1 - canonicalJson(filled('')).length));
     return [{ ...long, metadata: { ...long.metadata, hash: shownEventHash(long) } }];
   }
 
@@ -510,6 +510,10 @@ describe('an event of a bundle', () => {
       `Line 2 of events.jsonl has more than ${MOST} bytes`,
     );
     if (python) expect(await fitsInPython([file])).toEqual([false]);
+  });
+
+  test('takes no more than 150 lines of Python', async () => {
+    expect((await readFile(VERIFIER, 'utf8')).split('\n').length - 1).toBeLessThanOrEqual(150);
   });
 
   test('is refused in plain words where it is nested too deep to be read', async () => {
