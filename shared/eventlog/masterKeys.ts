@@ -13,7 +13,7 @@ import {
 } from 'node:crypto';
 import { TurnlogError } from '../errors.ts';
 import type { WrappedKey } from '../ports/keyStore.ts';
-import { drawRandom } from './drawRandom.ts';
+import { drawRandom } from '../drawRandom.ts';
 import type { TextKey } from './protectedText.ts';
 
 const CIPHER = 'aes-256-gcm';

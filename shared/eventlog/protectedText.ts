@@ -5,7 +5,7 @@
  * them; who is not learns nothing; without the key the text is gone and every chain still holds.
  */
 import { createCipheriv, createDecipheriv, hash as digest, type KeyObject } from 'node:crypto';
-import { drawRandom } from './drawRandom.ts';
+import { drawRandom } from '../drawRandom.ts';
 
 /** A text as it is stored. A copy of the log may leave the box out. */
 export interface ProtectedText {

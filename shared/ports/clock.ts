@@ -11,5 +11,12 @@ export interface Ids {
   uuid(): string;
 }
 
+let last = { milliseconds: NaN, text: '' };
+
 /** An instant as the service writes it everywhere: UTC, milliseconds, ISO 8601. */
-export const isoTime = (milliseconds: number): string => new Date(milliseconds).toISOString();
+export function isoTime(milliseconds: number): string {
+  // Many events are recorded in one millisecond.
+  if (milliseconds !== last.milliseconds)
+    last = { milliseconds, text: new Date(milliseconds).toISOString() };
+  return last.text;
+}

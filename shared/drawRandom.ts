@@ -5,7 +5,7 @@ const POOL_BYTES = 28 * 256;
 const pool = Buffer.alloc(POOL_BYTES);
 let drawn = POOL_BYTES;
 
-/** Random bytes, for salts and IVs; valid until the next call only. */
+/** Random bytes, for ids, salts and IVs; valid until the next call only. */
 export function drawRandom(bytes: number): Buffer {
   if (drawn + bytes > POOL_BYTES) {
     randomFillSync(pool);
