@@ -2,7 +2,8 @@ import { session, type SessionCommand, type SessionState } from '../domain/sessi
 import type { SessionEvent } from '../domain/session/events.ts';
 import { turnsOf, type Turn } from '../domain/session/prompt.ts';
 import { NO_STREAM } from '../eventlog/append.ts';
-import { readBeginning, readPage, type StreamSource } from '../eventlog/readWhole.ts';
+import type { StreamSource } from '../eventlog/noteDamage.ts';
+import { readBeginning, readPage } from '../eventlog/readWhole.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { headAfter, type KnownEvent } from '../eventlog/wholeStream.ts';

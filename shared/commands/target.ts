@@ -1,7 +1,8 @@
 import type { Decider } from '../domain/decider.ts';
 import type { DomainEvent } from '../domain/events.ts';
 import { headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
-import { readPage, type StreamSource } from '../eventlog/readWhole.ts';
+import type { StreamSource } from '../eventlog/noteDamage.ts';
+import { readPage } from '../eventlog/readWhole.ts';
 
 /** A stream as it was read: what it comes to, and what the next event follows. */
 export interface Loaded<State> {

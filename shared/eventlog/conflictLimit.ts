@@ -1,7 +1,7 @@
 import { createBackOff } from '../backOff.ts';
 import { storeUnavailable, type TurnlogError } from '../errors.ts';
 import { pauseFor, type Bounds } from '../pause.ts';
-import { foundDamaged, type StreamSource } from './readWhole.ts';
+import { foundDamaged, type StreamSource } from './noteDamage.ts';
 
 const PAUSES = { firstMs: 5, longestMs: 250 };
 /**

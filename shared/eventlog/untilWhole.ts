@@ -1,6 +1,6 @@
 import { storeUnavailable } from '../errors.ts';
 import { pauseFor, type Bounds } from '../pause.ts';
-import { foundDamaged, type StreamSource } from './readWhole.ts';
+import { foundDamaged, type StreamSource } from './noteDamage.ts';
 import type { Flaw } from './streamDamage.ts';
 
 /**

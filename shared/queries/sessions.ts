@@ -3,13 +3,9 @@ import { TurnlogError } from '../errors.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { discloseEvents } from '../eventlog/openTexts.ts';
 import { BoxBroken } from '../eventlog/protectedText.ts';
-import {
-  foundDamaged,
-  notingLostKeys,
-  readPage,
-  saysErased,
-  type StreamSource,
-} from '../eventlog/readWhole.ts';
+import { foundDamaged, notingLostKeys, type StreamSource } from '../eventlog/noteDamage.ts';
+import { readPage } from '../eventlog/readWhole.ts';
+import { endsErased } from '../eventlog/saysErased.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
@@ -45,7 +41,7 @@ export async function readTranscript(
   } catch (error) {
     if (!(error instanceof BoxBroken)) throw error;
     // The read models may not have seen it yet.
-    if (await saysErased(source, stream)) throw sessionErased(error);
+    if (await endsErased(source.store, stream)) throw sessionErased(error);
     throw await foundDamaged(source, stream, { reason: error.message, revision: undefined });
   }
   return found;

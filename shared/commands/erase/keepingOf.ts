@@ -1,7 +1,7 @@
 import { account, type AccountState } from '../../domain/account/decider.ts';
 import type { ReadableEvent } from '../../eventlog/openTexts.ts';
 import { replaceBoxes } from '../../eventlog/protectedJson.ts';
-import type { StreamSource } from '../../eventlog/readWhole.ts';
+import type { StreamSource } from '../../eventlog/noteDamage.ts';
 import { accountStream } from '../../eventlog/streams.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 import { shortStream } from '../target.ts';

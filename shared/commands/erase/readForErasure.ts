@@ -6,7 +6,7 @@ import { decodeEvent } from '../../eventlog/codec.ts';
 import { metadataFits, toDomainEvent } from '../../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { addKeyIds, replaceBoxes } from '../../eventlog/protectedJson.ts';
-import type { StreamSource } from '../../eventlog/readWhole.ts';
+import type { StreamSource } from '../../eventlog/noteDamage.ts';
 import { reasonOf } from '../../eventlog/streamDamage.ts';
 import { belongsIn } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';

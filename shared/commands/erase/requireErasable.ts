@@ -4,7 +4,7 @@ import { isErasure } from '../../domain/events.ts';
 import type { Erasure } from '../../domain/schema.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
-import type { StreamSource } from '../../eventlog/readWhole.ts';
+import type { StreamSource } from '../../eventlog/noteDamage.ts';
 import { streamKind } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { HandleContext } from '../handle.ts';

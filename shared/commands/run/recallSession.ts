@@ -1,12 +1,8 @@
 import type { LRUCache } from 'lru-cache';
 import { session } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
-import {
-  readBeginning,
-  readNews,
-  type StreamNews,
-  type StreamSource,
-} from '../../eventlog/readWhole.ts';
+import type { StreamSource } from '../../eventlog/noteDamage.ts';
+import { readBeginning, readNews, type StreamNews } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { headAfter } from '../../eventlog/wholeStream.ts';
 import { completedTurns, loadSession, sessionEvents, type LoadedSession } from '../loadSession.ts';

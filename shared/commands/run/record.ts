@@ -2,7 +2,7 @@ import { createBackOff } from '../../backOff.ts';
 import { session, type SessionCommand } from '../../domain/session/decider.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflictLimit.ts';
-import { asDamage } from '../../eventlog/readWhole.ts';
+import { asDamage } from '../../eventlog/noteDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { inShort } from '../../inShort.ts';
 import { pauseFor } from '../../pause.ts';

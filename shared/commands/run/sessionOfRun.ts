@@ -1,5 +1,6 @@
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
-import { asDamage, readPage } from '../../eventlog/readWhole.ts';
+import { asDamage } from '../../eventlog/noteDamage.ts';
+import { readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/untilWhole.ts';
 import { eventsGone, NEW_SESSION, type LoadedSession } from '../loadSession.ts';

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { createConflictLimit } from '../../../shared/eventlog/conflictLimit.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
-import type { StreamSource } from '../../../shared/eventlog/readWhole.ts';
+import type { StreamSource } from '../../../shared/eventlog/noteDamage.ts';
 import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
 const STREAM = 'session-1';

@@ -1,7 +1,8 @@
 import { expect, jest, test } from '@jest/globals';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
-import { asDamage, foundDamaged, readPage } from '../../../shared/eventlog/readWhole.ts';
+import { asDamage, foundDamaged } from '../../../shared/eventlog/noteDamage.ts';
+import { readPage } from '../../../shared/eventlog/readWhole.ts';
 import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
 const STREAM = 'session-1';
