@@ -4,6 +4,7 @@ import type { Append } from './appendMessages.ts';
 import { createAppendStream, type AppendTo } from './appendStream.ts';
 import type { Connection, Connections } from './connection.ts';
 import type { KnownEvents } from './knownEvents.ts';
+import { withBoxes } from '../../shared/eventlog/boxes.ts';
 import { requireWritable } from './limits.ts';
 import { eventPosition } from './positions.ts';
 import type { Retrying } from './retry.ts';
@@ -71,7 +72,7 @@ export function createAppend({
     requireWritable(expected, events);
     const first = expected === 'no_stream' ? 0 : expected + 1;
     if (known.standElsewhere(stream, first, events)) throw reused();
-    const append = { stream, expected, events };
+    const append = { stream, expected, events: events.map(withBoxes) };
     const answer = await retrying(
       { kind: 'append', name: `append to ${stream} ($w)` },
       ({ connection, signal }) => appendStream(connection)(append, signal),

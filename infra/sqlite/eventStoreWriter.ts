@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { TurnlogError } from '../../shared/errors.ts';
+import { withBoxes } from '../../shared/eventlog/boxes.ts';
 import type { EncodedEvent, ExpectedRevision } from '../../shared/ports/eventStore.ts';
 import { asTurnlogError, isBusy, logExchanged } from './eventStoreErrors.ts';
 import { changeIn, type LogFiles } from './eventStoreFiles.ts';
@@ -52,7 +53,8 @@ function prepareAppend(database: DatabaseSync): (append: Append) => Written {
         `The stream is at revision ${head}, not at ${first - 1}.`,
       );
     let position = 0;
-    for (const [index, { id, type, data, metadata }] of events.entries()) {
+    for (const [index, event] of events.entries()) {
+      const { id, type, data, metadata } = withBoxes(event);
       position = Number(
         insert.run(stream, first + index, id, type, data, metadata).lastInsertRowid,
       );

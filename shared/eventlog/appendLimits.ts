@@ -1,9 +1,10 @@
 import { TurnlogError } from '../errors.ts';
+import { boxesLength } from './boxes.ts';
 import { MAX_APPEND_BYTES, type EncodedEvent } from '../ports/eventStore.ts';
 
 /**
  * What every adapter checks before it writes. Returns the size of the append: UTF-8 bytes of its
- * data and metadata.
+ * data, with its boxes, and metadata.
  * Errors: `event_invalid` (nothing to append, or over MAX_APPEND_BYTES), `event_id_reused` (one id
  * twice in the append).
  */
@@ -12,7 +13,11 @@ export function requireAppendable(events: readonly EncodedEvent[]): number {
   if (new Set(events.map((event) => event.id)).size < events.length)
     throw new TurnlogError('event_id_reused', 'Two events of the append have the same id.');
   const bytes = events.reduce(
-    (total, event) => total + Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata),
+    (total, event) =>
+      total +
+      Buffer.byteLength(event.data) +
+      boxesLength(event) +
+      Buffer.byteLength(event.metadata),
     0,
   );
   if (bytes > MAX_APPEND_BYTES)

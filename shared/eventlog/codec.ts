@@ -14,6 +14,7 @@ export const encodeEvent = (
   type: event.type,
   data: canonicalData,
   metadata: JSON.stringify(metadata),
+  ...(event.toClose && { toClose: event.toClose }),
 });
 
 /** Errors: SyntaxError when the stored text is not JSON. */

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import type { Position } from '../ports/eventStore.ts';
+import type { TextsToClose } from './boxes.ts';
 import { Instant } from '../domain/schema.ts';
 
 /** What is recorded beside the data of every event. */
@@ -32,6 +33,8 @@ export interface NewEvent {
   id: string;
   type: string;
   data: object;
+  /** Texts that its data only commits to. */
+  toClose?: TextsToClose;
 }
 
 /** An event as it stands in the log, decoded. */

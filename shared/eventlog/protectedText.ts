@@ -76,21 +76,34 @@ export const keyIdOf = (box: string): string => box.slice(0, 16);
 
 const commitmentOf = (salted: Uint8Array): string => digest('sha256', salted, 'hex');
 
-/** Closes a text in a box, with a salt and an IV of its own. */
-export function seal(text: string, { id, secret }: TextKey): Required<ProtectedText> {
-  const bytes = Buffer.byteLength(text);
-  const salted = Buffer.allocUnsafe(SALT_BYTES + bytes);
+/** Commits to a text, with a salt of its own. */
+export function commit(text: string): DisclosedText {
+  const salted = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text));
   drawRandom(SALT_BYTES).copy(salted);
+  salted.write(text, SALT_BYTES);
+  const salt = salted.toString('base64url', 0, SALT_BYTES);
+  return { sha256: commitmentOf(salted), salt, text };
+}
+
+/** Closes a text and its salt in a box, with an IV of its own. */
+export function close({ salt, text }: DisclosedText, { id, secret }: TextKey): string {
+  const bytes = SALT_BYTES + Buffer.byteLength(text);
+  const salted = Buffer.allocUnsafe(bytes);
+  salted.write(salt, 'base64url');
   salted.write(text, SALT_BYTES);
   const iv = drawRandom(IV_BYTES);
   const cipher = createCipheriv(CIPHER, secret, iv, TAG);
-  const closed = Buffer.allocUnsafe(IV_BYTES + salted.length + TAG_BYTES);
+  const closed = Buffer.allocUnsafe(IV_BYTES + bytes + TAG_BYTES);
   iv.copy(closed);
   cipher.update(salted).copy(closed, IV_BYTES);
   cipher.final();
-  cipher.getAuthTag().copy(closed, IV_BYTES + salted.length);
-  return { sha256: commitmentOf(salted), box: `${id}.${closed.toString('base64url')}` };
+  cipher.getAuthTag().copy(closed, IV_BYTES + bytes);
+  return `${id}.${closed.toString('base64url')}`;
 }
+
+/** Characters of the box that a text is closed in. */
+export const boxLength = (text: string): number =>
+  17 + Math.ceil(((IV_BYTES + SALT_BYTES + Buffer.byteLength(text) + TAG_BYTES) * 4) / 3);
 
 /** Thrown where a box does not open with its key, or holds another text than was committed to. */
 export class BoxBroken extends Error {}

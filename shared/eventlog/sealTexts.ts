@@ -3,7 +3,7 @@ import { isProtectedText } from '../domain/schema.ts';
 import { TurnlogError } from '../errors.ts';
 import type { NewEvent } from './event.ts';
 import type { Keyring } from './keyring.ts';
-import { looksProtected, seal, type TextKey } from './protectedText.ts';
+import { commit, looksProtected, type DisclosedText, type TextKey } from './protectedText.ts';
 
 /** Where the protected texts of a value are: it is one, or they are in its items or members. */
 type Texts = 'text' | { items: Texts } | { members: ReadonlyMap<string, Texts> };
@@ -33,11 +33,11 @@ const TEXTS = new Map(
   ]),
 );
 
-type Close = (text: string) => unknown;
+type Commit = (text: string) => unknown;
 
 /** Errors: `event_invalid` for what readers would take for a protected text. */
-function closeTexts(value: unknown, texts: Texts | undefined, close: Close): unknown {
-  if (typeof value === 'string') return texts === 'text' ? close(value) : value;
+function committed(value: unknown, texts: Texts | undefined, commitTo: Commit): unknown {
+  if (typeof value === 'string') return texts === 'text' ? commitTo(value) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (looksProtected(value))
     throw new TurnlogError(
@@ -46,16 +46,16 @@ function closeTexts(value: unknown, texts: Texts | undefined, close: Close): unk
     );
   if (Array.isArray(value)) {
     const items = typeof texts === 'object' && 'items' in texts ? texts.items : undefined;
-    return value.map((item) => closeTexts(item, items, close));
+    return value.map((item) => committed(item, items, commitTo));
   }
   const members = typeof texts === 'object' && 'members' in texts ? texts.members : undefined;
-  const closed: Record<string, unknown> = {};
+  const copy: Record<string, unknown> = {};
   for (const name in value)
-    closed[name] = closeTexts((value as typeof closed)[name], members?.get(name), close);
-  return closed;
+    copy[name] = committed((value as typeof copy)[name], members?.get(name), commitTo);
+  return copy;
 }
 
-/** Events as they are stored, and the key that their texts were closed with. */
+/** Events that only commit to their texts, and the key that these are to be closed with. */
 export interface SealedEvents {
   events: NewEvent[];
   /** Undefined where the events have no texts and none was given. */
@@ -63,8 +63,9 @@ export interface SealedEvents {
 }
 
 /**
- * Closes the texts of events, with the key of their stream or, where it has none yet, with one of
- * its own. Each time is another salt: what is appended again must have been sealed once.
+ * Commits to the texts of events, which are to be closed with the key of their stream or, where it has
+ * none yet, with one of its own. Each time is another salt: what is appended again must have been sealed
+ * once.
  * Errors: `event_invalid` for data that holds what looks like a protected text, `store_unavailable`
  * where a new key is needed.
  */
@@ -75,15 +76,15 @@ export async function sealEvents(
 ): Promise<SealedEvents> {
   const hasTexts = events.some(({ type }) => TEXTS.get(type) !== undefined);
   const key = known ?? (hasTexts ? await keys.fresh() : undefined);
-  const close: Close = (text) => {
-    if (!text.isWellFormed()) throw new TypeError('a text has half of a character');
-    return seal(text, key!);
+  const sealed = (event: NewEvent): NewEvent => {
+    const texts: DisclosedText[] = [];
+    const data = committed(event.data, TEXTS.get(event.type), (text) => {
+      if (!text.isWellFormed()) throw new TypeError('a text has half of a character');
+      const disclosed = commit(text);
+      texts.push(disclosed);
+      return { sha256: disclosed.sha256 };
+    }) as object;
+    return { ...event, data, ...(key && texts.length > 0 && { toClose: { texts, key } }) };
   };
-  return {
-    events: events.map((event) => ({
-      ...event,
-      data: closeTexts(event.data, TEXTS.get(event.type), close) as object,
-    })),
-    key,
-  };
+  return { events: events.map(sealed), key };
 }

@@ -3,6 +3,7 @@
  * passes test/contracts/eventStore.ts. Events cross this port encoded; shared/eventlog/codec.ts is
  * what encodes and decodes them.
  */
+import type { TextsToClose } from '../eventlog/boxes.ts';
 
 /**
  * An event's place in the whole log. Opaque, but positions of one store compare as text: `a < b`
@@ -24,9 +25,11 @@ export interface EncodedEvent {
   data: string;
   /** JSON text. */
   metadata: string;
+  /** Texts whose boxes are to be put into the data before it is stored (`withBoxes`). */
+  toClose?: TextsToClose;
 }
 
-export interface StoredEvent extends EncodedEvent {
+export interface StoredEvent extends Omit<EncodedEvent, 'toClose'> {
   stream: string;
   /** 0-based place in the stream. */
   revision: number;

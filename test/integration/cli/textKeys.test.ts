@@ -8,9 +8,8 @@ import { readMasterKeys } from '../../../infra/files/masterKeyFile.ts';
 import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { rotateKeys } from '../../../shared/commands/textKeys/rotateKeys.ts';
 import { newMasterKey } from '../../../shared/eventlog/masterKeys.ts';
-import { seal } from '../../../shared/eventlog/protectedText.ts';
 import type { KeyStore, WrappedKey } from '../../../shared/ports/keyStore.ts';
-import { newTextKey } from '../../support/keys/textKeys.ts';
+import { newTextKey, seal } from '../../support/keys/textKeys.ts';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 

@@ -1,12 +1,23 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/masterKeys.ts';
-import type { TextKey } from '../../../shared/eventlog/protectedText.ts';
+import {
+  close,
+  commit,
+  type ProtectedText,
+  type TextKey,
+} from '../../../shared/eventlog/protectedText.ts';
 
 /** A key of texts that nobody has used. */
 export const newTextKey = (): TextKey => ({
   id: randomBytes(12).toString('base64url'),
   secret: createSecretKey(randomBytes(32)),
 });
+
+/** A text as it is stored. */
+export function seal(text: string, key: TextKey): Required<ProtectedText> {
+  const committed = commit(text);
+  return { sha256: committed.sha256, box: close(committed, key) };
+}
 
 /** Master keys as a file with these lines has them; by default one new key. */
 export const masterKeysOf = (...lines: string[]) =>

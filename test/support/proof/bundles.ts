@@ -1,13 +1,8 @@
-import { createSecretKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { writeTar } from '../../../infra/tar/writeTar.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import {
-  open,
-  seal,
-  type ProtectedText,
-  type TextKey,
-} from '../../../shared/eventlog/protectedText.ts';
+import { commit, type DisclosedText } from '../../../shared/eventlog/protectedText.ts';
 import { bundleContent, type BundleContent } from '../../../shared/proof/makeBundle.ts';
 import { createRedaction, parseSelectors } from '../../../shared/proof/redaction.ts';
 import type { ShownEvent } from '../../../shared/proof/shownTexts.ts';
@@ -23,11 +18,6 @@ import { memoryTiles } from '../tlog/memoryTiles.ts';
 
 export const SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
 const ORIGIN = 'turnlog/00000000-0000-4000-8000-000000000001';
-
-const key = (): TextKey => ({
-  id: 'k'.repeat(16),
-  secret: createSecretKey(Buffer.alloc(32, 7)),
-});
 
 export const signer = noteSigner(ORIGIN, generateKeyPairSync('ed25519').privateKey);
 export const witness = noteSigner(
@@ -76,25 +66,24 @@ const AUTHORSHIP = {
 
 /** Events of a session with all of their texts disclosed, and the hashes that cover commitments. */
 export function shownSession(turns = 3): ShownEvent[] {
-  const secret = key();
   let head = NO_STREAM;
   return sessionData(turns).map(([type, dataOf]) => {
     const id = randomUUID();
-    const shown: ProtectedText[] = [];
+    const shown: DisclosedText[] = [];
     const data = dataOf((text) => {
-      const closed = seal(text, secret);
-      shown.push(closed);
-      return { sha256: closed.sha256 };
+      const disclosed = commit(text);
+      shown.push(disclosed);
+      return { sha256: disclosed.sha256 };
     });
     const chained = chainEvents(`session-${SESSION}`, head, [{ id, type, data }], AUTHORSHIP);
     const revision = head.revision + 1;
     head = chained.head;
     const stored = { ...chained.encoded[0]!, stream: `session-${SESSION}`, revision };
     const { position: _none, ...event } = decodeEvent(stored as never);
-    const texts = new Map(shown.map((one) => [one.sha256, open(one.box!, one.sha256, secret)]));
+    const texts = new Map(shown.map((one) => [one.sha256, one]));
     const disclosed = JSON.parse(
       JSON.stringify(event.data),
-      (_name, value) => texts.get((value as ProtectedText | null)?.sha256 ?? '') ?? value,
+      (_name, value) => texts.get((value as DisclosedText | null)?.sha256 ?? '') ?? value,
     ) as unknown;
     return { ...event, data: disclosed };
   });

@@ -2,8 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newMasterKey } from '../../../shared/eventlog/masterKeys.ts';
-import { open, seal } from '../../../shared/eventlog/protectedText.ts';
-import { masterKeysOf, newTextKey } from '../../support/keys/textKeys.ts';
+import { open } from '../../../shared/eventlog/protectedText.ts';
+import { masterKeysOf, newTextKey, seal } from '../../support/keys/textKeys.ts';
 
 const idOf = (line: string): string => line.slice(0, 16);
 

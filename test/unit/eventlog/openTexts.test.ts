@@ -9,6 +9,7 @@ import type { NewEvent, RecordedEvent } from '../../../shared/eventlog/event.ts'
 import { chainFault } from '../../../shared/eventlog/hashChain.ts';
 import { discloseEvents, openEvents, openTexts } from '../../../shared/eventlog/openTexts.ts';
 import { withoutBoxes } from '../../../shared/eventlog/protectedJson.ts';
+import { withBoxes } from '../../../shared/eventlog/boxes.ts';
 import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
@@ -43,7 +44,7 @@ interface Shape {
 
 const kept = (events: readonly NewEvent[]): StoredEvent[] =>
   chainEvents(STREAM, NO_STREAM, events, authorship).encoded.map((event, revision) => ({
-    ...event,
+    ...withBoxes(event),
     stream: STREAM,
     revision,
     position: positionOf(revision + 1),

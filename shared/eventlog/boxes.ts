@@ -1,0 +1,34 @@
+/**
+ * The boxes of events on their way into a store. No hash covers them, so that they are made last: by
+ * the adapter, on a thread that nobody waits for where it has one, many at a time.
+ */
+import { TurnlogError } from '../errors.ts';
+import type { EncodedEvent } from '../ports/eventStore.ts';
+import { boxLength, close, type DisclosedText, type TextKey } from './protectedText.ts';
+
+/** The texts of an event whose data holds only what commits to them. Threads can hand it on. */
+export interface TextsToClose {
+  texts: readonly DisclosedText[];
+  key: TextKey;
+}
+
+/** What a box adds to a commitment. */
+const BESIDE_BOX = '"box":"",'.length;
+
+/** Bytes that the boxes add to the data. */
+export const boxesLength = ({ toClose }: Pick<EncodedEvent, 'toClose'>): number =>
+  toClose?.texts.reduce((sum, { text }) => sum + BESIDE_BOX + boxLength(text), 0) ?? 0;
+
+/** The event as it is stored. Errors: `event_invalid` where a commitment does not stand in the data. */
+export function withBoxes({ toClose, ...event }: EncodedEvent): EncodedEvent {
+  if (!toClose) return event;
+  let { data } = event;
+  for (const text of toClose.texts) {
+    const committed = `{"sha256":"${text.sha256}"}`;
+    const at = data.indexOf(committed);
+    if (at < 0)
+      throw new TurnlogError('event_invalid', `The event ${event.id} does not commit to its text.`);
+    data = `${data.slice(0, at)}{"box":"${close(text, toClose.key)}",${committed.slice(1)}${data.slice(at + committed.length)}`;
+  }
+  return { ...event, data };
+}
