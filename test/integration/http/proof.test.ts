@@ -22,7 +22,7 @@ test('503 proof_pending is answered while no checkpoint covers the session, and 
   expect((await service.get(`/v1/sessions/${covered}/proof`)).status).toBe(200);
   // A tree that does not know how large it is does not grow.
   const trees = join(service.folder, 'tlog');
-  const tree = (await readFile(join(trees, 'current'), 'utf8')).trim();
+  const tree = (await readFile(join(trees, '.current'), 'utf8')).trim();
   const state = join(trees, tree, 'state.json');
   const whole = await readFile(state);
   await writeFile(state, '{}');
