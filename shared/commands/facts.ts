@@ -16,8 +16,8 @@ export interface Author extends Actor {
 export const authorOf = (actor: Actor): Author => ({ ...actor, causation_id: actor.request_id });
 
 /**
- * What was decided, with ids and time, its texts closed: however often it is appended, it is the
- * same.
+ * What was decided, with ids and time, its texts committed to: however often it is appended, its
+ * hashes are the same.
  */
 export interface Facts extends SealedEvents {
   authorship: Authorship;
@@ -31,7 +31,7 @@ const charsOf = ({ data }: DomainEvent): number =>
   );
 
 /**
- * Gives decided events their ids, their time and their author, and closes their texts, with the key
+ * Gives decided events their ids, their time and their author, and seals their texts, with the key
  * of their stream where that is known. Errors: `event_invalid`, `store_unavailable`.
  */
 export async function factsOf(

@@ -1,4 +1,4 @@
-import { createSecretKey, randomFillSync } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import type { KeyStore } from '../ports/keyStore.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
@@ -18,7 +18,7 @@ function makeKeys(count: number): TextKey[] {
     const at = index * (KEY_BYTES + ID_BYTES);
     return {
       id: bytes.toString('base64url', at, at + ID_BYTES),
-      secret: createSecretKey(bytes.subarray(at + ID_BYTES, at + ID_BYTES + KEY_BYTES)),
+      secret: bytes.toString('base64url', at + ID_BYTES, at + ID_BYTES + KEY_BYTES),
     };
   });
   bytes.fill(0);

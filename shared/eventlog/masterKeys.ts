@@ -85,7 +85,7 @@ function createMasterKeys(current: Entry, others: readonly Entry[]): MasterKeys 
       const iv = drawRandom(IV_BYTES);
       const cipher = createCipheriv(CIPHER, currentSecret, iv, TAG);
       cipher.setAAD(Buffer.from(id));
-      const bytes = secret.export();
+      const bytes = Buffer.from(secret, 'base64url');
       const wrapped = Buffer.alloc(WRAPPED_BYTES);
       iv.copy(wrapped);
       cipher.update(bytes).copy(wrapped, IV_BYTES);
@@ -107,7 +107,7 @@ function createMasterKeys(current: Entry, others: readonly Entry[]): MasterKeys 
           decipher.update(wrapped.subarray(IV_BYTES, -TAG_BYTES)),
           decipher.final(),
         ]);
-        const secret = createSecretKey(bytes);
+        const secret = bytes.toString('base64url');
         bytes.fill(0);
         return { id, secret };
       } catch (error) {

@@ -1,4 +1,4 @@
-import { createSecretKey, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/masterKeys.ts';
 import {
   close,
@@ -10,7 +10,7 @@ import {
 /** A key of texts that nobody has used. */
 export const newTextKey = (): TextKey => ({
   id: randomBytes(12).toString('base64url'),
-  secret: createSecretKey(randomBytes(32)),
+  secret: randomBytes(32).toString('base64url'),
 });
 
 /** A text as it is stored. */
