@@ -4,13 +4,7 @@
  */
 import { TurnlogError } from '../errors.ts';
 import type { EncodedEvent } from '../ports/eventStore.ts';
-import { boxLength, close, type DisclosedText, type TextKey } from './protectedText.ts';
-
-/** The texts of an event whose data holds only what commits to them. Threads can hand it on. */
-export interface TextsToClose {
-  texts: readonly DisclosedText[];
-  key: TextKey;
-}
+import { boxLength, close } from './protectedText.ts';
 
 /** What a box adds to a commitment. */
 const BESIDE_BOX = '"box":"",'.length;

@@ -42,6 +42,12 @@ export interface TextKey {
   secret: string;
 }
 
+/** The texts of an event whose data holds only what commits to them. Threads can hand it on. */
+export interface TextsToClose {
+  texts: readonly DisclosedText[];
+  key: TextKey;
+}
+
 const IV_BYTES = 12;
 const SALT_BYTES = 16;
 const TAG_BYTES = 16;

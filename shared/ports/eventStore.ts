@@ -3,7 +3,7 @@
  * passes test/contracts/eventStore.ts. Events cross this port encoded; shared/eventlog/codec.ts is
  * what encodes and decodes them.
  */
-import type { TextsToClose } from '../eventlog/boxes.ts';
+import type { TextsToClose } from '../eventlog/protectedText.ts';
 
 /**
  * An event's place in the whole log. Opaque, but positions of one store compare as text: `a < b`
