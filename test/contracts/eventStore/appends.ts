@@ -1,6 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { isTurnlogError } from '../../../shared/errors.ts';
-import { MAX_APPEND_BYTES, type EncodedEvent } from '../../../shared/ports/eventStore.ts';
+import { replaceBoxes, withoutBoxes } from '../../../shared/eventlog/protectedJson.ts';
+import { commit, open, type DisclosedText } from '../../../shared/eventlog/protectedText.ts';
+import {
+  MAX_APPEND_BYTES,
+  type EncodedEvent,
+  type StoredEvent,
+} from '../../../shared/ports/eventStore.ts';
+import { newTextKey } from '../../support/keys/textKeys.ts';
 import {
   appendEach,
   idsOf,
@@ -47,6 +54,49 @@ export function appendContract(opened: Opened): void {
       const stored = await readAll(store, stream);
       expect(idsOf(stored)).toEqual(idsOf(events));
       expect(stored.map((event) => event.revision)).toEqual(events.map((_, index) => index));
+    });
+
+    test('closes the texts that an event commits to, where the commitments stand', async () => {
+      const store = opened().store();
+      const stream = newStream();
+      const key = newTextKey();
+      const texts = ['grüße', 'a "quoted" $& text', ''].map(commit);
+      const [first, second, third] = texts.map(({ sha256 }) => ({ sha256 }));
+      const event = newEvent({ calls: [second, { third }], input: first, turn: 1 });
+      await store.append(stream, 'no_stream', [{ ...event, toClose: { texts, key } }]);
+      const [{ data, ...stored }] = (await readAll(store, stream)) as [StoredEvent];
+      expect(withoutBoxes(data)).toBe(event.data);
+      expect(stored).not.toHaveProperty('toClose');
+      const found: DisclosedText[] = [];
+      replaceBoxes(data, (box, sha256) => {
+        found.push(open(box, sha256, key));
+        return '0';
+      });
+      expect(found).toEqual([texts[1], texts[2], texts[0]]);
+    });
+
+    test('refuses texts that the event does not commit to, and leaves nothing', async () => {
+      const store = opened().store();
+      const stream = newStream();
+      const toClose = { texts: [commit('lost')], key: newTextKey() };
+      await refusedWith(
+        'event_invalid',
+        store.append(stream, 'no_stream', [{ ...newEvent(), toClose }]),
+      );
+      expect(await readAll(store, stream)).toEqual([]);
+    });
+
+    test('counts the boxes of texts to what one append may carry', async () => {
+      const store = opened().store();
+      const stream = newStream();
+      // With its box it takes a third more.
+      const texts = [commit('x'.repeat(MAX_APPEND_BYTES - 100_000))];
+      const event = newEvent({ input: { sha256: texts[0]!.sha256 } });
+      await refusedWith(
+        'event_invalid',
+        store.append(stream, 'no_stream', [{ ...event, toClose: { texts, key: newTextKey() } }]),
+      );
+      expect(await readAll(store, stream)).toEqual([]);
     });
 
     test.each([
