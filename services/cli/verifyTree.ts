@@ -4,11 +4,8 @@ import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import { nameChange } from '../../shared/proof/nameChange.ts';
 import { openCheckpoint } from '../../shared/proof/openCheckpoint.ts';
-import {
-  createTreeChecker,
-  type TreeChecker,
-  type TreeFault,
-} from '../../shared/proof/treeChecker.ts';
+import { createTreeChecker, type TreeChecker } from '../../shared/proof/treeChecker.ts';
+import type { TreeFault } from '../../shared/proof/treeFault.ts';
 import { leafIndexOf } from '../../shared/tlog/leaf.ts';
 import { parseVkey, type NoteKey } from '../../shared/tlog/noteKeys.ts';
 import type { TreeHead } from '../../shared/tlog/verify.ts';
