@@ -76,5 +76,5 @@ export async function bundleStartFault(
   if (kept?.position === position && kept.event_id === id && kept.event_hash === hash)
     return undefined;
   const said = kept ? `${kept.event_id} at ${kept.position}` : 'nothing that can be read';
-  return `bundle ${bundle} begins after the event ${id} at ${position}, and where bundles begin (\`bundles\`) says ${said}. Stop the server and take that away: the next start reads it again from the log`;
+  return `bundle ${bundle} begins after the event ${id} at ${position}, and where bundles begin (\`bundles\`) says ${said}. Stop the server and take that away: the next start reads it anew from the log`;
 }

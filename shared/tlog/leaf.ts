@@ -36,7 +36,7 @@ async function bundleOf(
     const before = await reader.beforeBundle(middle);
     if (!before)
       throw proofInvalid(
-        `The transparency log does not know where bundle ${middle} begins: what it keeps of that is damaged. Put it back from a backup, or have the transparency log made again from the log.`,
+        `The transparency log does not know where bundle ${middle} begins: what it keeps of that is damaged. Restart the server, which reads it again from the log.`,
       );
     if (before.position < position) first = middle;
     else last = middle - 1;
