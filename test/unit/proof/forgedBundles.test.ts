@@ -83,10 +83,10 @@ interface Forged {
 /** Checkpoint and proof of a tree of two leaves, of which the first one is that of an event. */
 function treeOfTwo(hash: string, sibling: Buffer): Record<string, string> {
   const leaf = leafHash(leafEntry(hash, 0));
-  const root = createHash('sha256')
+  const top = createHash('sha256')
     .update(Buffer.concat([Buffer.of(1), leaf, sibling]))
     .digest();
-  const text = formatCheckpoint({ origin: signer.key.name, size: 2, root });
+  const text = formatCheckpoint({ origin: signer.key.name, size: 2, root: top });
   const checkpoint = signNote(text, [signer]);
   const proof = formatProof({ index: 0, hashes: [sibling], checkpoint });
   return { checkpoint, 'session.tlog-proof': proof };
