@@ -134,7 +134,7 @@ def verify(file, vkey):
     about = f'{{"events":{count},"session_id":{plain(session)},"turnlog_bundle":1}}\n'
     need(files["manifest"] == about, "the manifest says other things")
     proof, _, checkpoint = files["session.tlog-proof"].partition("\n\n")
-    said = re.fullmatch("c2sp.org/tlog-proof@v1\nindex (0|[1-9][0-9]*)((?:\n.{43}=)*)", proof)
+    said = re.fullmatch("c2sp.org/tlog-proof@v1\nindex (0|[1-9][0-9]*)((?:\n.{42}[^=]=)*)", proof)
     need(said and checkpoint == files["checkpoint"], "the proof is none, or not of the checkpoint")
     size, root, index = *opened(checkpoint, vkey), int(said[1])
     leaf = sha(b"\0" + f'{{"hash":"{head}","index":{index}}}'.encode())

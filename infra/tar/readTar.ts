@@ -70,22 +70,25 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
     for await (const piece of take(bytes)) pieces.push(piece);
     return Buffer.concat(pieces);
   };
-  const takeZeros = async (bytes: number): Promise<void> => {
-    if ((await whole(bytes)).some((byte) => byte !== 0))
+  const requireZeros = (bytes: Buffer): void => {
+    if (bytes.some((byte) => byte !== 0))
       throw proofInvalid(`${file} has something between its files, or after them.`);
   };
   try {
     for (;;) {
       const header = await whole(BLOCK);
-      if (header[0] === 0) break;
+      if (header[0] === 0) {
+        requireZeros(header);
+        break;
+      }
       const [name = ''] = header.toString('latin1', 0, 100).split('\0');
       const times = header.toString('latin1', TIMES.from, TIMES.to);
       const isFile = TIMES.form.test(times) && headerOf(name, times).equals(header);
       const bytes = isFile ? Number.parseInt(times, 8) : 0;
       yield { name, isFile, bytes, content: take(bytes) };
-      await takeZeros((BLOCK - (bytes % BLOCK)) % BLOCK);
+      requireZeros(await whole((BLOCK - (bytes % BLOCK)) % BLOCK));
     }
-    await takeZeros(BLOCK);
+    requireZeros(await whole(BLOCK));
     if (!(await isAtEnd())) throw proofInvalid(`${file} goes on after its end.`);
   } finally {
     await chunks.return(undefined);

@@ -1,12 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { recordAudit } from '../../shared/commands/audit.ts';
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
-import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { bundleContent } from '../../shared/proof/makeBundle.ts';
-import { proofUnder, proveEvent, type EventProof } from '../../shared/proof/proveEvent.ts';
 import { readDisclosed } from '../../shared/proof/readSession.ts';
 import {
   createRedaction,
@@ -16,19 +13,21 @@ import {
 } from '../../shared/proof/redaction.ts';
 import type { SeenStream } from '../../shared/proof/sessionChain.ts';
 import { verifyBundle, type VerifiedBundle } from '../../shared/proof/verifyBundle.ts';
-import { headOfSession, provenOf } from '../../shared/queries/sessionProof.ts';
+import { headOfSession } from '../../shared/queries/sessionProof.ts';
 import { readBundleFile, writeBundleFile } from '../compose/bundles.ts';
+import { textOf } from './checkpointFile.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
+import { proofOf } from './exportProof.ts';
 import { requireWritable } from './headsFile.ts';
 import { rate } from './progressLine.ts';
-import { currentVkeys } from './vkeys.ts';
 
 interface ExportOptions {
   session: string;
   out: string;
   redact?: Selector[];
   checkpoint?: string;
+  vkey?: string;
 }
 
 interface VerifyOptions {
@@ -37,38 +36,10 @@ interface VerifyOptions {
   witness: string[];
 }
 
-/** How long an export waits for a checkpoint that covers the session. */
-const WAIT_MS = 5_000;
-
 function selectors(text: string): Selector[] {
   const parsed = parseSelectors(text);
   if (!parsed) throw new InvalidArgumentError(`What is redacted is ${SELECTORS_HELP}.`);
   return parsed;
-}
-
-/** The text of a file that an operator named. Errors: `configuration_invalid`. */
-export async function textOf(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    throw new TurnlogError('configuration_invalid', `${file}: ${(error as Error).message}`);
-  });
-}
-
-/** Errors: `configuration_invalid`, `proof_pending`, `proof_invalid`. */
-async function proofOf(
-  { operator }: CliContext,
-  head: StoredEvent,
-  file: string | undefined,
-): Promise<EventProof> {
-  const tiles = await operator.tiles();
-  const checkpoint = await textOf(file);
-  if (checkpoint === undefined) return proveEvent(tiles, provenOf(head), WAIT_MS);
-  const proof = await proofUnder(tiles, provenOf(head), checkpoint);
-  if (proof) return proof;
-  throw new TurnlogError(
-    'configuration_invalid',
-    `The checkpoint in ${file} does not cover the last event of the session: it came later.`,
-  );
 }
 
 const texts = ({ disclosed, redacted, erased }: SeenStream): string =>
@@ -80,17 +51,14 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   await requireWritable(out);
   const head = await headOfSession(operator.store, session);
   const { metadata } = decodeEvent(head);
-  const proof = await proofOf(context, head, options.checkpoint);
-  const {
-    vkeys: [vkey],
-  } = await currentVkeys(operator);
+  const { proof, vkey } = await proofOf(context, head, options);
   const began = performance.now();
   const stream = sessionStream(session);
   const { small, last, seen } = bundleContent({
     session_id: session,
     head: { revision: head.revision, hash: metadata.hash },
     proof,
-    vkey: vkey!,
+    vkey,
     shown: readDisclosed(operator.store, stream, head.revision, signal),
     redaction: createRedaction(redact),
   });
@@ -180,6 +148,7 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
     )
     .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, selectors)
     .option('--checkpoint <file>', 'prove it under this checkpoint instead of the newest one')
+    .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
     .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
   audit
     .command('verify-bundle')

@@ -1,18 +1,15 @@
-import { isTurnlogError, proofInvalid, TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, proofInvalid } from '../../shared/errors.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import { nameChange } from '../../shared/proof/nameChange.ts';
 import { openCheckpoint } from '../../shared/proof/openCheckpoint.ts';
-import {
-  createTreeChecker,
-  type TreeChecker,
-  type TreeFault,
-} from '../../shared/proof/treeChecker.ts';
+import { createTreeChecker, type TreeChecker } from '../../shared/proof/treeChecker.ts';
+import type { TreeFault } from '../../shared/proof/treeFault.ts';
 import { leafIndexOf } from '../../shared/tlog/leaf.ts';
 import { parseVkey, type NoteKey } from '../../shared/tlog/noteKeys.ts';
 import type { TreeHead } from '../../shared/tlog/verify.ts';
-import { textOf } from './auditBundles.ts';
+import { givenCheckpoint, textOf } from './checkpointFile.ts';
 import type { CliContext } from './context.ts';
 import { currentVkeys } from './vkeys.ts';
 
@@ -32,16 +29,6 @@ export interface ComparedTree {
   given: TreeHead | undefined;
   /** What is wrong with the newest checkpoint. */
   fault: TreeFault | undefined;
-}
-
-/** Errors: `configuration_invalid` for what is no checkpoint of this log. */
-function givenHead(text: string, file: string, keys: readonly NoteKey[]): TreeHead {
-  try {
-    return openCheckpoint(text, keys).checkpoint;
-  } catch (error) {
-    if (!isTurnlogError(error, 'proof_invalid')) throw error;
-    throw new TurnlogError('configuration_invalid', `${file}: ${error.message}`);
-  }
 }
 
 /** The newest checkpoint of the log's own, or why it is none. */
@@ -85,7 +72,7 @@ export async function openTree(
   if (size === 0 && newest === undefined && text === undefined) return undefined;
   const vkeys = vkey === undefined ? (await currentVkeys(context.operator)).vkeys : [vkey];
   const keys = vkeys.map(parseVkey);
-  const given = text === undefined ? undefined : givenHead(text, file!, keys);
+  const given = text === undefined ? undefined : givenCheckpoint(text, file!, keys).checkpoint;
   const own = newest === undefined ? undefined : newestHead(newest, keys);
   const heads = [given, own].filter((head) => typeof head === 'object');
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);

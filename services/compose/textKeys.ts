@@ -90,20 +90,23 @@ async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
 
 /**
  * Makes a key store, and its master key, for a log whose keys are lost for good. Answers with its
- * file. Errors: `configuration_invalid` where a key store is there, or in a database;
- * `store_unavailable`.
+ * file. Errors: `configuration_invalid` where a key store is there, or in a database, or the master key
+ * file can't be used; `store_unavailable`.
  */
 export async function beginKeysAnew(place: Place): Promise<string> {
   if (place.kind === 'replica')
     throw invalid('With DATABASE_URL the keys are in its table turnlog.text_keys: put that back.');
   const file = keyStoreFile(place.keysFolder);
   if (existsSync(file)) throw invalid(`There is a key store, ${file}: nothing was done.`);
+  const master = place.masterKeyFile ?? ownMasterKeyFile(place);
+  // Before anything is made: a key store that is there lets the next start begin with it.
+  if (place.masterKeyFile !== undefined || existsSync(master)) readMasterKeys(master);
   makeDataFolder(place.keysFolder);
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await openSqliteKeyStore({ folder: place.keysFolder }), (keys) =>
     keys.close(),
   );
-  readMasterKeys(await masterKeyFileOf(place, store));
+  await masterKeyFileOf(place, store);
   return file;
 }
 

@@ -1,3 +1,4 @@
+import type { Position } from '../ports/eventStore.ts';
 import type { TileFile, TileReader } from '../ports/tileStore.ts';
 import { HASH_BYTES } from '../tlog/merkle.ts';
 import { parseTilePath, TILE_WIDTH, tilePath } from '../tlog/tiles.ts';
@@ -60,4 +61,20 @@ export function compareFiles(reader: Tiles, size: number) {
       return undefined;
     },
   };
+}
+
+/**
+ * What is wrong with what is kept of where a bundle begins: after this event, the last one before it.
+ * No tile shows it, and without it events are not found in the tree. Errors: the reader's.
+ */
+export async function bundleStartFault(
+  reader: Pick<TileReader, 'beforeBundle'>,
+  bundle: number,
+  { id, position, hash }: { id: string; position: Position; hash: string },
+): Promise<string | undefined> {
+  const kept = await reader.beforeBundle(bundle);
+  if (kept?.position === position && kept.event_id === id && kept.event_hash === hash)
+    return undefined;
+  const said = kept ? `${kept.event_id} at ${kept.position}` : 'nothing that can be read';
+  return `bundle ${bundle} begins after the event ${id} at ${position}, and where bundles begin (\`bundles\`) says ${said}. Stop the server and take that away: the next start reads it anew from the log`;
 }

@@ -1,6 +1,6 @@
 import { proofInvalid } from '../errors.ts';
 import { parseCheckpoint, type CheckpointText } from '../tlog/checkpoint.ts';
-import { openNote, type Note } from '../tlog/note.ts';
+import { openNote } from '../tlog/note.ts';
 import type { NoteKey } from '../tlog/noteKeys.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { NoteKey } from '../tlog/noteKeys.ts';
 export function openCheckpoint(
   text: string,
   keys: readonly NoteKey[],
-): { note: Note; checkpoint: CheckpointText } {
+): { note: ReturnType<typeof openNote>; checkpoint: CheckpointText } {
   const note = openNote(text, keys);
   const checkpoint = parseCheckpoint(note.text);
   const [{ name } = { name: '' }] = keys;

@@ -1,4 +1,5 @@
 import { isTurnlogError } from '../errors.ts';
+import type { StoredEvent } from '../ports/eventStore.ts';
 import type { TileReader } from '../ports/tileStore.ts';
 import { leafEntry, parseLeafEntry } from '../tlog/leaf.ts';
 import { leafHash } from '../tlog/merkle.ts';
@@ -6,24 +7,16 @@ import { readEntries, readHashes } from '../tlog/readTiles.ts';
 import { openRightEdge } from '../tlog/rightEdge.ts';
 import { TILE_WIDTH, tilePath, widthAt } from '../tlog/tiles.ts';
 import type { TreeHead } from '../tlog/verify.ts';
-import { compareFiles, sameBytes } from './compareFiles.ts';
+import { bundleStartFault, compareFiles, sameBytes } from './compareFiles.ts';
+import { cutAt, wrongRoot, type TreeFault } from './treeFault.ts';
 
-/** Where the event log and the transparency log differ first. */
-export interface TreeFault {
-  /** Of the leaf: the place of its event among all of the log, from 0. */
-  index: number;
-  /**
-   * What was changed: the event log there, which has another event than the leaf (`expected` is the
-   * hash of that one); its end, which is missing; a file of the transparency log; or both, at or
-   * before the index, since a checkpoint does not fit them.
-   */
-  kind: 'event' | 'end' | 'tile' | 'checkpoint';
-  reason: string;
-  expected?: string;
-}
+type Reader = Pick<TileReader, 'read' | 'beforeBundle'>;
+
+/** An event as far as the tree has it. */
+type Placed = Pick<StoredEvent, 'id' | 'position'>;
 
 interface Compared {
-  reader: Pick<TileReader, 'read'>;
+  reader: Reader;
   /** Leaves of the tree that the reader has. */
   size: number;
   /** Checkpoints that were signed, of any size. */
@@ -37,8 +30,11 @@ export interface TreeChecker {
   /** Leaves so far. */
   size: () => number;
   /** The first fault that the next event shows; at once where it shows none and nothing is read. */
-  next: (eventHash: string) => Promise<TreeFault | undefined> | undefined;
-  /** The fault that is left when the log has no more events: its end is missing. */
+  next: (eventHash: string, event: Placed) => Promise<TreeFault | undefined> | undefined;
+  /**
+   * The fault that is left when the log has no more events: its end is missing, or a checkpoint of no
+   * more leaves than `from` does not fit the tiles.
+   */
   end: () => Promise<TreeFault | undefined>;
 }
 
@@ -57,16 +53,11 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-const cutAt = (index: number, leaves: number, whose: string): TreeFault => ({
-  index,
-  kind: 'end',
-  reason: `the log ends after ${index} events, and ${whose} ${leaves} leaves: all from index ${index} on was cut off`,
-});
-
 /** Of a bundle that was read for its entries the bytes are compared as well. */
-function withLastFile(reader: Pick<TileReader, 'read'>): Pick<TileReader, 'read'> {
+function withLastFile(reader: Reader): Reader {
   let last: { path: string; bytes: Uint8Array | undefined } | undefined;
   return {
+    beforeBundle: (bundle) => reader.beforeBundle(bundle),
     async read(path) {
       if (last?.path !== path) last = { path, bytes: await reader.read(path) };
       return last.bytes;
@@ -119,17 +110,30 @@ export async function createTreeChecker({
     return reason === undefined ? undefined : { index: count - 1, kind: 'tile', reason };
   }
 
+  async function startFault(hash: string, event: Placed): Promise<TreeFault | undefined> {
+    const count = edge.size();
+    if (count % TILE_WIDTH !== 0 || count >= size) return undefined;
+    const reason = await bundleStartFault(reader, count / TILE_WIDTH, { ...event, hash });
+    return reason === undefined ? undefined : { index: count - 1, kind: 'tile', reason };
+  }
+
+  /** Of what is not read again the tiles are taken; the checkpoints of it are compared with these. */
+  async function earlierFault(): Promise<TreeFault | undefined> {
+    for (const head of heads) {
+      if (head.size > from) continue;
+      const earlier = await openRightEdge(reader, head.size, size);
+      if (!earlier.root().equals(head.root)) return wrongRoot(head.size);
+    }
+    return undefined;
+  }
+
   function headFault(): TreeFault | undefined {
     const count = edge.size();
     if (!sizes.has(count)) return undefined;
     const root = edge.root();
     return heads.every((head) => head.size !== count || root.equals(head.root))
       ? undefined
-      : {
-          index: count - 1,
-          kind: 'checkpoint',
-          reason: `the checkpoint of ${count} leaves has another root: an event at or before index ${count - 1} was changed, dropped or added, and the transparency log made to fit`,
-        };
+      : wrongRoot(count);
   }
 
   /** True for most events: nothing is to be read for them, and they fit. */
@@ -141,19 +145,20 @@ export async function createTreeChecker({
     return sameBytes(bundle.entries[index % TILE_WIDTH]!, due);
   }
 
-  async function compare(index: number, due: Uint8Array): Promise<TreeFault | undefined> {
+  async function compare(due: Uint8Array, hash: string, event: Placed) {
+    const index = edge.size();
     const fault = index < size ? await entryFault(index, due) : undefined;
     if (fault) return fault;
     edge.append(due);
-    return (await filesFault()) ?? headFault();
+    return (await filesFault()) ?? (await startFault(hash, event)) ?? headFault();
   }
 
   return {
     size: edge.size,
-    next(eventHash) {
+    next(eventHash, event) {
       const index = edge.size();
       const due = leafEntry(eventHash, index);
-      if (!isPlain(index, due)) return compare(index, due);
+      if (!isPlain(index, due)) return compare(due, eventHash, event);
       edge.append(due);
       return undefined;
     },
@@ -174,7 +179,7 @@ export async function createTreeChecker({
           kind: 'tile',
           reason: `the transparency log has ${size} leaves, and a checkpoint is of ${head}: it was cut off`,
         };
-      return undefined;
+      return earlierFault();
     },
   };
 }

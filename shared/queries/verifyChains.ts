@@ -1,7 +1,8 @@
 import { createChainChecker } from '../eventlog/chainChecker.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
-import type { TreeChecker, TreeFault } from '../proof/treeChecker.ts';
+import type { TreeChecker } from '../proof/treeChecker.ts';
+import type { TreeFault } from '../proof/treeFault.ts';
 
 const BATCH_SIZE = 1_000;
 
@@ -71,7 +72,7 @@ export async function verifyChains({
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) {
       // Both are at hand for most events: to wait for each costs more than to hash it.
-      const compared = tree?.next(recordedHash(stored));
+      const compared = tree?.next(recordedHash(stored), stored);
       const fault = compared && (await compared);
       const chained = faultOf(stored);
       const reason =

@@ -36,7 +36,7 @@ async function bundleOf(
     const before = await reader.beforeBundle(middle);
     if (!before)
       throw proofInvalid(
-        `The transparency log does not know where bundle ${middle} begins: what it keeps of that is damaged. The service reads it from the log again when it starts; verify the whole log until then, without --after.`,
+        `The transparency log does not know where bundle ${middle} begins: what it keeps of that is damaged. Restart the server, which reads it again from the log.`,
       );
     if (before.position < position) first = middle;
     else last = middle - 1;

@@ -1,17 +1,22 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import type { Position } from '../../../shared/ports/eventStore.ts';
 import { openCheckpoint } from '../../../shared/proof/openCheckpoint.ts';
 import { leafEntry } from '../../../shared/tlog/leaf.ts';
 import { leafHash } from '../../../shared/tlog/merkle.ts';
-import { parseVkey } from '../../../shared/tlog/noteKeys.ts';
+import { formatCheckpoint } from '../../../shared/tlog/checkpoint.ts';
+import { cosign } from '../../../shared/tlog/cosignature.ts';
+import { parseNote, signatureLine, signNote } from '../../../shared/tlog/note.ts';
+import { COSIGNATURE, formatVkey, noteSigner, parseVkey } from '../../../shared/tlog/noteKeys.ts';
 import { parseProof } from '../../../shared/tlog/proofFile.ts';
 import { verifyInclusion } from '../../../shared/tlog/verify.ts';
+import { readSigningKeys } from '../../../services/compose/signingKeys.ts';
 import { putBundleStarts, readBundleStart } from '../../../infra/files/bundleStarts.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import { writeTar } from '../../../infra/tar/writeTar.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import {
@@ -153,17 +158,20 @@ test('where bundles begin is missed where that is damaged, and said how to mend 
   await writeFile(bundles, Buffer.alloc(whole.length, 'x'));
   const out = join(elsewhere, 'none.tar');
   const refused = await runCli(folder, 'audit', 'export', '--session', session_id, '--out', out);
-  const said =
-    /does not know where bundle \d begins: .* The service reads it from the log again when it starts; .* without --after\./;
+  const said = /does not know where bundle \d begins: .* Restart the server, which reads it again/;
   expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(said) });
   expect((await runCli(folder, ...after)).err).toMatch(said);
+  const damaged = await runCli(folder, 'audit', 'verify');
+  expect(damaged).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('bundle 1 begins after the event'),
+  });
 
   await writeFile(bundles, whole);
-  const misleading = {
-    ...(await readBundleStart(bundles, 1))!,
-    position: '9'.repeat(16) as Position,
-  };
-  await putBundleStarts(bundles, new Map([[1, misleading]]));
+  expect(await runCli(folder, 'audit', 'verify')).toMatchObject({ code: 0 });
+  const behind = (await readBundleStart(bundles, 2))!;
+  const moved = { ...behind, position: '9999999999999999' as Position };
+  await putBundleStarts(bundles, new Map([1, 2].map((bundle) => [bundle, moved])));
   const { code, err } = await runCli(folder, ...after);
   expect({ code, err }).toEqual({
     code: 1,
@@ -258,6 +266,26 @@ describe('an erased session', () => {
 });
 
 describe('audit verify, with the transparency log', () => {
+  let vkey: string;
+  /** An export that is refused. */
+  let exporting: string[];
+  beforeAll(async () => {
+    ({
+      vkeys: [vkey],
+    } = JSON.parse((await cli('--json', 'audit', 'vkey')).out));
+    exporting = ['audit', 'export', '--session', session, '--out', join(elsewhere, 'never.tar')];
+  });
+
+  /** A checkpoint that somebody has signed who has the log's key. */
+  async function signed(name: string, size: number, root: Uint8Array): Promise<string> {
+    const [key] = readSigningKeys(join(service.folder, 'log-signing-key.pem'));
+    const { name: origin } = parseVkey(vkey);
+    const file = join(elsewhere, `${name}.checkpoint`);
+    const text = formatCheckpoint({ origin, size, root });
+    await writeFile(file, signNote(text, [noteSigner(origin, key!)]));
+    return file;
+  }
+
   /** A copy of the data folder, changed. */
   async function copy(name: string, change: (log: DatabaseSync) => void): Promise<string> {
     const folder = join(elsewhere, name);
@@ -413,10 +441,57 @@ describe('audit verify, with the transparency log', () => {
     expect([code, out]).toEqual([1, expect.stringContaining('The transparency log does not fit')]);
   });
 
-  test('refuses a checkpoint of another log', async () => {
-    const other = join(elsewhere, 'other.checkpoint');
-    await writeFile(other, (await readFile(kept, 'utf8')).replaceAll('turnlog/', 'another/'));
-    const { code, err } = await cli('audit', 'verify', '--checkpoint', other);
-    expect([code, err]).toEqual([1, expect.stringContaining(other)]);
+  test('takes a checkpoint with the cosignatures of witnesses, and of such as nobody knows', async () => {
+    const file = join(elsewhere, 'cosigned.checkpoint');
+    const text = await readFile(kept, 'utf8');
+    const witness = noteSigner('w/1', generateKeyPairSync('ed25519').privateKey, COSIGNATURE);
+    const line = signatureLine(cosign(parseNote(text).text, witness, 1_767_225_600));
+    await writeFile(file, `${text}— unknown AAAAAAAAAAAA\n${line}`);
+    const { code, out } = await cli('audit', 'verify', '--checkpoint', file);
+    expect([code, out]).toEqual([0, expect.stringContaining('So does the checkpoint of ')]);
+    const bundle = await exported('cosigned.tar', '--checkpoint', file);
+    const known = ['--vkey', vkey, '--witness', formatVkey(witness.key)];
+    expect(await alone('audit', 'verify-bundle', bundle, ...known)).toMatchObject({ code: 0 });
   });
+
+  test('goes on behind a checkpoint, and compares it all the same', async () => {
+    const { out: all } = await cli('events', 'tail', '--no-follow');
+    const { position } = JSON.parse(all.trim().split('\n').at(-1)!) as { position: string };
+    const goOn = ['audit', 'verify', '--after', position, '--checkpoint'];
+    expect((await cli(...goOn, kept)).out).toContain('So does the checkpoint of ');
+    const file = await signed('other', 1, Buffer.alloc(32));
+    const { code, out } = await cli(...goOn, file);
+    expect([code, out]).toEqual([1, expect.stringContaining('has another root')]);
+  });
+
+  test('says of a checkpoint of more leaves that the log was cut off', async () => {
+    const file = await signed('larger', 100_000, Buffer.alloc(32));
+    const { code, out } = await cli('audit', 'verify', '--checkpoint', file);
+    expect([code, out]).toEqual([1, expect.stringMatching(/the log ends after \d+ events/)]);
+    const refused = await cli(...exporting, '--checkpoint', file);
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      expect.stringMatching(/is of 100000 leaves, and the transparency log has \d+\./),
+    ]);
+  });
+
+  test.each<[string, (text: string) => string]>([
+    ['another log', (text) => text.replaceAll('turnlog/', 'another/')],
+    ['another key', (text) => text.replace(/(— \S+ ).*/, '$1AAAAAAAAAAAA')],
+    ['nobody', (text) => text.split('\n\n')[0]!],
+    ['no kind', () => 'garbage'],
+    ['no length', () => ''],
+    ['bytes', () => '\u0000\ufffd'.repeat(1_000)],
+  ])(
+    'is not read with a checkpoint of %s, nor is anything exported under it',
+    async (what, change) => {
+      const file = join(elsewhere, `${what}.checkpoint`);
+      await writeFile(file, change(await readFile(kept, 'utf8')));
+      for (const args of [['audit', 'verify'], exporting]) {
+        const { code, out, err } = await cli(...args, '--checkpoint', file);
+        expect([code, out, err]).toEqual([1, '', expect.stringContaining(`${file}: `)]);
+      }
+      expect(await readdir(elsewhere)).not.toContain('never.tar');
+    },
+  );
 });

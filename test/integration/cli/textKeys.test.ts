@@ -257,6 +257,9 @@ describe('the keys of a data folder', () => {
     expect(await cli('status')).toMatchObject(failure('The keys of all texts are gone'));
     const after = (await readdir(folder)).filter((name) => !name.startsWith('events.db'));
     expect(after).toEqual(before);
+    const none = await cliWith(join(parent, 'mistyped.key'), 'text-keys', 'begin-anew');
+    expect(none).toMatchObject(failure('there is none'));
+    expect(await readdir(folder)).not.toContain('keys.db');
     expect(await cli('begin-anew')).toMatchObject({ key_store: join(folder, 'keys.db') });
     expect(await open()).toBe('opened');
     expect(await cli('begin-anew')).toMatchObject(failure('nothing was done'));

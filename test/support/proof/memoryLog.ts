@@ -9,6 +9,7 @@ import type {
 import { recordedHash } from '../../../shared/proof/nameChange.ts';
 import { leafEntry } from '../../../shared/tlog/leaf.ts';
 import { openRightEdge } from '../../../shared/tlog/rightEdge.ts';
+import { TILE_WIDTH } from '../../../shared/tlog/tiles.ts';
 import type { TreeHead } from '../../../shared/tlog/verify.ts';
 import { memoryTiles, type MemoryTiles } from '../tlog/memoryTiles.ts';
 
@@ -84,7 +85,16 @@ export async function treeOfLog(
   const edge = await openRightEdge(tiles, 0);
   const heads: TreeHead[] = [];
   for (const [index, event] of log.entries()) {
-    edge.append(leafEntry(recordedHash(event), index));
+    const event_hash = recordedHash(event);
+    edge.append(leafEntry(event_hash, index));
+    const count = index + 1;
+    if (count % TILE_WIDTH === 0 && count < log.length)
+      tiles.bundles.set(count / TILE_WIDTH, {
+        log_id: 'log',
+        position: event.position,
+        event_id: event.id,
+        event_hash,
+      });
     if (sizes.includes(index + 1)) heads.push({ size: index + 1, root: edge.root() });
   }
   tiles.write(edge.takeFiles());

@@ -1,4 +1,5 @@
-import type { TileFile } from '../../../shared/ports/tileStore.ts';
+import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import type { TileFile, TileReader } from '../../../shared/ports/tileStore.ts';
 import { openRightEdge, type RightEdge } from '../../../shared/tlog/rightEdge.ts';
 import { HASH_BYTES } from '../../../shared/tlog/merkle.ts';
 import {
@@ -8,11 +9,11 @@ import {
   TILE_WIDTH,
   tilePath,
 } from '../../../shared/tlog/tiles.ts';
-import type { Tiles } from '../../../shared/tlog/readTiles.ts';
 
 /** Tiles in memory. A narrower tile than was written is answered from a wider one. */
-export interface MemoryTiles extends Tiles {
+export interface MemoryTiles extends Pick<TileReader, 'read' | 'beforeBundle'> {
   files: Map<string, Uint8Array>;
+  bundles: Map<number, Checkpoint>;
   write(files: readonly TileFile[]): void;
 }
 
@@ -34,8 +35,11 @@ function cutFromWider(
 
 export function memoryTiles(): MemoryTiles {
   const files = new Map<string, Uint8Array>();
+  const bundles = new Map<number, Checkpoint>();
   return {
     files,
+    bundles,
+    beforeBundle: async (bundle) => bundles.get(bundle),
     read: async (path) => files.get(path) ?? cutFromWider(files, path),
     write: (written) => written.forEach(({ path, bytes }) => files.set(path, bytes)),
   };

@@ -10,6 +10,11 @@ import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { GENESIS_HASH } from '../../../shared/eventlog/hashChain.ts';
 import type { ShownEvent } from '../../../shared/proof/shownTexts.ts';
 import { verifyBundle } from '../../../shared/proof/verifyBundle.ts';
+import { formatCheckpoint } from '../../../shared/tlog/checkpoint.ts';
+import { leafEntry } from '../../../shared/tlog/leaf.ts';
+import { leafHash } from '../../../shared/tlog/merkle.ts';
+import { signNote } from '../../../shared/tlog/note.ts';
+import { formatProof } from '../../../shared/tlog/proofFile.ts';
 import { formatVkey } from '../../../shared/tlog/noteKeys.ts';
 import { root } from '../../support/docs/projectFiles.ts';
 import { makeBundle, SESSION, signer, writeTexts } from '../../support/proof/bundles.ts';
@@ -71,10 +76,24 @@ interface Forged {
   metadata?: object;
   /** Added below the checkpoint. */
   signatures?: string;
+  /** The other one of two leaves, as long as it may be. */
+  sibling?: Buffer;
+}
+
+/** Checkpoint and proof of a tree of two leaves, of which the first one is that of an event. */
+function treeOfTwo(hash: string, sibling: Buffer): Record<string, string> {
+  const leaf = leafHash(leafEntry(hash, 0));
+  const top = createHash('sha256')
+    .update(Buffer.concat([Buffer.of(1), leaf, sibling]))
+    .digest();
+  const text = formatCheckpoint({ origin: signer.key.name, size: 2, root: top });
+  const checkpoint = signNote(text, [signer]);
+  const proof = formatProof({ index: 0, hashes: [sibling], checkpoint });
+  return { checkpoint, 'session.tlog-proof': proof };
 }
 
 /** A bundle of one event, whose hash covers what it is told to, and which the log has signed. */
-async function forge({ data = {}, covered, event, signatures = '', ...more }: Forged) {
+async function forge({ data = {}, covered, event, sibling, signatures = '', ...more }: Forged) {
   const metadata = { ...AUTHORSHIP, ...more.metadata };
   const stream = `session-${SESSION}`;
   const members = { id: 'id', stream, revision: 0, type: 'session.x.v1', ...event };
@@ -83,6 +102,7 @@ async function forge({ data = {}, covered, event, signatures = '', ...more }: Fo
   const shown = { ...members, data, metadata: { ...metadata, prev_hash: GENESIS_HASH, hash } };
   const head = { revision: 0, metadata: { hash } } as ShownEvent;
   const small = Object.fromEntries((await makeBundle([head])).small);
+  if (sibling) Object.assign(small, treeOfTwo(hash, sibling));
   small['checkpoint'] += signatures;
   small['session.tlog-proof'] += signatures;
   await writeTexts(file, { ...small, 'events.jsonl': `${canonicalJson(shown)}\n` });
@@ -117,6 +137,8 @@ const FORGED: Array<[string, boolean, Forged]> = [
   ['others have signed too', true, { signatures: signature.repeat(98) }],
   ['too many have signed', false, { signatures: signature.repeat(99) }],
   ['a signature has no bytes', false, { signatures: '— other AAAAAA==\n' }],
+  ['a hash of the proof has its length', true, { sibling: Buffer.alloc(32, 7) }],
+  ['a hash of the proof is too short', false, { sibling: Buffer.alloc(31, 7) }],
   ['the name of a key has a space', false, { signatures: '— a\u00a0b AAAAAAAAAAAA\n' }],
   ['the name of a key has what is no space', true, { signatures: '— a\ufeffb AAAAAAAAAAAA\n' }],
 ];
@@ -150,6 +172,10 @@ const longName = (bytes: Buffer): Buffer => {
 const ARCHIVES: Array<[string, (bytes: Buffer) => Buffer]> = [
   ['a block of zeros comes first', (bytes) => joined(Buffer.alloc(BLOCK), bytes)],
   ['the end has one block', (bytes) => bytes.subarray(0, -BLOCK)],
+  [
+    'the end is not all zeros',
+    (bytes) => bytes.fill('x', bytes.length - 1_000, bytes.length - 999),
+  ],
   ['there is no end', (bytes) => bytes.subarray(0, -2 * BLOCK)],
   ['the end goes on', (bytes) => joined(bytes, Buffer.alloc(BLOCK))],
   ['something stands behind the end', (bytes) => joined(bytes, bytes)],

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { nameChange } from '../../../shared/proof/nameChange.ts';
-import { createTreeChecker, type TreeFault } from '../../../shared/proof/treeChecker.ts';
+import { createTreeChecker } from '../../../shared/proof/treeChecker.ts';
+import type { TreeFault } from '../../../shared/proof/treeFault.ts';
 import { verifyChains } from '../../../shared/queries/verifyChains.ts';
 import type { TileReader } from '../../../shared/ports/tileStore.ts';
 import type { TreeHead } from '../../../shared/tlog/verify.ts';
@@ -11,6 +12,7 @@ import {
   logOf,
   memoryLog,
   placed,
+  positionAt,
   streamsWriter,
   treeOfLog,
 } from '../../support/proof/memoryLog.ts';
@@ -38,7 +40,7 @@ interface Named {
 /** What a verification of a log with the tree of `leaves` events names first. */
 async function firstOf(
   changed: readonly StoredEvent[],
-  reader: Pick<TileReader, 'read'>,
+  reader: Pick<TileReader, 'read' | 'beforeBundle'>,
   { leaves = EVENTS, heads = [] }: { leaves?: number; heads?: readonly TreeHead[] } = {},
 ): Promise<Named | undefined> {
   const store = memoryLog(changed);
@@ -152,12 +154,56 @@ test('a verification goes on after any event, though no tile ends there', () =>
     RUNS,
   ));
 
+test('a checkpoint of what came before is compared where a verification goes on behind it', () =>
+  fc.assert(
+    fc.asyncProperty(places, fc.boolean(), async ([at, before], isOther) => {
+      const from = before + 1;
+      const {
+        heads: [head],
+      } = await treeOfLog(log, [at + 1]);
+      const root = isOther ? Buffer.alloc(32) : head!.root;
+      const heads = [{ size: at + 1, root }];
+      const tree = await createTreeChecker({ reader: tiles, size: EVENTS, heads, from });
+      const onProgress = (): void => undefined;
+      const after = log[before]!.position;
+      const rest = { store: memoryLog(log), after, tree, signal, onProgress };
+      const fault = (await verifyChains(rest))?.fault;
+      expect(fault).toEqual(
+        isOther ? expect.objectContaining({ index: at, kind: 'checkpoint' }) : undefined,
+      );
+    }),
+    RUNS,
+  ));
+
+describe('of what is kept of where bundles begin, is named', () => {
+  const found = async (change: Partial<Checkpoint> | undefined) => {
+    const changed = memoryTiles();
+    for (const [name, content] of tiles.files) changed.files.set(name, content);
+    for (const [bundle, before] of tiles.bundles) changed.bundles.set(bundle, before);
+    if (change) changed.bundles.set(2, { ...tiles.bundles.get(2)!, ...change });
+    else changed.bundles.delete(2);
+    return firstOf(log, changed);
+  };
+
+  test.each([
+    ['a position', { position: positionAt(3) }],
+    ['a hash', { event_hash: '0'.repeat(64) }],
+    ['an id', { event_id: 'other' }],
+    ['nothing', undefined],
+  ])('%s that is not the one of the event before', async (_what, change) => {
+    const fault = await found(change);
+    expect(fault).toMatchObject({ index: 511, kind: 'tile' });
+    expect(fault!.reason).toContain('bundle 2 begins after the event');
+  });
+});
+
 describe('of a change in the tiles, the file is named', () => {
   const files = (): string[] => [...tiles.files.keys()].toSorted();
   /** Tiles of which one file was changed. */
   const with_ = (path: string, bytes: Uint8Array | undefined): MemoryTiles => {
     const changed = memoryTiles();
     for (const [name, content] of tiles.files) changed.files.set(name, content);
+    for (const [bundle, before] of tiles.bundles) changed.bundles.set(bundle, before);
     if (bytes) changed.files.set(path, bytes);
     else changed.files.delete(path);
     return changed;
