@@ -40,19 +40,12 @@ function understood(stored: StoredEvent): { recorded: RecordedEvent; event?: Dom
   return { recorded, ...(event && { event }) };
 }
 
-function collectKeys({ keyIds }: Findings, { data }: StoredEvent): void {
-  try {
-    addKeyIds(data, keyIds);
-  } catch {
-    // What is not JSON may hold boxes all the same: they were added before that showed.
-  }
-}
-
 function follow(found: FoundForErasure, stored: StoredEvent): void {
   const { state } = found;
   const due = found.head.revision + 1;
   if (stored.revision !== due) state.flaw ??= `revision ${due} is missing`;
-  collectKeys(state, stored);
+  // What is not JSON may hold boxes all the same.
+  addKeyIds(stored.data, state.keyIds);
   found.head = { ...found.head, revision: stored.revision };
   try {
     const { recorded, event } = understood(stored);
