@@ -107,6 +107,7 @@ describe('a transcript', () => {
     ['what looks closed', LIKE_CLOSED],
     ['what looks closed and marked', `~~${LIKE_CLOSED}`],
     ['JSON of what looks closed', `{"input":"${LIKE_CLOSED}"}`],
+    ['what looks closed at its ends', `0123456789abcdef.A "\n\\~${'ab'.repeat(32)}`],
     ['half of it', `"${LIKE_CLOSED}`],
   ])('has texts of before as they were written: %s', async (_what, text) => {
     const { read, damaged, kept } = await session(told(text), { closed: false });
