@@ -95,7 +95,7 @@ async function readBack(store: Read, found: FoundForErasure): Promise<void> {
   let page = await pageBack(store, state.stream, undefined);
   if (page[0]) follow(found, page[0]);
   while (page.length > 0) {
-    for (const stored of page) collectKeys(state, stored);
+    for (const { data } of page) addKeyIds(data, state.keyIds);
     const from = page.at(-1)!.revision - 1;
     page = from > known ? await pageBack(store, state.stream, from) : [];
   }
