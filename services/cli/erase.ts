@@ -80,7 +80,7 @@ async function requireKnown({ operator }: CliContext, account_id: string): Promi
 const left = ({ unrecorded, unowned }: ErasedAccount): string[] => [
   ...unrecorded.map(
     (stream) =>
-      `${stream} is damaged, and its log can't say so: the keys that were found in it are destroyed, and \`projections rebuild\` takes its texts out of the read models.`,
+      `${stream} is damaged, and its log can't say so: the keys that were found in it are destroyed; an agent's or account's texts \`projections rebuild\` takes out of the read models.`,
   ),
   ...unowned.map((stream) => `${stream} is parked, and was left: nobody can tell whose it is.`),
 ];

@@ -5,37 +5,47 @@
 import type { Keyring } from './keyring.ts';
 import { BoxBroken, keyIdOf, open } from './protectedText.ts';
 
-const CLOSED = /^([\w-]{16}\.[\w-]+)~([0-9a-f]{64})$/;
+/** The beginning of a box, and a commitment behind it: what is between them may have a megabyte. */
+const [BOX, COMMITMENT] = [/^[\w-]{16}\.[\w-]/, /^~[0-9a-f]{64}$/];
+const COMMITMENT_CHARS = 65;
+/** The marks of an open text that looks closed without them. */
+const MARKS = /^~+/;
+/** In JSON, where such a text begins; by the names that open texts of sessions ever had. */
+const TO_MARK =
+  /(?<="(?:input|output|content|arguments|result|message)":\s*)"(?=~*[\w-]{16}\.[\w-](?:[^"\\]|\\.)*~[0-9a-f]{64}")/g;
 
 /** A text in one string: its box and its commitment. */
 export const closedText = (box: string, sha256: string): string => `${box}~${sha256}`;
 
-/** The id of the key that a text was closed with; undefined for one that a log of before had open. */
-function keyIdIn(text: string): string | undefined {
-  const [, box] = CLOSED.exec(text) ?? [];
-  return box === undefined ? undefined : keyIdOf(box);
+/** The JSON of an event's data, with a mark on each open text that would be taken for a closed one. */
+export const markOpenTexts = (data: string): string =>
+  data.includes('~') ? data.replace(TO_MARK, '"~') : data;
+
+const isClosed = (text: string): boolean =>
+  BOX.test(text) && COMMITMENT.test(text.slice(-COMMITMENT_CHARS));
+
+/** The text without its mark, as it was written. */
+function unmarked(text: string): string {
+  const [marks] = MARKS.exec(text) ?? [];
+  return marks !== undefined && isClosed(text.slice(marks.length)) ? text.slice(1) : text;
 }
 
 /**
- * What opens closed texts, once it has the keys of these. A text that stands open passes as it is.
+ * What opens closed texts, once it has the keys of these. A text of before, which stands open, passes
+ * as it was written.
  * Errors: `key_missing`, `store_unavailable`. Those of the opening: BoxBroken, also where the key was
  * destroyed.
  */
 export async function textOpener(
   keys: Pick<Keyring, 'find'>,
-  texts: Iterable<string>,
+  texts: readonly string[],
 ): Promise<(text: string) => string> {
-  const ids = new Set<string>();
-  for (const text of texts) {
-    const id = keyIdIn(text);
-    if (id !== undefined) ids.add(id);
-  }
-  const found = await keys.find(ids);
+  const found = await keys.find(new Set(texts.filter(isClosed).map(keyIdOf)));
   return (text) => {
-    const [, box, sha256] = CLOSED.exec(text) ?? [];
-    if (box === undefined || sha256 === undefined) return text;
-    const key = found.get(keyIdOf(box));
+    if (!isClosed(text)) return unmarked(text);
+    const key = found.get(keyIdOf(text));
     if (!key) throw new BoxBroken('the key of a text is destroyed, and no erasure says so');
-    return open(box, sha256, key).text;
+    const box = text.slice(0, -COMMITMENT_CHARS);
+    return open(box, text.slice(1 - COMMITMENT_CHARS), key).text;
   };
 }

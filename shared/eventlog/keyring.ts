@@ -45,8 +45,12 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
   const known = new LRUCache<string, TextKey | 'destroyed'>({ max: LIMITS.cache.textKeys });
   const fromPool = createKeyPool(store, masterKeys);
 
-  const remember = (key: TextKey): TextKey => {
-    known.set(key.id, key);
+  /** An id that was read out of a box is a part of it: remembered itself, it would keep the whole text. */
+  const remember = (id: string, key: TextKey | 'destroyed'): void =>
+    void known.set(Buffer.from(id).toString(), key);
+
+  const taken = (key: TextKey): TextKey => {
+    remember(key.id, key);
     return key;
   };
 
@@ -71,18 +75,18 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
       // It may have been forgotten while it was looked for.
       const destroyed = wrapped === 'destroyed' || known.get(id) === 'destroyed';
       const key = destroyed ? 'destroyed' : masterKeys.unwrap(wrapped);
-      known.set(id, key);
+      remember(id, key);
       found.set(id, key === 'destroyed' ? undefined : key);
     }
     return found;
   }
 
-  const forget = (ids: readonly string[]): void => ids.forEach((id) => known.set(id, 'destroyed'));
+  const forget = (ids: readonly string[]): void => ids.forEach((id) => remember(id, 'destroyed'));
 
   return {
     fresh() {
       const key = fromPool();
-      return 'then' in key ? key.then(remember) : remember(key);
+      return 'then' in key ? key.then(taken) : taken(key);
     },
     find(ids) {
       const found = inMemory(ids);

@@ -6,7 +6,7 @@ import { isTurnlogError, TurnlogError } from '../errors.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import { decodeEvent } from './codec.ts';
 import type { RecordedEvent } from './event.ts';
-import { closedText } from './closedText.ts';
+import { closedText, markOpenTexts } from './closedText.ts';
 import type { Keyring } from './keyring.ts';
 import { addKeyIds, lacksBox, replaceBoxes } from './protectedJson.ts';
 import {
@@ -119,7 +119,9 @@ const opened = (event: StoredEvent, lookup: Lookup): ReadableEvent =>
   );
 
 function withClosedTexts(event: StoredEvent): ReadableEvent {
-  const data = replaceBoxes(event.data, (box, sha256) => JSON.stringify(closedText(box, sha256)));
+  const data = replaceBoxes(markOpenTexts(event.data), (box, sha256) =>
+    JSON.stringify(closedText(box, sha256)),
+  );
   return data === event.data ? event : { ...event, data, stored: event };
 }
 

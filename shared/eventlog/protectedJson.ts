@@ -28,9 +28,18 @@ export function replaceBoxes(
     replacement(box, sha256),
   );
   if (!hasBoxes(replaced)) return replaced;
-  return canonicalJson(JSON.parse(replaced)).replace(CLOSED, (_text, box: string, sha256: string) =>
+  return writtenAnew(replaced).replace(CLOSED, (_text, box: string, sha256: string) =>
     replacement(box, sha256),
   );
+}
+
+/** In canonical form. What others wrote may not be JSON: the decoder will see that, of this event alone. */
+function writtenAnew(data: string): string {
+  try {
+    return canonicalJson(JSON.parse(data));
+  } catch {
+    return data;
+  }
 }
 
 /** Adds the ids of the keys that closed the boxes in the data. */

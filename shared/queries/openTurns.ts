@@ -1,6 +1,6 @@
 import { textOpener } from '../eventlog/closedText.ts';
 import type { Keyring } from '../eventlog/keyring.ts';
-import { giveWayForText } from '../giveWay.ts';
+import { giveWay, PIECE_BYTES } from '../giveWay.ts';
 import type { TurnRow } from '../readModels/tables.ts';
 
 /** A turn's row with each of its texts replaced. */
@@ -36,9 +36,13 @@ export async function openTurns(
   rows: TurnRow[],
 ): Promise<void> {
   const open = await textOpener(keys, rows.flatMap(textsOf));
+  let chars = 0;
   for (const [index, row] of rows.entries()) {
-    const chars = textsOf(row).reduce((sum, { length }) => sum + length, 0);
-    await giveWayForText(accountId, chars);
+    for (const text of textsOf(row)) chars += text.length;
+    if (chars > PIECE_BYTES) {
+      await giveWay(accountId);
+      chars = 0;
+    }
     rows[index] = mapTexts(row, open);
   }
 }

@@ -36,11 +36,13 @@ export function createClearing({ databaseUrl, version, afterMs = AFTER_MS }: Pla
   /** Who does not own a table is warned by the server, and it is passed over. */
   async function clear(): Promise<void> {
     const { client, close } = await connect(databaseUrl, PURPOSE);
-    closing.signal.addEventListener('abort', () => void close());
+    const cutOff = (): void => void close();
+    closing.signal.addEventListener('abort', cutOff);
     try {
       if (!closing.signal.aborted)
         await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) ${tables.join(', ')}`);
     } finally {
+      closing.signal.removeEventListener('abort', cutOff);
       await close();
     }
   }

@@ -64,7 +64,7 @@ function erased({ found, appended }: Handled<FoundForErasure>): ErasedStream | u
 const unrecorded = (stream: string, { keyIds, flaw }: Findings, cause?: unknown): TurnlogError =>
   new TurnlogError(
     'stream_damaged',
-    `The erasure of ${stream} can't be recorded, because its stream is damaged: ${flaw ?? 'the store takes nothing more'}. The keys that were found in it (${keyIds.size}) are destroyed; \`projections rebuild\` takes its texts out of the read models.`,
+    `The erasure of ${stream} can't be recorded, because its stream is damaged: ${flaw ?? 'the store takes nothing more'}. The keys that were found in it (${keyIds.size}) are destroyed; an agent's or account's texts \`projections rebuild\` takes out of the read models.`,
     { cause },
   );
 

@@ -40,19 +40,12 @@ function understood(stored: StoredEvent): { recorded: RecordedEvent; event?: Dom
   return { recorded, ...(event && { event }) };
 }
 
-function collectKeys({ keyIds }: Findings, { data }: StoredEvent): void {
-  try {
-    addKeyIds(data, keyIds);
-  } catch {
-    // What is not JSON may hold boxes all the same: they were added before that showed.
-  }
-}
-
 function follow(found: FoundForErasure, stored: StoredEvent): void {
   const { state } = found;
   const due = found.head.revision + 1;
   if (stored.revision !== due) state.flaw ??= `revision ${due} is missing`;
-  collectKeys(state, stored);
+  // What is not JSON may hold boxes all the same.
+  addKeyIds(stored.data, state.keyIds);
   found.head = { ...found.head, revision: stored.revision };
   try {
     const { recorded, event } = understood(stored);
@@ -102,7 +95,7 @@ async function readBack(store: Read, found: FoundForErasure): Promise<void> {
   let page = await pageBack(store, state.stream, undefined);
   if (page[0]) follow(found, page[0]);
   while (page.length > 0) {
-    for (const stored of page) collectKeys(state, stored);
+    for (const { data } of page) addKeyIds(data, state.keyIds);
     const from = page.at(-1)!.revision - 1;
     page = from > known ? await pageBack(store, state.stream, from) : [];
   }

@@ -192,6 +192,21 @@ describe('a damaged stream', () => {
     expect(found.get(key!.id)).toBeUndefined();
     expect((await eraseStream(context, STREAM, REQUEST, actor)).again).toBe(true);
   });
+
+  test('that the store shows from its end on alone is erased with the keys that stand there', async () => {
+    const { key } = await write(STREAM, ...talked);
+    const { readStream } = context.store;
+    const cut = over({
+      readStream: async (stream, options) => {
+        if (stream === STREAM && options.direction === 'forwards')
+          throw new TurnlogError('stream_damaged', 'It was cut.');
+        return readStream(stream, options);
+      },
+    });
+    const erased = await eraseStream(cut, STREAM, REQUEST, actor);
+    expect(erased).toMatchObject({ key_ids: [key!.id], unread: expect.any(String) });
+    expect(await isErased(STREAM)).toBe(true);
+  });
 });
 
 test('nothing is erased, and no key destroyed, where the account’s own stream is damaged: it may be held', async () => {

@@ -11,6 +11,7 @@ import { discloseEvents, openEvents, openTexts } from '../../../shared/eventlog/
 import { withoutBoxes } from '../../../shared/eventlog/protectedJson.ts';
 import { withBoxes } from '../../../shared/eventlog/boxes.ts';
 import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';
+import { planBatch } from '../../../shared/projections/plan.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
   accountOpened,
@@ -171,6 +172,25 @@ describe('the texts of events', () => {
     expect((opened!.data as typeof data).input).toBe(SECRET);
     expect(chainFault(decodeEvent(written), undefined)).toBeUndefined();
   });
+});
+
+test.each([
+  ['no JSON', '{"box"'],
+  [
+    'no JSON behind a box',
+    `{"input":{"box":"0123456789abcdef.AAAA","sha256":"${'ab'.repeat(32)}"},"box"`,
+  ],
+  ['JSON that is too deep', `{"box":${'['.repeat(50_000)}${']'.repeat(50_000)}}`],
+])('an event of others that is %s is left to who decodes it', async (_what, data) => {
+  const { keys } = memoryKeys();
+  const [event] = kept([{ id: 'x', ...turnInterrupted(1) }]);
+  const events = [{ ...event!, data }, event!];
+  for (const staysClosed of [true, false]) {
+    const found = await openTexts(keys, events, () => staysClosed);
+    expect(found).toHaveLength(2);
+    expect(found[1]).toEqual(event);
+    expect(planBatch(found).map(({ error }) => error !== undefined)).toEqual([true, false]);
+  }
 });
 
 describe('a key', () => {
