@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { seal } from '../../support/keys/textKeys.ts';
 import { expect, test } from '@jest/globals';
 import { closedText, textOpener } from '../../../shared/eventlog/closedText.ts';
 import { openTexts } from '../../../shared/eventlog/openTexts.ts';
 import { addKeyIds } from '../../../shared/eventlog/protectedJson.ts';
-import { seal } from '../../../shared/eventlog/protectedText.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
