@@ -1,11 +1,10 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
 import type { Script } from '../../support/http/scriptedModel.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 import { filesHolding, filesWith, newMarker } from '../../support/erasure/holding.ts';
-import { asOperator, clientWith, newKey } from '../../support/processes/operator.ts';
+import { wrappedKeysOf } from '../../support/erasure/wrappedKeys.ts';
+import { clientWith, newKey } from '../../support/processes/operator.ts';
 
 /** Tools are called with the marker that the input ends with, and answer it. */
 const script: Script = ({ messages }) => {
@@ -52,25 +51,6 @@ async function talked(): Promise<string> {
   await run(`use the tool ${marker}`, session);
   await run(`fail ${marker}`, session);
   return session;
-}
-
-/** The keys of a session's texts, as the key store holds them. */
-async function wrappedKeysOf(session: string): Promise<Buffer[]> {
-  const { body } = await service.get(`/v1/sessions/${session}/events`);
-  expect(body.success).toBe(true);
-  const [{ stream }] = body.data as [{ stream: string }];
-  const data = await asOperator(service.folder, async ({ store }) =>
-    (await store.readStream(stream, { direction: 'forwards', limit: 9 })).map(
-      (event) => event.data,
-    ),
-  );
-  const ids = new Set(data.join('').match(/(?<="box":")[\w-]{16}/g));
-  const keys = new DatabaseSync(join(service.folder, 'keys.db'), { readOnly: true });
-  const wrapped = keys.prepare('SELECT wrapped FROM text_keys WHERE key_id = ?');
-  const found = [...ids].map((id) => Buffer.from(wrapped.get(id)!['wrapped'] as Uint8Array));
-  keys.close();
-  expect(found.length).toBeGreaterThan(0);
-  return found;
 }
 
 describe('erasing a session', () => {
@@ -134,7 +114,7 @@ describe('erasing a session', () => {
     expect(filesHolding(service.folder, marker)).toEqual([]);
     const transcript = await service.get(`/v1/sessions/${session}`);
     expect(JSON.stringify(transcript.body.data)).toContain(marker);
-    const kept = await wrappedKeysOf(session);
+    const kept = await wrappedKeysOf(service.folder, session);
     expect(filesWith(service.folder, kept)).not.toEqual([]);
     await erase(session);
     expect(filesWith(service.folder, kept)).toEqual([]);
