@@ -72,7 +72,7 @@ export function createAppend({
     requireWritable(expected, events);
     const first = expected === 'no_stream' ? 0 : expected + 1;
     if (known.standElsewhere(stream, first, events)) throw reused();
-    const append = { stream, expected, events: events.map(withBoxes) };
+    const append = { stream, expected, events: events.map((event) => withBoxes(event, stream)) };
     const answer = await retrying(
       { kind: 'append', name: `append to ${stream} ($w)` },
       ({ connection, signal }) => appendStream(connection)(append, signal),

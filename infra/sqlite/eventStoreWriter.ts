@@ -54,7 +54,7 @@ function prepareAppend(database: DatabaseSync): (append: Append) => Written {
       );
     let position = 0;
     for (const [index, event] of events.entries()) {
-      const { id, type, data, metadata } = withBoxes(event);
+      const { id, type, data, metadata } = withBoxes(event, stream);
       position = Number(
         insert.run(stream, first + index, id, type, data, metadata).lastInsertRowid,
       );

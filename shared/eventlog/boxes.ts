@@ -13,8 +13,8 @@ const BESIDE_BOX = '"box":"",'.length;
 export const boxesLength = ({ toClose }: Pick<EncodedEvent, 'toClose'>): number =>
   toClose?.texts.reduce((sum, { text }) => sum + BESIDE_BOX + boxLength(text), 0) ?? 0;
 
-/** The event as it is stored. Errors: `event_invalid` where a commitment does not stand in the data. */
-export function withBoxes({ toClose, ...event }: EncodedEvent): EncodedEvent {
+/** The event as a stream stores it. Errors: `event_invalid` where a commitment does not stand in the data. */
+export function withBoxes({ toClose, ...event }: EncodedEvent, stream: string): EncodedEvent {
   if (!toClose) return event;
   let { data } = event;
   for (const text of toClose.texts) {
@@ -22,7 +22,7 @@ export function withBoxes({ toClose, ...event }: EncodedEvent): EncodedEvent {
     const at = data.indexOf(committed);
     if (at < 0)
       throw new TurnlogError('event_invalid', `The event ${event.id} does not commit to its text.`);
-    data = `${data.slice(0, at)}{"box":"${close(text, toClose.key)}",${committed.slice(1)}${data.slice(at + committed.length)}`;
+    data = `${data.slice(0, at)}{"box":"${close(text, toClose.key, stream)}",${committed.slice(1)}${data.slice(at + committed.length)}`;
   }
   return { ...event, data };
 }

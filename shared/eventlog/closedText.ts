@@ -31,13 +31,14 @@ function unmarked(text: string): string {
 }
 
 /**
- * What opens closed texts, once it has the keys of these. A text of before, which stands open, passes
+ * What opens closed texts of a stream, once it has the keys of these. A text of before, which stands open, passes
  * as it was written.
  * Errors: `key_missing`, `store_unavailable`. Those of the opening: BoxBroken, also where the key was
  * destroyed.
  */
 export async function textOpener(
   keys: Pick<Keyring, 'find'>,
+  stream: string,
   texts: readonly string[],
 ): Promise<(text: string) => string> {
   const found = await keys.find(new Set(texts.filter(isClosed).map(keyIdOf)));
@@ -46,6 +47,6 @@ export async function textOpener(
     const key = found.get(keyIdOf(text));
     if (!key) throw new BoxBroken('the key of a text is destroyed, and no erasure says so');
     const box = text.slice(0, -COMMITMENT_CHARS);
-    return open(box, text.slice(1 - COMMITMENT_CHARS), key).text;
+    return open({ box, sha256: text.slice(1 - COMMITMENT_CHARS) }, key, stream).text;
   };
 }

@@ -96,7 +96,9 @@ function replaced(event: StoredEvent, lookup: Lookup, shown: Shown): ReadableEve
       if (isTurnlogError(key)) throw key;
       last = key ?? last;
       erased ||= key === undefined;
-      return JSON.stringify(shown(key ? open(box, sha256, key) : { sha256, erased: true }));
+      return JSON.stringify(
+        shown(key ? open({ box, sha256 }, key, event.stream) : { sha256, erased: true }),
+      );
     });
     if (data === event.data) return event;
     return { ...event, data, stored: event, erased, ...(last && { key: last }) };

@@ -100,14 +100,22 @@ export function commit(text: string): DisclosedText {
   return { sha256: commitmentOf(salted), salt, text };
 }
 
-/** Closes a text and its salt in a box, with an IV of its own. */
-export function close({ salt, text }: DisclosedText, { id, secret }: TextKey): string {
+/**
+ * Closes a text and its salt in a box, with an IV of its own, for one stream: in another one it does not
+ * open, whoever puts it there.
+ */
+export function close(
+  { salt, text }: DisclosedText,
+  { id, secret }: TextKey,
+  stream: string,
+): string {
   const bytes = SALT_BYTES + Buffer.byteLength(text);
   const salted = Buffer.allocUnsafe(bytes);
   salted.write(salt, 'base64url');
   salted.write(text, SALT_BYTES);
   const iv = drawRandom(IV_BYTES);
   const cipher = createCipheriv(CIPHER, keyOf(secret), iv, TAG);
+  cipher.setAAD(Buffer.from(stream));
   const closed = Buffer.allocUnsafe(IV_BYTES + bytes + TAG_BYTES);
   iv.copy(closed);
   cipher.update(salted).copy(closed, IV_BYTES);
@@ -123,18 +131,23 @@ export const boxLength = (text: string): number =>
 /** Thrown where a box does not open with its key, or holds another text than was committed to. */
 export class BoxBroken extends Error {}
 
-/** Opens a box and checks the commitment. Errors: BoxBroken. */
-export function open(box: string, sha256: string, { secret }: TextKey): DisclosedText {
+/** Opens a box that stands in a stream, and checks the commitment. Errors: BoxBroken. */
+export function open(
+  { box, sha256 }: Required<ProtectedText>,
+  { secret }: TextKey,
+  stream: string,
+): DisclosedText {
   const bytes = Buffer.from(box.slice(17), 'base64url');
   if (bytes.length < IV_BYTES + SALT_BYTES + TAG_BYTES) throw new BoxBroken('a box is too short');
   const decipher = createDecipheriv(CIPHER, keyOf(secret), bytes.subarray(0, IV_BYTES), TAG);
+  decipher.setAAD(Buffer.from(stream));
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
   let salted: Buffer;
   try {
     salted = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
     decipher.final();
   } catch (error) {
-    throw new BoxBroken('a box does not open with its key', { cause: error });
+    throw new BoxBroken('a box does not open with its key in this stream', { cause: error });
   }
   if (commitmentOf(salted) !== sha256) throw new BoxBroken('a box holds another text');
   return {

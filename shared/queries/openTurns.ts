@@ -1,7 +1,8 @@
 import { textOpener } from '../eventlog/closedText.ts';
 import type { Keyring } from '../eventlog/keyring.ts';
+import { sessionStream } from '../eventlog/streams.ts';
 import { giveWay, PIECE_BYTES } from '../giveWay.ts';
-import type { TurnRow } from '../readModels/tables.ts';
+import type { SessionRow, TurnRow } from '../readModels/tables.ts';
 
 /** A turn's row with each of its texts replaced. */
 const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => ({
@@ -27,20 +28,20 @@ function textsOf(row: TurnRow): string[] {
 }
 
 /**
- * Opens the texts of turns, one row after the other, in place: closed and open they are never held
+ * Opens the texts of a session's turns, one row after the other, in place: closed and open they are never held
  * all at once. Errors: those of textOpener, BoxBroken.
  */
 export async function openTurns(
   keys: Pick<Keyring, 'find'>,
-  accountId: string,
+  { account_id, session_id }: Pick<SessionRow, 'account_id' | 'session_id'>,
   rows: TurnRow[],
 ): Promise<void> {
-  const open = await textOpener(keys, rows.flatMap(textsOf));
+  const open = await textOpener(keys, sessionStream(session_id), rows.flatMap(textsOf));
   let chars = 0;
   for (const [index, row] of rows.entries()) {
     for (const text of textsOf(row)) chars += text.length;
     if (chars > PIECE_BYTES) {
-      await giveWay(accountId);
+      await giveWay(account_id);
       chars = 0;
     }
     rows[index] = mapTexts(row, open);

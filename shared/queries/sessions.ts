@@ -36,7 +36,7 @@ export async function readTranscript(
   if (found.session.status === 'erased') throw sessionErased();
   const stream = sessionStream(sessionId);
   try {
-    const open = () => openTurns(source.store.keys, accountId, found.turns.rows);
+    const open = () => openTurns(source.store.keys, found.session, found.turns.rows);
     await notingLostKeys(source, stream, open);
   } catch (error) {
     if (!(error instanceof BoxBroken)) throw error;

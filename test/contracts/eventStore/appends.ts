@@ -69,7 +69,7 @@ export function appendContract(opened: Opened): void {
       expect(stored).not.toHaveProperty('toClose');
       const found: DisclosedText[] = [];
       replaceBoxes(data, (box, sha256) => {
-        found.push(open(box, sha256, key));
+        found.push(open({ box, sha256 }, key, stream));
         return '0';
       });
       expect(found).toEqual([texts[1], texts[2], texts[0]]);

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
+import { withBoxes } from '../../../shared/eventlog/boxes.ts';
+import type { NewEvent } from '../../../shared/eventlog/event.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { Reached } from '../../../shared/ports/readModels.ts';
 import { at } from './events.ts';
@@ -20,7 +22,10 @@ export function recordHistory(first = 0) {
   const heads = new Map<string, StreamHead>();
   let last = first;
   return {
-    record(recording: Recording, event: DomainEvent | { type: string; data: object }): StoredEvent {
+    record(
+      recording: Recording,
+      event: DomainEvent | Pick<NewEvent, 'type' | 'data' | 'toClose'>,
+    ): StoredEvent {
       const { stream, account = 'acct_1', at: recorded_at = at(last) } = recording;
       const before = heads.get(stream) ?? NO_STREAM;
       const { encoded, head } = chainEvents(stream, before, [{ id: randomUUID(), ...event }], {
@@ -34,7 +39,12 @@ export function recordHistory(first = 0) {
       last += 1;
       const [written] = encoded;
       if (!written) throw new Error('nothing was encoded');
-      return { ...written, stream, revision: head.revision, position: positionOf(last) };
+      return {
+        ...withBoxes(written, stream),
+        stream,
+        revision: head.revision,
+        position: positionOf(last),
+      };
     },
     lastPosition: (): Position => positionOf(last),
   };

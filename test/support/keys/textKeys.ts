@@ -13,10 +13,14 @@ export const newTextKey = (): TextKey => ({
   secret: randomBytes(32).toString('base64url'),
 });
 
-/** A text as it is stored. */
-export function seal(text: string, key: TextKey): Required<ProtectedText> {
+/** A text as a stream stores it. */
+export function seal(
+  text: string,
+  key: TextKey,
+  stream = 'session-session_1',
+): Required<ProtectedText> {
   const committed = commit(text);
-  return { sha256: committed.sha256, box: close(committed, key) };
+  return { sha256: committed.sha256, box: close(committed, key, stream) };
 }
 
 /** Master keys as a file with these lines has them; by default one new key. */

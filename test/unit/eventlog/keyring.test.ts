@@ -17,7 +17,7 @@ const eventWith = (box: Box): StoredEvent =>
   ({ stream: 'session-1', data: Buffer.from(JSON.stringify({ input: box })).toString() }) as never;
 
 test.each<[string, (keys: ReturnType<typeof memoryKeys>['keys'], box: Box) => unknown]>([
-  ['rows', (keys, { box, sha256 }) => textOpener(keys, [closedText(box, sha256)])],
+  ['rows', (keys, { box, sha256 }) => textOpener(keys, 'session-1', [closedText(box, sha256)])],
   ['events', (keys, box) => openTexts(keys, [eventWith(box)])],
   [
     'erased events',

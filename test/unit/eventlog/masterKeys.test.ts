@@ -16,7 +16,7 @@ describe('a wrapped key', () => {
     expect(wrapped).toMatchObject({ key_id: key.id, master_key_id: masterKeys.ids[0] });
     expect(wrapped.wrapped.length).toBe(60);
     expect(Buffer.from(wrapped.wrapped).includes(Buffer.from(key.secret, 'base64url'))).toBe(false);
-    expect(open(box.box, box.sha256, masterKeys.unwrap(wrapped)).text).toBe('grüße');
+    expect(open(box, masterKeys.unwrap(wrapped), 'session-session_1').text).toBe('grüße');
   });
 
   test('is wrapped by the first key of the file, and opens whichever line its key stands in', () => {

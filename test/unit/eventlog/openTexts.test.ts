@@ -45,7 +45,7 @@ interface Shape {
 
 const kept = (events: readonly NewEvent[]): StoredEvent[] =>
   chainEvents(STREAM, NO_STREAM, events, authorship).encoded.map((event, revision) => ({
-    ...withBoxes(event),
+    ...withBoxes(event, STREAM),
     stream: STREAM,
     revision,
     position: positionOf(revision + 1),
@@ -104,6 +104,15 @@ describe('the texts of events', () => {
     const withTexts = told.filter(({ type }) => !/interrupted|limits|session.started/.test(type));
     expect(new Set(withTexts.map((event) => event.key?.id))).toEqual(new Set([key!.id]));
     expect((await sealEvents(keys, key, decided)).key).toBe(key);
+  });
+
+  test('do not open in another stream, whoever put them there', async () => {
+    const { keys } = memoryKeys();
+    const [own] = await stored(keys, [turnStarted(1, { input: SECRET })]);
+    expect((await openEvents(keys, [own!])).length).toBe(1);
+    const moved = { ...own!, stream: 'session-session_2' };
+    await expect(openEvents(keys, [moved])).rejects.toMatchObject({ code: 'event_invalid' });
+    await expect(discloseEvents(keys, [moved])).rejects.toMatchObject({ code: 'event_invalid' });
   });
 
   test('take no key where there are none', async () => {

@@ -4,28 +4,19 @@ import { jsonSchemas } from '../../../services/relay/contract/jsonSchemas.ts';
 import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { openTexts } from '../../../shared/eventlog/openTexts.ts';
-import { withBoxes } from '../../../shared/eventlog/boxes.ts';
-import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
-import type { NewEvent } from '../../../shared/eventlog/event.ts';
 import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 import { EVERY_EVENT, sessionErased } from '../../support/events/events.ts';
 import { recordHistory } from '../../support/events/history.ts';
 import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
-/** The data of an event as it is stored. */
-const boxed = ({ data, ...event }: NewEvent): object =>
-  JSON.parse(withBoxes({ ...event, data: canonicalJson(data), metadata: '{}' }).data) as object;
-
 /** An event as it is published with its texts, and again when they were erased. */
 async function publishTwice(event: DomainEvent) {
   const [kind = ''] = event.type.split('.');
   const { open, keys, kept } = memoryKeys();
   const { events, key } = await sealEvents(keys, undefined, [{ id: 'e', ...event }]);
-  const stored = recordHistory().record(
-    { stream: `${kind}-${kind}_1` },
-    { type: event.type, data: boxed(events[0]!) },
-  );
+  const stream = `${kind}-${kind}_1`;
+  const stored = recordHistory().record({ stream }, events[0]!);
   const publish = async (): Promise<PublicEvent> =>
     toPublicEvents(await openTexts(open(), [stored]))[0]!;
   const before = await publish();
@@ -81,7 +72,7 @@ test('a text whose key was lost is not published as an erased one, and nothing i
   const started = EVERY_EVENT['session.turn_started.v1'];
   const { events, key } = await sealEvents(keys, undefined, [{ id: 'e', ...started }]);
   const stored = [
-    record({ stream: 'session-session_1' }, { type: started.type, data: boxed(events[0]!) }),
+    record({ stream: 'session-session_1' }, events[0]!),
     record({ stream: 'session-session_1' }, EVERY_EVENT['session.turn_interrupted.v1']),
   ];
   kept.delete(key!.id);
