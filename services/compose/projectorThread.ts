@@ -29,6 +29,9 @@ const tell = (message: ProjectorMessage): void => port.postMessage(message);
 const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) =>
   tell({ type: 'log', level, fields, message });
 
+/** Nobody waits for the end of a turn but who queries it: what comes together is applied together. */
+const GATHER_MS = 5;
+
 const closing = new AbortController();
 port.once('message', () => closing.abort());
 
@@ -49,6 +52,7 @@ await followGenerations({
     current: () => currentGeneration(folder),
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
+  gatherMs: GATHER_MS,
   onProgress: (batch) => tell({ type: 'progress', batch }),
   onLogChanged: (reason) => tell({ type: 'log_changed', reason }),
   onTrouble: (reason) => tell({ type: 'trouble', reason }),

@@ -67,7 +67,8 @@ function completion(
  * trusted.
  */
 async function followOne(following: Following, course: Course): Promise<Course> {
-  const { generations, onProgress, onTrouble, onLogChanged, logger, log, signal } = following;
+  const { generations, onProgress, onTrouble, onLogChanged, logger, log, signal, gatherMs } =
+    following;
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await generations.open(course.atLeast), (live) => live.close());
   const { generation } = store;
@@ -90,6 +91,7 @@ async function followOne(following: Following, course: Course): Promise<Course> 
     signal: AbortSignal.any([signal, replaced.signal]),
     onLogChanged,
     ...(onTrouble && { onTrouble }),
+    ...(gatherMs !== undefined && { gatherMs }),
     onProgress(batch) {
       onProgress({ ...batch, generation, heals });
       if (batch.caughtUp) complete();

@@ -23,6 +23,8 @@ export interface Projection {
   onProgress: (batch: AppliedBatch) => void;
   /** Told of every batch before it is applied. */
   onReading?: (batch: EventBatch) => void;
+  /** The pause after what came of sessions alone, so that more comes together; none by default. */
+  gatherMs?: number;
   /**
    * Told one sentence on why the log is not followed; undefined once it is. What it rejects with is a
    * failure of the projection.

@@ -1,7 +1,8 @@
 import { createBackOff } from '../../shared/backOff.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
-import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position, StoredEvent } from '../../shared/ports/eventStore.ts';
+import { streamKind } from '../../shared/eventlog/streams.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
 import { createEndOfLog } from '../../shared/eventlog/endOfLog.ts';
 import { createLogChanges, restoredLog, type RestoredLog } from './logChanges.ts';
@@ -24,9 +25,11 @@ interface Course {
   fits: () => Promise<void>;
 }
 
+const isOfSession = ({ stream }: StoredEvent): boolean => streamKind(stream) === 'session';
+
 /** One subscription, from the checkpoint on, until it fails or the signal aborts. */
 async function follow(projection: Projection, course: Course): Promise<void> {
-  const { log, store, signal, onProgress, onReading } = projection;
+  const { log, store, signal, onProgress, onReading, gatherMs } = projection;
   course.checkpoint = await store.checkpoint();
   const after = course.checkpoint;
   // The first batch is applied whatever it says: others' records, up to which everything was shown,
@@ -50,6 +53,8 @@ async function follow(projection: Projection, course: Course): Promise<void> {
     const percent = batch.caughtUp ? 100 : end === undefined ? 0 : percentOf(position, end);
     onProgress({ position, caughtUp: batch.caughtUp, percent, events: course.events, parked });
     if (signal.aborted) return;
+    if (gatherMs !== undefined && batch.caughtUp && batch.events.every(isOfSession))
+      await pauseAtMost(gatherMs, { signal });
   }
   if (!signal.aborted) throw new Error('the subscription ended');
 }

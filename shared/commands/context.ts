@@ -50,3 +50,11 @@ export async function untilShown(
   }
   if (!shown) onLate?.();
 }
+
+/**
+ * The same for the end of a turn: in the one process that answers queries these wait for it instead,
+ * so that a run pays nothing for the projection.
+ */
+export async function untilTurnShown(context: CommandContext, position: Position): Promise<void> {
+  if (context.readModels.showLater?.(position) !== true) await untilShown(context, position);
+}

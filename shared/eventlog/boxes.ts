@@ -4,7 +4,7 @@
  */
 import { TurnlogError } from '../errors.ts';
 import type { EncodedEvent } from '../ports/eventStore.ts';
-import { boxLength, close } from './protectedText.ts';
+import { boxLength, closing } from './protectedText.ts';
 
 /** What a box adds to a commitment. */
 const BESIDE_BOX = '"box":"",'.length;
@@ -16,13 +16,15 @@ export const boxesLength = ({ toClose }: Pick<EncodedEvent, 'toClose'>): number 
 /** The event as a stream stores it. Errors: `event_invalid` where a commitment does not stand in the data. */
 export function withBoxes({ toClose, ...event }: EncodedEvent, stream: string): EncodedEvent {
   if (!toClose) return event;
+  const { texts, key } = toClose;
+  const closeText = closing(key, stream);
   let { data } = event;
-  for (const text of toClose.texts) {
+  for (const text of texts) {
     const committed = `{"sha256":"${text.sha256}"}`;
     const at = data.indexOf(committed);
     if (at < 0)
       throw new TurnlogError('event_invalid', `The event ${event.id} does not commit to its text.`);
-    data = `${data.slice(0, at)}{"box":"${close(text, toClose.key, stream)}",${committed.slice(1)}${data.slice(at + committed.length)}`;
+    data = `${data.slice(0, at)}{"box":"${closeText(text)}",${committed.slice(1)}${data.slice(at + committed.length)}`;
   }
   return { ...event, data };
 }

@@ -101,27 +101,28 @@ export function commit(text: string): DisclosedText {
 }
 
 /**
- * Closes a text and its salt in a box, with an IV of its own, for one stream: in another one it does not
- * open, whoever puts it there.
+ * What closes texts with their salts in boxes, each with an IV of its own, for one stream: in another one
+ * they do not open, whoever puts them there.
  */
-export function close(
-  { salt, text }: DisclosedText,
-  { id, secret }: TextKey,
-  stream: string,
-): string {
+export function closing({ id, secret }: TextKey, stream: string): (text: DisclosedText) => string {
+  const [key, place] = [keyOf(secret), Buffer.from(stream)];
+  return (text) => `${id}.${closed(text, key, place).toString('base64url')}`;
+}
+
+function closed({ salt, text }: DisclosedText, key: KeyObject, place: Uint8Array): Buffer {
   const bytes = SALT_BYTES + Buffer.byteLength(text);
   const salted = Buffer.allocUnsafe(bytes);
   salted.write(salt, 'base64url');
   salted.write(text, SALT_BYTES);
   const iv = drawRandom(IV_BYTES);
-  const cipher = createCipheriv(CIPHER, keyOf(secret), iv, TAG);
-  cipher.setAAD(Buffer.from(stream));
-  const closed = Buffer.allocUnsafe(IV_BYTES + bytes + TAG_BYTES);
-  iv.copy(closed);
-  cipher.update(salted).copy(closed, IV_BYTES);
+  const cipher = createCipheriv(CIPHER, key, iv, TAG);
+  cipher.setAAD(place);
+  const box = Buffer.allocUnsafe(IV_BYTES + bytes + TAG_BYTES);
+  iv.copy(box);
+  cipher.update(salted).copy(box, IV_BYTES);
   cipher.final();
-  cipher.getAuthTag().copy(closed, IV_BYTES + bytes);
-  return `${id}.${closed.toString('base64url')}`;
+  cipher.getAuthTag().copy(box, IV_BYTES + bytes);
+  return box;
 }
 
 /** Characters of the box that a text is closed in. */

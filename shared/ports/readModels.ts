@@ -103,6 +103,11 @@ export interface ReadModels {
    * longer than `timeoutMs`.
    */
   untilShown(position: Position, timeoutMs: number): Promise<boolean>;
+  /**
+   * Has the queries of sessions wait for the position, so that its writer need not; false where they
+   * would wait in vain. Absent where other processes answer queries.
+   */
+  showLater?(position: Position): boolean;
   close(): Promise<void>;
 }
 

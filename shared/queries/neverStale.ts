@@ -10,28 +10,28 @@ interface Options {
 }
 
 /** What clients ask for. */
-type Query =
-  | 'findAgent'
-  | 'listAgents'
-  | 'agentListVersion'
-  | 'findSession'
-  | 'listSessions'
-  | 'findTranscript';
+type SessionQuery = 'findSession' | 'listSessions' | 'findTranscript';
+type Query = SessionQuery | 'findAgent' | 'listAgents' | 'agentListVersion';
+
+const later = (one: Position | undefined, other: Position): Position =>
+  one === undefined || other > one ? other : one;
 
 /**
- * Read models of the one process that writes: where a write was answered before they showed it,
- * queries wait for it, or are refused with the reason. They never answer with less than what was
- * acknowledged, and don't wait for what is known not to come.
+ * Read models of the one process that writes: where a write was answered before they showed it, as
+ * the end of a turn always is, queries wait for it, or are refused with the reason. They never answer
+ * with less than what was acknowledged, and don't wait for what is known not to come.
  */
 export function neverStale(readModels: ReadModels, { waitMs, late }: Options): ReadModels {
   /** Of the last write that was answered before it was shown. */
   let owed: Position | undefined;
+  /** The same of what only queries of sessions show. */
+  let owedToSessions: Position | undefined;
 
   const patience = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);
 
   async function untilShown(position: Position, timeoutMs: number): Promise<boolean> {
     const shown = await readModels.untilShown(position, patience(timeoutMs));
-    if (!shown && (owed === undefined || position > owed)) owed = position;
+    if (!shown) owed = later(owed, position);
     return shown;
   }
 
@@ -39,6 +39,7 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
     if (!(await readModels.untilShown(position, patience(waitMs))))
       throw storeUnavailable(`What was written last can't be shown yet. ${late() ?? ''}`.trimEnd());
     if (owed === position) owed = undefined;
+    if (owedToSessions === position) owedToSessions = undefined;
   }
 
   function guarded<Name extends Query>(name: Name): ReadModels[Name] {
@@ -50,14 +51,28 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
     return ask as ReadModels[Name];
   }
 
+  function ofSessions<Name extends SessionQuery>(name: Name): ReadModels[Name] {
+    const query = guarded(name) as (...given: unknown[]) => Promise<unknown>;
+    const ask = async (...given: unknown[]): Promise<unknown> => {
+      if (owedToSessions !== undefined) await untilPaid(owedToSessions);
+      return query(...given);
+    };
+    return ask as ReadModels[Name];
+  }
+
   return {
     ...readModels,
     untilShown,
+    showLater(position) {
+      if (late() !== undefined) return false;
+      owedToSessions = later(owedToSessions, position);
+      return true;
+    },
     findAgent: guarded('findAgent'),
     listAgents: guarded('listAgents'),
     agentListVersion: guarded('agentListVersion'),
-    findSession: guarded('findSession'),
-    listSessions: guarded('listSessions'),
-    findTranscript: guarded('findTranscript'),
+    findSession: ofSessions('findSession'),
+    listSessions: ofSessions('listSessions'),
+    findTranscript: ofSessions('findTranscript'),
   };
 }

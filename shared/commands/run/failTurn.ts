@@ -2,7 +2,7 @@ import type { SessionCommand } from '../../domain/session/decider.ts';
 import type { ModelCall } from '../../domain/session/events.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { inShort } from '../../inShort.ts';
-import { untilShown } from '../context.ts';
+import { untilTurnShown } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { sumTokens } from './converse.ts';
 import { recordEnd } from './record.ts';
@@ -58,6 +58,6 @@ export async function recordFailure(
       },
       'a turn ended without an answer',
     );
-  await untilShown(context, await recordEnd(context, run, end));
+  await untilTurnShown(context, await recordEnd(context, run, end));
   return error;
 }

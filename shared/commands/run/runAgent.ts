@@ -4,7 +4,7 @@ import { isTurnlogError } from '../../errors.ts';
 import { isIdOf } from '../../eventlog/streams.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
 import { requireSupported } from '../agentCatalogue.ts';
-import { untilShown, type Actor } from '../context.ts';
+import { untilTurnShown, type Actor } from '../context.ts';
 import { beginTurn } from './beginTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { promptBytes } from './contextWindow.ts';
@@ -102,7 +102,7 @@ async function finish(
   }
   try {
     const end = { type: 'complete_turn', run: run.state, answer } as const;
-    await untilShown(context, await recordEnd(context, run, end));
+    await untilTurnShown(context, await recordEnd(context, run, end));
   } catch (error) {
     if (!isTurnlogError(error, 'event_invalid')) throw error;
     throw await recordFailure(context, run, failure(run, calls, error), error);

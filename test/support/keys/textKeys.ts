@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/masterKeys.ts';
 import {
-  close,
+  closing,
   commit,
   type ProtectedText,
   type TextKey,
@@ -20,7 +20,7 @@ export function seal(
   stream = 'session-session_1',
 ): Required<ProtectedText> {
   const committed = commit(text);
-  return { sha256: committed.sha256, box: close(committed, key, stream) };
+  return { sha256: committed.sha256, box: closing(key, stream)(committed) };
 }
 
 /** Master keys as a file with these lines has them; by default one new key. */

@@ -14,6 +14,7 @@ function shownUpTo(first: number) {
       return position <= state.shown;
     },
     findSession: async () => undefined,
+    findAgent: async () => undefined,
     findApiKey: async () => undefined,
   } as unknown as ReadModels;
   const readModels = neverStale(inner, { waitMs: 700, late: () => state.late });
@@ -60,4 +61,26 @@ test('nor does a write', async () => {
   state.late = 'The log is another one.';
   expect(await readModels.untilShown(at(6), 100)).toBe(false);
   expect(state.waits).toEqual([0]);
+});
+
+test('the end of a turn is waited for by queries of sessions, and by nobody else', async () => {
+  const { state, readModels } = shownUpTo(5);
+  expect(readModels.showLater!(at(7))).toBe(true);
+  expect(readModels.showLater!(at(6))).toBe(true);
+  await readModels.findAgent('agent_1');
+  expect(state.waits).toEqual([]);
+  await expect(readModels.findSession('session_1')).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
+  expect(state.waits).toEqual([700]);
+  state.shown = at(7);
+  await readModels.findSession('session_1');
+  await readModels.findSession('session_1');
+  expect(state.waits).toEqual([700, 700]);
+});
+
+test('nothing is shown later where it is known that it will not be', () => {
+  const { state, readModels } = shownUpTo(5);
+  state.late = 'The log is another one.';
+  expect(readModels.showLater!(at(6))).toBe(false);
 });
