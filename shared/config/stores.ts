@@ -43,6 +43,6 @@ export const storeOptions = {
     minimum: 0,
     maximum: 60_000,
     description:
-      'How long a write waits for the read models to show it before it is answered all the same',
+      'How long a write waits for the read models to show it before it is answered all the same; in one process, how long queries of sessions wait for the turns that were answered',
   }),
 };
