@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'turnlog-'));
-const service = spawn(process.execPath, ['--max-semi-space-size=4', 'services/main.ts'], {
+const service = spawn(process.execPath, ['--max-semi-space-size=8', 'services/main.ts'], {
   env: { ...process.env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, LOG_LEVEL: 'warn' },
   stdio: ['ignore', 'pipe', 'inherit'],
 });

@@ -39,7 +39,7 @@ export async function startTurnlog(folder: string, checkout?: string): Promise<B
     NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
     MALLOC_ARENA_MAX: '2',
   };
-  const service = await startProcess(['--max-semi-space-size=4', 'services/main.ts'], {
+  const service = await startProcess(['--max-semi-space-size=8', 'services/main.ts'], {
     env,
     until: /listens on/,
     ...(checkout === undefined ? {} : { checkout }),

@@ -80,7 +80,7 @@ async function ready(container: string): Promise<string> {
     const script =
       "const { enableCompileCache, getCompileCacheDir } = require('node:module'); enableCompileCache(); console.log(require('node:fs').readdirSync(getCompileCacheDir()).length)";
     expect(
-      Number(await docker('exec', name, 'node', '--max-semi-space-size=4', '--eval', script)),
+      Number(await docker('exec', name, 'node', '--max-semi-space-size=8', '--eval', script)),
     ).toBeGreaterThan(100);
   });
 

@@ -58,6 +58,6 @@ export const startConfined = ({ env }: World, options: Record<string, string>): 
   startServerProcess({
     ...env,
     ...options,
-    NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=4',
+    NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=8',
     MALLOC_ARENA_MAX: '2',
   });
