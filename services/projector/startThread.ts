@@ -14,7 +14,7 @@ const CLOSE_LIMIT_MS = 5000;
  * catching up with a long log the thread holds half of what it would otherwise. A batch of the
  * largest events fits well.
  */
-export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
+export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 };
 
 interface Trouble {
   sinceMs: number;
