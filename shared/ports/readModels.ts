@@ -34,10 +34,7 @@ export interface PageOf<Row> {
   more: boolean;
 }
 
-/**
- * A stream that a projection could not follow: an event of it could not be applied, and later ones
- * are skipped until a rebuild.
- */
+/** A stream with an event that could not be applied: later ones are skipped until a rebuild. */
 export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
 
 export interface ParkedStreams {
@@ -98,14 +95,11 @@ export interface ReadModels {
   listOpenTurns(): Promise<OpenTurn[]>;
   /** The first of them in the order of their names, and how many there are. */
   listParkedStreams(limit: number): Promise<ParkedStreams>;
-  /**
-   * Resolves true once the read models show everything up to the position, false when that takes
-   * longer than `timeoutMs`.
-   */
+  /** Resolves true once everything up to the position is shown, false after `timeoutMs`. */
   untilShown(position: Position, timeoutMs: number): Promise<boolean>;
   /**
-   * Has the queries of sessions wait for the position, so that its writer need not; false where they
-   * would wait in vain. Absent where other processes answer queries.
+   * Has queries of sessions wait for the position, so that its writer need not; false where that would
+   * be in vain. Absent where other processes answer queries.
    */
   showLater?(position: Position): boolean;
   close(): Promise<void>;
