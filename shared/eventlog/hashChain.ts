@@ -31,12 +31,9 @@ interface Canonical {
 const coveredText = ({ id, stream, revision, type, data, metadata }: Canonical): string =>
   `{"data":${data},"id":${canonicalJson(id)},"metadata":${metadata},"revision":${revision},"stream":${canonicalJson(stream)},"type":${canonicalJson(type)}}`;
 
-/**
- * sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8; of an event whose data
- * has no boxes.
- */
+/** sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8. */
 export const eventHash = (prevHash: string, event: Canonical): string =>
-  sha256(prevHash + coveredText(event));
+  sha256(prevHash + coveredText({ ...event, data: withoutBoxes(event.data) }));
 
 /** The last event of a stream, for the one that follows it. */
 export interface Link {
