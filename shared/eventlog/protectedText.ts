@@ -4,14 +4,9 @@
  * holds salt and text under AES-256-GCM, and no hash covers it. Who is given text and salt can check
  * them; who is not learns nothing; without the key the text is gone and every chain still holds.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  hash as digest,
-  type KeyObject,
-} from 'node:crypto';
+import { createSecretKey, hash as digest, type KeyObject } from 'node:crypto';
 import { drawRandom } from '../drawRandom.ts';
+import { ADDED_BYTES, decrypt, encrypt } from './aesGcm.ts';
 
 /** A text as it is stored. A copy of the log may leave the box out. */
 export interface ProtectedText {
@@ -48,11 +43,7 @@ export interface TextsToClose {
   key: TextKey;
 }
 
-const IV_BYTES = 12;
 const SALT_BYTES = 16;
-const TAG_BYTES = 16;
-const CIPHER = 'aes-256-gcm';
-const TAG = { authTagLength: TAG_BYTES };
 
 const SALT = /^[\w-]{22}$/;
 const SHAPE = /^[0-9a-f]{64}$/;
@@ -109,24 +100,15 @@ export function close(
   { id, secret }: TextKey,
   stream: string,
 ): string {
-  const bytes = SALT_BYTES + Buffer.byteLength(text);
-  const salted = Buffer.allocUnsafe(bytes);
+  const salted = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text));
   salted.write(salt, 'base64url');
   salted.write(text, SALT_BYTES);
-  const iv = drawRandom(IV_BYTES);
-  const cipher = createCipheriv(CIPHER, keyOf(secret), iv, TAG);
-  cipher.setAAD(Buffer.from(stream));
-  const closed = Buffer.allocUnsafe(IV_BYTES + bytes + TAG_BYTES);
-  iv.copy(closed);
-  cipher.update(salted).copy(closed, IV_BYTES);
-  cipher.final();
-  cipher.getAuthTag().copy(closed, IV_BYTES + bytes);
-  return `${id}.${closed.toString('base64url')}`;
+  return `${id}.${encrypt(salted, keyOf(secret), stream).toString('base64url')}`;
 }
 
 /** Characters of the box that a text is closed in. */
 export const boxLength = (text: string): number =>
-  17 + Math.ceil(((IV_BYTES + SALT_BYTES + Buffer.byteLength(text) + TAG_BYTES) * 4) / 3);
+  17 + Math.ceil(((ADDED_BYTES + SALT_BYTES + Buffer.byteLength(text)) * 4) / 3);
 
 /** Thrown where a box does not open with its key, or holds another text than was committed to. */
 export class BoxBroken extends Error {}
@@ -138,14 +120,10 @@ export function open(
   stream: string,
 ): DisclosedText {
   const bytes = Buffer.from(box.slice(17), 'base64url');
-  if (bytes.length < IV_BYTES + SALT_BYTES + TAG_BYTES) throw new BoxBroken('a box is too short');
-  const decipher = createDecipheriv(CIPHER, keyOf(secret), bytes.subarray(0, IV_BYTES), TAG);
-  decipher.setAAD(Buffer.from(stream));
-  decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+  if (bytes.length < ADDED_BYTES + SALT_BYTES) throw new BoxBroken('a box is too short');
   let salted: Buffer;
   try {
-    salted = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
-    decipher.final();
+    salted = decrypt(bytes, keyOf(secret), stream);
   } catch (error) {
     throw new BoxBroken('a box does not open with its key in this stream', { cause: error });
   }
