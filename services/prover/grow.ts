@@ -23,7 +23,7 @@ const EVENTS = 10_000;
  * need as well.
  */
 const WAIT_MS = 250;
-/** Between reads: to read what came together costs a third of reading each append by itself. */
+/** Between reads: what came together costs less than each append by itself. */
 const GATHER_MS = 50;
 /** Nothing more has come for so long: who waits for the event's proof need not wait longer. */
 const QUIET_MS = 50;

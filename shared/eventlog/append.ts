@@ -49,8 +49,8 @@ export function chainEvents(
 }
 
 /**
- * Appends events, sealed before, after `head`. Resolves with the new head and the position of the last
- * event once they are durable.
+ * Appends events, sealed before, after `head`. Resolves with the new head and the position of the
+ * last event once they are durable.
  * Errors: those of EventStore.append.
  */
 export async function appendEvents(

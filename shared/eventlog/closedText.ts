@@ -31,8 +31,8 @@ function unmarked(text: string): string {
 }
 
 /**
- * What opens closed texts of a stream, once it has the keys of these. A text of before, which stands open, passes
- * as it was written.
+ * What opens closed texts of a stream, once it has the keys of these. A text of before, which stands
+ * open, passes as it was written.
  * Errors: `key_missing`, `store_unavailable`. Those of the opening: BoxBroken, also where the key was
  * destroyed.
  */

@@ -31,9 +31,12 @@ interface Canonical {
 const coveredText = ({ id, stream, revision, type, data, metadata }: Canonical): string =>
   `{"data":${data},"id":${canonicalJson(id)},"metadata":${metadata},"revision":${revision},"stream":${canonicalJson(stream)},"type":${canonicalJson(type)}}`;
 
-/** sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8. */
+/**
+ * sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8. What stands in the
+ * data is covered: a store's boxes are to be left out before.
+ */
 export const eventHash = (prevHash: string, event: Canonical): string =>
-  sha256(prevHash + coveredText({ ...event, data: withoutBoxes(event.data) }));
+  sha256(prevHash + coveredText(event));
 
 /** The last event of a stream, for the one that follows it. */
 export interface Link {
@@ -66,7 +69,7 @@ export function writtenHash(
   if (BESIDE_COMMITMENT.test(covered) || !isPlainCanonical(covered)) return undefined;
   const canonical = `{"account_id":${account},"causation_id":${causation},"key_id":${key},"recorded_at":${at},"request_id":${request}}`;
   const event = { id, stream, revision, type, data: covered, metadata: canonical };
-  return sha256(prevHash + coveredText(event)) === hash ? hash : undefined;
+  return eventHash(prevHash, event) === hash ? hash : undefined;
 }
 
 /** The canonical form of metadata: strings, unless others wrote it. */

@@ -3,25 +3,14 @@
  * what is kept for one key never opens as another. A master key's id is derived from it: no other
  * key stands under its name, and a line of the file that was mistyped is found.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  createSecretKey,
-  randomBytes,
-  type KeyObject,
-} from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { TurnlogError } from '../errors.ts';
 import type { WrappedKey } from '../ports/keyStore.ts';
-import { drawRandom } from '../drawRandom.ts';
+import { ADDED_BYTES, decrypt, encrypt } from './aesGcm.ts';
 import type { TextKey } from './protectedText.ts';
 
-const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
-const TAG = { authTagLength: TAG_BYTES };
-const WRAPPED_BYTES = IV_BYTES + KEY_BYTES + TAG_BYTES;
+const WRAPPED_BYTES = KEY_BYTES + ADDED_BYTES;
 
 export interface MasterKeys {
   /** The first one's key wraps new keys. */
@@ -82,15 +71,8 @@ function createMasterKeys(current: Entry, others: readonly Entry[]): MasterKeys 
   return {
     ids: [currentId, ...others.map(([id]) => id)],
     wrap({ id, secret }) {
-      const iv = drawRandom(IV_BYTES);
-      const cipher = createCipheriv(CIPHER, currentSecret, iv, TAG);
-      cipher.setAAD(Buffer.from(id));
       const bytes = Buffer.from(secret, 'base64url');
-      const wrapped = Buffer.alloc(WRAPPED_BYTES);
-      iv.copy(wrapped);
-      cipher.update(bytes).copy(wrapped, IV_BYTES);
-      cipher.final();
-      cipher.getAuthTag().copy(wrapped, IV_BYTES + KEY_BYTES);
+      const wrapped = encrypt(bytes, currentSecret, id);
       bytes.fill(0);
       return { key_id: id, master_key_id: currentId, wrapped };
     },
@@ -99,14 +81,7 @@ function createMasterKeys(current: Entry, others: readonly Entry[]): MasterKeys 
       if (!master) throw masterKeyMissing(id, master_key_id);
       try {
         if (wrapped.length !== WRAPPED_BYTES) throw new RangeError('its length is another');
-        const iv = wrapped.subarray(0, IV_BYTES);
-        const decipher = createDecipheriv(CIPHER, master, iv, TAG);
-        decipher.setAAD(Buffer.from(id));
-        decipher.setAuthTag(wrapped.subarray(-TAG_BYTES));
-        const bytes = Buffer.concat([
-          decipher.update(wrapped.subarray(IV_BYTES, -TAG_BYTES)),
-          decipher.final(),
-        ]);
+        const bytes = decrypt(wrapped, master, id);
         const secret = bytes.toString('base64url');
         bytes.fill(0);
         return { id, secret };

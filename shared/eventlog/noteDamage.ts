@@ -79,10 +79,18 @@ export async function asDamage(
   return streamDamaged(damage, path);
 }
 
-/**
- * What work on a stream's texts resolves with. Where a key was lost, health says so from then on, until
- * the stream was read. Errors: those of the work.
- */
+/** Notes that a key of a stream was lost; health says so until it was read. Resolves with the error. */
+export async function lostKey(
+  source: StreamSource,
+  stream: string,
+  error: TurnlogError,
+): Promise<TurnlogError> {
+  const reason = error.message.replace(/\.$/, '');
+  await noteDamage(source, stream, { reason, revision: undefined });
+  return error;
+}
+
+/** What work on a stream's texts resolves with. Errors: those of the work; `key_missing` is noted. */
 export async function notingLostKeys<Result>(
   source: StreamSource,
   stream: string,
@@ -91,11 +99,6 @@ export async function notingLostKeys<Result>(
   try {
     return await work();
   } catch (error) {
-    if (isTurnlogError(error, 'key_missing'))
-      await noteDamage(source, stream, {
-        reason: error.message.replace(/\.$/, ''),
-        revision: undefined,
-      });
-    throw error;
+    throw isTurnlogError(error, 'key_missing') ? await lostKey(source, stream, error) : error;
   }
 }

@@ -4,14 +4,9 @@
  * holds salt and text under AES-256-GCM, and no hash covers it. Who is given text and salt can check
  * them; who is not learns nothing; without the key the text is gone and every chain still holds.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  hash as digest,
-  type KeyObject,
-} from 'node:crypto';
+import { createSecretKey, hash as digest, type KeyObject } from 'node:crypto';
 import { drawRandom } from '../drawRandom.ts';
+import { ADDED_BYTES, decrypt, encrypt } from './aesGcm.ts';
 
 /** A text as it is stored. A copy of the log may leave the box out. */
 export interface ProtectedText {
@@ -48,11 +43,7 @@ export interface TextsToClose {
   key: TextKey;
 }
 
-const IV_BYTES = 12;
 const SALT_BYTES = 16;
-const TAG_BYTES = 16;
-const CIPHER = 'aes-256-gcm';
-const TAG = { authTagLength: TAG_BYTES };
 
 const SALT = /^[\w-]{22}$/;
 const SHAPE = /^[0-9a-f]{64}$/;
@@ -101,33 +92,22 @@ export function commit(text: string): DisclosedText {
 }
 
 /**
- * What closes texts with their salts in boxes, each with an IV of its own, for one stream: in another one
- * they do not open, whoever puts them there.
+ * What closes texts with their salts in boxes, each with an IV of its own, for one stream: in another
+ * one they do not open, whoever puts them there.
  */
 export function closing({ id, secret }: TextKey, stream: string): (text: DisclosedText) => string {
-  const [key, place] = [keyOf(secret), Buffer.from(stream)];
-  return (text) => `${id}.${closed(text, key, place).toString('base64url')}`;
-}
-
-function closed({ salt, text }: DisclosedText, key: KeyObject, place: Uint8Array): Buffer {
-  const bytes = SALT_BYTES + Buffer.byteLength(text);
-  const salted = Buffer.allocUnsafe(bytes);
-  salted.write(salt, 'base64url');
-  salted.write(text, SALT_BYTES);
-  const iv = drawRandom(IV_BYTES);
-  const cipher = createCipheriv(CIPHER, key, iv, TAG);
-  cipher.setAAD(place);
-  const box = Buffer.allocUnsafe(IV_BYTES + bytes + TAG_BYTES);
-  iv.copy(box);
-  cipher.update(salted).copy(box, IV_BYTES);
-  cipher.final();
-  cipher.getAuthTag().copy(box, IV_BYTES + bytes);
-  return box;
+  const key = keyOf(secret);
+  return ({ salt, text }) => {
+    const salted = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text));
+    salted.write(salt, 'base64url');
+    salted.write(text, SALT_BYTES);
+    return `${id}.${encrypt(salted, key, stream).toString('base64url')}`;
+  };
 }
 
 /** Characters of the box that a text is closed in. */
 export const boxLength = (text: string): number =>
-  17 + Math.ceil(((IV_BYTES + SALT_BYTES + Buffer.byteLength(text) + TAG_BYTES) * 4) / 3);
+  17 + Math.ceil(((ADDED_BYTES + SALT_BYTES + Buffer.byteLength(text)) * 4) / 3);
 
 /** Thrown where a box does not open with its key, or holds another text than was committed to. */
 export class BoxBroken extends Error {}
@@ -139,14 +119,10 @@ export function open(
   stream: string,
 ): DisclosedText {
   const bytes = Buffer.from(box.slice(17), 'base64url');
-  if (bytes.length < IV_BYTES + SALT_BYTES + TAG_BYTES) throw new BoxBroken('a box is too short');
-  const decipher = createDecipheriv(CIPHER, keyOf(secret), bytes.subarray(0, IV_BYTES), TAG);
-  decipher.setAAD(Buffer.from(stream));
-  decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+  if (bytes.length < ADDED_BYTES + SALT_BYTES) throw new BoxBroken('a box is too short');
   let salted: Buffer;
   try {
-    salted = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
-    decipher.final();
+    salted = decrypt(bytes, keyOf(secret), stream);
   } catch (error) {
     throw new BoxBroken('a box does not open with its key in this stream', { cause: error });
   }

@@ -3,7 +3,7 @@ import { isTurnlogError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import { openTexts } from './openTexts.ts';
-import { asDamage, foundDamaged, notingLostKeys, type StreamSource } from './noteDamage.ts';
+import { asDamage, foundDamaged, lostKey, type StreamSource } from './noteDamage.ts';
 import { endsErased } from './saysErased.ts';
 import type { Flaw } from './streamDamage.ts';
 import { checkNews, checkPage, understandAll, type KnownEvent } from './wholeStream.ts';
@@ -52,8 +52,8 @@ async function understood(
 ): Promise<KnownEvent[]> {
   if (isFlaw(placed)) throw await foundDamaged(source, stream, placed);
   const readable = await openTexts(source.store.keys, placed);
-  const lost = readable.find(({ unreadable }) => isTurnlogError(unreadable, 'key_missing'));
-  if (lost) await notingLostKeys(source, stream, () => Promise.reject(lost.unreadable!));
+  for (const { unreadable } of readable)
+    if (isTurnlogError(unreadable, 'key_missing')) throw await lostKey(source, stream, unreadable);
   const known = understandAll(readable);
   if (isFlaw(known)) throw await foundDamaged(source, stream, known);
   await requireErasure(source, stream, known);

@@ -3,7 +3,7 @@
  * alone or with what discloses it. docs/proof.md specifies the shapes.
  */
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
-import { sha256 as digest } from '../eventlog/hashChain.ts';
+import { eventHash } from '../eventlog/hashChain.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 
 /** A commitment; with salt and text where it is disclosed, and `erased` where its key is gone. */
@@ -51,7 +51,9 @@ export const withheld = ({ sha256, erased }: ShownText): ShownText =>
 /** The hash that an event has by its content, whatever is disclosed of its texts. */
 export function shownEventHash({ data, metadata, ...event }: ShownEvent): string {
   const { prev_hash, hash: _claimed, ...covered } = metadata;
-  const commitments = mapTexts(data, ({ sha256 }) => ({ sha256 }));
-  // A box that stands in a shown event is covered like all else: no store has left it out.
-  return digest(prev_hash + canonicalJson({ ...event, data: commitments, metadata: covered }));
+  return eventHash(prev_hash, {
+    ...event,
+    data: canonicalJson(mapTexts(data, ({ sha256 }) => ({ sha256 }))),
+    metadata: canonicalJson(covered),
+  });
 }

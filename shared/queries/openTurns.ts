@@ -28,8 +28,8 @@ function textsOf(row: TurnRow): string[] {
 }
 
 /**
- * Opens the texts of a session's turns, one row after the other, in place: closed and open they are never held
- * all at once. Errors: those of textOpener, BoxBroken.
+ * Opens the texts of a session's turns, one row after the other, in place: closed and open they are
+ * never held all at once. Errors: those of textOpener, BoxBroken.
  */
 export async function openTurns(
   keys: Pick<Keyring, 'find'>,
@@ -39,7 +39,7 @@ export async function openTurns(
   const open = await textOpener(keys, sessionStream(session_id), rows.flatMap(textsOf));
   let chars = 0;
   for (const [index, row] of rows.entries()) {
-    for (const text of textsOf(row)) chars += text.length;
+    for (const { length } of textsOf(row)) chars += length;
     if (chars > PIECE_BYTES) {
       await giveWay(account_id);
       chars = 0;

@@ -1,12 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
-import { eventually } from '../support/processes/operator.ts';
+import { contenders } from '../support/processes/contenders.ts';
 import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import { appendSession, foundAndDue } from '../support/postgres/postgresFaults.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
@@ -31,24 +28,8 @@ if (server) {
     const folder = await temporaryFolder();
     const log = await openSqliteEventStore({ folder });
     const readModels = openPostgresReadModels({ databaseUrl: database.url });
-    /** With the state that each has told last. */
-    const projectors = new Map<ChildProcess, string>();
-
-    function start(): void {
-      const projector = spawn(process.execPath, [MAIN, folder, database.url], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      projectors.set(projector, '');
-      createInterface({ input: projector.stdout }).on('line', (line) => {
-        if (projectors.has(projector)) projectors.set(projector, line);
-      });
-    }
-    const end = async (projector: ChildProcess): Promise<void> => {
-      projectors.delete(projector);
-      const exited = once(projector, 'exit');
-      projector.kill('SIGKILL');
-      await exited;
-    };
+    const projectors = contenders([MAIN, folder, database.url]);
+    const { start, end, one } = projectors;
 
     const state = { over: false, sessions: 0 };
     /**
@@ -65,13 +46,6 @@ if (server) {
     /** Whether what is written from now on is applied. */
     const passes = async (): Promise<boolean> =>
       readModels.untilShown(await appendSession(log, (state.sessions += 1)), SOON);
-    /** Waits for one that has told this last. */
-    const one = async (wanted: string): Promise<ChildProcess> =>
-      (await eventually(
-        async () => [...projectors].find(([, told]) => told === wanted),
-        Boolean,
-      ))![0];
-
     try {
       start();
       start();
@@ -80,7 +54,7 @@ if (server) {
         await one('standing_by');
         const before = await one('active');
         const begun = performance.now();
-        projectors.set(before, 'stopped');
+        projectors.told.set(before, 'stopped');
         if (round % 2 === 0) await end(before);
         else before.kill('SIGSTOP');
         expect(await passes()).toBe(true);
@@ -103,7 +77,7 @@ if (server) {
     } finally {
       state.over = true;
       await writing;
-      for (const projector of projectors.keys()) await end(projector);
+      for (const projector of projectors.told.keys()) await end(projector);
       await readModels.close();
       await log.close();
       await rm(folder, { recursive: true });

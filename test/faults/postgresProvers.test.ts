@@ -1,9 +1,6 @@
 /** Provers of several processes on one database: killed, or frozen until another has their place. */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
@@ -24,6 +21,7 @@ import { size } from '../support/jest/size.ts';
 import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import { appendSession, readLog } from '../support/postgres/postgresFaults.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { contenders } from '../support/processes/contenders.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { memoryTiles } from '../support/tlog/memoryTiles.ts';
@@ -45,30 +43,9 @@ if (server) {
       const keyFile = join(folder, 'key.pem');
       makeSigningKey(keyFile);
       const [key] = readSigningKeys(keyFile);
-      /** With the state that each has told last. */
-      const provers = new Map<ChildProcess, string>();
+      const provers = contenders([MAIN, folder, database.url, keyFile]);
+      const { start, end, one } = provers;
       const state = { over: false, sessions: 0 };
-
-      function start(): void {
-        const prover = spawn(process.execPath, [MAIN, folder, database.url, keyFile], {
-          stdio: ['ignore', 'pipe', 'inherit'],
-        });
-        provers.set(prover, '');
-        createInterface({ input: prover.stdout }).on('line', (line) => {
-          if (provers.has(prover)) provers.set(prover, line);
-        });
-      }
-      const end = async (prover: ChildProcess): Promise<void> => {
-        provers.delete(prover);
-        const exited = once(prover, 'exit');
-        prover.kill('SIGKILL');
-        await exited;
-      };
-      const one = async (wanted: string): Promise<ChildProcess> =>
-        (await eventually(
-          async () => [...provers].find(([, told]) => told.startsWith(wanted)),
-          Boolean,
-        ))![0];
 
       async function newest(): Promise<CheckpointText | undefined> {
         const note = await reader.readCheckpoint();
@@ -110,7 +87,7 @@ if (server) {
           await grown();
           // In whatever it is about.
           await sleep(Math.random() * 600);
-          provers.set(before, 'frozen');
+          provers.told.set(before, 'frozen');
           if (round % 2 === 0) before.kill('SIGSTOP');
           else await end(before);
           await grown();
@@ -147,7 +124,7 @@ if (server) {
       } finally {
         state.over = true;
         await work;
-        for (const prover of provers.keys()) await end(prover);
+        for (const prover of provers.told.keys()) await end(prover);
         await reader.close();
         await log.close();
         await rm(folder, { recursive: true });

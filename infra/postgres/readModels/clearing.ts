@@ -1,6 +1,7 @@
 /**
- * Sees to it that no dead row holds what was erased: those of the read models are cleared, once for all erasures that came together. The server's own vacuum comes only when a fifth
- * of a table has changed.
+ * Sees to it that no dead row holds what was erased: those of the read models are cleared, once for
+ * all erasures that came together. The server's own vacuum comes only when a fifth of a table has
+ * changed.
  */
 import type { Version } from '../../../shared/readModels/version.ts';
 import { connect } from '../connection.ts';

@@ -71,8 +71,8 @@ function firstTurns(accounts: readonly AccountRow[], now: number): Turn[] {
 
 /**
  * Erases the sessions of all accounts that are past their account's maximum, as many as one sweep
- * may, and counts the others. The accounts take turns, a page each. It keeps no more than a page. What it leaves, the next one
- * finds.
+ * may, and counts the others. The accounts take turns, a page each. It keeps no more than a page.
+ * What it leaves, the next one finds.
  * Errors: `store_unavailable`, `log_changed`, what failed ten times in a row for a reason that others
  * share, the signal's reason.
  */

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { chainStored } from '../../support/events/chainStored.ts';
 import { runCli, startCli, type CliResult } from '../../support/processes/cliProcess.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
@@ -279,11 +280,10 @@ function rewriteConsistently(log: DatabaseSync): void {
       type,
       data: type === 'session.turn_started.v1' ? { ...before, owner: 'another' } : before,
     };
-    const chained = chainEvents(stream, head, [event], authorship);
-    const [written] = chained.encoded;
+    const chained = chainStored(stream, head, event, authorship);
     log
       .prepare('UPDATE events SET data = ?, metadata = ? WHERE id = ?')
-      .run(written!.data, written!.metadata, id);
+      .run(chained.event.data, chained.event.metadata, id);
     head = chained.head;
   }
 }

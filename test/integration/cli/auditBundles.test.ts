@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { chainStored } from '../../support/events/chainStored.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { openCheckpoint } from '../../../shared/proof/openCheckpoint.ts';
 import { leafEntry } from '../../../shared/tlog/leaf.ts';
@@ -414,11 +415,11 @@ describe('audit verify, with the transparency log', () => {
           const { id, type, data, metadata } = at(log, revision);
           const { prev_hash: _before, hash: _hash, ...author } = JSON.parse(metadata);
           const event = { id, type, data: { ...JSON.parse(data), turn: 7 } };
-          const { encoded, head: next } = chainEvents(stream, head, [event], author);
+          const chained = chainStored(stream, head, event, author);
           log
             .prepare('UPDATE events SET data = ?, metadata = ? WHERE id = ?')
-            .run(encoded[0]!.data, encoded[0]!.metadata, id);
-          head = next;
+            .run(chained.event.data, chained.event.metadata, id);
+          head = chained.head;
         }
         return at(log, 2).id;
       },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
+import { NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
+import { chainStored } from '../events/chainStored.ts';
 import type { EventMetadata } from '../../../shared/eventlog/event.ts';
 import type { EncodedEvent, EventStore, StoredEvent } from '../../../shared/ports/eventStore.ts';
 
@@ -37,9 +38,9 @@ export async function appendOthers(
     const head = heads.get(event.stream) ?? NO_STREAM;
     const { prev_hash: _prev, hash: _hash, ...authorship } = metadataOf(event);
     const said = { id: randomUUID(), type: event.type, data: JSON.parse(event.data) as object };
-    const chained = chainEvents(event.stream, head, [said], authorship);
+    const chained = chainStored(event.stream, head, said, authorship);
     const expected = head.revision < 0 ? 'no_stream' : head.revision;
-    await store.append(event.stream, expected, chained.encoded);
+    await store.append(event.stream, expected, [chained.event]);
     heads.set(event.stream, chained.head);
   }
 }

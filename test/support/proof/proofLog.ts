@@ -4,17 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
 import { typeIds } from '../../../infra/ids/typeIds.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { makeSigningKey, readSigningKeys } from '../../../services/compose/signingKeys.ts';
 import { systemClock } from '../../../services/compose/system.ts';
-import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { runProver } from '../../../services/prover/run.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { createKeyring, type Keyring } from '../../../shared/eventlog/keyring.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/protectedStore.ts';
 import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import { openProtectedStore } from '../sqlite/sqliteEventStore.ts';
 import { modelCall, sessionStarted, turnCompleted, turnStarted } from '../events/events.ts';
 
 /** What one append takes. */
@@ -42,7 +41,7 @@ function turnsOf(turns: number): DomainEvent[] {
 }
 
 /** One session, as the service writes it. */
-async function fillSession(store: EventStore, keys: Keyring, turns: number): Promise<string> {
+async function fillSession(store: ProtectedStore, turns: number): Promise<string> {
   const session_id = typeIds.typeId('session');
   const stream = sessionStream(session_id);
   const recorded_at = new Date().toISOString();
@@ -51,7 +50,7 @@ async function fillSession(store: EventStore, keys: Keyring, turns: number): Pro
   let head = NO_STREAM;
   for (let from = 0; from < all.length; from += EVENTS_PER_APPEND) {
     const events = all.slice(from, from + EVENTS_PER_APPEND);
-    const sealed = await sealEvents(keys, head.key, events);
+    const sealed = await sealEvents(store.keys, head.key, events);
     const written = { ...authorship, causation_id: 'bench', recorded_at };
     const chained = chainEvents(stream, head, sealed.events, written);
     await store.append(stream, head.revision < 0 ? 'no_stream' : head.revision, chained.encoded);
@@ -92,24 +91,15 @@ async function prove(log: EventStore, folder: string, leaves: number): Promise<v
 /** A new data folder with so many sessions of so many turns. */
 export async function makeProofLog({ sessions, turns }: Filled): Promise<ProofLog> {
   const folder = await mkdtemp(join(tmpdir(), 'turnlog-proof-'));
-  const store = await openSqliteEventStore({ folder });
-  const keys = await openTextKeys({
-    kind: 'embedded',
-    dataFolder: folder,
-    log: { folder },
-    keysFolder: folder,
-    masterKeyFile: undefined,
-  });
-  const keyring = createKeyring(keys);
+  const store = await openProtectedStore({ folder });
   let session_id = '';
   for (let left = sessions; left > 0; left -= SESSIONS_AT_ONCE) {
     const some = Array.from({ length: Math.min(left, SESSIONS_AT_ONCE) }, () =>
-      fillSession(store, keyring, turns),
+      fillSession(store, turns),
     );
     session_id = (await Promise.all(some))[0]!;
   }
   await prove(store, folder, sessions * (2 * turns + 1));
-  await keys.store.close();
   await store.close();
   return { folder, session_id };
 }
