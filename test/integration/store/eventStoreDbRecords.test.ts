@@ -16,6 +16,8 @@ import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 const RECORDS = new URL('../../support/eventstoredb-node/records/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const TIMEOUT_MS = 180_000;
+/** Long enough for the copies of an append to come meanwhile, also from a busy machine. */
+const COMMIT_MS = 50;
 
 const recorded = (suffix: string): string[] => {
   const names = readdirSync(RECORDS).filter((name) => /^\d/.test(name) && name.endsWith(suffix));
@@ -34,7 +36,7 @@ async function play(script: string, connectionString: string): Promise<string> {
 /** What a node of this version says, from its start to its end. */
 async function playOnNode(script: string, version: string, secured: boolean): Promise<string> {
   const folder = await temporaryFolder();
-  const node = await startEventStoreDbProcess({ folder, version, secured });
+  const node = await startEventStoreDbProcess({ folder, version, secured, commitMs: COMMIT_MS });
   try {
     return await play(script, node.connectionString);
   } finally {

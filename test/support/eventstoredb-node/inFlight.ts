@@ -1,6 +1,6 @@
 import type { AppendOutcome } from './types.ts';
 
-/** How long a server takes from writing an append to answering it. */
+/** How long a server takes from writing an append to answering it, unless a test says otherwise. */
 const COMMIT_MS = 2;
 
 /** A server looks every second for writes that it has not seen committed for two. */
@@ -16,7 +16,7 @@ interface Answers {
  * Appends that are written and not yet answered. A copy of one that comes meanwhile is never told
  * of its commit and times out, though the events are there.
  */
-export function createInFlight() {
+export function createInFlight(commitMs = COMMIT_MS) {
   let waiting: (() => void)[] = [];
   let oldest: bigint | undefined;
 
@@ -36,7 +36,7 @@ export function createInFlight() {
     }
     if (outcome.again) return answer(outcome);
     // What has arrived by then is still looked at before the answers go out.
-    if (waiting.length === 0) setTimeout(() => setImmediate(answerAll), COMMIT_MS);
+    if (waiting.length === 0) setTimeout(() => setImmediate(answerAll), commitMs);
     waiting.push(() => answer(outcome));
     oldest ??= outcome.position;
   };

@@ -48,6 +48,8 @@ interface Options {
   tls?: boolean;
   /** The version to pass for: one of those in `versions.ts`. */
   version?: string;
+  /** How long it takes from writing an append to answering it. */
+  commitMs?: number | undefined;
 }
 
 /** The first users of a fresh log are its administrators. */
@@ -74,7 +76,7 @@ async function startMember(
   members.push(self);
   const access = accessTo(log, options.credentials);
   const version = serverVersion(options.version);
-  const settle = createInFlight();
+  const settle = createInFlight(options.commitMs);
   const perform: NodeOptions['perform'] = (operation, done) =>
     settle(log.perform(operation), { answer: done, timeout: () => done({ kind: 'timeout' }) });
   const shared = { log, members: () => members, perform, access, version };

@@ -13,7 +13,7 @@ import { startEventStoreDbNode } from './index.ts';
 import { DEFAULT_VERSION } from './versions.ts';
 
 const USAGE = `usage: node test/support/eventstoredb-node/main.ts --folder <folder> [--version <version>]
-  [--port <port>] [--tls] [--users] | --member <index> --ports <port,port,port> --replication-ports <port,port,port>`;
+  [--port <port>] [--tls] [--users] [--commit-ms <ms>] | --member <index> --ports <port,port,port> --replication-ports <port,port,port>`;
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +22,7 @@ const { values } = parseArgs({
     version: { type: 'string', default: DEFAULT_VERSION },
     tls: { type: 'boolean', default: false },
     users: { type: 'boolean', default: false },
+    'commit-ms': { type: 'string' },
     member: { type: 'string' },
     ports: { type: 'string', default: '' },
     'replication-ports': { type: 'string', default: '' },
@@ -39,13 +40,14 @@ async function startMember(folder: string, index: number) {
 }
 
 async function startSingle(folder: string) {
-  const { port, version, tls, users } = values;
+  const { port, version, tls, users, 'commit-ms': commitMs } = values;
   const credentials = users ? { credentials: 'admin:changeit' } : {};
   const node = await startEventStoreDbNode({
     folder,
     port: Number(port),
     version,
     tls,
+    commitMs: commitMs === undefined ? undefined : Number(commitMs),
     ...credentials,
   });
   return { ...node, commands: { drop: node.dropConnections } };

@@ -50,14 +50,17 @@ interface Options {
   version?: string;
   /** With TLS, and users that have passwords. */
   secured?: boolean;
+  /** How long it takes from writing an append to answering it. */
+  commitMs?: number;
 }
 
 /** Starts a node on the log in a folder. */
 export function startEventStoreDbProcess(options: Options): Promise<EventStoreDbProcess> {
-  const { folder, port = 0, version, secured = false } = options;
+  const { folder, port = 0, version, secured = false, commitMs } = options;
   const kind = [
     ...(version === undefined ? [] : ['--version', version]),
     ...(secured ? ['--tls', '--users'] : []),
+    ...(commitMs === undefined ? [] : ['--commit-ms', String(commitMs)]),
   ];
   return spawnEventStoreDbNode(['--folder', folder, '--port', String(port), ...kind]);
 }
