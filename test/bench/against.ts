@@ -18,7 +18,7 @@ import {
   type BenchService,
 } from './turnlog.ts';
 
-const ROUNDS = 9;
+const ROUNDS = 25;
 const ROUND_MS = 2_000;
 const CONNECTIONS = 16;
 const LONG_SESSION = 2_000;

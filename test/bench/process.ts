@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
+/** This checkout. */
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 export interface BenchProcess {
   pid: number;
@@ -24,7 +25,7 @@ export async function startProcess(
   options: { env?: Record<string, string>; until?: RegExp; checkout?: string } = {},
 ): Promise<BenchProcess> {
   const child: ChildProcess = spawn(process.execPath, args, {
-    cwd: options.checkout ?? root,
+    cwd: options.checkout ?? ROOT,
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

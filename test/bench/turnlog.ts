@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startProcess, type BenchProcess } from './process.ts';
+import { ROOT, startProcess, type BenchProcess } from './process.ts';
 import type { Call } from './load.ts';
 
 export const KEY = 'chosen-by-the-benchmark_7Qx2mVw9RkZp4LbN';
@@ -28,8 +29,16 @@ export async function prepareFolder(modelUrl: string): Promise<string> {
   return folder;
 }
 
+/** What `npm start` of a checkout gives Node. */
+function startArguments(checkout: string): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
+    scripts: { start: string };
+  };
+  return scripts.start.split(' exec node ')[1]!.split(' ');
+}
+
 /** The service as `npm start` starts it, on the folder, from this checkout or another one. */
-export async function startTurnlog(folder: string, checkout?: string): Promise<BenchService> {
+export async function startTurnlog(folder: string, checkout = ROOT): Promise<BenchService> {
   const env = {
     PORT: '0',
     DATA_DIR: join(folder, 'data'),
@@ -39,10 +48,10 @@ export async function startTurnlog(folder: string, checkout?: string): Promise<B
     NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
     MALLOC_ARENA_MAX: '2',
   };
-  const service = await startProcess(['--max-semi-space-size=8', 'services/main.ts'], {
+  const service = await startProcess(startArguments(checkout), {
     env,
     until: /listens on/,
-    ...(checkout === undefined ? {} : { checkout }),
+    checkout,
   });
   return { ...service, url: /http\S+/.exec(service.line)![0] };
 }
