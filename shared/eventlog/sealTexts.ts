@@ -50,7 +50,8 @@ function committed(value: unknown, texts: Texts | undefined, commitTo: Commit): 
   }
   const members = typeof texts === 'object' && 'members' in texts ? texts.members : undefined;
   const copy: Record<string, unknown> = {};
-  for (const name in value)
+  // In canonical order, in which it is written at the least cost.
+  for (const name of Object.keys(value).toSorted())
     copy[name] = committed((value as typeof copy)[name], members?.get(name), commitTo);
   return copy;
 }

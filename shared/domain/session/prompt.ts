@@ -37,22 +37,22 @@ function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
   const rounds = Map.groupBy(calls, (call) => call.round);
   return [...rounds.values()].flatMap((round): ChatMessage[] => [
     {
-      role: 'assistant',
       content: round[0]?.content ?? null,
+      role: 'assistant',
       tool_calls: round.map(toolCallRequest),
     },
     ...round.map((call): ChatMessage => ({
-      role: 'tool',
       content: call.result,
+      role: 'tool',
       tool_call_id: call.call_id,
     })),
   ]);
 }
 
 const toolCallRequest = (call: ToolCalledData): ToolCallRequest => ({
+  function: { arguments: call.arguments, name: call.tool },
   id: call.call_id,
   type: 'function',
-  function: { name: call.tool, arguments: call.arguments },
 });
 
 /**
@@ -60,25 +60,28 @@ const toolCallRequest = (call: ToolCalledData): ToolCallRequest => ({
  * one.
  */
 export const turnMessages = (turn: Turn): ChatMessage[] => [
-  { role: 'user', content: turn.input },
+  { content: turn.input, role: 'user' },
   ...roundMessages(turn.tool_calls),
-  ...(turn.output === undefined ? [] : [{ role: 'assistant' as const, content: turn.output }]),
+  ...(turn.output === undefined ? [] : [{ content: turn.output, role: 'assistant' as const }]),
 ];
 
 /**
  * The exact body of a model call, from recorded facts alone: the instruction, the completed turns
  * of `history` (oldest first), then the current turn with the tool rounds made so far. Prompts
- * therefore never hold an unpaired message.
+ * therefore never hold an unpaired message. Members stand in canonical order, in which the request's
+ * hash costs least.
  */
 export const chatRequest = (
-  settings: ChatSettings,
+  { model, tools, ...limits }: ChatSettings,
   instruction: string,
   history: readonly Turn[],
   current: Turn,
 ): ChatRequest => ({
-  ...settings,
+  ...limits,
   messages: [
-    { role: 'system', content: instruction },
+    { content: instruction, role: 'system' },
     ...[...history.filter((turn) => turn.output !== undefined), current].flatMap(turnMessages),
   ],
+  model,
+  ...(tools && { tools }),
 });
