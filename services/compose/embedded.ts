@@ -8,6 +8,7 @@ import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { rowsUntilChange } from '../../shared/queries/rowsUntilChange.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
@@ -75,10 +76,12 @@ async function openReadModels(
     throw isFileError(error) ? folderUnusable(place.dataFolder, error) : error;
   });
   const projector = opened.adopt(started, (thread) => thread.close());
-  const readModels = opened.adopt(
-    openSqliteReadModels({ folder: readModelsFolder(place), progress: projector.progress }),
-    (queries) => queries.close(),
+  const { progress } = projector;
+  const queries = opened.adopt(
+    openSqliteReadModels({ folder: readModelsFolder(place), progress }),
+    (opened) => opened.close(),
   );
+  const readModels = { ...queries, ...rowsUntilChange(queries, progress) };
   const options = {
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateness(projector) ?? projector.logChanged(),

@@ -37,6 +37,8 @@ async function follow(projection: Projection, course: Course): Promise<void> {
   let position: Position | undefined;
   const endOfLog = createEndOfLog(log);
   let end: Position | undefined;
+  // What was applied before a thread died may never have been told.
+  let toldAll = false;
   for await (const batch of log.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     await course.fits();
     onReading?.(batch);
@@ -51,10 +53,12 @@ async function follow(projection: Projection, course: Course): Promise<void> {
       end = await endOfLog.latest();
     // Where the store has not said where its log ends, nothing is known of how much is left.
     const percent = batch.caughtUp ? 100 : end === undefined ? 0 : percentOf(position, end);
-    onProgress({ position, caughtUp: batch.caughtUp, percent, events: course.events, parked });
+    const { caughtUp } = batch;
+    const onlySessions = toldAll && batch.events.every(isOfSession);
+    toldAll = true;
+    onProgress({ position, caughtUp, percent, onlySessions, events: course.events, parked });
     if (signal.aborted) return;
-    if (gatherMs !== undefined && batch.caughtUp && batch.events.every(isOfSession))
-      await pauseAtMost(gatherMs, { signal });
+    if (gatherMs !== undefined && caughtUp && onlySessions) await pauseAtMost(gatherMs, { signal });
   }
   if (!signal.aborted) throw new Error('the subscription ended');
 }

@@ -8,6 +8,8 @@ export interface Progress {
   caughtUp: boolean;
   /** 0 to 100; an estimate that is good enough for people. */
   percent: number;
+  /** True where nothing but events of sessions was applied since the progress before. */
+  onlySessions: boolean;
 }
 
 /** How far the read models of one generation are. */

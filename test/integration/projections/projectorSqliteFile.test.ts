@@ -117,7 +117,13 @@ test('queries say how far a first build is until it is complete', async () => {
   const store = await openSqliteProjectionStore({ folder });
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
-  progress.publish({ position: positionOf(1), caughtUp: false, percent: 42.7, generation: 1 });
+  progress.publish({
+    position: positionOf(1),
+    caughtUp: false,
+    onlySessions: false,
+    percent: 42.7,
+    generation: 1,
+  });
   await expect(readModels.listAccounts()).rejects.toMatchObject({
     code: 'store_unavailable',
     message: 'The read models are being rebuilt: 42 %',
@@ -132,11 +138,29 @@ test('read models do not go over to a generation that is still being built and b
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
   await older.apply([created('agent_1')], reached(positionOf(5)));
-  progress.publish({ position: positionOf(5), caughtUp: true, percent: 100, generation: 1 });
-  progress.publish({ position: positionOf(4), caughtUp: false, percent: 80, generation: 2 });
+  progress.publish({
+    position: positionOf(5),
+    caughtUp: true,
+    onlySessions: false,
+    percent: 100,
+    generation: 1,
+  });
+  progress.publish({
+    position: positionOf(4),
+    caughtUp: false,
+    onlySessions: false,
+    percent: 80,
+    generation: 2,
+  });
   expect(await readModels.findAgent('agent_1')).toBeDefined();
   await newer.apply([created('agent_1'), created('agent_2')], reached(positionOf(6)));
-  progress.publish({ position: positionOf(6), caughtUp: true, percent: 100, generation: 2 });
+  progress.publish({
+    position: positionOf(6),
+    caughtUp: true,
+    onlySessions: false,
+    percent: 100,
+    generation: 2,
+  });
   expect(await readModels.findAgent('agent_2')).toBeDefined();
   await readModels.close();
   await Promise.all([older.close(), newer.close()]);
@@ -148,14 +172,32 @@ test('read models go over to a generation that has caught up, though the log has
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
   await older.apply([created('agent_phantom')], reached(positionOf(5)));
-  progress.publish({ position: positionOf(5), caughtUp: true, percent: 100, generation: 1 });
+  progress.publish({
+    position: positionOf(5),
+    caughtUp: true,
+    onlySessions: false,
+    percent: 100,
+    generation: 1,
+  });
   await newer.apply([created('agent_1')], reached(positionOf(2)));
-  progress.publish({ position: positionOf(2), caughtUp: true, percent: 100, generation: 2 });
+  progress.publish({
+    position: positionOf(2),
+    caughtUp: true,
+    onlySessions: false,
+    percent: 100,
+    generation: 2,
+  });
   expect(await readModels.findAgent('agent_phantom')).toBeUndefined();
   expect(await readModels.findAgent('agent_1')).toBeDefined();
   expect(await readModels.untilShown(positionOf(3), 50)).toBe(false);
   const waiting = readModels.untilShown(positionOf(3), 5_000);
-  progress.publish({ position: positionOf(3), caughtUp: true, percent: 100, generation: 2 });
+  progress.publish({
+    position: positionOf(3),
+    caughtUp: true,
+    onlySessions: false,
+    percent: 100,
+    generation: 2,
+  });
   expect(await waiting).toBe(true);
   await readModels.close();
   await Promise.all([older.close(), newer.close()]);

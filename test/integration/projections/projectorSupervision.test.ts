@@ -7,7 +7,8 @@ import { runProjection } from '../../../services/projector/run.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
 import type { EventStore, Position, SubscribeOptions } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
-import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
+import { sessionStarted } from '../../support/events/events.ts';
+import { appendAgents, appendTo, recordingLogger } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 let folder: string;
@@ -67,6 +68,25 @@ test('a projection reports an empty log as caught up and then follows what is ap
     { position: undefined, caughtUp: true, events: 0, percent: 100 },
     { position: await appended, caughtUp: true, events: 1, percent: 100 },
   ]);
+});
+
+test('it says where nothing but sessions changed, and never so of what came before it began', async () => {
+  const end = new AbortController();
+  const told: boolean[] = [];
+  await appendTo(log, 'session-session_a', [sessionStarted()]);
+  await runProjection({
+    log,
+    store,
+    signal: end.signal,
+    logger: recordingLogger().logger,
+    onProgress({ onlySessions }) {
+      told.push(onlySessions);
+      if (told.length === 1) void appendTo(log, 'session-session_b', [sessionStarted()]);
+      if (told.length === 2) void appendAgents(log, 0, 1);
+      if (told.length === 3) end.abort();
+    },
+  });
+  expect(told).toEqual([false, true, false]);
 });
 
 test('a projection catches up in batches and says how far it is', async () => {
