@@ -42,6 +42,11 @@ test.each([
   expect(() => canonicalJson(one)).toThrow();
 });
 
+test('writes what is nested deeper than a stack', () => {
+  const text = '['.repeat(1_000_000) + ']'.repeat(1_000_000);
+  expect(canonicalJson(JSON.parse(text)) === text).toBe(true);
+});
+
 test('writes a date as the library does', () => {
   expect(canonicalJson({ a: new Date(0) })).toBe('{"a":"1970-01-01T00:00:00.000Z"}');
 });
