@@ -1,16 +1,20 @@
 import canonicalize from 'canonicalize';
 
+/** The objects and arrays within one another that are looked into: the stack bears no more than some. */
+const DEEPEST = 100;
+
 /** True for what JSON.stringify writes in canonical form: members in order, and nothing left out. */
-function isInOrder(value: unknown): boolean {
+function isInOrder(value: unknown, depth = 0): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object') return typeof value === 'boolean' || Number.isFinite(value);
   if (value === null) return true;
-  if (Array.isArray(value)) return value.every(isInOrder);
+  if (depth === DEEPEST) return false;
+  if (Array.isArray(value)) return value.every((one) => isInOrder(one, depth + 1));
   let before: string | undefined;
   for (const [name, member] of Object.entries(value)) {
     // By UTF-16 code units, as RFC 8785 §3.2.3 has it.
     if (before !== undefined && name < before) return false;
-    if (!name.isWellFormed() || !isInOrder(member)) return false;
+    if (!name.isWellFormed() || !isInOrder(member, depth + 1)) return false;
     before = name;
   }
   return !('toJSON' in value);
