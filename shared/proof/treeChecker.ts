@@ -7,6 +7,7 @@ import { readEntries, readHashes } from '../tlog/readTiles.ts';
 import { openRightEdge } from '../tlog/rightEdge.ts';
 import { TILE_WIDTH, tilePath, widthAt } from '../tlog/tiles.ts';
 import type { TreeHead } from '../tlog/verify.ts';
+import { withBundlesAhead } from './bundlesAhead.ts';
 import { bundleStartFault, compareFiles, sameBytes } from './compareFiles.ts';
 import { cutAt, wrongRoot, type TreeFault } from './treeFault.ts';
 
@@ -53,18 +54,6 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-/** Of a bundle that was read for its entries the bytes are compared as well. */
-function withLastFile(reader: Reader): Reader {
-  let last: { path: string; bytes: Uint8Array | undefined } | undefined;
-  return {
-    beforeBundle: (bundle) => reader.beforeBundle(bundle),
-    async read(path) {
-      if (last?.path !== path) last = { path, bytes: await reader.read(path) };
-      return last.bytes;
-    },
-  };
-}
-
 /** Errors: `proof_invalid` where the tiles before `from` are not whole; those of the reader. */
 export async function createTreeChecker({
   reader: tiles,
@@ -72,7 +61,7 @@ export async function createTreeChecker({
   heads,
   from,
 }: Compared): Promise<TreeChecker> {
-  const reader = withLastFile(tiles);
+  const reader = withBundlesAhead(tiles, size);
   const edge = await openRightEdge(reader, from, size);
   const files = compareFiles(reader, size);
   const sizes = new Set(heads.map((head) => head.size));
@@ -80,6 +69,7 @@ export async function createTreeChecker({
 
   async function entryAt(index: number): Promise<Uint8Array> {
     const number = Math.floor(index / TILE_WIDTH);
+    reader.enter(number);
     if (bundle?.index !== number)
       bundle = { index: number, entries: await readEntries(reader, number, size) };
     return bundle.entries[index % TILE_WIDTH]!;
