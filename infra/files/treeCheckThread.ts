@@ -1,9 +1,16 @@
 import { Worker } from 'node:worker_threads';
 import { storeUnavailable, TurnlogError } from '../../shared/errors.ts';
-import type { TreeChecker } from '../../shared/proof/treeChecker.ts';
+import type { Leaf, TreeChecker } from '../../shared/proof/treeChecker.ts';
 import type { TreeCheckData, TreeCheckReply, TreeCheckRequest } from './treeCheckWorker.ts';
 
 type Answer = Exclude<TreeCheckReply, { code: unknown }>;
+
+/** One text: a thread is handed it in far less time than many. */
+function textOf(leaves: readonly Leaf[]): string {
+  const members: string[] = [];
+  for (const { hash, id, position } of leaves) members.push(hash, id, position);
+  return JSON.stringify(members);
+}
 
 /** A Worker, and who waits for its answer. */
 function startWorker(workerData: TreeCheckData) {
@@ -54,7 +61,7 @@ export async function startTreeCheckThread(
   return {
     size: () => size,
     async compare(leaves) {
-      const answer = await ask({ compare: JSON.stringify(leaves) });
+      const answer = await ask({ compare: textOf(leaves) });
       size = answer.size;
       return answer.found;
     },

@@ -1,6 +1,7 @@
 /** The thread that compares a tree; treeCheckThread.ts starts it with TreeCheckData. */
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { isTurnlogError, type ErrorCode } from '../../shared/errors.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
 import {
   createTreeChecker,
   type ComparedPart,
@@ -15,8 +16,17 @@ export interface TreeCheckData extends ComparedPart {
   folder: string | undefined;
 }
 
-/** `compare` has the leaves as JSON text: a thread is handed one text in far less time than many. */
+/** `compare` is a JSON array of the hash, the id and the position of each leaf. */
 export type TreeCheckRequest = { compare: string } | 'open' | 'end';
+
+function leavesOf(text: string): Leaf[] {
+  const members = JSON.parse(text) as string[];
+  return Array.from({ length: members.length / 3 }, (_, at) => ({
+    hash: members[3 * at]!,
+    id: members[3 * at + 1]!,
+    position: members[3 * at + 2] as Position,
+  }));
+}
 
 /** How large the tree has grown, and what was found; or why that can't be told. */
 export type TreeCheckReply =
@@ -33,7 +43,7 @@ function serve(port: MessagePort, { folder, ...part }: TreeCheckData): void {
       const tree = await opened;
       if (request === 'open') return { size: tree.size() };
       if (request === 'end') return { end: await tree.end(), size: tree.size() };
-      const found = await tree.compare(JSON.parse(request.compare) as Leaf[]);
+      const found = await tree.compare(leavesOf(request.compare));
       return { size: tree.size(), found };
     } catch (error) {
       if (isTurnlogError(error)) return { code: error.code, message: error.message };
@@ -42,7 +52,9 @@ function serve(port: MessagePort, { folder, ...part }: TreeCheckData): void {
   }
 
   // One after the other: who asks waits for the answer before.
-  port.on('message', async (request: TreeCheckRequest) => port.postMessage(await answer(request)));
+  port.on('message', (request: TreeCheckRequest) => {
+    void answer(request).then((reply) => port.postMessage(reply));
+  });
 }
 
 if (parentPort) serve(parentPort, workerData as TreeCheckData);

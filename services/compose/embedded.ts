@@ -79,7 +79,7 @@ async function openReadModels(
   const { progress } = projector;
   const queries = opened.adopt(
     openSqliteReadModels({ folder: readModelsFolder(place), progress }),
-    (opened) => opened.close(),
+    (rows) => rows.close(),
   );
   const readModels = { ...queries, ...rowsUntilChange(queries, progress) };
   const options = {
