@@ -70,12 +70,18 @@ const openedLast = (folder: string) => async (): Promise<string | undefined> => 
 export const openFileTileReader = (folder: string): TileReader =>
   fileTileReader(openedLast(folder));
 
+/** A reader that tells which folder it reads: undefined while there is no tree. */
+export interface OneFileTree extends TileReader {
+  folder: () => Promise<string | undefined>;
+}
+
 /**
  * Reads the tree that had been opened last when it was first found, also where another one is opened
  * meanwhile. Errors: as `fileTileReader`.
  */
-export function openOneFileTree(folder: string): TileReader {
+export function openOneFileTree(folder: string): OneFileTree {
   const find = openedLast(folder);
   let found: string | undefined;
-  return fileTileReader(async () => (found ??= await find()));
+  const one = async (): Promise<string | undefined> => (found ??= await find());
+  return { ...fileTileReader(one), folder: one };
 }

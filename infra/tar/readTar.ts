@@ -2,25 +2,7 @@ import { createReadStream } from 'node:fs';
 import { proofInvalid } from '../../shared/errors.ts';
 import type { BundleFile } from '../../shared/proof/bundleFormat.ts';
 import { asSentence } from './fileErrors.ts';
-
-const BLOCK = 512;
-/** Where size and time stand in a header, in octal digits. */
-const TIMES = { from: 124, to: 148, form: /^[0-7]{11} [0-7]{11} $/ } as const;
-const NIL = '000000 \0';
-
-/** The one header that a file of this name may have, with its size and time. */
-function headerOf(name: string, times: string): Buffer {
-  const summed = (sum: string): Buffer =>
-    Buffer.from(
-      `${name.padEnd(100, '\0')}000644 \0${NIL}${NIL}${times}${sum}${'0'.padEnd(101, '\0')}ustar\0${'00'.padEnd(66, '\0')}${NIL}${NIL}`.padEnd(
-        BLOCK,
-        '\0',
-      ),
-      'latin1',
-    );
-  const sum = summed(' '.repeat(8)).reduce((all, byte) => all + byte, 0);
-  return summed(`${sum.toString(8).padStart(6, '0')} \0`);
-}
+import { BLOCK, headerOf, restOfBlock, TIMES } from './header.ts';
 
 /** Errors: `configuration_invalid` where the file can't be read. */
 async function* chunksOf(file: string): AsyncGenerator<Buffer> {
@@ -86,7 +68,7 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
       const isFile = TIMES.form.test(times) && headerOf(name, times).equals(header);
       const bytes = isFile ? Number.parseInt(times, 8) : 0;
       yield { name, isFile, bytes, content: take(bytes) };
-      requireZeros(await whole((BLOCK - (bytes % BLOCK)) % BLOCK));
+      requireZeros(await whole(restOfBlock(bytes)));
     }
     requireZeros(await whole(BLOCK));
     if (!(await isAtEnd())) throw proofInvalid(`${file} goes on after its end.`);

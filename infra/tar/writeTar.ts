@@ -1,9 +1,8 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { pack } from 'tar-stream';
+import { addAbortSignal, Readable } from 'node:stream';
 import { asSentence } from './fileErrors.ts';
+import { BLOCK, headerOf, restOfBlock, timesOf } from './header.ts';
 
 /** What an archive is made of: small files, and a last one that may be of any length. */
 export interface TarContent {
@@ -15,40 +14,50 @@ export interface TarContent {
   signal: AbortSignal;
 }
 
-const FILE = { mode: 0o644, uid: 0, gid: 0, type: 'file' } as const;
+/** Characters that are written together. */
+const CHUNK = 65_536;
 
-/** The header of a tar file says how long it is, which only the end of the pieces tells. */
-async function spool(
-  file: string,
+/** Resolves with the bytes that it wrote. */
+async function writePieces(
+  target: FileHandle,
   pieces: AsyncIterable<string>,
   signal: AbortSignal,
 ): Promise<number> {
-  await pipeline(pieces, createWriteStream(file, { mode: 0o600 }), { signal });
-  return (await stat(file)).size;
+  let size = 0;
+  let text = '';
+  const put = async (): Promise<void> => {
+    const bytes = Buffer.from(text);
+    await target.writeFile(bytes);
+    size += bytes.length;
+    text = '';
+  };
+  for await (const piece of addAbortSignal(signal, Readable.from(pieces))) {
+    text += piece;
+    if (text.length >= CHUNK) await put();
+  }
+  await put();
+  return size;
 }
 
+function fileOf(name: string, text: string, modified: Date): Buffer {
+  const bytes = Buffer.from(text);
+  const zeros = Buffer.alloc(restOfBlock(bytes.length));
+  return Buffer.concat([headerOf(name, timesOf(bytes.length, modified)), bytes, zeros]);
+}
+
+/** The header of the last file says how long it is, which only the end of the pieces tells: it comes last. */
 async function writeArchive(
   file: string,
-  spooled: string,
   { small, last, modified, signal }: TarContent,
 ): Promise<void> {
-  const size = await spool(spooled, last.pieces, signal);
-  const archive = pack();
-  const target = createWriteStream(file, { mode: 0o600, flush: true });
-  const written = pipeline(archive, target, { signal });
-  const fill = async (): Promise<void> => {
-    for (const [name, text] of small)
-      archive.entry({ ...FILE, name, mtime: modified, size: Buffer.byteLength(text) }, text);
-    const header = { ...FILE, name: last.name, mtime: modified, size };
-    await pipeline(createReadStream(spooled), archive.entry(header), { signal });
-    archive.finalize();
-  };
-  // What fails to fill it must not leave the other one waiting.
-  const filled = fill().catch((error: unknown) => {
-    archive.destroy();
-    throw error;
-  });
-  await Promise.all([filled, written]);
+  await using target = await open(file, 'w', 0o600);
+  const before = Buffer.concat([...small].map(([name, text]) => fileOf(name, text, modified)));
+  await target.writeFile(Buffer.concat([before, Buffer.alloc(BLOCK)]));
+  const size = await writePieces(target, last.pieces, signal);
+  await target.writeFile(Buffer.alloc(restOfBlock(size) + 2 * BLOCK));
+  const header = headerOf(last.name, timesOf(size, modified));
+  await target.write(header, 0, BLOCK, before.length);
+  await target.sync();
 }
 
 /**
@@ -57,9 +66,9 @@ async function writeArchive(
  * `configuration_invalid` where it can't be written, those of the pieces, the signal's reason.
  */
 export async function writeTar(file: string, content: TarContent): Promise<void> {
-  const [partial, spooled] = [`${file}.partial`, `${file}.events.partial`];
+  const partial = `${file}.partial`;
   try {
-    await writeArchive(partial, spooled, content);
+    await writeArchive(partial, content);
     await rename(partial, file);
     await using folder = await open(dirname(file));
     await folder.sync();
@@ -67,6 +76,6 @@ export async function writeTar(file: string, content: TarContent): Promise<void>
     content.signal.throwIfAborted();
     throw asSentence(file, error) ?? error;
   } finally {
-    await Promise.all([partial, spooled].map((one) => rm(one, { force: true })));
+    await rm(partial, { force: true });
   }
 }

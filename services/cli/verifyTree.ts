@@ -4,7 +4,7 @@ import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import { nameChange } from '../../shared/proof/nameChange.ts';
 import { openCheckpoint } from '../../shared/proof/openCheckpoint.ts';
-import { createTreeChecker, type TreeChecker } from '../../shared/proof/treeChecker.ts';
+import type { TreeChecker } from '../../shared/proof/treeChecker.ts';
 import type { TreeFault } from '../../shared/proof/treeFault.ts';
 import { leafIndexOf } from '../../shared/tlog/leaf.ts';
 import { parseVkey, type NoteKey } from '../../shared/tlog/noteKeys.ts';
@@ -86,7 +86,7 @@ export async function openTree(
     typeof own === 'string'
       ? { index: Math.max(size - 1, 0), kind: 'tile', reason: `the newest checkpoint: ${own}` }
       : undefined;
-  const checker = await createTreeChecker({ reader, size, heads, from });
+  const checker = await context.operator.compareTree({ size, heads, from });
   return { reader, size, checker, given, fault };
 }
 

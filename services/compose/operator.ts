@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
+import { startTreeCheckThread } from '../../infra/files/treeCheckThread.ts';
 import type { HandleContext } from '../../shared/commands/handle.ts';
 import type { Config } from '../../shared/config.ts';
 import { createDamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
@@ -8,6 +9,11 @@ import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts';
 import { replay, type Replay } from '../relay/replay.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
+import {
+  createTreeChecker,
+  type ComparedPart,
+  type TreeChecker,
+} from '../../shared/proof/treeChecker.ts';
 import { createKeyring, type Keyring } from '../../shared/eventlog/keyring.ts';
 import { withOpenTexts, withTextsForRows } from '../../shared/eventlog/protectedStore.ts';
 import { makeEventStore } from './eventStore.ts';
@@ -41,6 +47,8 @@ export interface Operator extends HandleContext {
   signing: () => { origin: string; keys: KeyObject[] };
   /** The transparency log, as some process grows it. */
   tiles: () => Promise<TileReader>;
+  /** Compares the log with it. Errors: those of `createTreeChecker`. */
+  compareTree: (part: ComparedPart) => Promise<TreeChecker>;
   /** Resolves false when the signal aborted first; the next call goes on from there. */
   rebuild: (
     signal: AbortSignal,
@@ -83,14 +91,33 @@ function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
   };
 }
 
-/** The transparency log beside the read models; a database is asked with the first use. */
-function tilesOf(place: Place, opened: AsyncDisposableStack): () => Promise<TileReader> {
-  let reader: Promise<TileReader> | undefined;
+/**
+ * The transparency log beside the read models; a database is asked with the first use. One in files
+ * is compared on a thread of its own.
+ */
+function treeOf(
+  place: Place,
+  opened: AsyncDisposableStack,
+): Pick<Operator, 'tiles' | 'compareTree'> {
+  if (place.kind === 'embedded') {
+    const one = oneTreeIn(place);
+    return {
+      tiles: async () => one,
+      compareTree: async (part) =>
+        opened.adopt(
+          await startTreeCheckThread({ ...part, folder: await one.folder() }),
+          (thread) => thread.close(),
+        ),
+    };
+  }
   const open = async (): Promise<TileReader> =>
-    place.kind === 'embedded'
-      ? oneTreeIn(place)
-      : opened.adopt(await openTiles(place.databaseUrl), (tiles) => tiles.close());
-  return () => (reader ??= open());
+    opened.adopt(await openTiles(place.databaseUrl), (tiles) => tiles.close());
+  let reader: Promise<TileReader> | undefined;
+  const tiles = (): Promise<TileReader> => (reader ??= open());
+  return {
+    tiles,
+    compareTree: async (part) => createTreeChecker({ ...part, reader: await tiles() }),
+  };
 }
 
 /**
@@ -124,7 +151,7 @@ export async function openOperator(
       const { origin, keyFile } = signingIn(config, resolve(config.DATA_DIR));
       return { origin, keys: readSigningKeys(keyFile) };
     },
-    tiles: tilesOf(place, opened),
+    ...treeOf(place, opened),
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });

@@ -1,6 +1,10 @@
 import { join, resolve } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { openFileTileReader, openOneFileTree } from '../../infra/files/tileReader.ts';
+import {
+  openFileTileReader,
+  openOneFileTree,
+  type OneFileTree,
+} from '../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../infra/files/tileStore.ts';
 import { createHttpWitness } from '../../infra/witness/httpWitness.ts';
 import { readWitnessesFile, type WitnessesFile } from '../../infra/witness/witnessesFile.ts';
@@ -47,7 +51,7 @@ const witnessesOf = async ({ LOG_WITNESSES_FILE: file }: Config) =>
   file === undefined ? undefined : readWitnessesFile(resolve(file));
 
 /** Reads one tree of a data folder, for a command that must not go on in another one. */
-export const oneTreeIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): TileReader =>
+export const oneTreeIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): OneFileTree =>
   openOneFileTree(treesFolder(place));
 
 /** The keys of a process with a data folder. */

@@ -3,7 +3,8 @@ import type { ProtectedStore } from '../eventlog/protectedStore.ts';
 import { LIMITS } from '../limits.ts';
 import type { ShownEvent } from './shownTexts.ts';
 
-const PAGE_EVENTS = 500;
+/** Few: what outlives two young collections stays until all of the heap is collected. */
+const PAGE_EVENTS = 100;
 
 /**
  * The events of a stream up to a revision, oldest first, with all of their texts that are not

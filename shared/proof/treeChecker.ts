@@ -7,6 +7,7 @@ import { readEntries, readHashes } from '../tlog/readTiles.ts';
 import { openRightEdge } from '../tlog/rightEdge.ts';
 import { TILE_WIDTH, tilePath, widthAt } from '../tlog/tiles.ts';
 import type { TreeHead } from '../tlog/verify.ts';
+import { withBundlesAhead } from './bundlesAhead.ts';
 import { bundleStartFault, compareFiles, sameBytes } from './compareFiles.ts';
 import { cutAt, wrongRoot, type TreeFault } from './treeFault.ts';
 
@@ -15,8 +16,19 @@ type Reader = Pick<TileReader, 'read' | 'beforeBundle'>;
 /** An event as far as the tree has it. */
 type Placed = Pick<StoredEvent, 'id' | 'position'>;
 
-interface Compared {
-  reader: Reader;
+/** The same with the hash that it says it has: what is compared with a leaf. */
+export interface Leaf extends Placed {
+  hash: string;
+}
+
+/** A fault, and which of the events that were compared together shows it. */
+export interface FoundFault {
+  at: number;
+  fault: TreeFault;
+}
+
+/** A tree as far as it is compared. Plain data, for a thread. */
+export interface ComparedPart {
   /** Leaves of the tree that the reader has. */
   size: number;
   /** Checkpoints that were signed, of any size. */
@@ -29,8 +41,8 @@ interface Compared {
 export interface TreeChecker {
   /** Leaves so far. */
   size: () => number;
-  /** The first fault that the next event shows; at once where it shows none and nothing is read. */
-  next: (eventHash: string, event: Placed) => Promise<TreeFault | undefined> | undefined;
+  /** The first fault that the next events show; with one the comparison is over. */
+  compare: (leaves: readonly Leaf[]) => Promise<FoundFault | undefined>;
   /**
    * The fault that is left when the log has no more events: its end is missing, or a checkpoint of no
    * more leaves than `from` does not fit the tiles.
@@ -53,26 +65,14 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-/** Of a bundle that was read for its entries the bytes are compared as well. */
-function withLastFile(reader: Reader): Reader {
-  let last: { path: string; bytes: Uint8Array | undefined } | undefined;
-  return {
-    beforeBundle: (bundle) => reader.beforeBundle(bundle),
-    async read(path) {
-      if (last?.path !== path) last = { path, bytes: await reader.read(path) };
-      return last.bytes;
-    },
-  };
-}
-
 /** Errors: `proof_invalid` where the tiles before `from` are not whole; those of the reader. */
 export async function createTreeChecker({
   reader: tiles,
   size,
   heads,
   from,
-}: Compared): Promise<TreeChecker> {
-  const reader = withLastFile(tiles);
+}: ComparedPart & { reader: Reader }): Promise<TreeChecker> {
+  const reader = withBundlesAhead(tiles, size);
   const edge = await openRightEdge(reader, from, size);
   const files = compareFiles(reader, size);
   const sizes = new Set(heads.map((head) => head.size));
@@ -80,6 +80,7 @@ export async function createTreeChecker({
 
   async function entryAt(index: number): Promise<Uint8Array> {
     const number = Math.floor(index / TILE_WIDTH);
+    reader.enter(number);
     if (bundle?.index !== number)
       bundle = { index: number, entries: await readEntries(reader, number, size) };
     return bundle.entries[index % TILE_WIDTH]!;
@@ -110,10 +111,10 @@ export async function createTreeChecker({
     return reason === undefined ? undefined : { index: count - 1, kind: 'tile', reason };
   }
 
-  async function startFault(hash: string, event: Placed): Promise<TreeFault | undefined> {
+  async function startFault(leaf: Leaf): Promise<TreeFault | undefined> {
     const count = edge.size();
     if (count % TILE_WIDTH !== 0 || count >= size) return undefined;
-    const reason = await bundleStartFault(reader, count / TILE_WIDTH, { ...event, hash });
+    const reason = await bundleStartFault(reader, count / TILE_WIDTH, leaf);
     return reason === undefined ? undefined : { index: count - 1, kind: 'tile', reason };
   }
 
@@ -145,21 +146,29 @@ export async function createTreeChecker({
     return sameBytes(bundle.entries[index % TILE_WIDTH]!, due);
   }
 
-  async function compare(due: Uint8Array, hash: string, event: Placed) {
+  /** Reads what it takes. */
+  async function faultAt(due: Uint8Array, leaf: Leaf): Promise<TreeFault | undefined> {
     const index = edge.size();
     const fault = index < size ? await entryFault(index, due) : undefined;
     if (fault) return fault;
     edge.append(due);
-    return (await filesFault()) ?? (await startFault(hash, event)) ?? headFault();
+    return (await filesFault()) ?? (await startFault(leaf)) ?? headFault();
   }
 
   return {
     size: edge.size,
-    next(eventHash, event) {
-      const index = edge.size();
-      const due = leafEntry(eventHash, index);
-      if (!isPlain(index, due)) return compare(due, eventHash, event);
-      edge.append(due);
+    async compare(leaves) {
+      for (const [at, leaf] of leaves.entries()) {
+        const index = edge.size();
+        const due = leafEntry(leaf.hash, index);
+        // To wait for each costs more than to hash it.
+        if (isPlain(index, due)) {
+          edge.append(due);
+          continue;
+        }
+        const fault = await faultAt(due, leaf);
+        if (fault) return { at, fault };
+      }
       return undefined;
     },
     async end() {

@@ -1,7 +1,7 @@
 import { createChainChecker } from '../eventlog/chainChecker.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
-import type { TreeChecker } from '../proof/treeChecker.ts';
+import type { FoundFault, Leaf, TreeChecker } from '../proof/treeChecker.ts';
 import type { TreeFault } from '../proof/treeFault.ts';
 
 const BATCH_SIZE = 1_000;
@@ -39,17 +39,31 @@ interface Verification {
   onProgress: (progress: VerifyProgress) => void;
 }
 
-/** What the tree's fault and the chain's come to, of an event that has one or both. */
+const leafOf = (stored: StoredEvent): Leaf => ({
+  hash: recordedHash(stored),
+  id: stored.id,
+  position: stored.position,
+});
+
+/** The first of events that does not fit its chain, or of which a text can't be had. */
+interface FoundMisfit {
+  at: number;
+  reason: string;
+}
+
+/** What the tree's fault and the chain's come to, whichever is first. */
 function findingOf(
-  stored: StoredEvent,
-  fault: TreeFault | undefined,
-  reason: string | undefined,
+  events: readonly StoredEvent[],
+  faulty: FoundFault | undefined,
+  misfit: FoundMisfit | undefined,
 ): Finding | undefined {
   // Before its chain: where an event was dropped, the next one of its stream may be far away.
-  if (fault && (fault.kind === 'event' || reason === undefined)) return { fault, found: stored };
-  if (reason === undefined) return undefined;
-  const { stream, revision, id, position } = stored;
-  return { misfit: { stream, revision, id, position, reason } };
+  const isFirst = (at: number): boolean => !misfit || at < misfit.at;
+  if (faulty && (isFirst(faulty.at) || (faulty.fault.kind === 'event' && faulty.at === misfit!.at)))
+    return { fault: faulty.fault, found: events[faulty.at] };
+  if (!misfit) return undefined;
+  const { stream, revision, id, position } = events[misfit.at]!;
+  return { misfit: { stream, revision, id, position, reason: misfit.reason } };
 }
 
 /**
@@ -69,17 +83,26 @@ export async function verifyChains({
   const faultOf = createChainChecker(store);
   let events = 0;
 
-  for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    for (const stored of batch.events) {
-      // Both are at hand for most events: to wait for each costs more than to hash it.
-      const compared = tree?.next(recordedHash(stored), stored);
-      const fault = compared && (await compared);
+  async function firstMisfit(batch: readonly StoredEvent[]): Promise<FoundMisfit | undefined> {
+    for (const [at, stored] of batch.entries()) {
+      // It is at hand for most events: to wait for each costs more than to hash it.
       const chained = faultOf(stored);
       const reason =
-        (typeof chained === 'object' ? await chained : chained) ?? (await textFault?.(stored));
-      const finding = findingOf(stored, fault, reason);
-      if (finding) return finding;
+        (typeof chained === 'object' ? await chained : chained) ??
+        (textFault && (await textFault(stored)));
+      if (reason !== undefined) return { at, reason };
     }
+    return undefined;
+  }
+
+  for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
+    // The tree is compared meanwhile, where that has a thread of its own.
+    const [faulty, misfit] = await Promise.all([
+      tree?.compare(batch.events.map(leafOf)),
+      firstMisfit(batch.events),
+    ]);
+    const finding = findingOf(batch.events, faulty, misfit);
+    if (finding) return finding;
     events += batch.events.length;
     onProgress({ events, position: batch.events.at(-1)?.position ?? batch.position ?? after });
     if (!batch.caughtUp) continue;

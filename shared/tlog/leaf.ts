@@ -13,7 +13,7 @@ const ENTRY = /^\{"hash":"([0-9a-f]{64}|)","index":(0|[1-9][0-9]*)\}$/;
  * hash of ours, which only others write, has an empty one: its place is kept.
  */
 export const leafEntry = (eventHash: string, index: number): Buffer =>
-  Buffer.from(`{"hash":"${HASH.test(eventHash) ? eventHash : ''}","index":${index}}`);
+  Buffer.from(`{"hash":"${HASH.test(eventHash) ? eventHash : ''}","index":${index}}`, 'latin1');
 
 /** What an entry says. Errors: `proof_invalid` where it is none of ours. */
 export function parseLeafEntry(entry: Uint8Array): { hash: string; index: number } {

@@ -69,7 +69,7 @@ export function hashesOf(tile: Uint8Array, width: number): Uint8Array[] {
 export function encodeEntry(entry: Uint8Array): Buffer {
   if (entry.length > MAX_ENTRY_BYTES)
     throw new RangeError(`an entry of ${entry.length} bytes is larger than a bundle holds`);
-  const bytes = Buffer.alloc(2 + entry.length);
+  const bytes = Buffer.allocUnsafe(2 + entry.length);
   bytes.writeUInt16BE(entry.length);
   bytes.set(entry, 2);
   return bytes;

@@ -51,7 +51,6 @@ const HOMES: Readonly<Record<string, string>> = {
   'rate-limiter-flexible': 'infra/ratelimit',
   'raw-body': 'services/api',
   sqlite: 'infra/sqlite',
-  'tar-stream': 'infra/tar',
   'typeid-js': 'infra/ids',
   undici: 'infra/openai',
   uuidv7: 'infra/ids',

@@ -18,7 +18,8 @@ interface TileStoreFixture {
 
 const ORIGIN = 'turnlog/0190-a';
 const hashOf = (index: number): string => sha256(`event ${index}`);
-const checkpointAt = (index: number): Checkpoint => ({
+/** Of the event that such a tree has as this leaf. */
+export const checkpointAt = (index: number): Checkpoint => ({
   log_id: 'log',
   position: String(index).padStart(12, '0') as Position,
   event_id: String(index),

@@ -1,0 +1,60 @@
+/** The thread that compares a tree; treeCheckThread.ts starts it with TreeCheckData. */
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
+import { isTurnlogError, type ErrorCode } from '../../shared/errors.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
+import {
+  createTreeChecker,
+  type ComparedPart,
+  type FoundFault,
+  type Leaf,
+} from '../../shared/proof/treeChecker.ts';
+import type { TreeFault } from '../../shared/proof/treeFault.ts';
+import { fileTileReader } from './tileReader.ts';
+
+/** The tree in a folder, as far as it is compared; none where that is undefined. */
+export interface TreeCheckData extends ComparedPart {
+  folder: string | undefined;
+}
+
+/** `compare` is a JSON array of the hash, the id and the position of each leaf. */
+export type TreeCheckRequest = { compare: string } | 'open' | 'end';
+
+function leavesOf(text: string): Leaf[] {
+  const members = JSON.parse(text) as string[];
+  return Array.from({ length: members.length / 3 }, (_, at) => ({
+    hash: members[3 * at]!,
+    id: members[3 * at + 1]!,
+    position: members[3 * at + 2] as Position,
+  }));
+}
+
+/** How large the tree has grown, and what was found; or why that can't be told. */
+export type TreeCheckReply =
+  | { size: number; found?: FoundFault | undefined; end?: TreeFault | undefined }
+  | { code: ErrorCode; message: string };
+
+function serve(port: MessagePort, { folder, ...part }: TreeCheckData): void {
+  const opened = createTreeChecker({ ...part, reader: fileTileReader(async () => folder) });
+  // Whoever asks first hears of its error.
+  opened.catch(() => undefined);
+
+  async function answer(request: TreeCheckRequest): Promise<TreeCheckReply> {
+    try {
+      const tree = await opened;
+      if (request === 'open') return { size: tree.size() };
+      if (request === 'end') return { end: await tree.end(), size: tree.size() };
+      const found = await tree.compare(leavesOf(request.compare));
+      return { size: tree.size(), found };
+    } catch (error) {
+      if (isTurnlogError(error)) return { code: error.code, message: error.message };
+      throw error;
+    }
+  }
+
+  // One after the other: who asks waits for the answer before.
+  port.on('message', (request: TreeCheckRequest) => {
+    void answer(request).then((reply) => port.postMessage(reply));
+  });
+}
+
+if (parentPort) serve(parentPort, workerData as TreeCheckData);
