@@ -73,8 +73,8 @@ function sessionsClauses(
 }
 
 /**
- * The queries over the SQLite read models of `<folder>/read-models`, on a connection of the calling
- * thread. `progress` comes from whoever runs the projection; until it has once been caught up,
+ * The queries over the SQLite read models of `<folder>/read-models`, and which generation they read, on
+ * a connection of the calling thread. `progress` comes from whoever runs the projection; until it has once been caught up,
  * every query rejects with `store_unavailable`.
  */
 export function openSqliteReadModels({
@@ -83,7 +83,7 @@ export function openSqliteReadModels({
 }: {
   folder: string;
   progress: ProgressSource;
-}): ReadModels {
+}): ReadModels & { generation: () => number } {
   const follower = createFollower(folder, progress);
   const { current } = follower;
   const accounts = rowReader(follower, 'accounts');
@@ -153,6 +153,7 @@ export function openSqliteReadModels({
     }),
     listErasures: async ({ downTo, limit }) =>
       erasures.list('WHERE position >= ? ORDER BY position DESC LIMIT ?', downTo ?? '', limit),
+    generation: () => current().generation,
     untilShown: follower.untilShown,
     close: async () => follower.close(),
   };

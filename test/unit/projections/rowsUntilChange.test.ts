@@ -6,15 +6,21 @@ import { rowsUntilChange } from '../../../shared/queries/rowsUntilChange.ts';
 /** Read models with one agent, and what was asked of them. */
 function withAgent() {
   const progress = createProgressChannel();
-  const state = { name: 'A' as string | undefined, asked: 0, before: async () => {} };
+  const state = {
+    name: 'A' as string | undefined,
+    asked: 0,
+    generation: 1,
+    before: async () => {},
+  };
   const find = async (id: string) => {
     state.asked += 1;
     const { name } = state;
     await state.before();
     return name === undefined ? undefined : { agent_id: id, key_id: id, name, instruction: 'x' };
   };
-  const inner = { findAgent: find, findApiKey: find, findApiKeyByHash: find };
-  const rows = rowsUntilChange(inner as unknown as ReadModels, progress);
+  const generation = (): number => state.generation;
+  const inner = { findAgent: find, findApiKey: find, findApiKeyByHash: find, generation };
+  const rows = rowsUntilChange(inner as unknown as ReadModels & typeof inner, progress);
   const tell = (onlySessions: boolean) =>
     progress.publish({
       position: undefined,
@@ -47,6 +53,17 @@ test.each(['findAgent', 'findApiKey', 'findApiKeyByHash'] as const)(
     expect(await rows[query]('id_1')).toBeUndefined();
   },
 );
+
+test('another generation is asked anew, whenever it takes the place of the one before', async () => {
+  const { state, rows, tell } = withAgent();
+  tell(false);
+  await rows.findAgent('agent_1');
+  // It was built meanwhile, and its last events were of sessions.
+  tell(true);
+  state.generation = 2;
+  state.name = 'B';
+  expect(await rows.findAgent('agent_1')).toMatchObject({ name: 'B' });
+});
 
 test('what is not there is asked for each time', async () => {
   const { state, rows } = withAgent();
