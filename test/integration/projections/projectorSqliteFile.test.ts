@@ -6,7 +6,12 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { isRowFailure } from '../../../infra/sqlite/readModels/failures.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
-import { createProgressChannel } from '../../../shared/projections/progress.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import {
+  createProgressChannel,
+  type ProjectionProgress,
+} from '../../../shared/projections/progress.ts';
+import { rowsUntilChange } from '../../../shared/queries/rowsUntilChange.ts';
 import { agentCreated } from '../../support/events/events.ts';
 import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 import { fileName } from '../../support/projections/generationNames.ts';
@@ -21,6 +26,14 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 const created = (id: string) => recordHistory().record({ stream: `agent-${id}` }, agentCreated());
+
+const caughtUpTo = (position: Position, generation: number): ProjectionProgress => ({
+  position,
+  generation,
+  caughtUp: true,
+  percent: 100,
+  onlySessions: false,
+});
 
 test('only the owner may read the files', async () => {
   const store = await openSqliteProjectionStore({ folder });
@@ -117,13 +130,7 @@ test('queries say how far a first build is until it is complete', async () => {
   const store = await openSqliteProjectionStore({ folder });
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
-  progress.publish({
-    position: positionOf(1),
-    caughtUp: false,
-    onlySessions: false,
-    percent: 42.7,
-    generation: 1,
-  });
+  progress.publish({ ...caughtUpTo(positionOf(1), 1), caughtUp: false, percent: 42.7 });
   await expect(readModels.listAccounts()).rejects.toMatchObject({
     code: 'store_unavailable',
     message: 'The read models are being rebuilt: 42 %',
@@ -138,29 +145,11 @@ test('read models do not go over to a generation that is still being built and b
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
   await older.apply([created('agent_1')], reached(positionOf(5)));
-  progress.publish({
-    position: positionOf(5),
-    caughtUp: true,
-    onlySessions: false,
-    percent: 100,
-    generation: 1,
-  });
-  progress.publish({
-    position: positionOf(4),
-    caughtUp: false,
-    onlySessions: false,
-    percent: 80,
-    generation: 2,
-  });
+  progress.publish(caughtUpTo(positionOf(5), 1));
+  progress.publish({ ...caughtUpTo(positionOf(4), 2), caughtUp: false, percent: 80 });
   expect(await readModels.findAgent('agent_1')).toBeDefined();
   await newer.apply([created('agent_1'), created('agent_2')], reached(positionOf(6)));
-  progress.publish({
-    position: positionOf(6),
-    caughtUp: true,
-    onlySessions: false,
-    percent: 100,
-    generation: 2,
-  });
+  progress.publish(caughtUpTo(positionOf(6), 2));
   expect(await readModels.findAgent('agent_2')).toBeDefined();
   await readModels.close();
   await Promise.all([older.close(), newer.close()]);
@@ -172,33 +161,35 @@ test('read models go over to a generation that has caught up, though the log has
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
   await older.apply([created('agent_phantom')], reached(positionOf(5)));
-  progress.publish({
-    position: positionOf(5),
-    caughtUp: true,
-    onlySessions: false,
-    percent: 100,
-    generation: 1,
-  });
+  progress.publish(caughtUpTo(positionOf(5), 1));
   await newer.apply([created('agent_1')], reached(positionOf(2)));
-  progress.publish({
-    position: positionOf(2),
-    caughtUp: true,
-    onlySessions: false,
-    percent: 100,
-    generation: 2,
-  });
+  progress.publish(caughtUpTo(positionOf(2), 2));
   expect(await readModels.findAgent('agent_phantom')).toBeUndefined();
   expect(await readModels.findAgent('agent_1')).toBeDefined();
   expect(await readModels.untilShown(positionOf(3), 50)).toBe(false);
   const waiting = readModels.untilShown(positionOf(3), 5_000);
-  progress.publish({
-    position: positionOf(3),
-    caughtUp: true,
-    onlySessions: false,
-    percent: 100,
-    generation: 2,
-  });
+  progress.publish(caughtUpTo(positionOf(3), 2));
   expect(await waiting).toBe(true);
+  await readModels.close();
+  await Promise.all([older.close(), newer.close()]);
+});
+
+test('what is remembered of a generation goes with it, also where the next one ends with sessions alone', async () => {
+  const older = await openSqliteProjectionStore({ folder });
+  const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });
+  const progress = createProgressChannel();
+  const readModels = openSqliteReadModels({ folder, progress });
+  const rows = rowsUntilChange(readModels, progress);
+  await expect(rows.findAgent('agent_phantom')).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
+  await older.apply([created('agent_phantom')], reached(positionOf(5)));
+  progress.publish(caughtUpTo(positionOf(5), 1));
+  progress.publish({ ...caughtUpTo(positionOf(1), 2), caughtUp: false, percent: 50 });
+  expect(await rows.findAgent('agent_phantom')).toBeDefined();
+  await newer.apply([created('agent_1')], reached(positionOf(2)));
+  progress.publish({ ...caughtUpTo(positionOf(2), 2), onlySessions: true });
+  expect(await rows.findAgent('agent_phantom')).toBeUndefined();
   await readModels.close();
   await Promise.all([older.close(), newer.close()]);
 });
