@@ -189,7 +189,7 @@ export const LIMITS = {
     keys: 10_000,
     /** Keys of texts: some megabytes. */
     textKeys: 20_000,
-    /** Characters of agents that runs go on with while the database is away. */
+    /** Characters of agents, or of keys, that are remembered; runs go on with them without a database. */
     rowChars: 8 * MIB,
     /** A longer list is read anew each time. */
     agentListEntryBytes: 2 * MIB,
