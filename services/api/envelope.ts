@@ -11,7 +11,7 @@ export const wantsPretty = (ctx: Context): boolean => ctx.query['pretty'] === 't
 export const jsonText = (value: unknown, pretty: boolean): string =>
   pretty ? `${JSON.stringify(value, null, 2)}\n` : JSON.stringify(value);
 
-export const successEnvelope = (data: unknown) => ({ success: true, data, status: 200 });
+export const successEnvelope = (data: unknown, status = 200) => ({ success: true, data, status });
 
 /**
  * `message` and `details` of a TurnlogError are made for clients; its cause and stack stay here.
@@ -32,8 +32,8 @@ export function sendJson(ctx: Context, status: number, body: string | Buffer | R
   ctx.body = body;
 }
 
-export const sendData = (ctx: Context, data: unknown): void =>
-  sendJson(ctx, 200, jsonText(successEnvelope(data), wantsPretty(ctx)));
+export const sendData = (ctx: Context, data: unknown, status = 200): void =>
+  sendJson(ctx, status, jsonText(successEnvelope(data, status), wantsPretty(ctx)));
 
 /** Tells the client where the next page is, as a relative reference (RFC 8288). */
 export function linkNext(ctx: Context, cursor: string): void {

@@ -14,7 +14,9 @@ export type Access = 'open' | 'key' | Scope;
  * the route's `media` without an envelope.
  */
 export type Answer<Data> =
-  { data: Data } | { page: (to: Recipient) => Promise<PageBody> } | { bytes: Uint8Array };
+  | { data: Data; status?: 200 | 202 }
+  | { page: (to: Recipient) => Promise<PageBody> }
+  | { bytes: Uint8Array };
 
 interface RouteRequest<Query, Body> {
   actor: Actor;

@@ -122,7 +122,7 @@ async function send(
     ctx.body = Buffer.from(answer.bytes.buffer, answer.bytes.byteOffset, answer.bytes.byteLength);
     return;
   }
-  if ('data' in answer) return sendData(ctx, answer.data);
+  if ('data' in answer) return sendData(ctx, answer.data, answer.status);
   const { body, next } = await answer.page({ account_id, pretty: wantsPretty(ctx) });
   if (next !== undefined) linkNext(ctx, next);
   sendJson(ctx, 200, body);

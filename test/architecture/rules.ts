@@ -32,17 +32,21 @@ const libraries = (names: readonly string[]): string =>
  */
 const COMMON = ['typebox', 'ajv', 'pino', 'lru-cache'];
 
-/** The one folder that uses a library, so that it can be exchanged there. */
-const HOMES: Readonly<Record<string, string>> = {
+/** The folder that uses a library, so that it can be exchanged there; rarely a second one. */
+const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@eventstore/db-client': 'infra/eventstoredb',
   '@koa/cors': 'services/api',
   '@koa/router': 'services/api',
+  '@modelcontextprotocol/client': 'infra/mcp',
   canonicalize: 'shared/eventlog',
   cloudevents: 'infra/kafka',
+  cockatiel: 'infra/gateway',
   commander: 'services/cli',
   'decimal.js': 'infra/tools',
   'fraction.js': 'infra/tools',
   'gpt-tokenizer': 'infra/tokenizer',
+  'html-to-text': 'infra/web',
+  'ipaddr.js': 'infra/web',
   kafkajs: 'infra/kafka',
   koa: 'services/api',
   'koa-compress': 'services/api',
@@ -51,8 +55,10 @@ const HOMES: Readonly<Record<string, string>> = {
   'rate-limiter-flexible': 'infra/ratelimit',
   'raw-body': 'services/api',
   sqlite: 'infra/sqlite',
+  standardwebhooks: 'infra/web',
   'typeid-js': 'infra/ids',
-  undici: 'infra/openai',
+  // Requests to providers; and those to addresses that others name, which are checked.
+  undici: ['infra/openai', 'infra/web'],
   uuidv7: 'infra/ids',
   yaml: 'services/relay/contract',
 };
@@ -162,14 +168,14 @@ const arrowsOf = (folder: string): Rule => {
 };
 
 const homeOf = (library: string): Rule => {
-  const home = HOMES[library]!;
-  const places = IN_EXAMPLES.has(library) ? [home, 'examples', 'test'] : [home, 'test'];
+  const homes = [HOMES[library]!].flat();
+  const places = [...homes, ...(IN_EXAMPLES.has(library) ? ['examples'] : []), 'test'];
   return {
-    name: `${library} is used in ${home}`,
+    name: `${library} is used in ${homes.join(' and ')}`,
     comment: 'A library that is wrapped in one folder can be exchanged there.',
     from: { pathNot: `^(${places.join('|')})/` },
     to: { path: libraries([library]) },
-    examples: [[`services/compose/with-${home.replaceAll('/', '-')}.ts`, library]],
+    examples: [[`services/compose/with-${homes[0]!.replaceAll('/', '-')}.ts`, library]],
   };
 };
 

@@ -1,7 +1,6 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { chatRequest } from '../../domain/session/prompt.ts';
-import type { ChatRequest, ToolCallRequest } from '../../domain/session/chat.ts';
-import type { ModelCall, ToolCalledData, TurnCompletedData } from '../../domain/session/events.ts';
+import type { ChatRequest } from '../../domain/session/chat.ts';
+import type { ModelCall, TurnCompletedData } from '../../domain/session/events.ts';
 import type { Tokens } from '../../domain/schema.ts';
 import { TurnlogError } from '../../errors.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
@@ -10,17 +9,15 @@ import { LIMITS } from '../../limits.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { giveWayForText } from '../../giveWay.ts';
 import { unlessAborted } from '../../unlessAborted.ts';
+import { msSince } from '../../msSince.ts';
+import { callTools } from './callTools.ts';
 import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
-import { recordInRun } from './record.ts';
 import type { RunRequest } from './request.ts';
-import { createToolAllowance, type ToolAllowance } from './toolAllowance.ts';
+import { createToolAllowance } from './toolAllowance.ts';
 
 /** What a turn is completed with. */
 export type Answer = Omit<TurnCompletedData, 'turn'>;
-
-/** Since a time of `performance.now()`, in whole milliseconds: the system's clock may be put back. */
-const msSince = (began: number): number => Math.round(performance.now() - began);
 
 /** What the calls of a turn took together. */
 export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
@@ -72,33 +69,6 @@ function toolUsed({ settings, turn }: OpenRun): string {
   return turn.tool_calls.find(({ tool }) => offered.includes(tool))?.tool ?? '';
 }
 
-interface Round {
-  run: OpenRun;
-  round: number;
-  answer: ChatAnswer;
-  allowance: ToolAllowance;
-}
-
-/** Makes and records the tool calls of one answer. A call that ended is recorded in any case. */
-async function callTools(
-  context: RunContext,
-  { run, round, answer, allowance }: Round,
-  signal: AbortSignal,
-): Promise<void> {
-  allowance.take(answer.tool_calls.length);
-  for (const [index, call] of answer.tool_calls.entries()) {
-    // Calls that resolve at once would keep everything else waiting, the run's own time limit too.
-    if (index > 0) await yieldToOthers();
-    signal.throwIfAborted();
-    const content = index === 0 && answer.content ? { content: answer.content } : {};
-    allowance.spend(call.id, call.function.name, call.function.arguments, content.content ?? '');
-    const called = { ...(await callTool(context, run, call, signal)), ...content, round };
-    await recordInRun(context, run, { type: 'record_tool_call', run: run.state, call: called });
-    run.turn.tool_calls.push(called);
-    allowance.spend(called.result);
-  }
-}
-
 async function callModel(
   context: RunContext,
   { run, request, calls }: { run: OpenRun; request: ChatRequest; calls: ModelCall[] },
@@ -141,29 +111,6 @@ async function countedTokens(
   ];
   const completion = await countAfterwards(budget.counter, said, account_id);
   return { prompt, completion, total: prompt + completion };
-}
-
-async function callTool(
-  { catalogue }: Pick<RunContext, 'catalogue'>,
-  { state, request }: OpenRun,
-  call: ToolCallRequest,
-  signal: AbortSignal,
-): Promise<Omit<ToolCalledData, 'round'>> {
-  const began = performance.now();
-  const { name, arguments: args } = call.function;
-  const { result, is_error } =
-    request.agent.tool === null
-      ? { result: `There is no function ${name}.`, is_error: true }
-      : await unlessAborted(catalogue.toolbox.call(request.agent.tool, name, args, signal), signal);
-  return {
-    turn: state.turn,
-    call_id: call.id,
-    tool: name,
-    arguments: args,
-    result,
-    is_error,
-    duration_ms: msSince(began),
-  };
 }
 
 const completed = (

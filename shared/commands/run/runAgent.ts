@@ -37,6 +37,27 @@ async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Pr
   return request;
 }
 
+/** A run whose turn has begun. It goes on and is recorded, whoever waits for its end. */
+export interface BegunRun {
+  session_id: string;
+  turn: number;
+  /** Errors: those of runAgent. */
+  ended: Promise<RunResult>;
+}
+
+/**
+ * Resolves as soon as the turn has begun, and so is recorded. Errors: those of runAgent that come
+ * before it.
+ */
+export function beginRun(context: RunContext, actor: Actor, input: RunInput): Promise<BegunRun> {
+  const { promise, resolve, reject } = Promise.withResolvers<BegunRun>();
+  const ended = runTurn(context, actor, input, ({ request, state }) =>
+    resolve({ session_id: request.session_id, turn: state.turn, ended }),
+  );
+  ended.catch(reject);
+  return promise;
+}
+
 /**
  * One turn of a session: begins it, lets the model answer, records the end, and only then
  * resolves. What resolved is durable and shown by every later query.
@@ -49,10 +70,14 @@ async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Pr
  * shut-down) and the session goes on with the next run; where the store is away then, the turn is
  * closed as soon as it is back.
  */
-export async function runAgent(
+export const runAgent = (context: RunContext, actor: Actor, input: RunInput): Promise<RunResult> =>
+  runTurn(context, actor, input, () => undefined);
+
+async function runTurn(
   context: RunContext,
   actor: Actor,
   input: RunInput,
+  onBegun: (run: OpenRun) => void,
 ): Promise<RunResult> {
   const { sessions, limits, accountLimits } = context;
   const { account_id } = actor;
@@ -70,9 +95,10 @@ export async function runAgent(
         leave = await sessions.queue.enter(request.session_id, limits.waitMs, signal);
         const waitMs = Math.max(0, until - performance.now());
         await arrival.enter(promptBytes(request, []), waitMs, signal);
-        const run = await beginTurn(context, request, { arrival, signal });
+        const open = await beginTurn(context, request, { arrival, signal });
+        onBegun(open);
         inFlight.limit(limits.timeoutMs);
-        return await finish(context, run, inFlight);
+        return await finish(context, open, inFlight);
       } finally {
         stopWatching?.();
         leave?.();

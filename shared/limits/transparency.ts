@@ -1,5 +1,4 @@
-const KIB = 1_024;
-const MIB = 1_024 * KIB;
+import { KIB, MIB } from './units.ts';
 
 /** The fixed bounds of the transparency log: a part of LIMITS. */
 export const TRANSPARENCY_LIMITS = {

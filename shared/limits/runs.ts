@@ -1,0 +1,69 @@
+import { KIB, MIB } from './units.ts';
+
+/** The fixed bounds of runs, models and tools: a part of LIMITS. */
+export const RUN_LIMITS = {
+  /** Of a run. */
+  run: {
+    /** Model calls that end in tool calls. */
+    rounds: 8,
+    /** Tool calls of a turn: each is an event for ever. */
+    toolCalls: 128,
+    /** Of all that a turn's tool calls record; the last result may go beyond it. */
+    toolCallBytes: 2 * MIB,
+    /** So much of it needs no room beside the prompt's (MAX_PROMPT_BYTES). */
+    toolCallBytesUnheld: 64 * KIB,
+    /** Runs that have no place yet, of all accounts; half of them of one. */
+    waiting: 4_000,
+    /** Runs that wait for another one of their session. */
+    waitingOfSession: 100,
+    /** Sessions that are read at a time, half of them of one account. */
+    sessionReads: 8,
+    /** How long the tokens of one text may take to be counted, the wait for others included. */
+    countMs: 15_000,
+  },
+  /** Of what a model provider answers. */
+  model: {
+    /** Status line and headers. */
+    headerBytes: 16 * KIB,
+    /** An event holds 1 MiB: what is longer could not be recorded. */
+    answerBytes: 2 * MIB,
+    /** Answers that are being read at one time, in one process. */
+    answersBytes: 64 * MIB,
+    /** JSON values in an answer: millions of tiny ones take a hundred times their bytes in memory. */
+    answerValues: 20_000,
+    /** What is read of an error; the rest is left. */
+    errorBytes: 64 * KIB,
+    /** What the log quotes of an error. */
+    quotedChars: 200,
+    /** An answer's id, model and finish reason; what is longer is cut. */
+    labelChars: 256,
+    /** Of a tool call. */
+    functionNameChars: 256,
+    callIdChars: 1_024,
+    argumentsChars: 256 * KIB,
+    /** That a call can take, by the provider's count. */
+    tokens: 1_000_000_000,
+  },
+  /** Of one arithmetic expression that a model asks for. */
+  arithmetic: {
+    expressionChars: 1_000,
+    /** Parentheses, signs and powers within each other. */
+    depth: 100,
+    /** Of a numerator and of a denominator; a longer one is taken for its first 58 digits. */
+    exactDigits: 3_000,
+    /** Of a result that is written out. */
+    resultDigits: 1_000,
+    /** The largest number whose factorial is calculated. */
+    factorial: 1_000,
+    /** In units of about half a millisecond: what one inexact function, such as a sine, takes. */
+    work: 40,
+  },
+  /** Of the model inside the process that needs no provider. */
+  offlineModel: {
+    bodyBytes: 32 * MIB,
+    /** Of an input: where a wish for a function is looked for. */
+    searchedChars: 2_000,
+    /** Of an input that is quoted in the answer. */
+    quotedChars: 4_000,
+  },
+} as const;
