@@ -52,6 +52,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       queue: createSessionQueue(),
       inFlight: createRunsInFlight(),
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
+      failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       leftOpen: createLeftOpen(),
     },
     budget: {

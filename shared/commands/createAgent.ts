@@ -12,6 +12,7 @@ interface CreateAgentInput {
   model: string;
   tool?: string;
   component?: string;
+  compaction?: boolean;
 }
 
 function answerable(error: unknown): unknown {

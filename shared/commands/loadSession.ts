@@ -1,6 +1,8 @@
-import { session, type SessionCommand, type SessionState } from '../domain/session/decider.ts';
+import { session } from '../domain/session/decider.ts';
+import type { SessionCommand, SessionState } from '../domain/session/commands.ts';
 import type { SessionEvent } from '../domain/session/events.ts';
-import { turnsOf, type Turn } from '../domain/session/prompt.ts';
+import { turnsOf, type Summary, type Turn } from '../domain/session/prompt.ts';
+import { summaryOf } from './summaryOf.ts';
 import { NO_STREAM } from '../eventlog/append.ts';
 import type { StreamSource } from '../eventlog/noteDamage.ts';
 import { readBeginning, readPage } from '../eventlog/readWhole.ts';
@@ -14,6 +16,8 @@ export interface LoadedSession extends Loaded<SessionState> {
   /** Id of the last event; what a recovery names as the cause. */
   lastEventId: string | undefined;
   account_id: string | undefined;
+  /** What stands for the turns up to one. */
+  summary: Summary | undefined;
   /** The completed turns to show the model, oldest first. */
   history: Turn[];
   /**
@@ -21,7 +25,7 @@ export interface LoadedSession extends Loaded<SessionState> {
    * that did not fit.
    */
   turns: Turn[];
-  /** True when `turns` are all that the session has completed. */
+  /** True when `turns` are all that the session has completed, but for those of the summary. */
   whole: boolean;
 }
 
@@ -31,6 +35,7 @@ export const NEW_SESSION: LoadedSession = {
   head: NO_STREAM,
   lastEventId: undefined,
   account_id: undefined,
+  summary: undefined,
   history: [],
   turns: [],
   whole: true,
@@ -39,6 +44,9 @@ export const NEW_SESSION: LoadedSession = {
 /** What is wrong with a session that is known, and not there. */
 export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
   state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
+
+/** Which completed turns (oldest first) fit, beside the summary: the newest of them. */
+export type Select = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
 const FIRST_PAGE = 8;
 const LATER_PAGE = 32;
@@ -54,10 +62,11 @@ const LARGEST_PAGE = 1_024;
 export async function loadSession(
   source: StreamSource,
   sessionId: string,
-  select: (turns: Turn[]) => Promise<Turn[]>,
+  select: Select,
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
   let tail: KnownEvent[] = [];
+  let summary: Summary | undefined;
   for (;;) {
     // As many as there are already: no more than twice what is needed is read, in few pages.
     const limit =
@@ -75,12 +84,15 @@ export async function loadSession(
     const oldest = tail[0]?.recorded;
     const last = tail.at(-1)?.recorded;
     if (!oldest || !last) return NEW_SESSION;
-    const turns = completedTurns(sessionEvents(tail));
+    const events = sessionEvents(tail);
     const isErased = tail.at(-1)?.event.type === 'session.erased.v1';
-    const history = isErased ? [] : await select(turns);
-    const whole = oldest.revision === 0;
+    if (!isErased) summary ??= await summaryOf(source, stream, tail);
+    const turns = completedTurns(events, summary);
+    const history = isErased ? [] : await select(turns, summary);
+    const begins = oldest.revision === 0;
+    const whole = begins || reaches(events, summary);
     if (!whole && !isErased && history.length === turns.length) continue;
-    const first = whole ? [] : [await readBeginning(source, stream)];
+    const first = begins ? [] : [await readBeginning(source, stream)];
     source.damaged.forget(stream, { from: oldest.revision, to: last.revision });
     const state = sessionEvents([...first, ...tail]).reduce(session.evolve, session.initialState);
     return {
@@ -88,6 +100,7 @@ export async function loadSession(
       head: headAfter(NO_STREAM, tail),
       lastEventId: last.id,
       account_id: last.metadata.account_id,
+      summary,
       history,
       turns,
       whole,
@@ -104,8 +117,18 @@ export const sessionTarget = (
   load: (source) => loadSession(source, sessionId, () => Promise.resolve([])),
 });
 
-export const completedTurns = (events: readonly SessionEvent[]): Turn[] =>
-  turnsOf(events).filter((turn) => turn.output !== undefined);
+/** True where the events go back to turns that the summary stands for. */
+const reaches = (events: readonly SessionEvent[], summary: Summary | undefined): boolean =>
+  summary !== undefined &&
+  events.some(
+    ({ type, data }) => type === 'session.turn_started.v1' && data.turn <= summary.up_to_turn,
+  );
+
+/** Those that a summary stands for are left out. */
+export const completedTurns = (events: readonly SessionEvent[], summary?: Summary): Turn[] =>
+  turnsOf(events).filter(
+    ({ turn, output }) => output !== undefined && turn > (summary?.up_to_turn ?? 0),
+  );
 
 /** Events of a session's stream; a stream that was checked holds no others. */
 export const sessionEvents = (events: readonly KnownEvent[]): SessionEvent[] =>

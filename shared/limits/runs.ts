@@ -18,6 +18,11 @@ export const RUN_LIMITS = {
     waitingOfSession: 100,
     /** Sessions that are read at a time, half of them of one account. */
     sessionReads: 8,
+    /** Of a summary of older turns; what is longer is none. */
+    summaryTokens: 1_024,
+    summaryChars: 16_384,
+    /** Turns of a session until it is tried again to sum its older turns up. */
+    compactionPause: 16,
     /** How long the tokens of one text may take to be counted, the wait for others included. */
     countMs: 15_000,
   },

@@ -16,6 +16,8 @@ export const STORE_LIMITS = {
     agentListBytes: 16 * MIB,
     /** Characters of sessions that went on lately. */
     sessionChars: 8 * MIB,
+    /** Sessions whose older turns could not be summed up. */
+    failedCompactions: 10_000,
     /** Turns whose tokens are known: some megabytes. */
     turnTokens: 20_000,
     /** Accounts whose limits are known. */

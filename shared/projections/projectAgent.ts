@@ -4,12 +4,20 @@ import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type Change } from './change.ts';
 import { noteErasure } from './erasure.ts';
 
-const columns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({
+const columns = ({
+  name,
+  instruction,
+  model,
+  tool,
+  component,
+  compaction,
+}: AgentConfiguration) => ({
   name,
   instruction,
   model,
   tool: tool ?? null,
   component,
+  compaction: compaction ?? false,
 });
 
 /** What an event of an agent's stream does to `agents`. */

@@ -49,6 +49,8 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
     case 'session.turn_failed.v1':
     case 'session.turn_interrupted.v1':
       return [follow(() => ({ status: 'idle' })), projectTurn(recorded, event)];
+    case 'session.compacted.v1':
+      return [follow(() => ({}))];
     case 'session.erased.v1':
       return [
         {

@@ -48,7 +48,7 @@ export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChang
   const change = (found: TurnRow | undefined): TurnRow => {
     if (event.type === 'session.turn_started.v1') {
       absent(found, 'turn');
-      const { input, model, settings, owner, deadline } = event.data;
+      const { input, model, settings, context, owner, deadline } = event.data;
       return {
         session_id,
         turn,
@@ -62,6 +62,7 @@ export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChang
         tokens: null,
         finish_reason: null,
         error: null,
+        context: context ?? null,
         started_at: at,
         ended_at: null,
         owner,

@@ -124,6 +124,23 @@ export const TurnInterrupted = publicSchema(
   'A turn was cut off: by a crash, a shut-down, or its deadline',
 );
 
+export const SessionCompacted = publicSchema(
+  'turnlog.session.compacted.v1',
+  'sessions',
+  {
+    session_id,
+    from_turn: turn,
+    up_to_turn: turn,
+    summary: Type.String({
+      description: 'What prompts hold in place of the turns up to `up_to_turn`',
+    }),
+    model: Type.String({ description: 'As the provider reported it' }),
+    tokens: Tokens,
+    ...ERASED_TEXTS,
+  },
+  'Older turns of a session were summarised; the turns themselves stay as they were',
+);
+
 export const SessionErased = publicSchema(
   'turnlog.session.erased.v1',
   'sessions',
@@ -138,5 +155,6 @@ export const publicSessionEvents = [
   TurnCompleted,
   TurnFailed,
   TurnInterrupted,
+  SessionCompacted,
   SessionErased,
 ] as const;

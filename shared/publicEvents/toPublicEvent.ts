@@ -121,6 +121,15 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
         data: { session_id: id, turn, reason },
       };
     }
+    case 'session.compacted.v1': {
+      const { from_turn, up_to_turn, summary, call } = event.data;
+      const { model, tokens } = call;
+      return {
+        type: 'turnlog.session.compacted.v1',
+        channel: 'sessions',
+        data: { session_id: id, from_turn, up_to_turn, summary, model, tokens },
+      };
+    }
     case 'session.erased.v1':
       // A note is an operator's, and stays inside.
       return {

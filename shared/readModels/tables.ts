@@ -13,6 +13,7 @@ import type {
 import type { Position } from '../ports/eventStore.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { ToolCalledData } from '../domain/session/events.ts';
+import type { TurnContext } from '../domain/session/parts.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
 
 export const TABLES = {
@@ -55,6 +56,8 @@ export const TABLES = {
       model: text,
       tool: orNull(text),
       component: text,
+      /** Whether older turns of its sessions are summed up. */
+      compaction: boolean,
       created_at: text,
       updated_at: text,
       /** Left out of lists; an erased one is deleted too. */
@@ -109,6 +112,8 @@ export const TABLES = {
       finish_reason: orNull(text),
       /** Of a failed turn: its code and message; of an interrupted one: the reason as the code. */
       error: orNull(json<{ code: string; message: string }>()),
+      /** How much of the session its model sees; null of old turns, which do not say so. */
+      context: orNull(json<TurnContext>()),
       started_at: text,
       ended_at: orNull(text),
       /** The instance that runs it, and when it gives up at the latest. */

@@ -273,6 +273,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         name: '',
         instruction: `${'x'.repeat(500_000)}\n\t"'\\ \u{1F469}‍\u{1F680} é é 漢字`,
         component: 'Chat',
+        compaction: false,
       };
       await apply(
         createAgent('agent_1', 'acct_1', { ...texts, tool: 'clock' }),
@@ -401,6 +402,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         tokens: { prompt: 9, completion: 3, total: 12 },
         finish_reason: 'stop',
         error: null,
+        context: null,
         started_at: at(1),
         ended_at: at(3),
         owner: 'instance-1',

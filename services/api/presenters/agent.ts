@@ -9,12 +9,20 @@ export const presentAgent = ({
   instruction,
   model,
   tool,
+  compaction,
   created_at,
   updated_at,
 }: AgentRow): Static<typeof Agent> => ({
   agent_id,
   name,
-  config: { agent_id, name, instruction, model, ...(tool === null ? {} : { tool }) },
+  config: {
+    agent_id,
+    name,
+    instruction,
+    model,
+    ...(tool === null ? {} : { tool }),
+    ...(compaction && { compaction }),
+  },
   created_at,
   updated_at,
 });

@@ -40,6 +40,12 @@ export const CreateAgentBody = Type.Object(
         description: 'UI component override',
       }),
     ),
+    compaction: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the model sums up the older turns of a session before they fall out of its context',
+      }),
+    ),
   },
   {
     additionalProperties: false,
@@ -60,6 +66,9 @@ const AgentConfig = Type.Object(
     instruction: Type.String(),
     model: Type.String(),
     tool: Type.Optional(Type.String({ description: 'Present when a tool was set' })),
+    compaction: Type.Optional(
+      Type.Boolean({ description: 'Present where older turns of its sessions are summed up' }),
+    ),
   },
   { title: 'AgentConfig', description: 'What an agent runs with' },
 );

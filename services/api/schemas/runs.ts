@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Tokens } from '../../../shared/domain/schema.ts';
+import { TurnContext } from '../../../shared/domain/session/parts.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { FinishReason, SessionId } from './common.ts';
 import { text } from './text.ts';
@@ -30,6 +31,7 @@ const RunMetadata = Type.Object(
     }),
     tokens: Tokens,
     finish_reason: FinishReason,
+    context: TurnContext,
   },
   { title: 'RunMetadata', description: 'How an answer was made' },
 );

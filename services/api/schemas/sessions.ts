@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
+import { TurnContext } from '../../../shared/domain/session/parts.ts';
 import {
   AgentId,
   agentFilter,
@@ -50,6 +51,7 @@ const Turn = Type.Object(
     error: Type.Union([TurnError, Type.Null()], {
       description: 'Why it failed or was interrupted',
     }),
+    context: Type.Union([TurnContext, Type.Null()]),
     started_at: Instant,
     ended_at: Type.Union([Instant, Type.Null()]),
   },

@@ -1,4 +1,4 @@
-import type { RunningSession, SessionCommand } from '../../domain/session/decider.ts';
+import type { RunningSession, SessionCommand } from '../../domain/session/commands.ts';
 import type { InterruptionReason } from '../../domain/session/events.ts';
 import { isLogAway } from '../../errors.ts';
 import { isUnreadable } from '../../eventlog/streamDamage.ts';

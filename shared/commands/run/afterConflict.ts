@@ -1,4 +1,5 @@
-import { session, type SessionState } from '../../domain/session/decider.ts';
+import { session } from '../../domain/session/decider.ts';
+import type { SessionState } from '../../domain/session/commands.ts';
 import { sessionErased } from '../../erased.ts';
 import { TurnlogError } from '../../errors.ts';
 import { headOf } from '../../eventlog/append.ts';

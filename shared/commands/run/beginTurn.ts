@@ -7,6 +7,7 @@ import { pauseFor } from '../../pause.ts';
 import { interruptIfOrphaned } from '../recovery/interruptTurn.ts';
 import type { Arrival } from './admission.ts';
 import type { OpenRun, RunContext } from './context.ts';
+import { compactWhereFull } from './compact.ts';
 import { promptBytes } from './contextWindow.ts';
 import type { RunRequest } from './request.ts';
 import { planPrompt } from './planPrompt.ts';
@@ -36,9 +37,17 @@ export async function beginTurn(
     tooMany: sessionBusy,
   });
 
+  let compacted = false;
+
   /** `held` while the session is another run's, `moved` when it has to be loaded again. */
   async function attempt(): Promise<OpenRun | 'held' | 'moved'> {
     const loaded = await sessionOfRun(context, request, tokens, bounds);
+    // A turn that is begun after one try has the summary, or does without.
+    if (!compacted) {
+      compacted = true;
+      if (await compactWhereFull(context, request, { settings, loaded, tokens, signal }))
+        return 'moved';
+    }
     const bytes = promptBytes(request, loaded.history);
     if (!arrival.grow(bytes)) {
       // Without its place and what was loaded, it holds nothing that others wait for.

@@ -1,7 +1,9 @@
+import type { LRUCache } from 'lru-cache';
 import type { AccountLimits } from '../../domain/account/events.ts';
 import type { ChatSettings } from '../../domain/session/chat.ts';
-import type { RunningSession } from '../../domain/session/decider.ts';
-import type { Turn } from '../../domain/session/prompt.ts';
+import type { RunningSession } from '../../domain/session/commands.ts';
+import type { TurnContext } from '../../domain/session/parts.ts';
+import type { Summary, Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
 import type { KnownRows } from '../../queries/rememberedRows.ts';
 import type { FairLine } from '../../fairLine.ts';
@@ -33,6 +35,8 @@ export interface RunSessions {
   queue: SessionQueue;
   inFlight: RunsInFlight;
   memory: SessionMemory;
+  /** Sessions whose older turns could not be summed up, and at which turn that was. */
+  failedCompactions: LRUCache<string, number>;
   /**
    * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
    */
@@ -77,6 +81,10 @@ export interface OpenRun {
   settings: ChatSettings;
   /** The turns to show the model before this one. */
   history: Turn[];
+  /** What is shown for older ones. */
+  summary: Summary | undefined;
+  /** How much of the session that is. */
+  context: TurnContext;
   /** This one, as far as it has come. */
   turn: Turn;
   /** Id of the turn_started event: the cause of all that follows. */

@@ -1,6 +1,6 @@
 import type { LRUCache } from 'lru-cache';
 import type { ChatMessage, ChatSettings } from '../../domain/session/chat.ts';
-import { turnMessages, type Turn } from '../../domain/session/prompt.ts';
+import { systemText, turnMessages, type Summary, type Turn } from '../../domain/session/prompt.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { TokenCounter } from '../../ports/tokenCounter.ts';
@@ -127,15 +127,49 @@ export async function newestThatFit(
   return [...turns];
 }
 
-async function tokensOf(
-  { counter, turnTokens }: TokenBudget,
-  { session_id, actor }: Owner,
-  turn: Turn,
+/**
+ * Tokens that a summary leaves for the turns after it; undefined where it leaves less than half of
+ * `tokens`: then the turns are worth more. Errors: those of the counter.
+ */
+export async function roomBeside(
+  budget: TokenBudget,
+  tokens: number,
+  owner: Owner,
+  summary: Summary,
+): Promise<number | undefined> {
+  const needed = await known(budget, `${owner.session_id}/summary/${summary.revision}`, () =>
+    countMessages(
+      budget.counter,
+      [{ role: 'system', content: systemText('', summary) }],
+      owner.actor.account_id,
+    ),
+  );
+  return needed <= tokens / 2 ? tokens - needed : undefined;
+}
+
+/** Tokens that turns take in a prompt. Errors: those of the counter. */
+export async function tokensOfTurns(
+  budget: TokenBudget,
+  owner: Owner,
+  turns: readonly Turn[],
 ): Promise<number> {
-  const key = `${session_id}/${turn.turn}`;
-  const known = turnTokens.get(key);
-  if (known !== undefined) return known;
-  const counted = await countMessages(counter, turnMessages(turn), actor.account_id);
+  let sum = 0;
+  for (const turn of turns) sum += await tokensOf(budget, owner, turn);
+  return sum;
+}
+
+/** What was counted once is remembered. */
+async function known(
+  { turnTokens }: TokenBudget,
+  key: string,
+  count: () => Promise<number>,
+): Promise<number> {
+  const counted = turnTokens.get(key) ?? (await count());
   turnTokens.set(key, counted);
   return counted;
 }
+
+const tokensOf = (budget: TokenBudget, owner: Owner, turn: Turn): Promise<number> =>
+  known(budget, `${owner.session_id}/${turn.turn}`, () =>
+    countMessages(budget.counter, turnMessages(turn), owner.actor.account_id),
+  );

@@ -1,6 +1,7 @@
-import { chatRequest } from '../../domain/session/prompt.ts';
+import { chatRequest, systemText } from '../../domain/session/prompt.ts';
 import type { ChatRequest } from '../../domain/session/chat.ts';
-import type { ModelCall, TurnCompletedData } from '../../domain/session/events.ts';
+import type { TurnCompletedData } from '../../domain/session/events.ts';
+import type { ModelCall } from '../../domain/session/parts.ts';
 import type { Tokens } from '../../domain/schema.ts';
 import { TurnlogError } from '../../errors.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
@@ -43,12 +44,12 @@ export async function converse(
   calls: ModelCall[],
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { settings, history, turn } = run;
+  const { settings, history, summary, turn } = run;
   const { instruction } = run.request.agent;
   const allowance = createToolAllowance(run.hold);
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     signal.throwIfAborted();
-    const request = chatRequest(settings, instruction, history, turn);
+    const request = chatRequest(settings, systemText(instruction, summary), history, turn);
     const answer = await callModel(context, { run, request, calls }, signal);
     if (answer.tool_calls.length === 0)
       return completed(run, calls, {
@@ -69,9 +70,17 @@ function toolUsed({ settings, turn }: OpenRun): string {
   return turn.tool_calls.find(({ tool }) => offered.includes(tool))?.tool ?? '';
 }
 
-async function callModel(
+/**
+ * One call of the agent's model, which is added to `calls` when it is answered. Errors: those of the
+ * model, the signal's reason.
+ */
+export async function callModel(
   context: RunContext,
-  { run, request, calls }: { run: OpenRun; request: ChatRequest; calls: ModelCall[] },
+  {
+    run,
+    request,
+    calls,
+  }: { run: Pick<OpenRun, 'request'>; request: ChatRequest; calls: ModelCall[] },
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const { agent, actor } = run.request;

@@ -1,5 +1,5 @@
-import type { SessionCommand } from '../../domain/session/decider.ts';
-import type { ModelCall } from '../../domain/session/events.ts';
+import type { SessionCommand } from '../../domain/session/commands.ts';
+import type { ModelCall } from '../../domain/session/parts.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { inShort } from '../../inShort.ts';
 import { untilTurnShown } from '../context.ts';

@@ -5,7 +5,14 @@ import type { StreamSource } from '../../eventlog/noteDamage.ts';
 import { readBeginning, readNews, type StreamNews } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { headAfter } from '../../eventlog/wholeStream.ts';
-import { completedTurns, loadSession, sessionEvents, type LoadedSession } from '../loadSession.ts';
+import {
+  completedTurns,
+  loadSession,
+  sessionEvents,
+  type LoadedSession,
+  type Select,
+} from '../loadSession.ts';
+import { summaryOf } from '../summaryOf.ts';
 
 interface RememberedSession extends LoadedSession {
   /**
@@ -25,8 +32,6 @@ const NEWS_PAGE = 12;
 
 /** How often it is asked whether the stream still has its beginning, at the most. */
 const BEGINNING_TRUSTED_MS = 30_000;
-
-type Select = (turns: Turn[]) => Promise<Turn[]>;
 
 /**
  * `loadSession`, with the memory's help where it has any; a session that was found damaged is read
@@ -80,16 +85,21 @@ async function withNews(
   if (!found) return undefined;
   const { news } = found;
   const events = sessionEvents(news);
-  const turns = [...known.turns, ...completedTurns(events)];
-  const history = await select(turns);
-  if (!known.whole && history.length === turns.length) return undefined;
+  const summary = await summaryOf(source, sessionStream(sessionId), news, known.summary);
+  const isAfter = ({ turn }: Turn): boolean => turn > (summary?.up_to_turn ?? 0);
+  const turns = [...known.turns, ...completedTurns(events)].filter(isAfter);
+  const whole = known.whole || !known.turns.every(isAfter);
+  const history = await select(turns, summary);
+  if (!whole && history.length === turns.length) return undefined;
   const last = news.at(-1);
   return {
     ...known,
     ...(last && { head: headAfter(known.head, news), lastEventId: last.recorded.id }),
     state: events.reduce(session.evolve, known.state),
+    summary,
     history,
     turns,
+    whole,
   };
 }
 
@@ -111,7 +121,8 @@ function worthKeeping(loaded: RememberedSession): RememberedSession {
 const OVERHEAD_CHARS = 500;
 
 /** About how many characters a remembered session takes. */
-export const charsOf = ({ turns }: RememberedSession): number =>
+export const charsOf = ({ turns, summary }: RememberedSession): number =>
+  (summary?.text.length ?? 0) +
   turns.reduce(
     (sum, turn) =>
       sum +

@@ -1,5 +1,6 @@
 import { createBackOff } from '../../backOff.ts';
-import { session, type SessionCommand } from '../../domain/session/decider.ts';
+import { session } from '../../domain/session/decider.ts';
+import type { SessionCommand } from '../../domain/session/commands.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { createConflictLimit, type ConflictLimit } from '../../eventlog/conflictLimit.ts';
 import { asDamage } from '../../eventlog/noteDamage.ts';

@@ -1,5 +1,5 @@
 import type { Tokens } from '../../domain/schema.ts';
-import type { ModelCall } from '../../domain/session/events.ts';
+import type { ModelCall, TurnContext } from '../../domain/session/parts.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { isIdOf } from '../../eventlog/streams.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
@@ -18,7 +18,13 @@ import { requireOwnSession, sessionNotFound } from './sessionOfRun.ts';
 export interface RunResult {
   output: string;
   session_id: string;
-  metadata: { model: string; tool_used: string; tokens: Tokens; finish_reason: string };
+  metadata: {
+    model: string;
+    tool_used: string;
+    tokens: Tokens;
+    finish_reason: string;
+    context: TurnContext;
+  };
 }
 
 /**
@@ -137,6 +143,6 @@ async function finish(
   return {
     output,
     session_id: run.request.session_id,
-    metadata: { model, tool_used, tokens, finish_reason },
+    metadata: { model, tool_used, tokens, finish_reason, context: run.context },
   };
 }

@@ -6,7 +6,8 @@ import { untilWhole } from '../../eventlog/untilWhole.ts';
 import { eventsGone, NEW_SESSION, type LoadedSession } from '../loadSession.ts';
 import type { RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
-import { newestThatFit } from './contextWindow.ts';
+import { newestThatFit, roomBeside } from './contextWindow.ts';
+import type { Summary } from '../../domain/session/prompt.ts';
 import { recallSession } from './recallSession.ts';
 
 /** How long a run waits before it begins. */
@@ -94,6 +95,12 @@ async function inTurn<Result>(
   }
 }
 
+/** The session that a run goes on with. */
+export interface SessionForRun extends LoadedSession {
+  /** The summary, where there is room for it in the prompt. */
+  shown: Summary | undefined;
+}
+
 /**
  * The session that a run goes on with, as far as `tokens` of it fit the prompt.
  * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and
@@ -105,14 +112,19 @@ export async function sessionOfRun(
   request: SessionOfRun,
   tokens: number,
   bounds: RunBounds,
-): Promise<LoadedSession> {
+): Promise<SessionForRun> {
   const { session_id } = request;
-  if (request.new_session) return NEW_SESSION;
+  if (request.new_session) return { ...NEW_SESSION, shown: undefined };
   const { store, damaged, budget, sessions } = context;
+  const roomFor = async (summary: Summary | undefined): Promise<number | undefined> =>
+    summary && roomBeside(budget, tokens, request, summary);
   const look = (): Promise<LoadedSession> =>
     inTurn(context, request, bounds, () =>
-      recallSession({ store, damaged, memory: sessions.memory }, session_id, (turns) =>
-        newestThatFit(budget, tokens, request, turns),
+      recallSession(
+        { store, damaged, memory: sessions.memory },
+        session_id,
+        async (turns, summary) =>
+          newestThatFit(budget, (await roomFor(summary)) ?? tokens, request, turns),
       ),
     );
   let loaded = await look();
@@ -126,7 +138,8 @@ export async function sessionOfRun(
     );
   }
   if (loaded.account_id !== request.actor.account_id) throw sessionNotFound();
-  return loaded;
+  const { summary } = loaded;
+  return { ...loaded, shown: (await roomFor(summary)) === undefined ? undefined : summary };
 }
 
 /**

@@ -1,18 +1,32 @@
-import { session, type RunningSession, type SessionCommand } from '../../domain/session/decider.ts';
+import { session } from '../../domain/session/decider.ts';
+import type { RunningSession, SessionCommand } from '../../domain/session/commands.ts';
 import type { ChatSettings } from '../../domain/session/chat.ts';
 import { turnsOf } from '../../domain/session/prompt.ts';
 import { isLogAway, isTurnlogError, TurnlogError } from '../../errors.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
 import { appendFacts, authorOf, factsOf } from '../facts.ts';
-import type { LoadedSession } from '../loadSession.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
+import type { SessionForRun } from './sessionOfRun.ts';
+import type { TurnContext } from '../../domain/session/parts.ts';
 
 /** What a run knows when it asks for its turn. */
 interface Start {
   settings: ChatSettings;
-  loaded: LoadedSession;
+  loaded: SessionForRun;
+}
+
+/** How much of the session the model sees. */
+function contextOf({ state, history, turns, shown, whole }: SessionForRun): TurnContext {
+  const before = state.status === 'none' ? 0 : state.turn;
+  const oldest = history[0]?.turn ?? before + 1;
+  const all = whole && history.length === turns.length;
+  return {
+    turns: history.length,
+    dropped: all ? 0 : oldest - 1 - (shown?.up_to_turn ?? 0),
+    ...(shown && { compacted: shown.up_to_turn }),
+  };
 }
 
 function commandOf(
@@ -20,7 +34,7 @@ function commandOf(
   { agent, new_session, input }: RunRequest,
   { settings, loaded }: Start,
 ): SessionCommand {
-  const { state, history } = loaded;
+  const { state, history, summary } = loaded;
   return {
     type: 'start_turn',
     agent_id: agent.agent_id,
@@ -31,6 +45,8 @@ function commandOf(
       model: agent.model,
       settings,
       context_from_turn: history[0]?.turn ?? (state.status === 'none' ? 1 : state.turn + 1),
+      context: contextOf(loaded),
+      ...(summary && { summary_revision: summary.revision }),
       owner: instance.id,
       deadline: isoTime(clock.now() + limits.timeoutMs),
     },
@@ -60,6 +76,8 @@ export async function startTurn(
       state: events.reduce(session.evolve, loaded.state) as RunningSession,
       settings,
       history: loaded.history,
+      summary: loaded.shown,
+      context: contextOf(loaded),
       turn: turnsOf(events)[0]!,
       causation_id: lastEventId,
       head,

@@ -7,6 +7,9 @@ const Configuration = {
   model: Type.String(),
   tool: Type.Optional(Type.String()),
   component: Type.String(),
+  compaction: Type.Optional(
+    Type.Boolean({ description: 'Whether older turns of its sessions are summed up' }),
+  ),
 };
 
 export const AgentCreated = eventSchema('agent.created.v1', Configuration, 'An agent was created');

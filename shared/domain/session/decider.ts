@@ -1,102 +1,8 @@
 import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
-import type { Erasure } from '../schema.ts';
-import type {
-  InterruptionReason,
-  SessionEvent,
-  ToolCalledData,
-  TurnCompletedData,
-  TurnFailedData,
-  TurnStartedData,
-} from './events.ts';
-
-/** The open turn that a run acts for, and the instance that runs it. */
-interface TurnOfRun {
-  turn: number;
-  owner: string;
-}
-
-/** A run names its agent and leaves the turn's number to the session. */
-export type SessionCommand =
-  | {
-      type: 'start_turn';
-      agent_id: string;
-      new_session: boolean;
-      turn: Omit<TurnStartedData, 'turn'>;
-    }
-  | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
-  | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
-  | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
-  | { type: 'interrupt_turn'; turn: number; reason: InterruptionReason }
-  | ({ type: 'erase_session' } & Erasure);
-type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
-
-export type SessionState =
-  | { status: 'none' }
-  /** `turn` is the last turn that began, 0 before the first. */
-  | { status: 'idle'; agent_id: string; turn: number }
-  | ({ status: 'running'; agent_id: string; deadline: string } & TurnOfRun)
-  | { status: 'erased'; agent_id: string; turn: number };
-/** A session with an open turn. */
-export type RunningSession = Extract<SessionState, { status: 'running' }>;
-
-function notErased({ status }: SessionState): void {
-  if (status === 'erased') throw new Rejection('session_erased', 'The session was erased.');
-}
-
-/** For what may wait until the turn has ended. */
-function betweenTurns(state: SessionState): void {
-  notErased(state);
-  if (state.status === 'running')
-    throw new Rejection('turn_open', `Turn ${state.turn} of the session is running.`);
-}
-
-/** For what ends a turn from outside: whether anybody still runs it is for the sender to know. */
-function whileOpen(
-  state: SessionState,
-  { turn }: { turn: number },
-): asserts state is RunningSession {
-  notErased(state);
-  if (state.status !== 'running' || state.turn !== turn)
-    throw new Rejection('turn_not_open', `Turn ${turn} of the session is not running.`);
-}
-
-/** For what ends the session, whatever it is at: an open turn ends with it. */
-function atAnyTime({ status }: SessionState): void {
-  if (status === 'none') throw new Rejection('session_missing', 'There is no such session.');
-}
-
-/** For what belongs to a turn. */
-function byItsRun(state: SessionState, { run }: { run: TurnOfRun }): void {
-  whileOpen(state, run);
-  if (state.owner !== run.owner)
-    throw new Rejection('turn_of_another_run', `Turn ${run.turn} is run by another instance.`);
-}
-
-/**
- * Who may append while a turn is open. A run is the only writer of its session then: nothing may
- * come between it and the place of the answer that it has paid for. Only an interruption, or the
- * session's erasure, may end the turn from outside; to an erased session nothing is added. Every type of command says here when it may happen; a type without a line
- * does not compile.
- */
-const ADMISSION: {
-  [Type in SessionCommand['type']]: (state: SessionState, command: CommandOf<Type>) => void;
-} = {
-  start_turn: betweenTurns,
-  record_tool_call: byItsRun,
-  complete_turn: byItsRun,
-  fail_turn: byItsRun,
-  interrupt_turn: whileOpen,
-  erase_session: atAnyTime,
-};
-
-function admit(state: SessionState, command: SessionCommand): void {
-  const requirement = ADMISSION[command.type] as (
-    state: SessionState,
-    command: SessionCommand,
-  ) => void;
-  requirement(state, command);
-}
+import { admit } from './admission.ts';
+import type { CommandOf, SessionCommand, SessionState } from './commands.ts';
+import type { SessionEvent } from './events.ts';
 
 /** Comes first: whoever asks with another agent is not told whether the session is busy. */
 function requireSessionOf(command: CommandOf<'start_turn'>, state: SessionState): void {
@@ -152,6 +58,8 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
       const { turn, reason } = command;
       return [{ type: 'session.turn_interrupted.v1', data: { turn, reason } }];
     }
+    case 'compact_session':
+      return [{ type: 'session.compacted.v1', data: command.compaction }];
     case 'erase_session':
       return eraseSession(command, state);
     default:
@@ -173,6 +81,7 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
         deadline: event.data.deadline,
       };
     case 'session.tool_called.v1':
+    case 'session.compacted.v1':
       return state;
     case 'session.turn_completed.v1':
     case 'session.turn_failed.v1':

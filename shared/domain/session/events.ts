@@ -1,52 +1,6 @@
-import { Type, type Static } from 'typebox';
+import { Type } from 'typebox';
+import { ModelCall, Settings, TurnContext, TurnNumber as Turn } from './parts.ts';
 import { Erasure, eventSchema, Instant, ProtectedText, Tokens, type EventOf } from '../schema.ts';
-
-const Turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
-
-export const ModelCall = Type.Object(
-  {
-    // Without a salt it would tell whether a guess at the erased texts is right.
-    request_sha256: ProtectedText({
-      description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)',
-    }),
-    response_id: Type.String(),
-    model: Type.String({ description: 'As the provider reported it' }),
-    finish_reason: Type.String(),
-    tokens: Tokens,
-    duration_ms: Type.Integer({ minimum: 0 }),
-  },
-  { title: 'ModelCall', description: 'One model call that answered' },
-);
-export type ModelCall = Static<typeof ModelCall>;
-
-const FunctionDefinition = Type.Object(
-  {
-    name: Type.String(),
-    description: Type.String(),
-    parameters: Type.Record(Type.String(), Type.Unknown()),
-  },
-  { title: 'FunctionDefinition', description: 'A function that the model may call' },
-);
-
-/**
- * What every request of the turn says beside its messages: the requests can be built again from
- * events alone.
- */
-const Settings = Type.Object(
-  {
-    model: Type.String({ description: "The provider's own name of the model" }),
-    max_completion_tokens: Type.Optional(Type.Integer()),
-    tools: Type.Optional(
-      Type.Array(
-        Type.Object(
-          { type: Type.Literal('function'), function: FunctionDefinition },
-          { title: 'ToolDefinition', description: 'What a model request says of a tool' },
-        ),
-      ),
-    ),
-  },
-  { title: 'TurnSettings', description: 'What every request of a turn says beside its messages' },
-);
 
 export const SessionStarted = eventSchema(
   'session.started.v1',
@@ -77,6 +31,14 @@ export const TurnStarted = eventSchema(
       minimum: 1,
       description: 'Oldest turn in the prompt; the turn itself when none came before',
     }),
+    context: Type.Optional(TurnContext),
+    summary_revision: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'Revision of the newest session.compacted event; its summary is in the prompt where `context` says so',
+      }),
+    ),
     owner: Type.String({ description: 'Instance that runs the turn' }),
     deadline: Instant,
     idempotency_key: Type.Optional(Type.String()),
@@ -143,6 +105,27 @@ export const TurnInterrupted = eventSchema(
   'A turn was cut off: by a crash, a shut-down, or its deadline',
 );
 
+export const SessionCompacted = eventSchema(
+  'session.compacted.v1',
+  {
+    from_turn: Turn,
+    up_to_turn: Turn,
+    summary: ProtectedText({
+      description: 'What prompts hold in place of the turns up to `up_to_turn`',
+    }),
+    agent_revision: Type.Integer({ minimum: 0 }),
+    settings: Settings,
+    summary_revision: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'Revision of the event whose summary the new one continues',
+      }),
+    ),
+    call: ModelCall,
+  },
+  'Older turns of a session were summarised; the turns themselves stay as they were',
+);
+
 export const SessionErased = eventSchema(
   'session.erased.v1',
   Erasure.properties,
@@ -156,6 +139,7 @@ export const sessionEventSchemas = [
   TurnCompleted,
   TurnFailed,
   TurnInterrupted,
+  SessionCompacted,
   SessionErased,
 ] as const;
 
@@ -163,4 +147,5 @@ export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
 export type TurnStartedData = EventOf<typeof TurnStarted>['data'];
 export type ToolCalledData = EventOf<typeof ToolCalled>['data'];
 export type TurnCompletedData = EventOf<typeof TurnCompleted>['data'];
+export type SessionCompactedData = EventOf<typeof SessionCompacted>['data'];
 export type TurnFailedData = EventOf<typeof TurnFailed>['data'];

@@ -13,6 +13,14 @@ export interface Turn {
   output: string | undefined;
 }
 
+/** What stands in prompts for the turns up to one. */
+export interface Summary {
+  text: string;
+  up_to_turn: number;
+  /** Of the event that holds it. */
+  revision: number;
+}
+
 /** The turns in consecutive events, oldest first, without those whose start is missing. */
 export function turnsOf(events: readonly SessionEvent[]): Turn[] {
   const turns: Turn[] = [];
@@ -64,6 +72,49 @@ export const turnMessages = (turn: Turn): ChatMessage[] => [
   ...roundMessages(turn.tool_calls),
   ...(turn.output === undefined ? [] : [{ content: turn.output, role: 'assistant' as const }]),
 ];
+
+/**
+ * What the system message says: the instruction and, where older turns were summarised, the summary.
+ * Many models take no second system message.
+ */
+export const systemText = (
+  instruction: string,
+  summary: Pick<Summary, 'text'> | undefined,
+): string =>
+  summary === undefined
+    ? instruction
+    : `${instruction}\n\nWhat was said before, in short:\n${summary.text}`;
+
+const COMPACTION_INSTRUCTION =
+  'You are given the beginning of a conversation between a user and an assistant. Sum it up for the assistant, who goes on with the conversation and sees your summary in its place. Keep what the user wants, facts, names, numbers, decisions and open questions. Do not answer the user, and do not add anything. Write at most 400 words, in the language of the conversation.';
+
+/** A turn as text: to be summed up, and not to be gone on with. */
+const turnText = (turn: Turn): string =>
+  [
+    `User: ${turn.input}`,
+    ...turn.tool_calls.map(
+      ({ tool, arguments: args, result }) => `Tool ${tool}(${args}): ${result}`,
+    ),
+    `Assistant: ${turn.output ?? ''}`,
+  ].join('\n');
+
+/** The exact body of the model call that sums up `turns`, and what was summed up before them. */
+export const compactionRequest = (
+  settings: ChatSettings,
+  before: Pick<Summary, 'text'> | undefined,
+  turns: readonly Turn[],
+): ChatRequest => {
+  const { tools: _, model, ...limits } = settings;
+  const said = [...(before ? [`Before: ${before.text}`] : []), ...turns.map(turnText)];
+  return {
+    ...limits,
+    messages: [
+      { content: COMPACTION_INSTRUCTION, role: 'system' },
+      { content: said.join('\n\n'), role: 'user' },
+    ],
+    model,
+  };
+};
 
 /**
  * The exact body of a model call, from recorded facts alone: the instruction, the completed turns

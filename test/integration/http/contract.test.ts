@@ -206,8 +206,8 @@ describe('sessions', () => {
       data: {
         ...session,
         turns: [
-          { ...turn, turn: 1, input: 'a' },
-          { ...turn, turn: 2, input: 'c' },
+          { ...turn, turn: 1, input: 'a', context: { turns: 0, dropped: 0 } },
+          { ...turn, turn: 2, input: 'c', context: { turns: 1, dropped: 0 } },
         ],
       },
       status: 200,

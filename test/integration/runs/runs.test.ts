@@ -47,6 +47,7 @@ describe('a run', () => {
           tool_used: '',
           tokens: { prompt: 11, completion: 2, total: 13 },
           finish_reason: 'stop',
+          context: { turns: 0, dropped: 0 },
         },
       },
       status: 200,

@@ -17,13 +17,14 @@ import type { LogEvent } from '../../../shared/domain/log/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { Erasure } from '../../../shared/domain/schema.ts';
 import type {
-  ModelCall,
+  SessionCompactedData,
   SessionEvent,
   ToolCalledData,
   TurnCompletedData,
   TurnFailedData,
   TurnStartedData,
 } from '../../../shared/domain/session/events.ts';
+import type { ModelCall } from '../../../shared/domain/session/parts.ts';
 import type { SessionRow } from '../../../shared/readModels/tables.ts';
 
 export const AGENT_ID = 'agent_1';
@@ -185,6 +186,23 @@ export const turnInterrupted = (turn: number): SessionEvent => ({
   data: { turn, reason: 'crash' },
 });
 
+export const sessionCompacted = (
+  from_turn: number,
+  up_to_turn: number,
+  changes: Partial<SessionCompactedData> = {},
+): SessionEvent => ({
+  type: 'session.compacted.v1',
+  data: {
+    from_turn,
+    up_to_turn,
+    summary: `what was said up to ${up_to_turn}`,
+    agent_revision: 0,
+    settings: { model: 'gpt-4o-2026' },
+    call: modelCall,
+    ...changes,
+  },
+});
+
 const erasure: Erasure = { reason: 'request', key_ids: ['k'.repeat(16)] };
 export const sessionErased = (changes: Partial<Erasure> = {}): SessionEvent => ({
   type: 'session.erased.v1',
@@ -225,11 +243,16 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'session.started.v1': sessionStarted(AGENT_ID, {
     forked_from: { session_id: 'session_0', turn: 2 },
   }),
-  'session.turn_started.v1': turnStarted(1, { idempotency_key: 'a-client-s-secret' }),
+  'session.turn_started.v1': turnStarted(1, {
+    idempotency_key: 'a-client-s-secret',
+    context: { turns: 0, dropped: 2, compacted: 1 },
+    summary_revision: 1,
+  }),
   'session.tool_called.v1': toolCalled(1),
   'session.turn_completed.v1': turnCompleted(1, { calls: [modelCall] }),
   'session.turn_failed.v1': turnFailed(2, { calls: [modelCall] }),
   'session.turn_interrupted.v1': turnInterrupted(3),
+  'session.compacted.v1': sessionCompacted(1, 2, { summary_revision: 1 }),
   'session.erased.v1': sessionErased({ note: 'a-note' }),
 };
 

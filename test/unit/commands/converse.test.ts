@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, test } from '@jest/globals';
 import { converse } from '../../../shared/commands/run/converse.ts';
 import type { OpenRun, RunContext } from '../../../shared/commands/run/context.ts';
-import type { ModelCall } from '../../../shared/domain/session/events.ts';
+import type { ModelCall } from '../../../shared/domain/session/parts.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { createLogger } from '../../../shared/logger.ts';
 import type { ChatAnswer } from '../../../shared/ports/chatModel.ts';

@@ -4,7 +4,7 @@ import { handle, type HandleContext } from '../../../shared/commands/handle.ts';
 import { sessionTarget } from '../../../shared/commands/loadSession.ts';
 import { newStream, shortStream } from '../../../shared/commands/target.ts';
 import { account } from '../../../shared/domain/account/decider.ts';
-import type { SessionCommand } from '../../../shared/domain/session/decider.ts';
+import type { SessionCommand } from '../../../shared/domain/session/commands.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { loadSession, sessionTarget } from '../../../shared/commands/loadSession.ts';
 import { session } from '../../../shared/domain/session/decider.ts';
@@ -10,6 +10,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { bytesOf, type ReadOptions } from '../../../shared/ports/eventStore.ts';
 import { replay } from '../../support/events/deciderSpecification.ts';
 import {
+  sessionCompacted,
   sessionStarted,
   toolCalled,
   turnCompleted,
@@ -100,4 +101,51 @@ test('a session of large turns is read in pages of a bounded size', async () => 
   );
   expect(pages.length).toBeGreaterThan(2);
   expect(Math.max(...pages)).toBeLessThan(LIMITS.store.pageBytes + 2 * large.length);
+});
+
+describe('a summary', () => {
+  const LAST = 60;
+  const SUMMED = 40;
+  const summary = { up_to_turn: SUMMED, text: `what was said up to ${SUMMED}` };
+  /** The revision that the summary is recorded at, right after turn `after`. */
+  const revisionAfter = (after: number): number => 1 + 2 * after;
+  const history = (after: number): SessionEvent[] =>
+    Array.from({ length: LAST }, (_, index): SessionEvent[] => {
+      const turn = index + 1;
+      const known = turn > after ? { summary_revision: revisionAfter(after) } : {};
+      return [
+        turnStarted(turn, known),
+        turnCompleted(turn),
+        ...(turn === after ? [sessionCompacted(1, SUMMED)] : []),
+      ];
+    }).flat();
+
+  test.each([
+    ['long ago', 42],
+    ['just now', LAST],
+  ])('of %s stands for the turns that it sums up, and they are not read', async (_, after) => {
+    await write(sessionStream('session_1'), [sessionStarted(), ...history(after)]);
+    const source = {
+      store: fixture.store(),
+      damaged: createDamagedStreams(() => undefined),
+    };
+    const loaded = await loadSession(source, 'session_1', async (found) => found);
+    expect(loaded.summary).toEqual({ ...summary, revision: revisionAfter(after) });
+    expect(loaded.turns.map(({ turn }) => turn)).toEqual(
+      Array.from({ length: LAST - SUMMED }, (__, index) => SUMMED + index + 1),
+    );
+    expect(loaded.whole).toBe(true);
+  });
+
+  test('is known also where fewer turns fit than those after it', async () => {
+    await write(sessionStream('session_1'), [sessionStarted(), ...history(42)]);
+    const source = {
+      store: fixture.store(),
+      damaged: createDamagedStreams(() => undefined),
+    };
+    const loaded = await loadSession(source, 'session_1', async (found) => found.slice(-2));
+    expect(loaded.summary?.up_to_turn).toBe(SUMMED);
+    expect(loaded.history.map(({ turn }) => turn)).toEqual([LAST - 1, LAST]);
+    expect(loaded.whole).toBe(false);
+  });
 });

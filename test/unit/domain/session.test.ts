@@ -1,8 +1,11 @@
 import { describe, test } from '@jest/globals';
-import { session, type SessionCommand } from '../../../shared/domain/session/decider.ts';
+import { session } from '../../../shared/domain/session/decider.ts';
+import type { SessionCommand } from '../../../shared/domain/session/commands.ts';
 import { specification } from '../../support/events/deciderSpecification.ts';
+import type { SessionCompactedData } from '../../../shared/domain/session/events.ts';
 import {
   AGENT_ID,
+  sessionCompacted,
   sessionErased,
   sessionStarted,
   toolCallData,
@@ -120,6 +123,30 @@ describe('while a turn is open', () => {
         .when(command)
         .thenRejected('turn_of_another_run'),
   );
+});
+
+describe('summing up older turns', () => {
+  const compaction = sessionCompacted(1, 1).data as SessionCompactedData;
+  const compact = { type: 'compact_session', compaction } as const;
+
+  test('is recorded between turns, and the next turn goes on', () => {
+    given(...running, turnCompleted(1))
+      .when(compact)
+      .then({ type: 'session.compacted.v1', data: compaction });
+    given(...running, turnCompleted(1), sessionCompacted(1, 1))
+      .when(startTurn(false))
+      .then(turnStarted(2, turnStartData));
+  });
+
+  test('is refused while a turn is open, once the session is erased, and where there is none', () => {
+    given(...running)
+      .when(compact)
+      .thenRejected('turn_open');
+    given(...running, sessionErased())
+      .when(compact)
+      .thenRejected('session_erased');
+    given().when(compact).thenRejected('session_missing');
+  });
 });
 
 describe('erasing a session', () => {

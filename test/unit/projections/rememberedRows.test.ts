@@ -56,6 +56,7 @@ beforeEach(() => {
     instruction: 'i',
     model: 'm',
     tool: null,
+    compaction: false,
     component: 'Chat',
     created_at: '',
     updated_at: '',

@@ -1,0 +1,117 @@
+import type { ChatSettings } from '../../domain/session/chat.ts';
+import { session } from '../../domain/session/decider.ts';
+import type { ModelCall } from '../../domain/session/parts.ts';
+import { compactionRequest, type Turn } from '../../domain/session/prompt.ts';
+import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import { inShort } from '../../inShort.ts';
+import { LIMITS } from '../../limits.ts';
+import { appendFacts, authorOf, factsOf } from '../facts.ts';
+import type { RunContext } from './context.ts';
+import { newestThatFit, roomBeside, tokensOfTurns } from './contextWindow.ts';
+import { callModel } from './converse.ts';
+import type { RunRequest } from './request.ts';
+import type { SessionForRun } from './sessionOfRun.ts';
+
+/** Of the room for earlier turns: from where on older ones are summed up, and what stays as it is. */
+const FULL = 0.75;
+const KEPT = 0.4;
+
+/** What is known when a turn is about to begin. */
+interface Before {
+  settings: ChatSettings;
+  loaded: SessionForRun;
+  /** That the prompt has for earlier turns. */
+  tokens: number;
+  signal: AbortSignal;
+}
+
+/** The turns to sum up: none while there is room for the next ones. */
+async function olderTurns(
+  { budget }: RunContext,
+  request: RunRequest,
+  { loaded, tokens }: Before,
+): Promise<readonly Turn[]> {
+  const { history, turns, shown, whole } = loaded;
+  const room = (shown && (await roomBeside(budget, tokens, request, shown))) ?? tokens;
+  const all = whole && history.length === turns.length;
+  if (all && (await tokensOfTurns(budget, request, history)) <= room * FULL) return [];
+  const kept = await newestThatFit(budget, room * KEPT, request, history);
+  return history.slice(0, history.length - kept.length);
+}
+
+/** Errors: those of the model, `model_error` for what can be no summary, the signal's reason. */
+async function sumUp(
+  context: RunContext,
+  request: RunRequest,
+  { settings, loaded, signal }: Before,
+  older: readonly Turn[],
+) {
+  const { summaryTokens, summaryChars } = LIMITS.run;
+  const own: ChatSettings = {
+    ...settings,
+    max_completion_tokens: Math.min(settings.max_completion_tokens ?? Infinity, summaryTokens),
+  };
+  const calls: ModelCall[] = [];
+  const body = compactionRequest(own, loaded.shown, older);
+  const { content, tool_calls } = await callModel(
+    context,
+    { run: { request }, request: body, calls },
+    signal,
+  );
+  const summary = content?.trim() ?? '';
+  if (summary === '' || summary.length > summaryChars || tool_calls.length > 0)
+    throw new TurnlogError('model_error', 'The model gave no summary of the older turns.');
+  return { summary, settings: own, call: calls[0]! };
+}
+
+/**
+ * Sums up the older turns of a session whose prompts are nearly full, where its agent wants that,
+ * and records the summary. True when the session is to be loaded again. Where the model can't do it
+ * the run goes on without, and the next turns do not try it again.
+ * Errors: those of the counter and of EventStore.append, the signal's reason.
+ */
+export async function compactWhereFull(
+  context: RunContext,
+  request: RunRequest,
+  before: Before,
+): Promise<boolean> {
+  const { loaded, signal } = before;
+  const { state, head, shown, summary } = loaded;
+  const { agent, session_id, actor } = request;
+  if (!agent.compaction || state.status !== 'idle') return false;
+  const { failedCompactions } = context.sessions;
+  if (state.turn - (failedCompactions.get(session_id) ?? -Infinity) < LIMITS.run.compactionPause)
+    return false;
+  const older = await olderTurns(context, request, before);
+  if (older.length === 0) return false;
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(context.limits.timeoutMs)]);
+  try {
+    const compaction = {
+      from_turn: older[0]!.turn,
+      up_to_turn: older.at(-1)!.turn,
+      agent_revision: agent.revision,
+      ...(shown && { summary_revision: shown.revision }),
+      ...(await sumUp(context, request, { ...before, signal: limit }, older)),
+    };
+    const events = session.decide({ type: 'compact_session', compaction }, state);
+    const facts = await factsOf(context, authorOf(actor), head, events);
+    await appendFacts(context.store, { stream: sessionStream(session_id), head }, facts);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isTurnlogError(error, 'stream_conflict')) return true;
+    if (isTurnlogError(error, 'store_unavailable')) throw error;
+    failedCompactions.set(session_id, state.turn);
+    context.logger.warn(
+      {
+        request_id: actor.request_id,
+        session_id,
+        has_summary: summary !== undefined,
+        ...inShort(error),
+      },
+      'older turns could not be summed up; the run goes on without',
+    );
+    return false;
+  }
+}

@@ -1,0 +1,35 @@
+import type { SessionEvent } from '../domain/session/events.ts';
+import type { Summary } from '../domain/session/prompt.ts';
+import type { StreamSource } from '../eventlog/noteDamage.ts';
+import { readPage } from '../eventlog/readWhole.ts';
+import type { KnownEvent } from '../eventlog/wholeStream.ts';
+
+const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
+  const event = known?.event as SessionEvent | undefined;
+  if (event?.type !== 'session.compacted.v1') return undefined;
+  const { summary, up_to_turn } = event.data;
+  return { text: summary, up_to_turn, revision: known!.recorded.revision };
+};
+
+/**
+ * The newest summary of a session, given its newest events: it is among them, or the start of a
+ * turn names it. `known` is the newest one before them. Errors: those of readPage.
+ */
+export async function summaryOf(
+  source: StreamSource,
+  stream: string,
+  newest: readonly KnownEvent[],
+  known?: Summary,
+): Promise<Summary | undefined> {
+  for (const event of newest.toReversed()) {
+    const found = summaryIn(event);
+    if (found) return found;
+    const started = event.event as SessionEvent;
+    if (started.type !== 'session.turn_started.v1') continue;
+    const { summary_revision } = started.data;
+    if (summary_revision === undefined || summary_revision === known?.revision) return known;
+    const page = { direction: 'forwards', from: summary_revision, limit: 1 } as const;
+    return summaryIn((await readPage(source, stream, page))[0]);
+  }
+  return known;
+}

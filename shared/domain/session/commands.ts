@@ -1,0 +1,39 @@
+import type { Erasure } from '../schema.ts';
+import type {
+  InterruptionReason,
+  SessionCompactedData,
+  ToolCalledData,
+  TurnCompletedData,
+  TurnFailedData,
+  TurnStartedData,
+} from './events.ts';
+
+/** The open turn that a run acts for, and the instance that runs it. */
+export interface TurnOfRun {
+  turn: number;
+  owner: string;
+}
+
+/** A run names its agent and leaves the turn's number to the session. */
+export type SessionCommand =
+  | {
+      type: 'start_turn';
+      agent_id: string;
+      new_session: boolean;
+      turn: Omit<TurnStartedData, 'turn'>;
+    }
+  | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
+  | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
+  | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
+  | { type: 'interrupt_turn'; turn: number; reason: InterruptionReason }
+  | { type: 'compact_session'; compaction: SessionCompactedData }
+  | ({ type: 'erase_session' } & Erasure);
+export type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
+export type SessionState =
+  | { status: 'none' }
+  /** `turn` is the last turn that began, 0 before the first. */
+  | { status: 'idle'; agent_id: string; turn: number }
+  | ({ status: 'running'; agent_id: string; deadline: string } & TurnOfRun)
+  | { status: 'erased'; agent_id: string; turn: number };
+/** A session with an open turn. */
+export type RunningSession = Extract<SessionState, { status: 'running' }>;
