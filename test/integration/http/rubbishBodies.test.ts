@@ -231,7 +231,7 @@ describe('JSON that is not what is described', () => {
       'invalid_request',
     );
     expect(JSON.stringify(details)).toContain(
-      'is not a known field; known are name, instruction, model, tool, component.',
+      'is not a known field; known are name, instruction, model, tool, component, compaction.',
     );
     expect(Object.values(details!)).toEqual([expect.objectContaining({ path: `/${field}` })]);
     expect(({} as Record<string, unknown>)['name']).toBeUndefined();
