@@ -29,6 +29,8 @@ export const RUN_LIMITS = {
     answerBytes: 2 * MIB,
     /** Answers that are being read at one time, in one process. */
     answersBytes: 64 * MIB,
+    /** Of an answer that comes as a stream, with what stands around each piece of its text. */
+    streamBytes: 32 * MIB,
     /** JSON values in an answer: millions of tiny ones take a hundred times their bytes in memory. */
     answerValues: 20_000,
     /** What is read of an error; the rest is left. */
