@@ -1,14 +1,10 @@
 import { LIMITS } from '../../shared/limits.ts';
 import type { AnswersInProgress } from './body.ts';
+import type { Delta } from './chunk.ts';
 import { createJoinedText, type JoinedText } from './joinedText.ts';
 
 /** A part of a tool call, as a chunk of a stream has it. */
-export interface CallPart {
-  index?: number | null | undefined;
-  id?: string | null | undefined;
-  function?:
-    { name?: string | null | undefined; arguments?: string | null | undefined } | undefined;
-}
+type CallPart = NonNullable<Delta['tool_calls']>[number];
 
 interface Call {
   id: string;

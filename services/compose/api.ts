@@ -5,6 +5,7 @@ import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOp
 import { createLeftOpen } from '../../shared/commands/recovery/leftOpen.ts';
 import { createAdmission } from '../../shared/commands/run/admission.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import { createLiveTurns } from '../../shared/commands/run/liveTurns.ts';
 import { charsOf } from '../../shared/commands/run/recallSession.ts';
 import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
 import { createSessionQueue } from '../../shared/commands/run/sessionQueue.ts';
@@ -51,6 +52,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       reads: createFairLine({ places: LIMITS.run.sessionReads, bytes: Infinity }),
       queue: createSessionQueue(),
       inFlight: createRunsInFlight(),
+      live: createLiveTurns(),
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       leftOpen: createLeftOpen(),
     },

@@ -21,6 +21,19 @@ export const RUN_LIMITS = {
     /** How long the tokens of one text may take to be counted, the wait for others included. */
     countMs: 15_000,
   },
+  /** Of turns that clients follow as they happen. */
+  stream: {
+    /** Streams that are open, half of them of one account. */
+    open: 4_000,
+    /** Characters of texts that are kept for those who follow: more than that is left to the record. */
+    liveChars: 8 * MIB,
+    /** How long the text of a turn that has ended is kept for those who are behind. */
+    lingerMs: 1_000,
+    /** How often the record is looked at for a turn that another process runs. */
+    lookMs: 1_000,
+    /** How long beyond its deadline a turn is followed whose end nobody has recorded. */
+    overdueMs: 60_000,
+  },
   /** Of what a model provider answers. */
   model: {
     /** Status line and headers. */

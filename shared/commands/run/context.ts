@@ -11,6 +11,7 @@ import type { CommandContext } from '../context.ts';
 import type { LeftOpen } from '../recovery/leftOpen.ts';
 import type { Admission } from './admission.ts';
 import type { TokenBudget } from './contextWindow.ts';
+import type { LiveTurns, TurnPublisher } from './liveTurns.ts';
 import type { RunRequest } from './request.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
@@ -32,6 +33,7 @@ export interface RunSessions {
   reads: FairLine;
   queue: SessionQueue;
   inFlight: RunsInFlight;
+  live: LiveTurns;
   memory: SessionMemory;
   /**
    * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
@@ -83,6 +85,8 @@ export interface OpenRun {
   causation_id: string;
   /** Takes room for so many bytes beside its prompt; false where there is none. */
   hold: (bytes: number) => boolean;
+  /** Told of what the turn puts out, as it comes. */
+  live: TurnPublisher;
   /** Moves with every append of the run. */
   head: StreamHead;
   /** When it began, in milliseconds of `performance.now()`. */

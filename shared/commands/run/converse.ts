@@ -49,7 +49,7 @@ export async function converse(
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     signal.throwIfAborted();
     const request = chatRequest(settings, instruction, history, turn);
-    const answer = await callModel(context, { run, request, calls }, signal);
+    const answer = await callModel(context, { run, round, request, calls }, signal);
     if (answer.tool_calls.length === 0)
       return completed(run, calls, {
         output: answer.content ?? '',
@@ -69,9 +69,16 @@ function toolUsed({ settings, turn }: OpenRun): string {
   return turn.tool_calls.find(({ tool }) => offered.includes(tool))?.tool ?? '';
 }
 
+interface ModelCallOfRun {
+  run: OpenRun;
+  round: number;
+  request: ChatRequest;
+  calls: ModelCall[];
+}
+
 async function callModel(
   context: RunContext,
-  { run, request, calls }: { run: OpenRun; request: ChatRequest; calls: ModelCall[] },
+  { run, round, request, calls }: ModelCallOfRun,
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const { agent, actor } = run.request;
@@ -79,7 +86,8 @@ async function callModel(
   const chars = textsOf(request.messages).reduce((sum, text) => sum + text.length, 0);
   await giveWayForText(account_id, chars);
   const began = performance.now();
-  const answer = await context.catalogue.models.complete(agent.model, request, signal);
+  const onDelta = run.request.deltas ? (text: string) => run.live.text(round, text) : undefined;
+  const answer = await context.catalogue.models.complete(agent.model, request, signal, onDelta);
   const duration_ms = msSince(began);
   await giveWayForText(account_id, chars);
   calls.push({
