@@ -14,6 +14,12 @@ export interface EventLines {
   release(): void;
 }
 
+function endOfLine(chunk: Buffer, from: number): number {
+  const lf = chunk.indexOf(LF, from);
+  const cr = chunk.subarray(from, lf === -1 ? undefined : lf).indexOf(CR);
+  return cr === -1 ? lf : from + cr;
+}
+
 /**
  * Reads the `data` of events as the HTML standard has them, whose lines end with LF, CR or both. No
  * more is held than one line, or the lines of one event.
@@ -37,12 +43,6 @@ export function createEventLines(lineBytes: number, inProgress: AnswersInProgres
       data = data === undefined ? value : `${data}\n${value}`;
     }
     return undefined;
-  }
-
-  function endOfLine(chunk: Buffer, from: number): number {
-    const lf = chunk.indexOf(LF, from);
-    const cr = chunk.subarray(from, lf === -1 ? undefined : lf).indexOf(CR);
-    return cr === -1 ? lf : from + cr;
   }
 
   return {

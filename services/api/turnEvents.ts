@@ -93,6 +93,7 @@ export async function* turnEvents(
   };
   const following = {
     live: api.sessions.live,
+    elsewhere: api.sessions.elsewhere,
     look,
     now: api.clock.now,
     requireUp,

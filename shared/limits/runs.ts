@@ -29,6 +29,19 @@ export const RUN_LIMITS = {
     liveChars: 8 * MIB,
     /** How long the text of a turn that has ended is kept for those who are behind. */
     lingerMs: 1_000,
+    /** Of a text that goes to another process in one message: below 8 kB in base64, whatever the characters. */
+    messageChars: 1_800,
+    /** Between two batches that a turn sends to a process, and messages of one. */
+    batchMs: 50,
+    batchMessages: 8,
+    /** Messages to other processes that wait for the database. */
+    messages: 2_000,
+    /** Turns that are sent to processes. */
+    senders: 1_000,
+    /** For how long a process is sent a turn that it has asked for. */
+    interestMs: 30_000,
+    /** When nothing is heard of a turn for so long, the record is looked at. */
+    silentMs: 5_000,
     /** How often the record is looked at for a turn that another process runs. */
     lookMs: 1_000,
     /** How long beyond its deadline a turn is followed whose end nobody has recorded. */

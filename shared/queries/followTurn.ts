@@ -1,4 +1,5 @@
 import type { LiveTurn, LiveTurns, TurnSubject } from '../commands/run/liveTurns.ts';
+import type { MirroredTurns } from '../commands/run/mirrorTurns.ts';
 import { partsAfter, type TurnPart, type TurnPlace } from '../domain/session/turnPlace.ts';
 import { storeUnavailable } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
@@ -17,6 +18,7 @@ export interface Look {
 
 interface Following {
   live: Pick<LiveTurns, 'find'>;
+  elsewhere: Pick<MirroredTurns, 'follow'>;
   /** Errors: those of readTurn. */
   look: () => Promise<Look>;
   /** How the run of this process ended, where there is one: its own answer, to its own client. */
@@ -53,11 +55,12 @@ async function* fromLive(
  */
 export async function* followTurn(
   following: Following,
-  { session_id, turn }: TurnSubject,
+  subject: TurnSubject,
   after: TurnPlace,
   signal: AbortSignal,
 ): AsyncGenerator<TurnNews> {
-  const { live, look, conclude, now, requireUp } = following;
+  const { live, elsewhere, look, conclude, now, requireUp } = following;
+  const { session_id, turn } = subject;
   let place = after;
   for (;;) {
     const running = live.find(session_id, turn);
@@ -86,6 +89,10 @@ export async function* followTurn(
     requireUp();
     if (now() > Date.parse(record.deadline) + LIMITS.stream.overdueMs)
       throw storeUnavailable('The end of the turn is not recorded yet.');
-    await pauseFor(LIMITS.stream.lookMs, signal);
+    const mirror = elsewhere.follow(subject, record.rounds.length + 1);
+    const [from, began] = [place, performance.now()];
+    place = yield* fromLive(mirror, place, signal);
+    const early = LIMITS.stream.lookMs - (performance.now() - began);
+    if (place === from && early > 0) await pauseFor(early, signal);
   }
 }

@@ -77,7 +77,10 @@ function fromRow(row: TurnRow): RecordedTurn {
   const end: TurnEnd = completed
     ? {
         result: resultOf(session_id, {
-          ...{ output, model, tool_used, tokens },
+          output,
+          model,
+          tool_used,
+          tokens,
           finish_reason: row.finish_reason ?? '',
         }),
       }

@@ -49,7 +49,7 @@ export async function beginTurn(
       const run = await startTurn(context, request, { settings, loaded });
       const { account_id } = request.actor;
       const subject = { account_id, session_id, turn: run.state.turn };
-      const live = context.sessions.live.begin(subject, request.deltas === true);
+      const live = context.sessions.live.begin(subject, request.deltas === true, run.head.key);
       return { ...run, live, hold: (more) => arrival.grow(bytes + more) };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {

@@ -12,6 +12,7 @@ import type { LeftOpen } from '../recovery/leftOpen.ts';
 import type { Admission } from './admission.ts';
 import type { TokenBudget } from './contextWindow.ts';
 import type { LiveTurns, TurnPublisher } from './liveTurns.ts';
+import type { MirroredTurns } from './mirrorTurns.ts';
 import type { RunRequest } from './request.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
@@ -34,6 +35,8 @@ export interface RunSessions {
   queue: SessionQueue;
   inFlight: RunsInFlight;
   live: LiveTurns;
+  /** Turns that other processes run. */
+  elsewhere: MirroredTurns;
   memory: SessionMemory;
   /**
    * Those whose turn may be open though nobody runs it: the store was away when it began or ended.

@@ -8,8 +8,13 @@ export interface LiveText {
   next(from: number): { text: string; chars: number } | undefined;
 }
 
-/** Pieces are put together up to this size: a list of millions would be no smaller than the text. */
-const CHUNK_CHARS = 4_096;
+/**
+ * Pieces are put together up to this size: a list of millions would be no smaller than the text, and
+ * what was put together is copied when it is read.
+ */
+const CHUNK_CHARS = 256;
+/** What is read at a time, where there is more. */
+const READ_CHARS = 8_192;
 
 /**
  * Keeps a text in pieces, so that adding to it costs what is added, and reading on what is read. What
@@ -40,7 +45,11 @@ export function createLiveText(): LiveText {
     length: () => length,
     next(from) {
       if (from >= length) return undefined;
-      const { start, text } = chunks[chunkAt(from)]!;
+      const first = chunkAt(from);
+      const { start } = chunks[first]!;
+      let text = '';
+      for (let at = first; at < chunks.length && text.length < READ_CHARS; at += 1)
+        text += chunks[at]!.text;
       const part = nextOfText(text, from - start);
       return { text: part.text, chars: start + part.chars };
     },

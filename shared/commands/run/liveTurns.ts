@@ -1,5 +1,6 @@
 import type { ToolCalledData } from '../../domain/session/events.ts';
 import type { TurnPart, TurnPlace } from '../../domain/session/turnPlace.ts';
+import type { TextKey } from '../../eventlog/protectedText.ts';
 import { LIMITS } from '../../limits.ts';
 import { createLiveText, type LiveText } from './liveText.ts';
 
@@ -12,6 +13,8 @@ export interface TurnSubject {
 
 /** A turn that is run here, as those see it who follow it. */
 export interface LiveTurn extends TurnSubject {
+  /** The key of its session's texts. */
+  key?: TextKey | undefined;
   /** What it has put out next behind a place; undefined while there is no more. */
   next(after: TurnPlace): TurnPart | undefined;
   /** Resolves with the next change. */
@@ -34,7 +37,7 @@ export interface TurnPublisher {
 /** The turns that are run in this process. */
 export interface LiveTurns {
   /** A turn has begun; `kept` where its text is to be had as it comes. */
-  begin(subject: TurnSubject, kept: boolean): TurnPublisher;
+  begin(subject: TurnSubject, kept: boolean, key?: TextKey): TurnPublisher;
   find(sessionId: string, turn: number): LiveTurn | undefined;
   /** Characters of texts that are kept. */
   chars(): number;
@@ -73,7 +76,7 @@ export function createLiveTurns({
   const turns = new Map<string, LiveTurn>();
   let held = 0;
 
-  function begin(subject: TurnSubject, kept: boolean): TurnPublisher {
+  function begin(subject: TurnSubject, kept: boolean, textKey?: TextKey): TurnPublisher {
     let rounds: LiveRound[] = [];
     let isKept = kept;
     let ended = false;
@@ -98,6 +101,7 @@ export function createLiveTurns({
     };
     turns.set(key, {
       ...subject,
+      key: textKey,
       next: (after) => nextIn(rounds, after),
       changed: () => (change ??= Promise.withResolvers()).promise,
       hasEnded: () => ended,

@@ -29,7 +29,10 @@ const follow = (path: string, lastEventId?: string) =>
 const content = (events: readonly Heard[]) =>
   events
     .filter(({ event }) => event !== 'output.delta')
-    .map(({ event, data: { recorded: _, request_id: __, ...data } }) => [event, data]);
+    .map(({ event, data: { recorded: _recorded, request_id: _request, ...data } }) => [
+      event,
+      data,
+    ]);
 
 /** A model that says a piece whenever it is let. */
 function steps(...pieces: string[]) {
@@ -260,8 +263,9 @@ describe('the stream of a turn', () => {
       '1-1-1-0',
       ' '.repeat(4_000) + '1',
     ]) {
-      const headers = { 'last-event-id': id };
-      const answer = await service.get(`/v1/sessions/${session_id}/turns/1/stream`, headers);
+      const answer = await service.get(`/v1/sessions/${session_id}/turns/1/stream`, {
+        'last-event-id': id,
+      });
       expect(answer.body).toMatchObject({
         code: 'invalid_request',
         details: { 'Last-Event-ID': { path: 'header/Last-Event-ID' } },
