@@ -52,7 +52,7 @@ const isCompletion = lazyValidator(Completion);
 const reportsUsage = lazyValidator(Usage);
 
 /** Text that can be stored and answered: NUL and halves of surrogate pairs become U+FFFD. */
-const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
+export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
 /** What is recorded for ever and only names something. */
 const label = (text: string): string => storable(text.slice(0, labelChars));

@@ -49,6 +49,7 @@ export function createBody(maxBytes: number, inProgress: AnswersInProgress): Bod
     isFull: () => size === maxBytes,
     text: () => bytes.toString('utf8', 0, size),
     release() {
+      if (bytes.length === 0) return;
       inProgress.bytes -= bytes.length;
       bytes = Buffer.alloc(0);
       size = 0;

@@ -2,11 +2,12 @@ import type * as OpenAi from 'openai';
 import type { Agent } from 'undici';
 import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
+import type { ChatRequest } from '../../shared/domain/session/chat.ts';
+import type { ChatAnswer, ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { readAnswer } from './answer.ts';
 import type { AnswersInProgress } from './body.ts';
 import { modelError } from './modelErrors.ts';
-import { pooledFetch } from './pooledFetch.ts';
+import { pooledFetch, type CallOptions } from './pooledFetch.ts';
 import { createRedactor } from './redact.ts';
 
 /** An OpenAI-compatible server. Without a key no credentials are sent. */
@@ -79,6 +80,38 @@ function createClient(
   });
 }
 
+async function ask(
+  client: OpenAi.OpenAI,
+  request: ChatRequest,
+  signal: AbortSignal,
+): Promise<ChatAnswer> {
+  const body: unknown = await client.chat.completions.create(request, { signal });
+  return readAnswer(body, request.model);
+}
+
+/** The library would keep no bounds of a stream: it is given the whole (see pooledFetch). */
+async function askForStream(
+  client: OpenAi.OpenAI,
+  request: ChatRequest,
+  { signal, onDelta }: { signal: AbortSignal; onDelta: (text: string) => void },
+): Promise<ChatAnswer> {
+  let shown = false;
+  const onText = (text: string): void => {
+    shown = true;
+    onDelta(text);
+  };
+  const options: CallOptions = { onText };
+  const body: unknown = await client.post('/chat/completions', {
+    body: { ...request, stream: true, stream_options: { include_usage: true } },
+    signal,
+    fetchOptions: options as object,
+  });
+  const answer = readAnswer(body, request.model);
+  // A provider that knows no streams has sent it in one piece.
+  if (!shown && answer.content !== null) onDelta(answer.content);
+  return answer;
+}
+
 /** The chat models port over the `openai` package: one client per provider, made on demand. */
 export function createChatModels(
   options: ChatModelsOptions,
@@ -106,15 +139,15 @@ export function createChatModels(
   return {
     list: () => options.models,
     find: (id) => models.get(id),
-    async complete(modelId, request, signal) {
+    async complete(modelId, request, signal, onDelta) {
       const provider = providerOf(modelId);
       const loaded = await (libraries ??= load(options));
       signal.throwIfAborted();
       try {
-        const body: unknown = await clientOf(provider, loaded).chat.completions.create(request, {
-          signal,
-        });
-        return readAnswer(body, request.model);
+        const client = clientOf(provider, loaded);
+        return await (onDelta
+          ? askForStream(client, request, { signal, onDelta })
+          : ask(client, request, signal));
       } catch (error) {
         // Whatever the library made of an abort, the caller gets the reason that it gave.
         signal.throwIfAborted();

@@ -1,23 +1,14 @@
 import type * as OpenAi from 'openai';
 import { TurnlogError } from '../../shared/errors.ts';
+import { KNOWN_REASONS } from './knownReasons.ts';
 import { retryAfterMs } from './pooledFetch.ts';
 
 const DEFAULT_RETRY_AFTER_S = 1;
 const LONGEST_RETRY_AFTER_S = 86_400;
 
-/** What a provider's own code means, in our words. Its sentences are for the log alone. */
-const KNOWN: ReadonlyMap<unknown, string> = new Map([
-  ['context_length_exceeded', 'the prompt is longer than the model takes'],
-  ['content_filter', 'its content filter stopped it'],
-  ['content_policy_violation', 'its content filter stopped it'],
-  ['model_not_found', 'it does not have the model'],
-  ['unsupported_parameter', 'the model does not take a parameter that was sent'],
-  ['insufficient_quota', 'the quota is used up'],
-]);
-
 /** Our words for an answer with an error status: what happened, the status, and why where known. */
 function words(what: string, { status, code }: OpenAi.APIError): string {
-  const why = KNOWN.get(code);
+  const why = KNOWN_REASONS.get(code);
   return `The model provider ${what} (${status})${why === undefined ? '' : `: ${why}`}.`;
 }
 

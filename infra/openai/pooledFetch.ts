@@ -1,14 +1,30 @@
 import { addAbortListener } from 'node:events';
 import type { Agent, Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/errors.ts';
-import { hasMoreValues } from '../../shared/jsonValues.ts';
-import { LIMITS } from '../../shared/limits.ts';
-import { createBody, type AnswersInProgress, type Body } from './body.ts';
+import type { AnswersInProgress } from './body.ts';
+import {
+  brokenOff,
+  createWholeReader,
+  isGood,
+  unusable,
+  type Reader,
+  type Said,
+} from './readers.ts';
+import { createStreamReader } from './streamedAnswer.ts';
 
 /** A `retry-after` above this is not slept through: the answer goes to the caller at once. */
 const LONGEST_SLEEP_MS = 20_000;
 
-type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+/** A server that has said its last word of a stream, and does not end it, is cut after so long. */
+const AFTER_LAST_WORD_MS = 1_000;
+
+/** What a call asks of its fetch, beside what the library does. */
+export interface CallOptions {
+  /** Told of the text of an answer that comes as a stream, as it comes. */
+  onText?: (text: string) => void;
+}
+
+type Fetch = (input: string | URL | Request, init?: RequestInit & CallOptions) => Promise<Response>;
 
 /** The part of a Response that the `openai` package reads of an answer which is not a stream. */
 type BufferedResponse = Pick<Response, 'ok' | 'status' | 'url' | 'headers' | 'body' | 'text'>;
@@ -18,7 +34,7 @@ interface Reply {
   status: number;
   headers: Headers;
   /** The whole body, or why it could not be read. */
-  body: string | Error;
+  body: Said;
 }
 
 function bufferedResponse({ url, status, headers, body }: Reply): Response {
@@ -65,29 +81,20 @@ const tooLate = (): TurnlogError =>
     retriable: true,
   });
 
-const unusable = (why: string): TurnlogError =>
-  new TurnlogError('model_error', `The model provider's answer ${why}.`);
-
-const tooLong = (): TurnlogError =>
-  unusable(`is longer than ${LIMITS.model.answerBytes.toLocaleString('en-US')} bytes`);
-
-const noRoom = (): TurnlogError =>
-  new TurnlogError('model_overloaded', 'Too many long answers of models are being read.', {
-    retriable: true,
-    retryAfterSeconds: 1,
-  });
-
-const brokenOff = (): TurnlogError =>
-  new TurnlogError('model_error', 'The model provider broke off in the middle of its answer.', {
-    retriable: true,
-  });
-
-const isGood = (status: number): boolean => status >= 200 && status < 300;
-
-/** The text of a whole answer, or why it is not read. */
-function readBody(body: Body): string | TurnlogError {
-  const text = body.text();
-  return hasMoreValues(text, LIMITS.model.answerValues) ? unusable('has too many parts') : text;
+function readerOf(
+  { status, headers }: Pick<Reply, 'status' | 'headers'>,
+  { onText }: CallOptions,
+  inProgress: AnswersInProgress,
+): Reader {
+  const isStream = headers
+    .get('content-type')
+    ?.trim()
+    .toLowerCase()
+    .startsWith('text/event-stream');
+  if (!onText || !isGood(status) || !isStream) return createWholeReader(status, inProgress);
+  // The library is given the whole, as if it had come at once.
+  headers.set('content-type', 'application/json');
+  return createStreamReader(onText, inProgress);
 }
 
 /**
@@ -98,21 +105,22 @@ function readBody(body: Body): string | TurnlogError {
  * The library repeats a call whose fetch rejects, and does not repeat one whose body fails. So a
  * failure before the first byte of an answer rejects; an attempt that ran out of time or broke off
  * in its answer, which the model may have worked on and which is paid for, resolves with a response
- * whose body fails. Bodies are strings; answers are never streams, never compressed, and no
- * redirect is followed.
+ * whose body fails. Bodies are strings, answers never compressed, and no redirect is followed. Of an
+ * answer that comes as a stream `onText` is told, and the library gets the whole.
  */
 export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch {
   return (input, init = {}) =>
     new Promise((resolve, reject) => {
       const url = new URL(input instanceof Request ? input.url : input);
-      let body: Body | undefined;
+      let reader: Reader | undefined;
       let status = 200;
       let headers: Headers | undefined;
       let controller: Dispatcher.DispatchController | undefined;
-      const reply = (said: string | Error): void => {
+      let cut: NodeJS.Timeout | undefined;
+      const reply = (said: Said): void => {
         limit?.[Symbol.dispose]();
-        body?.release();
-        body = undefined;
+        reader?.release();
+        reader = undefined;
         resolve(
           bufferedResponse({
             url: url.href,
@@ -122,9 +130,10 @@ export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch 
           }),
         );
       };
-      const stop = (said: string | TurnlogError): void => {
+      const abort = (): void => controller?.abort(new Error('no more is read'));
+      const stop = (said: Said): void => {
         reply(said);
-        controller?.abort(new Error('no more is read'));
+        abort();
       };
       const requestHeaders = new Headers(init.headers);
       requestHeaders.set('accept-encoding', 'identity');
@@ -156,21 +165,25 @@ export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch 
             // none at all.
             if ((retryAfterMs(headers, Date.now()) ?? 0) > LONGEST_SLEEP_MS)
               headers.set('x-should-retry', 'false');
-            const { answerBytes, errorBytes } = LIMITS.model;
-            body = createBody(isGood(status) ? answerBytes : errorBytes, inProgress);
+            reader = readerOf({ status, headers }, init, inProgress);
             const encoding = (headers.get('content-encoding') ?? 'identity').toLowerCase();
             if (isGood(status) && encoding !== 'identity')
               stop(unusable('is compressed, which was not asked for'));
           },
           onResponseData(_controller, chunk) {
-            if (!body || body.add(chunk)) return;
-            if (!isGood(status)) stop(body.text());
-            else stop(body.isFull() ? tooLong() : noRoom());
+            const said = reader?.add(chunk);
+            if (said === undefined) return;
+            if (said instanceof Error || !isGood(status)) return stop(said);
+            // A server that ends its stream now keeps its connection for the next call.
+            reply(said);
+            cut = setTimeout(abort, AFTER_LAST_WORD_MS).unref();
           },
           onResponseEnd() {
-            if (body) reply(readBody(body));
+            clearTimeout(cut);
+            if (reader) reply(reader.end());
           },
           onResponseError(_controller, error) {
+            clearTimeout(cut);
             if (headers) return reply(brokenOff());
             limit?.[Symbol.dispose]();
             reject(error);

@@ -1,4 +1,6 @@
 import Koa from 'koa';
+import { LIMITS } from '../../shared/limits.ts';
+import { createPlaces } from '../../shared/places.ts';
 import type { ApiContext, ProcessContext } from './context.ts';
 import { createAnswerRoom, type AnswerRoom } from './answerRoom.ts';
 import { sendData } from './envelope.ts';
@@ -44,7 +46,8 @@ function createBareApp(
 export function createApp(api: ApiContext): Koa {
   const answers = createAnswerRoom();
   const app = createBareApp(api, answers);
-  for (const middleware of createRouter({ ...api, answers }, routes)) app.use(middleware);
+  const streams = createPlaces({ places: LIMITS.stream.open, bytes: Infinity });
+  for (const middleware of createRouter({ ...api, answers, streams }, routes)) app.use(middleware);
   return app;
 }
 

@@ -1,6 +1,7 @@
 import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
+import type { Places } from '../../shared/places.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { AnswerRoom } from './answerRoom.ts';
 
@@ -31,4 +32,8 @@ export interface ServedLog {
 export type ApiContext = RunContext & ProcessContext & ServedLog & Pick<ErasureContext, 'judge'>;
 
 /** What an operation of the API works with. */
-export type RouteContext = ApiContext & { answers: AnswerRoom };
+export type RouteContext = ApiContext & {
+  answers: AnswerRoom;
+  /** What streams of events take up while they are open. */
+  streams: Places;
+};

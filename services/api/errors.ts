@@ -42,6 +42,7 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     status: 404,
     description: 'The account, or the agent, has no such session; nothing was recorded',
   },
+  turn_not_found: { status: 404, description: 'The session has no such turn, or it has not begun' },
   session_erased: { status: 410, description: 'The texts of the session were erased' },
   agent_erased: { status: 410, description: 'The texts of the agent were erased' },
   erasure_refused: {

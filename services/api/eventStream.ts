@@ -24,6 +24,8 @@ async function* textOf(
   heartbeatMs: number,
 ): AsyncGenerator<string> {
   try {
+    // The headers go out with it: who follows what is silent knows that it is heard.
+    yield HEARTBEAT;
     for (let next = events.next(); ;) {
       const { promise: silence, resolve } = Promise.withResolvers<'silence'>();
       const timer = setTimeout(resolve, heartbeatMs, 'silence');

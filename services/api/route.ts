@@ -25,6 +25,12 @@ interface RouteRequest<Query, Body> {
   body: Body;
 }
 
+interface EventsOfRoute {
+  description: string;
+  /** How `Last-Event-ID` looks, where a stream can be gone on with. */
+  lastEventId?: TSchema;
+}
+
 /**
  * One operation of the API, described once: the router and the OpenAPI document are both made from
  * it.
@@ -50,6 +56,8 @@ export interface Route<
   data: Data;
   /** The media type of an answer that is bytes; JSON in the envelope without it. */
   media?: string;
+  /** Of an answer that is a stream of events, alone or where the client accepts one: what it says. */
+  events?: EventsOfRoute;
   /** The codes that are this operation's own, beside those that any operation may answer. */
   errors: readonly ErrorCode[];
   /** Bytes that the answer may hold while it is made; there is to be room for them first. */

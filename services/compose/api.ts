@@ -5,13 +5,17 @@ import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOp
 import { createLeftOpen } from '../../shared/commands/recovery/leftOpen.ts';
 import { createAdmission } from '../../shared/commands/run/admission.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import { createLiveTurns } from '../../shared/commands/run/liveTurns.ts';
 import { charsOf } from '../../shared/commands/run/recallSession.ts';
+import { createMirroredTurns } from '../../shared/commands/run/mirrorTurns.ts';
 import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
+import { startSendingDeltas } from '../../shared/commands/run/sendDeltas.ts';
 import { createSessionQueue } from '../../shared/commands/run/sessionQueue.ts';
 import type { Config } from '../../shared/config.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
 import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import { rememberedLimits } from '../../shared/queries/accountLimits.ts';
 import { startClosing } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
@@ -23,7 +27,10 @@ import { systemClock, systemIds } from './system.ts';
 type RunStorage = Pick<
   RunContext,
   'store' | 'damaged' | 'readModels' | 'known' | 'instance' | 'rateLimiter'
->;
+> & {
+  /** How this process speaks with those that run turns which are followed here. */
+  broadcast: Broadcast;
+};
 
 /** What the runs of this process, and of one account of them, may take up. */
 function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
@@ -35,8 +42,11 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
 /** What the API and its runs work with. Errors: `configuration_invalid` (the models file). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
   const { config, logger, opened } = opening;
+  const { broadcast, ...stores } = storage;
+  const live = createLiveTurns();
+  opened.use(startSendingDeltas({ broadcast, live }));
   return {
-    ...storage,
+    ...stores,
     accountLimits: rememberedLimits(storage.readModels),
     logger,
     clock: systemClock,
@@ -51,6 +61,8 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       reads: createFairLine({ places: LIMITS.run.sessionReads, bytes: Infinity }),
       queue: createSessionQueue(),
       inFlight: createRunsInFlight(),
+      live,
+      elsewhere: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       leftOpen: createLeftOpen(),

@@ -1,4 +1,5 @@
 import type { PostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
+import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
 import type { Config } from '../../shared/config.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
@@ -32,6 +33,12 @@ export async function openTiles(databaseUrl: string) {
 export async function openRateLimits(databaseUrl: string) {
   const postgres = await import('../../infra/postgres/rateLimits.ts');
   return postgres.openRateLimits(databaseUrl);
+}
+
+/** Speaks with the other replicas. Opens without waiting for the server. */
+export async function openBroadcast(databaseUrl: string, name: string): Promise<Broadcast> {
+  const postgres = await import('../../infra/postgres/broadcast.ts');
+  return postgres.openPostgresBroadcast(databaseUrl, name);
 }
 
 /**

@@ -28,6 +28,7 @@ import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
 import {
   databasePart,
+  openBroadcast,
   openInstances,
   openRateLimits,
   openReadModels,
@@ -63,7 +64,10 @@ async function openApi(
   const counts = opening.opened.adopt(await openRateLimits(databaseUrl), ({ close }) => close());
   const rateLimiter = createSharedRateLimiter(counts);
   const instance = { id, isGone, isOverdue };
-  const storage = { store, damaged, readModels, known, rateLimiter, instance };
+  const broadcast = opening.opened.adopt(await openBroadcast(databaseUrl, id), (joined) =>
+    joined.close(),
+  );
+  const storage = { store, damaged, readModels, known, rateLimiter, instance, broadcast };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {

@@ -26,6 +26,32 @@ export const RUN_LIMITS = {
     /** How long the tokens of one text may take to be counted, the wait for others included. */
     countMs: 15_000,
   },
+  /** Of turns that clients follow as they happen. */
+  stream: {
+    /** Streams that are open, half of them of one account. */
+    open: 4_000,
+    /** Characters of texts that are kept for those who follow: more than that is left to the record. */
+    liveChars: 8 * MIB,
+    /** How long the text of a turn that has ended is kept for those who are behind. */
+    lingerMs: 1_000,
+    /** Of a text that goes to another process in one message: below 8 kB in base64, whatever the characters. */
+    messageChars: 1_800,
+    /** Between two batches that a turn sends to a process, and messages of one. */
+    batchMs: 50,
+    batchMessages: 8,
+    /** Messages to other processes that wait for the database. */
+    messages: 2_000,
+    /** Turns that are sent to processes. */
+    senders: 1_000,
+    /** For how long a process is sent a turn that it has asked for. */
+    interestMs: 30_000,
+    /** When nothing is heard of a turn for so long, the record is looked at. */
+    silentMs: 5_000,
+    /** How often the record is looked at for a turn that another process runs. */
+    lookMs: 1_000,
+    /** How long beyond its deadline a turn is followed whose end nobody has recorded. */
+    overdueMs: 60_000,
+  },
   /** Of what a model provider answers. */
   model: {
     /** Status line and headers. */
@@ -34,6 +60,8 @@ export const RUN_LIMITS = {
     answerBytes: 2 * MIB,
     /** Answers that are being read at one time, in one process. */
     answersBytes: 64 * MIB,
+    /** Of an answer that comes as a stream, with what stands around each piece of its text. */
+    streamBytes: 32 * MIB,
     /** JSON values in an answer: millions of tiny ones take a hundred times their bytes in memory. */
     answerValues: 20_000,
     /** What is read of an error; the rest is left. */

@@ -28,9 +28,16 @@ export interface ChatModels {
   list(): readonly ModelInfo[];
   find(id: string): ModelInfo | undefined;
   /**
-   * One call, with the provider's retries inside and a time limit per attempt.
+   * One call, with the provider's retries inside and a time limit per attempt. With `onDelta` the
+   * provider is asked for a stream, and `onDelta` told of the answer's text as it comes: together its
+   * pieces are `content`, and none parts a character. Nothing is repeated once it was called.
    * Errors: `model_error`, `model_overloaded` (retriable, with `retryAfterSeconds`),
    * `model_timeout`; when `signal` aborts, its reason is thrown.
    */
-  complete(modelId: string, request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
+  complete(
+    modelId: string,
+    request: ChatRequest,
+    signal: AbortSignal,
+    onDelta?: (text: string) => void,
+  ): Promise<ChatAnswer>;
 }

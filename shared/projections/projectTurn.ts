@@ -7,7 +7,8 @@ import type { TurnRow } from '../readModels/tables.ts';
 type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
 
-const INTERRUPTIONS: Record<InterruptionReason, string> = {
+/** What is told of a turn that was cut off. */
+export const INTERRUPTIONS: Record<InterruptionReason, string> = {
   crash: 'The service stopped while the turn was running.',
   cancelled: 'The turn was cancelled.',
   deadline: 'The turn did not end before its deadline.',

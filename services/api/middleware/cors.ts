@@ -9,6 +9,7 @@ const ALLOWED = [
   'Content-Type',
   'Idempotency-Key',
   'If-None-Match',
+  'Last-Event-ID',
   'X-Api-Key',
   'X-Request-Id',
 ];

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Route } from '../route.ts';
-import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
+import { AgentId, CommonQuery, SessionId, TurnNumber } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
 import { failures } from './failures.ts';
 import { anyAnswer, etag, link, visible } from './headers.ts';
@@ -11,6 +11,7 @@ import { LINKS } from './links.ts';
 const IN_PATH: Readonly<Record<string, TSchema>> = {
   agentId: AgentId,
   sessionId: SessionId,
+  turn: TurnNumber,
   level: TileLevel,
   index: TileIndex,
 };
@@ -31,6 +32,12 @@ const envelope = ({ data }: Route, collection: Collection) =>
     },
   });
 
+/** A stream of events: a text, of which OpenAPI 3.1 can say no more. */
+const stream = ({ events }: Route) =>
+  events && {
+    'text/event-stream': { schema: { type: 'string', description: events.description } },
+  };
+
 const bytes = ({ media, data }: Route, collection: Collection) => ({
   [media!.split(';')[0]!]: { schema: described(data, collection) },
 });
@@ -45,17 +52,30 @@ function success(route: Route, collection: Collection) {
       ...link(route),
       ...(REVALIDATED.has(route.operationId) && { ETag: etag }),
     },
-    content: route.media === undefined ? envelope(route, collection) : bytes(route, collection),
+    content: {
+      ...(route.media === undefined ? envelope(route, collection) : bytes(route, collection)),
+      ...stream(route),
+    },
     ...(links && { links }),
   };
 }
+
+const ended = (route: Route) => ({
+  description: '`Last-Event-ID` names the end of the stream: there is no more',
+  headers: anyAnswer(route),
+});
 
 const unchanged = (route: Route) => ({
   description: 'What `If-None-Match` names is still what would be answered; there is no body',
   headers: { ...anyAnswer(route), ...link(route), ETag: etag },
 });
 
-function parameter(name: string, where: 'path' | 'query', schema: object, collection: Collection) {
+function parameter(
+  name: string,
+  where: 'path' | 'query' | 'header',
+  schema: object,
+  collection: Collection,
+) {
   const { description, ...rest } = described(schema, collection);
   return {
     name,
@@ -81,7 +101,13 @@ function parameters(route: Route, collection: Collection) {
   const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) =>
     parameter(name, 'query', schema, collection),
   );
-  return [...inPath, ...inQuery, ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : [])];
+  const lastEventId = route.events?.lastEventId;
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : []),
+    ...(lastEventId ? [parameter('Last-Event-ID', 'header', lastEventId, collection)] : []),
+  ];
 }
 
 /** The tag of a path: what the path is about. */
@@ -101,6 +127,7 @@ export const operation = (route: Route, collection: Collection) => ({
   }),
   responses: {
     200: success(route, collection),
+    ...(route.events?.lastEventId && { 204: ended(route) }),
     ...(REVALIDATED.has(route.operationId) && { 304: unchanged(route) }),
     ...failures(route, anyAnswer(route), collection),
   },

@@ -1,8 +1,9 @@
 import type { Static } from 'typebox';
+import type { ToolCalledData } from '../../../shared/domain/session/events.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import type { SessionEvents } from '../schemas/events.ts';
-import type { Session, Transcript } from '../schemas/sessions.ts';
+import type { Session, ToolCall, Transcript } from '../schemas/sessions.ts';
 
 export const presentSession = ({
   session_id,
@@ -20,6 +21,13 @@ export const presentSession = ({
   updated_at,
 });
 
+/** A tool call as the transcript shows it. */
+export const presentToolCall = ({
+  turn: _turn,
+  content: _content,
+  ...call
+}: Omit<ToolCalledData, 'turn'> & { turn?: number }): Static<typeof ToolCall> => call;
+
 /** A turn as the transcript shows it. */
 export const presentTurn = ({
   session_id: _session,
@@ -30,7 +38,7 @@ export const presentTurn = ({
   ...turn
 }: TurnRow): Static<typeof Transcript>['turns'][number] => ({
   ...turn,
-  tool_calls: turn.tool_calls.map(({ content: _content, ...call }) => call),
+  tool_calls: turn.tool_calls.map(presentToolCall),
 });
 
 /** A recorded event without its position, which means nothing outside the store. */

@@ -1,5 +1,6 @@
 import { runAgent } from '../../../shared/commands/run/runAgent.ts';
 import { defineRoute } from '../route.ts';
+import { streamRun, wantsEvents } from '../streamedRun.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { RunBody, RunResult } from '../schemas/runs.ts';
 
@@ -31,7 +32,13 @@ export const runAgentRoute = defineRoute({
     'turn_interrupted',
     'model_timeout',
   ],
-  handle: async (api, { actor, params, body }) => ({
-    data: await runAgent(api, actor, { agent_id: params['agentId']!, ...body }),
-  }),
+  events: {
+    description:
+      'Where the client accepts `text/event-stream`, what the turn puts out, as it comes: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the envelope of the answer in JSON, or `error` with that of the failure. Ids lead on in the stream of the turn.',
+  },
+  handle: async (api, { actor, params, body }, ctx) => {
+    const input = { agent_id: params['agentId']!, ...body };
+    if (wantsEvents(ctx)) return streamRun(api, actor, input, ctx);
+    return { data: await runAgent(api, actor, input) };
+  },
 });

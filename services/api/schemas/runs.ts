@@ -31,7 +31,7 @@ const RunMetadata = Type.Object(
     }),
     tokens: Tokens,
     finish_reason: FinishReason,
-    context: TurnContext,
+    context: Type.Optional(TurnContext),
   },
   { title: 'RunMetadata', description: 'How an answer was made' },
 );

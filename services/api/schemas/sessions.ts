@@ -19,7 +19,7 @@ const sessionFields = {
   updated_at: Instant,
 };
 
-const ToolCall = Type.Object(
+export const ToolCall = Type.Object(
   {
     round: Type.Integer({ minimum: 1 }),
     call_id: Type.String(),

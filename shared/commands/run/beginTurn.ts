@@ -56,7 +56,10 @@ export async function beginTurn(
     }
     try {
       const run = await startTurn(context, request, { settings, loaded });
-      return { ...run, hold: (more) => arrival.grow(bytes + more) };
+      const { account_id } = request.actor;
+      const subject = { account_id, session_id, turn: run.state.turn };
+      const live = context.sessions.live.begin(subject, request.deltas === true, run.head.key);
+      return { ...run, live, hold: (more) => arrival.grow(bytes + more) };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
         // This run holds the session's place in the queue, so nothing in this process runs that

@@ -31,6 +31,7 @@ export async function callTools(
     const called = { ...(await callTool(context, run, call, signal)), ...content, round };
     await recordInRun(context, run, { type: 'record_tool_call', run: run.state, call: called });
     run.turn.tool_calls.push(called);
+    run.live.called(called);
     allowance.spend(called.result);
   }
 }

@@ -13,6 +13,8 @@ import type { CommandContext } from '../context.ts';
 import type { LeftOpen } from '../recovery/leftOpen.ts';
 import type { Admission } from './admission.ts';
 import type { TokenBudget } from './contextWindow.ts';
+import type { LiveTurns, TurnPublisher } from './liveTurns.ts';
+import type { MirroredTurns } from './mirrorTurns.ts';
 import type { RunRequest } from './request.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
@@ -34,6 +36,9 @@ export interface RunSessions {
   reads: FairLine;
   queue: SessionQueue;
   inFlight: RunsInFlight;
+  live: LiveTurns;
+  /** Turns that other processes run. */
+  elsewhere: MirroredTurns;
   memory: SessionMemory;
   /** Sessions whose older turns could not be summed up, and at which turn that was. */
   failedCompactions: LRUCache<string, number>;
@@ -91,6 +96,8 @@ export interface OpenRun {
   causation_id: string;
   /** Takes room for so many bytes beside its prompt; false where there is none. */
   hold: (bytes: number) => boolean;
+  /** Told of what the turn puts out, as it comes. */
+  live: TurnPublisher;
   /** Moves with every append of the run. */
   head: StreamHead;
   /** When it began, in milliseconds of `performance.now()`. */

@@ -50,7 +50,8 @@ export async function converse(
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     signal.throwIfAborted();
     const request = chatRequest(settings, systemText(instruction, summary), history, turn);
-    const answer = await callModel(context, { run, request, calls }, signal);
+    const onDelta = run.request.deltas ? (text: string) => run.live.text(round, text) : undefined;
+    const answer = await callModel(context, { run, request, calls, onDelta }, signal);
     if (answer.tool_calls.length === 0)
       return completed(run, calls, {
         output: answer.content ?? '',
@@ -70,17 +71,21 @@ function toolUsed({ settings, turn }: OpenRun): string {
   return turn.tool_calls.find(({ tool }) => offered.includes(tool))?.tool ?? '';
 }
 
+interface CallOfRun {
+  run: Pick<OpenRun, 'request'>;
+  request: ChatRequest;
+  calls: ModelCall[];
+  /** Is told what the model says, as it comes. */
+  onDelta?: ((text: string) => void) | undefined;
+}
+
 /**
  * One call of the agent's model, which is added to `calls` when it is answered. Errors: those of the
  * model, the signal's reason.
  */
 export async function callModel(
   context: RunContext,
-  {
-    run,
-    request,
-    calls,
-  }: { run: Pick<OpenRun, 'request'>; request: ChatRequest; calls: ModelCall[] },
+  { run, request, calls, onDelta }: CallOfRun,
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const { agent, actor } = run.request;
@@ -88,7 +93,7 @@ export async function callModel(
   const chars = textsOf(request.messages).reduce((sum, text) => sum + text.length, 0);
   await giveWayForText(account_id, chars);
   const began = performance.now();
-  const answer = await context.catalogue.models.complete(agent.model, request, signal);
+  const answer = await context.catalogue.models.complete(agent.model, request, signal, onDelta);
   const duration_ms = msSince(began);
   await giveWayForText(account_id, chars);
   calls.push({

@@ -7,6 +7,8 @@ export interface RunInput {
   input: string;
   /** A new session when absent. */
   session_id?: string;
+  /** Whether somebody wants the text as it comes: only then the model is asked for a stream. */
+  deltas?: boolean;
 }
 
 /** The same with what was found for it; it goes through the whole run as it is. */

@@ -1,5 +1,4 @@
-import type { Tokens } from '../../domain/schema.ts';
-import type { ModelCall, TurnContext } from '../../domain/session/parts.ts';
+import type { ModelCall } from '../../domain/session/parts.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { isIdOf } from '../../eventlog/streams.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
@@ -12,20 +11,9 @@ import type { RunInput, RunRequest } from './request.ts';
 import { converse, type Answer } from './converse.ts';
 import { failure, interruption, recordFailure } from './failTurn.ts';
 import { recordEnd } from './record.ts';
+import { resultOf, type RunResult } from './result.ts';
 import type { RunInFlight } from './runsInFlight.ts';
 import { requireOwnSession, sessionNotFound } from './sessionOfRun.ts';
-
-export interface RunResult {
-  output: string;
-  session_id: string;
-  metadata: {
-    model: string;
-    tool_used: string;
-    tokens: Tokens;
-    finish_reason: string;
-    context: TurnContext;
-  };
-}
 
 /**
  * Errors: `agent_not_found`, `agent_erased`, `model_not_supported`, `tool_not_supported`, `session_not_found`,
@@ -104,7 +92,7 @@ async function runTurn(
         const open = await beginTurn(context, request, { arrival, signal });
         onBegun(open);
         inFlight.limit(limits.timeoutMs);
-        return await finish(context, open, inFlight);
+        return await finish(context, open, inFlight).finally(open.live.end);
       } finally {
         stopWatching?.();
         leave?.();
@@ -139,10 +127,5 @@ async function finish(
     if (!isTurnlogError(error, 'event_invalid')) throw error;
     throw await recordFailure(context, run, failure(run, calls, error), error);
   }
-  const { output, model, tool_used, tokens, finish_reason } = answer;
-  return {
-    output,
-    session_id: run.request.session_id,
-    metadata: { model, tool_used, tokens, finish_reason, context: run.context },
-  };
+  return resultOf(run.request.session_id, answer, run.context);
 }

@@ -62,7 +62,7 @@ export async function startTurn(
   context: RunContext,
   request: RunRequest,
   start: Start,
-): Promise<Omit<OpenRun, 'hold'>> {
+): Promise<Omit<OpenRun, 'hold' | 'live'>> {
   const { settings, loaded } = start;
   const { session_id, actor } = request;
   const startedAt = performance.now();

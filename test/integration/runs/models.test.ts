@@ -10,6 +10,7 @@ import type { TurnlogError } from '../../../shared/errors.ts';
 import type { ModelInfo } from '../../../shared/ports/chatModel.ts';
 import { chatModelsContract } from '../../contracts/chatModels.ts';
 import { hostileModelServerContract } from '../../contracts/hostileModelServer.ts';
+import { streamedChatModelsContract } from '../../contracts/streamedChatModels.ts';
 import { startScriptedModel } from '../../support/http/scriptedModel.ts';
 
 const model: ModelInfo = {
@@ -29,6 +30,9 @@ describe('chat models over the openai package', () => {
   describe('against a hostile server', () =>
     hostileModelServerContract((base_url, limits) => models({ base_url }, limits)));
 
+  describe('with a stream', () =>
+    streamedChatModelsContract((base_url, limits) => models({ base_url }, limits)));
+
   const cleanups: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const cleanup of cleanups.splice(0)) await cleanup();
@@ -37,6 +41,7 @@ describe('chat models over the openai package', () => {
   async function ask(
     provider: { api_key?: string },
     script: Parameters<typeof startScriptedModel>[0],
+    onDelta?: (text: string) => void,
   ) {
     const server = await startScriptedModel(script);
     const chat = models({ base_url: server.baseUrl, ...provider });
@@ -49,15 +54,17 @@ describe('chat models over the openai package', () => {
         'm',
         { model: 'upstream-m', messages: [{ role: 'user', content: 'Hi' }] },
         new AbortController().signal,
+        onDelta,
       )
       .catch((error: TurnlogError) => error);
     return { outcome, headers: server.headers[0] };
   }
 
   test("sends the provider's key to the provider", async () => {
-    expect((await ask({ api_key: 'secret-of-p' }, { text: 'Hi' })).headers?.authorization).toBe(
-      'Bearer secret-of-p',
-    );
+    for (const onDelta of [undefined, () => undefined]) {
+      const { headers } = await ask({ api_key: 'secret-of-p' }, { text: 'Hi' }, onDelta);
+      expect(headers?.authorization).toBe('Bearer secret-of-p');
+    }
   });
 
   test('sends no credentials to a provider that has no key, whatever the environment holds', async () => {
@@ -67,9 +74,11 @@ describe('chat models over the openai package', () => {
       OPENAI_ORG_ID: 'org-not-for-you',
     });
     try {
-      const { headers } = await ask({}, { text: 'Hi' });
-      expect(headers).not.toHaveProperty('authorization');
-      expect(JSON.stringify(headers)).not.toContain('not-for-you');
+      for (const onDelta of [undefined, () => undefined]) {
+        const { headers } = await ask({}, { text: 'Hi' }, onDelta);
+        expect(headers).not.toHaveProperty('authorization');
+        expect(JSON.stringify(headers)).not.toContain('not-for-you');
+      }
     } finally {
       process.env = before;
     }

@@ -3,12 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
+import { streamCompletion, type Pieces } from './scriptedStream.ts';
 
 /**
  * A chat completion. What is left out is made up, the usage too; `usage: null` leaves it out of the
- * answer.
+ * answer. It is streamed to whoever asks for a stream.
  */
-interface ScriptedAnswer {
+interface ScriptedAnswer extends Pieces {
   text?: string | null;
   refusal?: string;
   tool_calls?: { id?: string; name: string; arguments: string }[];
@@ -182,7 +183,10 @@ async function perform(
     return send(response, step.status, body, step.headers);
   }
   if (step.delay_ms) await new Promise((resolve) => setTimeout(resolve, step.delay_ms));
-  return send(response, 200, completion(request, step, index));
+  const body = completion(request, step, index);
+  if ((request as { stream?: boolean }).stream === true)
+    return streamCompletion(response, body, step);
+  return send(response, 200, body);
 }
 
 function stepOf(script: Script, request: ChatRequest, index: number): Step | Promise<Step> {

@@ -1,0 +1,52 @@
+import { Type, type Static, type TSchema } from 'typebox';
+import { lazyValidator } from '../../shared/validation.ts';
+
+const orNull = <Schema extends TSchema>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Null()]));
+
+const Delta = Type.Object({
+  content: orNull(Type.String()),
+  refusal: orNull(Type.String()),
+  tool_calls: orNull(
+    Type.Array(
+      Type.Object({
+        index: orNull(Type.Integer({ minimum: 0 })),
+        id: orNull(Type.String()),
+        function: orNull(
+          Type.Object({ name: orNull(Type.String()), arguments: orNull(Type.String()) }),
+        ),
+      }),
+    ),
+  ),
+});
+
+/** What is read of a chunk of a streamed answer; some servers leave parts out or send null. */
+const Chunk = Type.Object({
+  id: orNull(Type.String()),
+  model: orNull(Type.String()),
+  choices: orNull(
+    Type.Array(
+      Type.Object({
+        index: orNull(Type.Integer()),
+        finish_reason: orNull(Type.String()),
+        delta: orNull(Delta),
+      }),
+    ),
+  ),
+  usage: Type.Optional(Type.Unknown()),
+  error: Type.Optional(Type.Unknown()),
+});
+export type Chunk = Static<typeof Chunk>;
+export type Delta = Static<typeof Delta>;
+
+const validator = lazyValidator(Chunk);
+
+/** A chunk in an event's data; undefined where it is none. */
+export function parseChunk(data: string): Chunk | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return validator()(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

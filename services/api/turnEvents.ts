@@ -1,0 +1,112 @@
+import type { Context } from 'koa';
+import { nameOfPlace, type TurnPlace } from '../../shared/domain/session/turnPlace.ts';
+import type { TurnSubject } from '../../shared/commands/run/liveTurns.ts';
+import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { Place } from '../../shared/places.ts';
+import { followTurn, type Look, type TurnNews } from '../../shared/queries/followTurn.ts';
+import { readTurn, type TurnEnd } from '../../shared/queries/recordedTurn.ts';
+import { whenClosed } from './clientLeft.ts';
+import type { RouteContext } from './context.ts';
+import { failureEnvelope, successEnvelope } from './envelope.ts';
+import { ERROR_ANSWERS } from './errors.ts';
+import type { StreamEvent } from './eventStream.ts';
+import { presentToolCall } from './presenters/session.ts';
+
+/** The start of a turn, as an event. */
+export const startedEvent = ({ session_id, turn }: TurnSubject): StreamEvent => ({
+  event: 'turn.started',
+  data: JSON.stringify({ session_id, turn }),
+});
+
+/** The envelope of a turn that failed, as it is recorded. */
+function recordedFailure({ code, message }: { code: string; message: string }, requestId: string) {
+  const known = code in ERROR_ANSWERS ? (code as TurnlogError['code']) : 'internal_error';
+  return failureEnvelope(new TurnlogError(known, message), requestId);
+}
+
+const endedEvent = (end: TurnEnd, id: string, requestId: string): StreamEvent =>
+  'result' in end
+    ? { id, event: 'turn.completed', data: JSON.stringify(successEnvelope(end.result)) }
+    : { id, event: 'error', data: JSON.stringify(recordedFailure(end.failed, requestId)) };
+
+function eventOf(news: TurnNews, turn: number, requestId: string): StreamEvent {
+  const recorded = 'recorded' in news && news.recorded ? { recorded: true } : {};
+  switch (news.type) {
+    case 'text': {
+      const { text, place } = news;
+      const data = JSON.stringify({ round: place.round, text, ...recorded });
+      return { id: nameOfPlace(turn, place), event: 'output.delta', data };
+    }
+    case 'called': {
+      const data = JSON.stringify({ ...presentToolCall(news.call), ...recorded });
+      return { id: nameOfPlace(turn, news.place), event: 'tool.called', data };
+    }
+    case 'ended':
+      return endedEvent(news, nameOfPlace(turn, 'end'), requestId);
+    default:
+      return news satisfies never;
+  }
+}
+
+/** Takes room for a turn's record, and reads it. Errors: those of readTurn and of the room. */
+export async function lookAtTurn(
+  api: RouteContext,
+  { account_id, session_id, turn }: TurnSubject,
+  ctx: Context,
+): Promise<Look> {
+  const room: Place = await api.answers.take(account_id, LIMITS.http.pageBytes, ctx.res);
+  try {
+    return { turn: await readTurn(api, { account_id, session_id }, turn), done: room.leave };
+  } catch (error) {
+    room.leave();
+    throw error;
+  }
+}
+
+interface Stream {
+  subject: TurnSubject;
+  after: TurnPlace;
+  /** What was seen of the record already. */
+  first?: Look | undefined;
+  /** How the run ends that this process has begun for the client. */
+  ended?: Promise<TurnEnd>;
+}
+
+/** A turn's events after a place, to its end. Errors: those of followTurn; the connection is cut. */
+export async function* turnEvents(
+  api: RouteContext,
+  { subject, after, first, ended }: Stream,
+  ctx: Context,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent> {
+  const requestId = ctx.state['request_id'] as string;
+  let known = first;
+  const look = async (): Promise<Look> => {
+    const found = known ?? (await lookAtTurn(api, subject, ctx));
+    known = undefined;
+    return found;
+  };
+  const requireUp = (): void => {
+    if (api.availability() === 'stopping') throw shuttingDown();
+  };
+  const following = {
+    live: api.sessions.live,
+    elsewhere: api.sessions.elsewhere,
+    look,
+    now: api.clock.now,
+    requireUp,
+    ...(ended && { conclude: () => ended }),
+  };
+  for await (const news of followTurn(following, subject, after, signal))
+    yield eventOf(news, subject.turn, requestId);
+}
+
+/**
+ * Takes a place for a stream, which is given back when the client has left or has it all. Errors:
+ * `rate_limited`, `overloaded`.
+ */
+export function claimStream({ streams }: RouteContext, account_id: string, ctx: Context): void {
+  whenClosed(ctx.res, streams.claim({ account_id, bytes: 0 }).leave);
+}

@@ -1,0 +1,7 @@
+import { createMemoryBroadcast } from '../../infra/broadcast/memory.ts';
+import { broadcastContract } from './broadcast.ts';
+
+broadcastContract('broadcast in memory', async () => ({
+  ...createMemoryBroadcast(),
+  dispose: async () => undefined,
+}));

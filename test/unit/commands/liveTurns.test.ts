@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { createLiveTurns } from '../../../shared/commands/run/liveTurns.ts';
+import { FIRST_PLACE } from '../../../shared/domain/session/turnPlace.ts';
+
+const subject = { account_id: 'a', session_id: 's', turn: 1 };
+
+test('a turn that has more text than there is room for lets go of it, and of its room', async () => {
+  const live = createLiveTurns({ mostChars: 100 });
+  const publisher = live.begin(subject, true);
+  const turn = live.find('s', 1)!;
+  publisher.text(1, 'x'.repeat(60));
+  expect([turn.isKept(), live.chars()]).toEqual([true, 60]);
+  const change = turn.changed();
+  publisher.text(1, 'x'.repeat(60));
+  await change;
+  expect([turn.isKept(), live.chars(), turn.next(FIRST_PLACE)]).toEqual([false, 0, undefined]);
+  publisher.text(1, 'more');
+  expect(live.chars()).toBe(0);
+});
+
+test('the text of a turn that has ended is kept a moment longer, and found no more', async () => {
+  const live = createLiveTurns({ lingerMs: 20 });
+  const publisher = live.begin(subject, true);
+  const turn = live.find('s', 1)!;
+  publisher.text(1, 'all');
+  publisher.end();
+  expect([live.find('s', 1), turn.hasEnded()]).toEqual([undefined, true]);
+  expect(turn.next(FIRST_PLACE)).toMatchObject({ text: 'all' });
+  await sleep(60);
+  expect([turn.isKept(), live.chars()]).toEqual([false, 0]);
+});
+
+test('a turn whose text nobody wants keeps none, and tells its changes', async () => {
+  const live = createLiveTurns();
+  const publisher = live.begin(subject, false);
+  const change = live.find('s', 1)!.changed();
+  publisher.text(1, 'text');
+  publisher.end();
+  await change;
+  expect(live.chars()).toBe(0);
+});
+
+test('a long text costs what it is long, and not its square', () => {
+  const took = (pieces: number): number => {
+    const live = createLiveTurns();
+    const publisher = live.begin(subject, true);
+    const turn = live.find('s', 1)!;
+    const began = performance.now();
+    let place = FIRST_PLACE;
+    for (let index = 0; index < pieces; index += 1) {
+      publisher.text(1, 'word ');
+      place = turn.next(place)!.place;
+    }
+    return performance.now() - began;
+  };
+  took(5_000);
+  expect(took(100_000)).toBeLessThan(80 * Math.max(took(5_000), 5));
+});
