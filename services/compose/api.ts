@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
-import { createToolbox } from '../../infra/tools/toolbox.ts';
 import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import { createLeftOpen } from '../../shared/commands/recovery/leftOpen.ts';
 import { createAdmission } from '../../shared/commands/run/admission.ts';
@@ -18,6 +17,7 @@ import type { Part } from '../server/turnlog.ts';
 import { openModels } from './models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
+import { openTools } from './tools.ts';
 
 /** What differs between a service in one process and one replica of many. */
 type RunStorage = Pick<
@@ -43,7 +43,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     ids: systemIds,
     catalogue: {
       models: await openModels(opening),
-      toolbox: createToolbox({ clock: systemClock }),
+      toolbox: await openTools(opening),
       components: config.COMPONENTS.split(','),
     },
     sessions: {
