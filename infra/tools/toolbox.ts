@@ -101,6 +101,7 @@ export function createToolbox(tools: readonly Tool[], groups: readonly ToolGroup
       requireFew(definitions);
       return definitions;
     },
+    health: () => groups.map((group) => group.health()),
     async call(names, { name, arguments: args, account_id }, signal) {
       signal.throwIfAborted();
       const tool = callable(names).find(({ info }) => info.name === name);

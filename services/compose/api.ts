@@ -32,7 +32,7 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
   return { all: { places: MAX_RUNS, bytes }, share: { places: ofOne, bytes: bytes / 2 } };
 }
 
-/** What the API and its runs work with. Errors: `configuration_invalid` (the models file). */
+/** What the API and its runs work with. Errors: `configuration_invalid` (the files of models and tools). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
   const { config, logger, opened } = opening;
   return {
@@ -72,6 +72,7 @@ export const runsPart = (api: RunContext): Part => ({
   health: async () => ({
     runs_in_flight: api.sessions.admission.inFlight(),
     runs_waiting: api.sessions.admission.waiting(),
+    tool_servers: [...api.catalogue.toolbox.health()],
   }),
   upkeep: () => startClosing(createLeftOpenCloser(api)),
 });

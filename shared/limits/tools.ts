@@ -34,4 +34,35 @@ export const TOOL_LIMITS = {
     /** Of all that a model is offered: it is recorded with each turn. */
     definitionBytes: 256 * KIB,
   },
+  /** Of MCP servers. */
+  mcp: {
+    servers: 32,
+    /** Of one server; the others are not offered. */
+    tools: 128,
+    /** Of a tool's schema as JSON, and how deep it may nest. */
+    schemaBytes: 32 * KIB,
+    schemaDepth: 32,
+    descriptionChars: 4_096,
+    /** Of one message of a server. */
+    messageBytes: 4 * MIB,
+    /** Until a server that was started, or called, has answered. */
+    connectMs: 30_000,
+    listMs: 10_000,
+    /** How long a run waits for a server whose tools nobody knows yet. */
+    firstListMs: 5_000,
+    /** Between two looks at a server's tools, which also show that it is there. */
+    refreshMs: 60_000,
+    /** The longest pause before a server that was lost is tried again. */
+    retryMs: 60_000,
+    /** How long a schema may take to be read, or arguments to be compared with it. */
+    checkMs: 100,
+    /** Of one server, and of one account with it. */
+    calls: 16,
+    callsOfAccount: 8,
+    callWaitMs: 10_000,
+    /** For how long a server that is told to end may go on. */
+    closeMs: 2_000,
+    /** Of what a server that could not be started wrote last, in the log. */
+    quotedChars: 500,
+  },
 } as const;

@@ -1,4 +1,4 @@
-import type { ToolInfo, ToolResult } from './toolbox.ts';
+import type { GroupHealth, ToolInfo, ToolResult } from './toolbox.ts';
 
 /** A tool of a group: its own name there, and what a model is offered. */
 export interface GroupTool extends ToolInfo {
@@ -10,17 +10,6 @@ export interface GroupTool extends ToolInfo {
 export interface Calling {
   account_id: string;
   signal: AbortSignal;
-}
-
-/** How a group is, for an operator. */
-export interface GroupHealth {
-  name: string;
-  /** `away`: its calls fail. */
-  state: 'up' | 'away';
-  /** Tools that are offered of it. */
-  tools: number;
-  /** Why it is away, in our own words. */
-  reason?: string;
 }
 
 /** Tools that somebody else serves, such as an MCP server, under one name. */

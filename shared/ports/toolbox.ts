@@ -21,6 +21,17 @@ export interface FunctionCall {
   account_id: string;
 }
 
+/** How a group is, for an operator. */
+export interface GroupHealth {
+  name: string;
+  /** `starting` until it was tried once; `away`: its calls fail. */
+  state: 'starting' | 'up' | 'away';
+  /** Tools that are offered of it. */
+  tools: number;
+  /** Why it is away, in our own words. */
+  reason?: string;
+}
+
 /**
  * The tools that agents may use. An agent names one, all those of a group (`mcp:files`), one of a
  * group (`mcp:files/read`), or several, separated by commas.
@@ -39,4 +50,6 @@ export interface Toolbox {
    * results with `is_error`; it rejects only with the signal's reason when that aborts.
    */
   call(names: string, wanted: FunctionCall, signal: AbortSignal): Promise<ToolResult>;
+  /** How the groups are. */
+  health(): readonly GroupHealth[];
 }

@@ -28,7 +28,7 @@ const OF_GROUP = '(?:/[^,\\s]{1,128})?';
 function namesPattern(offered: readonly string[]): string {
   const names = offered
     .filter((name) => !name.includes('/'))
-    .map((name) => RegExp.escape(name) + (name.includes(':') ? OF_GROUP : ''));
+    .map((name) => name + (name.includes(':') ? OF_GROUP : ''));
   const one = `(?:${names.join('|')})`;
   return `^${one}(?:,${one})*$`;
 }
