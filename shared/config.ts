@@ -6,6 +6,7 @@ import { plaintextPasswords } from './config/plaintext.ts';
 import { runOptions } from './config/runs.ts';
 import { serverOptions } from './config/server.ts';
 import { storeOptions } from './config/stores.ts';
+import { toolOptions } from './config/tools.ts';
 import { transparencyOptions } from './config/transparency.ts';
 import { TurnlogError, type ErrorDetail } from './errors.ts';
 import { fromText, lazyValidator, problemsOf, type Words } from './validation.ts';
@@ -17,6 +18,7 @@ export const ConfigSchema = Type.Object(
     ...storeOptions,
     ...transparencyOptions,
     ...modelOptions,
+    ...toolOptions,
     ...runOptions,
     ...kafkaOptions,
   },

@@ -1,6 +1,7 @@
 import { REQUEST_LIMITS } from './limits/requests.ts';
 import { RUN_LIMITS } from './limits/runs.ts';
 import { STORE_LIMITS } from './limits/stores.ts';
+import { TOOL_LIMITS } from './limits/tools.ts';
 import { TRANSPARENCY_LIMITS } from './limits/transparency.ts';
 
 /**
@@ -12,5 +13,6 @@ export const LIMITS = {
   ...REQUEST_LIMITS,
   ...RUN_LIMITS,
   ...STORE_LIMITS,
+  ...TOOL_LIMITS,
   ...TRANSPARENCY_LIMITS,
 } as const;

@@ -1,20 +1,23 @@
+import type { ToolDefinition } from '../../shared/domain/session/chat.ts';
 import { TurnlogError } from '../../shared/errors.ts';
-import type { Clock } from '../../shared/ports/clock.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { GroupTool, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { Toolbox, ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
-import { lazyValidator, problemsOf } from '../../shared/validation.ts';
-import { calculator } from './calculator.ts';
-import { createClockTool } from './clock.ts';
+import { createNaming, namesIn, type Named } from './names.ts';
+import { offeredOfGroup, offeredTool, type Offered } from './offered.ts';
 import { ToolFailure, type Tool } from './tool.ts';
 import { truncate } from './truncate.ts';
 
-/** In bytes of UTF-8. */
-const LONGEST_RESULT = 64 * 1024;
+const { resultBytes, functions, definitionBytes } = LIMITS.tool;
 
-/** A tool as the toolbox holds it: what it is called with is text, and checked. */
-interface Entry {
-  info: ToolInfo;
-  call(args: string, signal: AbortSignal): Promise<string>;
-}
+const cut = ({ result, is_error }: ToolResult): ToolResult => ({
+  result: truncate(result, resultBytes),
+  is_error,
+});
+
+const failure = (message: string): ToolResult => cut({ result: message, is_error: true });
+
+const unsupported = (why: string): TurnlogError => new TurnlogError('tool_not_supported', why);
 
 function parseArguments(args: string, name: string): unknown {
   try {
@@ -24,59 +27,90 @@ function parseArguments(args: string, name: string): unknown {
   }
 }
 
-function entry<Parameters extends Tool['parameters']>(tool: Tool<Parameters>): Entry {
-  const { name, description, parameters } = tool;
-  const validator = lazyValidator(parameters);
-  return {
-    info: { name, description, parameters: parameters as Record<string, unknown> },
-    async call(args, signal) {
-      const given = parseArguments(args, name);
-      const validate = validator();
-      if (validate(given)) return tool.run(given, signal);
-      const problems = problemsOf(validate.errors)
-        .map(({ path, message }) => `${path.slice(1) || 'they'} ${message}`)
-        .join('; ');
-      const schema = JSON.stringify(parameters);
-      throw new ToolFailure(
-        `The arguments of ${name} do not fit: ${problems}. Their JSON Schema: ${schema}`,
-      );
-    },
-  };
+/** What a group's tools are listed as: all of them, and each. */
+function listed(group: ToolGroup): ToolInfo[] {
+  const tools = group.tools() ?? [];
+  const all = tools.map(({ name }) => name).join(', ') || 'none is known at the moment';
+  return [
+    { name: group.name, description: `All tools of this server: ${all}.`, parameters: {} },
+    ...tools.map(({ name, description, parameters }) => ({
+      name: `${group.name}/${name}`,
+      description,
+      parameters,
+    })),
+  ];
 }
 
-const failure = (message: string): ToolResult => ({
-  result: truncate(message, LONGEST_RESULT),
-  is_error: true,
-});
+/** Those of a group that were asked for. */
+const wantedOf = (tools: readonly GroupTool[], tool: string | undefined): readonly GroupTool[] =>
+  tool === undefined ? tools : tools.filter(({ name }) => name === tool);
 
-/** The built-in tools. Each is one function of its own name. */
-export function createToolbox({ clock }: { clock: Clock }): Toolbox {
-  const tools = new Map(
-    [entry(calculator), entry(createClockTool(clock))].map((tool) => [tool.info.name, tool]),
-  );
+/** Each function once, though several names may lead to it. */
+const distinct = (offered: readonly Offered[]): Offered[] => [
+  ...new Map(offered.map((entry) => [entry.info.name, entry])).values(),
+];
+
+function requireFew(definitions: readonly ToolDefinition[]): void {
+  if (definitions.length > functions)
+    throw unsupported(
+      `These tools have ${definitions.length} functions; a model is offered ${functions} at the most. Name fewer, such as mcp:<server>/<tool>.`,
+    );
+  if (Buffer.byteLength(JSON.stringify(definitions)) > definitionBytes)
+    throw unsupported(
+      `The definitions of these tools are longer than ${definitionBytes} bytes. Name fewer, such as mcp:<server>/<tool>.`,
+    );
+}
+
+async function offeredBy(named: NonNullable<Named<Offered>>): Promise<Offered[]> {
+  if ('builtIn' in named) return [named.builtIn];
+  const { group, tool } = named;
+  return wantedOf(await group.known(), tool).map((each) => offeredOfGroup(group, each));
+}
+
+/** The built-in tools, each one function of its own name, and groups that others serve. */
+export function createToolbox(tools: readonly Tool[], groups: readonly ToolGroup[] = []): Toolbox {
+  const builtIns = new Map(tools.map((tool) => [tool.name, offeredTool(tool)]));
+  const find = createNaming(builtIns, groups);
+
+  /** What is known now, without a wait. */
+  function callable(names: string): Offered[] {
+    return namesIn(names).flatMap((name) => {
+      const named = find(name);
+      if (!named) return [];
+      if ('builtIn' in named) return [named.builtIn];
+      const { group, tool } = named;
+      return wantedOf(group.tools() ?? [], tool).map((each) => offeredOfGroup(group, each));
+    });
+  }
 
   return {
-    list: () => [...tools.values()].map((tool) => tool.info),
-    has: (name) => tools.has(name),
-    async definitions(name) {
-      const tool = tools.get(name);
-      const named = JSON.stringify(name);
-      if (!tool)
-        throw new TurnlogError('tool_not_supported', `The tool ${named} is not configured.`);
-      return [{ type: 'function', function: tool.info }];
+    list: () => [...[...builtIns.values()].map(({ info }) => info), ...groups.flatMap(listed)],
+    has: (names) => namesIn(names).every((name) => find(name) !== undefined),
+    async definitions(names) {
+      const offered = await Promise.all(
+        namesIn(names).map((name) => {
+          const named = find(name);
+          if (!named) throw unsupported(`The tool ${JSON.stringify(name)} is not configured.`);
+          return offeredBy(named);
+        }),
+      );
+      const definitions = distinct(offered.flat()).map(({ info }) => ({
+        type: 'function' as const,
+        function: info,
+      }));
+      requireFew(definitions);
+      return definitions;
     },
-    async call(toolName, functionName, args, signal) {
+    health: () => groups.map((group) => group.health()),
+    async call(names, { name, arguments: args, account_id }, signal) {
       signal.throwIfAborted();
-      const tool = tools.get(toolName);
-      if (!tool || functionName !== toolName)
-        return failure(`There is no function ${JSON.stringify(functionName)}.`);
+      const tool = callable(names).find(({ info }) => info.name === name);
+      if (!tool) return failure(`There is no function ${JSON.stringify(name)}.`);
       try {
-        return { result: truncate(await tool.call(args, signal), LONGEST_RESULT), is_error: false };
+        return cut(await tool.call(parseArguments(args, name), { account_id, signal }));
       } catch (error) {
         signal.throwIfAborted();
-        return failure(
-          error instanceof ToolFailure ? error.message : `The tool ${toolName} failed.`,
-        );
+        return failure(error instanceof ToolFailure ? error.message : `The tool ${name} failed.`);
       }
     },
   };

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
-import { createToolbox } from '../../infra/tools/toolbox.ts';
 import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import { createLeftOpen } from '../../shared/commands/recovery/leftOpen.ts';
 import { createAdmission } from '../../shared/commands/run/admission.ts';
@@ -22,6 +21,7 @@ import type { Part } from '../server/turnlog.ts';
 import { openModels } from './models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
+import { openTools } from './tools.ts';
 
 /** What differs between a service in one process and one replica of many. */
 type RunStorage = Pick<
@@ -39,7 +39,7 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
   return { all: { places: MAX_RUNS, bytes }, share: { places: ofOne, bytes: bytes / 2 } };
 }
 
-/** What the API and its runs work with. Errors: `configuration_invalid` (the models file). */
+/** What the API and its runs work with. Errors: `configuration_invalid` (the files of models and tools). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
   const { config, logger, opened } = opening;
   const { broadcast, ...stores } = storage;
@@ -53,7 +53,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     ids: systemIds,
     catalogue: {
       models: await openModels(opening),
-      toolbox: createToolbox({ clock: systemClock }),
+      toolbox: await openTools(opening),
       components: config.COMPONENTS.split(','),
     },
     sessions: {
@@ -85,6 +85,7 @@ export const runsPart = (api: RunContext): Part => ({
   health: async () => ({
     runs_in_flight: api.sessions.admission.inFlight(),
     runs_waiting: api.sessions.admission.waiting(),
+    tool_servers: [...api.catalogue.toolbox.health()],
   }),
   upkeep: () => startClosing(createLeftOpenCloser(api)),
 });

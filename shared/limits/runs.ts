@@ -8,6 +8,8 @@ export const RUN_LIMITS = {
     rounds: 8,
     /** Tool calls of a turn: each is an event for ever. */
     toolCalls: 128,
+    /** Of one answer that are made at a time. */
+    parallelToolCalls: 8,
     /** Of all that a turn's tool calls record; the last result may go beyond it. */
     toolCallBytes: 2 * MIB,
     /** So much of it needs no room beside the prompt's (MAX_PROMPT_BYTES). */

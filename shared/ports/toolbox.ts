@@ -3,7 +3,7 @@ import type { ToolDefinition } from '../domain/session/chat.ts';
 export interface ToolInfo {
   name: string;
   description: string;
-  /** JSON Schema of the arguments. */
+  /** JSON Schema of the arguments; empty for a name that stands for several tools. */
   parameters: Record<string, unknown>;
 }
 
@@ -13,16 +13,43 @@ export interface ToolResult {
   is_error: boolean;
 }
 
+/** What a model asks for, and for whom. */
+export interface FunctionCall {
+  name: string;
+  /** The model's own JSON text. */
+  arguments: string;
+  account_id: string;
+}
+
+/** How a group is, for an operator. */
+export interface GroupHealth {
+  name: string;
+  /** `starting` until it was tried once; `away`: its calls fail. */
+  state: 'starting' | 'up' | 'away';
+  /** Tools that are offered of it. */
+  tools: number;
+  /** Why it is away, in our own words. */
+  reason?: string;
+}
+
+/**
+ * The tools that agents may use. An agent names one, all those of a group (`mcp:files`), one of a
+ * group (`mcp:files/read`), or several, separated by commas.
+ */
 export interface Toolbox {
-  /** Every configured tool, by name. */
+  /** Every name that an agent may use, as far as it is known now. */
   list(): readonly ToolInfo[];
-  has(name: string): boolean;
-  /** What a model is offered for an agent's tool. Errors: `tool_not_supported`. */
-  definitions(name: string): Promise<ToolDefinition[]>;
+  has(names: string): boolean;
   /**
-   * Calls a function of the agent's tool. `args` is the model's own JSON text. A failing tool, bad
-   * arguments and an unknown function are results with `is_error`; it rejects only with the
-   * signal's reason when that aborts.
+   * What a model is offered for an agent's tools. Errors: `tool_not_supported`; `tool_error`, which
+   * is retriable, where nothing was heard yet of a group's tools.
    */
-  call(tool: string, functionName: string, args: string, signal: AbortSignal): Promise<ToolResult>;
+  definitions(names: string): Promise<ToolDefinition[]>;
+  /**
+   * Calls a function of the agent's tools. A failing tool, bad arguments and an unknown function are
+   * results with `is_error`; it rejects only with the signal's reason when that aborts.
+   */
+  call(names: string, wanted: FunctionCall, signal: AbortSignal): Promise<ToolResult>;
+  /** How the groups are. */
+  health(): readonly GroupHealth[];
 }

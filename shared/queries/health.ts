@@ -1,3 +1,4 @@
+import type { GroupHealth } from '../ports/toolbox.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ParkedKeys } from '../ports/publisher.ts';
 import type { ParkedStreams, ProjectorLag } from '../ports/readModels.ts';
@@ -124,6 +125,8 @@ export interface Health {
   /** Those that have a place; those that wait for one, or for another run of their session. */
   runs_in_flight?: number;
   runs_waiting?: number;
+  /** The servers whose tools it offers. */
+  tool_servers?: GroupHealth[];
   /** Those that this process met; each leaves the list when it is read whole again. */
   damaged_streams?: DamagedStream[];
   /** How many they are; the last ones are listed. */

@@ -21,6 +21,18 @@ export interface Collection {
   schemas: Record<string, JsonSchema>;
 }
 
+/** One of a group's tools, whose names a server may change while the process runs. */
+const OF_GROUP = '(?:/[^,\\s]{1,128})?';
+
+/** One name, or several with commas between them. */
+function namesPattern(offered: readonly string[]): string {
+  const names = offered
+    .filter((name) => !name.includes('/'))
+    .map((name) => name + (name.includes(':') ? OF_GROUP : ''));
+  const one = `(?:${names.join('|')})`;
+  return `^${one}(?:,${one})*$`;
+}
+
 const ANY_NAME = '^.*$';
 /** No NUL. That text is well-formed is what JSON asks for anyway (RFC 8259 §8.1). */
 const TEXT = '^[^\\u0000]*$';
@@ -43,7 +55,10 @@ function standard(schema: JsonSchema, offers: Offers): JsonSchema {
     ...rest,
     ...(typeof bytes === 'number' && { maxLength: bytes, 'x-max-bytes': bytes }),
     ...(isText === true && rest['pattern'] === undefined && { pattern: TEXT }),
-    ...(offered.length > 0 && { enum: offered, examples: offered.slice(0, 1) }),
+    ...(offered.length > 0 && {
+      ...(list === 'tools' ? { pattern: namesPattern(offered) } : { enum: offered }),
+      examples: offered.slice(0, 1),
+    }),
   };
 }
 

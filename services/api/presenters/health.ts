@@ -55,6 +55,7 @@ export function presentHealth({
   projection,
   runs_in_flight,
   runs_waiting,
+  tool_servers = [],
   damaged_streams = [],
   damaged_count = 0,
   projector,
@@ -70,6 +71,7 @@ export function presentHealth({
     parked + damaged_streams.length > 0 ||
     projection?.doubt !== undefined ||
     projection?.late !== undefined ||
+    tool_servers.some(({ state }) => state === 'away') ||
     relay?.state === 'retrying' ||
     relay?.parked !== undefined ||
     transparency_log?.trouble !== undefined ||
@@ -82,6 +84,7 @@ export function presentHealth({
     ...(projection && { projection: presentProjection(projection) }),
     ...(runs_in_flight !== undefined && { runs_in_flight }),
     ...(runs_waiting !== undefined && { runs_waiting }),
+    ...(tool_servers.length > 0 && { tool_servers }),
     ...(damaged_streams.length > 0 && { damaged_streams: damaged_streams.map(presentDamaged) }),
     ...(damaged_count > damaged_streams.length && { damaged_count }),
     ...(projector && { projector }),

@@ -30,7 +30,7 @@ export const CreateAgentBody = Type.Object(
       text({
         maxLength: referenceCharacters,
         offered: 'tools',
-        description: 'One of GET /v1/tools',
+        description: 'One of GET /v1/tools, or several with commas between them',
       }),
     ),
     component: Type.Optional(

@@ -15,7 +15,8 @@ const Tool = Type.Object(
     name: Type.String(),
     description: Type.String(),
     parameters: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'JSON Schema of the arguments',
+      description:
+        'JSON Schema of the arguments; empty for a name that stands for all tools of a server',
     }),
   },
   { title: 'Tool', description: 'A tool that an agent may name' },

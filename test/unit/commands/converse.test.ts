@@ -1,16 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { converse } from '../../../shared/commands/run/converse.ts';
 import type { OpenRun, RunContext } from '../../../shared/commands/run/context.ts';
 import type { ModelCall } from '../../../shared/domain/session/parts.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
 import { createLogger } from '../../../shared/logger.ts';
 import type { ChatAnswer } from '../../../shared/ports/chatModel.ts';
-import type { ToolResult } from '../../../shared/ports/toolbox.ts';
+import type { EncodedEvent } from '../../../shared/ports/eventStore.ts';
+import type { FunctionCall, ToolResult } from '../../../shared/ports/toolbox.ts';
 import { AGENT_ID, turnStartData } from '../../support/events/events.ts';
 import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
 const reason = new Error('the time is over');
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 20));
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise(setImmediate);
+}
 
 let abort: AbortController;
 let recorded: number;
@@ -18,9 +24,9 @@ let toolCalls: number;
 let answers: number;
 let answer: ChatAnswer;
 let tool: string | null;
-let callTool: () => Promise<ToolResult>;
+let callTool: (wanted: FunctionCall, signal: AbortSignal) => Promise<ToolResult>;
 let counted: () => Promise<number>;
-let whileRecording: () => void;
+let whileRecording: (data: Record<string, unknown>) => void;
 
 beforeEach(() => {
   abort = new AbortController();
@@ -47,9 +53,9 @@ function converseNow(): Promise<unknown> {
   const context = {
     store: {
       keys: memoryKeys().keys,
-      append: async () => {
+      append: async (_stream: string, _revision: number, [event]: [EncodedEvent]) => {
         recorded += 1;
-        whileRecording();
+        whileRecording(JSON.parse(event.data));
         return { position: '1' };
       },
     },
@@ -62,9 +68,9 @@ function converseNow(): Promise<unknown> {
         },
       },
       toolbox: {
-        call: () => {
+        call: (_names: string, wanted: FunctionCall, signal: AbortSignal) => {
           toolCalls += 1;
-          return callTool();
+          return callTool(wanted, signal);
         },
       },
     },
@@ -87,6 +93,7 @@ function converseNow(): Promise<unknown> {
     head: { revision: 1, hash: '0'.repeat(64) },
     state: { status: 'running', agent_id: AGENT_ID, turn: 1, owner, deadline },
     startedAt: 0,
+    hold: () => true,
   } as unknown as OpenRun;
   const calls: ModelCall[] = [];
   return converse(context, run, calls, abort.signal);
@@ -103,10 +110,89 @@ test.each([
   expect(recorded).toBeLessThan(10);
 });
 
-test('a tool call that ended is recorded though the time is over, and nothing is called after it', async () => {
+test('tool calls that ended are recorded though the time is over, and nothing is called after it', async () => {
   whileRecording = () => abort.abort(reason);
   await expect(converseNow()).rejects.toBe(reason);
-  expect([answers, toolCalls, recorded]).toEqual([1, 1, 1]);
+  expect([answers, toolCalls, recorded]).toEqual([1, 8, 8]);
+});
+
+describe('the calls of one answer', () => {
+  const ended: (() => void)[] = [];
+  const names: string[] = [];
+  const signals: AbortSignal[] = [];
+
+  beforeEach(() => {
+    for (const list of [ended, names, signals]) list.length = 0;
+    callTool = (wanted, signal) => {
+      signals.push(signal);
+      return new Promise((resolve) =>
+        ended.push(() => resolve({ result: wanted.name, is_error: false })),
+      );
+    };
+    answer = {
+      ...answer,
+      content: 'Let me see.',
+      tool_calls: Array.from({ length: 12 }, (_, index) => ({
+        id: `c${index}`,
+        type: 'function',
+        function: { name: `f${index}`, arguments: '{}' },
+      })),
+    };
+    whileRecording = (data) => names.push(data['tool'] as string);
+  });
+
+  test('go side by side, eight at a time, and are recorded in their order', async () => {
+    const conversing = converseNow();
+    conversing.catch(() => undefined);
+    await until(() => ended.length === 8);
+    for (const end of ended.slice(1).toReversed()) end();
+    await settled();
+    expect([names, ended.length]).toEqual([[], 8]);
+    ended[0]!();
+    await until(() => ended.length === 12);
+    answer = { ...answer, content: 'Done.', tool_calls: [] };
+    for (const end of ended.slice(8)) end();
+    await expect(conversing).resolves.toMatchObject({ output: 'Done.' });
+    expect(names).toEqual(Array.from({ length: 12 }, (_, index) => `f${index}`));
+  });
+
+  test('that ended are recorded when the run is cut off, and the others are stopped', async () => {
+    const contents: unknown[] = [];
+    whileRecording = (data) => {
+      names.push(data['tool'] as string);
+      contents.push(data['content']);
+    };
+    const conversing = converseNow();
+    conversing.catch(() => undefined);
+    await until(() => ended.length === 8);
+    ended[5]!();
+    ended[2]!();
+    await settled();
+    abort.abort(reason);
+    await expect(conversing).rejects.toBe(reason);
+    expect(names).toEqual(['f2', 'f5']);
+    expect(contents.map((content) => content !== undefined)).toEqual([true, false]);
+    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+  });
+
+  test('may fail each on its own', async () => {
+    callTool = async ({ name }) =>
+      name === 'f1' ? { result: 'no', is_error: true } : { result: 'yes', is_error: false };
+    const errors: unknown[] = [];
+    whileRecording = (data) => {
+      errors.push(data['is_error']);
+      answer = { ...answer, tool_calls: [] };
+    };
+    await expect(converseNow()).resolves.toBeDefined();
+    expect(errors).toEqual(Array.from({ length: 12 }, (_, index) => index === 1));
+  });
+
+  test('whose results go beyond what a turn may record end the run, and what ended is recorded', async () => {
+    callTool = async () => ({ result: 'x'.repeat(300_000), is_error: false });
+    await expect(converseNow()).rejects.toMatchObject({ code: 'tool_error' });
+    expect(names.length).toBeGreaterThan(7);
+    expect(names.length).toBeLessThan(13);
+  });
 });
 
 test('no further answer is asked for when the time is over', async () => {

@@ -1,13 +1,21 @@
 import { describe, expect, test } from '@jest/globals';
+import { createBuiltIns } from '../../../infra/tools/builtIns.ts';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
 import { truncate } from '../../../infra/tools/truncate.ts';
 
 const now = Date.UTC(2026, 10, 20, 9, 30, 0, 123);
-const toolbox = createToolbox({ clock: { now: () => now } });
+const toolbox = createToolbox(
+  createBuiltIns({ clock: { now: () => now }, readPage: async (url) => `text of ${url}` }),
+);
 const signal = new AbortController().signal;
 const calculate = (expression: string) =>
-  toolbox.call('calculator', 'calculator', JSON.stringify({ expression }), signal);
-const tellTime = (args: string) => toolbox.call('clock', 'clock', args, signal);
+  toolbox.call(
+    'calculator',
+    { name: 'calculator', arguments: JSON.stringify({ expression }), account_id: 'a' },
+    signal,
+  );
+const tellTime = (args: string) =>
+  toolbox.call('clock', { name: 'clock', arguments: args, account_id: 'a' }, signal);
 
 describe('the calculator', () => {
   test('answers with the value', async () => {
@@ -63,7 +71,13 @@ describe('the calculator', () => {
     `{"expression":"${'1'.repeat(1001)}"}`,
     '{"expression":""}',
   ])('says what is wrong with the arguments %.40s', async (args) => {
-    expect(await toolbox.call('calculator', 'calculator', args, signal)).toEqual({
+    expect(
+      await toolbox.call(
+        'calculator',
+        { name: 'calculator', arguments: args, account_id: 'a' },
+        signal,
+      ),
+    ).toEqual({
       result: expect.stringMatching(/^The arguments of calculator (do not fit|are not valid JSON)/),
       is_error: true,
     });
@@ -93,7 +107,7 @@ describe('the clock', () => {
 
 describe('the toolbox', () => {
   test('lists its tools with the JSON Schema of their arguments', () => {
-    expect(toolbox.list().map((tool) => tool.name)).toEqual(['calculator', 'clock']);
+    expect(toolbox.list().map((tool) => tool.name)).toEqual(['calculator', 'clock', 'web_fetch']);
     expect(toolbox.list()[0]?.parameters).toMatchObject({
       type: 'object',
       required: ['expression'],
@@ -109,13 +123,15 @@ describe('the toolbox', () => {
   });
 
   test('has no definitions of a tool that is not configured', async () => {
-    await expect(toolbox.definitions('web_fetch')).rejects.toMatchObject({
+    await expect(toolbox.definitions('web_search')).rejects.toMatchObject({
       code: 'tool_not_supported',
     });
   });
 
   test('tells the model when it calls a function that it was not offered', async () => {
-    expect(await toolbox.call('calculator', 'clock', '{}', signal)).toEqual({
+    expect(
+      await toolbox.call('calculator', { name: 'clock', arguments: '{}', account_id: 'a' }, signal),
+    ).toEqual({
       result: 'There is no function "clock".',
       is_error: true,
     });
@@ -123,9 +139,13 @@ describe('the toolbox', () => {
 
   test('ends with the reason of a signal that has aborted', async () => {
     const reason = new Error('the run is over');
-    await expect(toolbox.call('clock', 'clock', '{}', AbortSignal.abort(reason))).rejects.toBe(
-      reason,
-    );
+    await expect(
+      toolbox.call(
+        'clock',
+        { name: 'clock', arguments: '{}', account_id: 'a' },
+        AbortSignal.abort(reason),
+      ),
+    ).rejects.toBe(reason);
   });
 });
 

@@ -1,0 +1,104 @@
+import { ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+import { createFairLine } from '../../shared/fairLine.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Calling, ToolGroup } from '../../shared/ports/toolGroup.ts';
+import type { ToolResult } from '../../shared/ports/toolbox.ts';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
+import type { Connection } from './connection.ts';
+import { resultText } from './resultText.ts';
+import type { McpServer } from './server.ts';
+import { supervise } from './supervise.ts';
+import type { ListedTool } from './toolList.ts';
+
+/** A server's tools, until they are closed. */
+export interface McpGroup extends ToolGroup {
+  close(): Promise<void>;
+}
+
+const failed = (result: string): ToolResult => ({ result, is_error: true });
+
+/** What a call came to that the server did not answer. What a server says is for the model. */
+function sentenceOn(error: unknown, { callMs }: McpServer): string {
+  if (error instanceof ProtocolError) return `The server refuses the call: ${error.message}`;
+  const code = error instanceof SdkError ? error.code : undefined;
+  if (code === SdkErrorCode.RequestTimeout)
+    return `The server did not answer within ${callMs / 1_000} s. Whether it did something is not known.`;
+  if (code === SdkErrorCode.InvalidResult) return 'The server’s answer is not valid.';
+  return 'The server went away during the call. Whether it did something is not known.';
+}
+
+const unheard = (name: string): TurnlogError =>
+  new TurnlogError('tool_error', `The tools of ${name} are not known yet: it does not answer.`, {
+    retriable: true,
+    retryAfterSeconds: 5,
+  });
+
+/**
+ * The tools of an MCP server, which is started or called at once, and again whenever it is lost. Its
+ * tools are known from its last list; while it is away, calls are answered with an error. No call is
+ * made twice.
+ */
+export function createMcpGroup(
+  server: McpServer,
+  { logger, version }: { logger: Logger; version: string },
+): McpGroup {
+  const { calls, callsOfAccount, callWaitMs, firstListMs } = LIMITS.mcp;
+  const name = `mcp:${server.name}`;
+  const line = createFairLine(
+    { places: calls, bytes: Infinity },
+    { places: callsOfAccount, bytes: Infinity },
+  );
+  const watched = supervise(server, { logger, version });
+
+  async function make(
+    connection: Connection,
+    { name: tool }: ListedTool,
+    args: unknown,
+    { account_id, signal }: Calling,
+  ): Promise<ToolResult> {
+    const place = await line.enter({ account_id, bytes: 0 }, { waitMs: callWaitMs, signal });
+    try {
+      const told = args as Record<string, unknown>;
+      return resultText(await connection.callTool(tool, told, signal));
+    } finally {
+      place.leave();
+    }
+  }
+
+  return {
+    name,
+    tools: watched.tools,
+    async known() {
+      await settlesWithin(watched.heard, watched.tools() ? 0 : firstListMs);
+      const tools = watched.tools();
+      if (!tools) throw unheard(name);
+      return tools;
+    },
+    async call(tool, args, calling) {
+      const listed = watched.tools()?.find((each) => each.name === tool);
+      if (!listed) return failed(`The server ${server.name} has no tool ${tool} any more.`);
+      const problem = listed.check(args);
+      if (problem !== undefined)
+        return failed(
+          `The arguments of ${listed.function} do not fit: ${problem}. Their JSON Schema: ${JSON.stringify(listed.parameters)}`,
+        );
+      const connection = watched.connection();
+      if (!connection) return failed(`The server ${server.name} is away at the moment.`);
+      try {
+        return await make(connection, listed, args, calling);
+      } catch (error) {
+        calling.signal.throwIfAborted();
+        if (error instanceof TurnlogError) return failed(error.message);
+        return failed(sentenceOn(error, server));
+      }
+    },
+    health() {
+      const { state, reason } = watched.health();
+      const tools = watched.tools()?.length ?? 0;
+      return { name: server.name, state, tools, ...(reason !== undefined && { reason }) };
+    },
+    close: watched.close,
+  };
+}

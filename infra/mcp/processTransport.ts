@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { spawn, type ChildProcess } from 'node:child_process';
+import {
+  ReadBuffer,
+  serializeMessage,
+  type JSONRPCMessage,
+  type Transport,
+} from '@modelcontextprotocol/client';
+import { LIMITS } from '../../shared/limits.ts';
+import { settlesWithin } from '../../shared/settlesWithin.ts';
+import type { McpTransport } from './server.ts';
+
+type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;
+
+/** A transport that can quote what its server said before anything was asked of it. */
+export interface ProcessTransport extends Transport {
+  /** The end of what the process has written to its standard error. */
+  lastWords(): string;
+}
+
+const LAST_WORDS_MS = 200;
+
+/** Ends a process with all that it has started; nobody is left there to be told. */
+function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // All of them have ended.
+  }
+}
+
+/**
+ * A server as a child process that speaks over its standard input and output. The library's own
+ * transport leaves behind what its process has started; this one has a process group of its own,
+ * which is ended as a whole: when it is closed, when the server dies, and when this process exits.
+ */
+export function createProcessTransport(options: ProcessOptions): ProcessTransport {
+  const buffer = new ReadBuffer({ maxBufferSize: LIMITS.mcp.messageBytes });
+  let child: ChildProcess | undefined;
+  let ended: Promise<void> = Promise.resolve();
+  let words = '';
+
+  const killAtExit = (): void => {
+    if (child) killGroup(child, 'SIGKILL');
+  };
+
+  function read(chunk: Buffer): void {
+    try {
+      buffer.append(chunk);
+    } catch (error) {
+      transport.onerror?.(error as Error);
+      void transport.close();
+      return;
+    }
+    for (;;) {
+      try {
+        const message = buffer.readMessage();
+        if (message === null) return;
+        transport.onmessage?.(message);
+      } catch (error) {
+        // A line that is no message; the next one may be.
+        transport.onerror?.(error as Error);
+      }
+    }
+  }
+
+  function attach(started: ChildProcess): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ended = promise;
+    started.stdout!.on('data', read);
+    started.stderr!.on('data', (chunk: Buffer) => {
+      words = (words + chunk.toString('utf8')).slice(-LIMITS.mcp.quotedChars);
+    });
+    for (const stream of [started.stdin!, started.stdout!, started.stderr!])
+      stream.on('error', (error) => transport.onerror?.(error));
+    const finish = (): void => {
+      resolve();
+      transport.onclose?.();
+    };
+    started.once('exit', () => {
+      killGroup(started, 'SIGKILL');
+      process.removeListener('exit', killAtExit);
+      // What it wrote last is still on its way; who has left its group may keep the pipes open.
+      void settlesWithin(once(started, 'close'), LAST_WORDS_MS).then(finish, finish);
+    });
+  }
+
+  const transport: ProcessTransport = {
+    lastWords: () => words,
+    start: () =>
+      new Promise((resolve, reject) => {
+        const { command, args, env, cwd } = options;
+        child = spawn(command, args, { env, cwd, detached: true, stdio: 'pipe' });
+        child.once('spawn', () => resolve());
+        child.once('error', reject);
+        process.once('exit', killAtExit);
+        attach(child);
+      }),
+    async send(message: JSONRPCMessage) {
+      const { stdin } = child ?? {};
+      if (!stdin?.writable) throw new Error('the server has ended');
+      if (stdin.writableLength > LIMITS.mcp.messageBytes)
+        throw new Error('the server reads nothing');
+      stdin.write(serializeMessage(message));
+    },
+    async close() {
+      const closing = child;
+      if (!closing || closing.pid === undefined) {
+        process.removeListener('exit', killAtExit);
+        return;
+      }
+      closing.stdin?.end();
+      const { closeMs } = LIMITS.mcp;
+      if (!(await settlesWithin(ended, closeMs / 4))) killGroup(closing, 'SIGTERM');
+      if (!(await settlesWithin(ended, closeMs / 2))) killGroup(closing, 'SIGKILL');
+      await settlesWithin(ended, closeMs / 4);
+      buffer.clear();
+    },
+  };
+  return transport;
+}

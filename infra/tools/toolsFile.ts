@@ -1,0 +1,128 @@
+import { readFile } from 'node:fs/promises';
+import { Type, type Static } from 'typebox';
+import { LIMITS } from '../../shared/limits.ts';
+import { badFile, unreadable, type Problems } from '../../shared/optionFile.ts';
+import { lazyValidator, problemsOf, type Words } from '../../shared/validation.ts';
+
+const strict = { additionalProperties: false };
+const Texts = Type.Record(Type.String(), Type.String());
+/** By name, the variables of our own environment whose values are handed on. */
+const Variables = Type.Record(Type.String(), Type.String({ minLength: 1 }));
+
+const common = {
+  tools: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })),
+  call_timeout_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
+};
+const ProcessServer = Type.Object(
+  {
+    command: Type.String({ minLength: 1 }),
+    args: Type.Optional(Type.Array(Type.String())),
+    env: Type.Optional(Texts),
+    env_from: Type.Optional(Variables),
+    cwd: Type.Optional(Type.String({ minLength: 1 })),
+    ...common,
+  },
+  strict,
+);
+const HttpServer = Type.Object(
+  {
+    url: Type.String({ pattern: '^https?://[^\\s@]+$' }),
+    headers: Type.Optional(Texts),
+    headers_from: Type.Optional(Variables),
+    ...common,
+  },
+  strict,
+);
+
+const ToolsFile = Type.Object(
+  {
+    builtin: Type.Optional(
+      Type.Array(Type.Enum(['calculator', 'clock', 'web_fetch']), { uniqueItems: true }),
+    ),
+    web_fetch: Type.Optional(Type.Object({ allow_private: Type.Optional(Type.Boolean()) }, strict)),
+    mcp_servers: Type.Optional(
+      Type.Record(Type.String(), Type.Object({}), { maxProperties: LIMITS.mcp.servers }),
+    ),
+  },
+  strict,
+);
+
+type ProcessServer = Static<typeof ProcessServer>;
+type HttpServer = Static<typeof HttpServer>;
+
+/** What the file says; its servers have been checked. */
+export type ToolsFile = Omit<Static<typeof ToolsFile>, 'mcp_servers'> & {
+  mcp_servers?: Record<string, ProcessServer | HttpServer>;
+};
+
+const whole = lazyValidator(ToolsFile);
+const processServer = lazyValidator(ProcessServer);
+const httpServer = lazyValidator(HttpServer);
+
+const SERVER_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
+
+const WORDS: Words = {
+  additionalProperties: () => 'is not a known field',
+  pattern: () => 'must be an http or https URL without credentials',
+  enum: ({ allowedValues }) => `must be a built-in tool: ${(allowedValues as string[]).join(', ')}`,
+};
+
+/** By their form: each is told what is wrong with the kind of server that it is. */
+function serverProblems(name: string, server: object): Problems {
+  const at = `/mcp_servers/${name}`;
+  if (!SERVER_NAME.test(name))
+    return { [at]: 'must be named with small letters, digits and hyphens, 32 at the most' };
+  if ('command' in server === 'url' in server)
+    return { [at]: 'must have either a command or a url' };
+  const validate = ('command' in server ? processServer : httpServer)();
+  if (validate(server)) return {};
+  return Object.fromEntries(
+    problemsOf(validate.errors, WORDS).map(({ path, message }) => [at + path, message]),
+  );
+}
+
+function variablesProblems(
+  name: string,
+  server: object,
+  env: Readonly<Record<string, string | undefined>>,
+): Problems {
+  const { env_from = {}, headers_from = {} } = server as Partial<ProcessServer & HttpServer>;
+  const missing = Object.entries({ env_from, headers_from }).flatMap(([field, names]) =>
+    Object.entries(names)
+      .filter(([, variable]) => typeof variable === 'string' && !env[variable])
+      .map(([key, variable]) => [
+        `/mcp_servers/${name}/${field}/${key}`,
+        `names ${variable}, which is not set`,
+      ]),
+  );
+  return Object.fromEntries(missing) as Problems;
+}
+
+async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as unknown;
+  } catch (error) {
+    throw badFile({ option: 'TOOLS_FILE', file }, unreadable(error), error);
+  }
+}
+
+/**
+ * Reads TOOLS_FILE and checks it. Errors: `configuration_invalid` that lists every problem with its
+ * place in the file.
+ */
+export async function readToolsFile(
+  file: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<ToolsFile> {
+  const content = await readJson(file);
+  const validate = whole();
+  const problems: Problems = {};
+  if (!validate(content))
+    for (const { path, message } of problemsOf(validate.errors, WORDS)) problems[path] = message;
+  else {
+    for (const [name, server] of Object.entries(content.mcp_servers ?? {}))
+      Object.assign(problems, serverProblems(name, server), variablesProblems(name, server, env));
+  }
+  if (Object.keys(problems).length > 0) throw badFile({ option: 'TOOLS_FILE', file }, problems);
+  return content as ToolsFile;
+}

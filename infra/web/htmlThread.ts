@@ -1,0 +1,39 @@
+import { Worker } from 'node:worker_threads';
+import { LIMITS } from '../../shared/limits.ts';
+import { webFailed } from './failures.ts';
+
+/** A page, and where it came from. */
+export interface Html {
+  text: string;
+  url: string;
+}
+
+const HEAP_MB = 128;
+
+/**
+ * The text of a page, made in a thread of its own: a hostile page can't keep the event loop, take
+ * the heap or end the process. Errors: `web_failed` for a page that takes too long or too much; the
+ * signal's reason.
+ */
+export function textOfHtml(html: Html, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const worker = new Worker(new URL('htmlWorker.ts', import.meta.url), {
+    name: 'html',
+    workerData: html,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    stdout: true,
+    stderr: true,
+  });
+  const tooMuch = (): void => reject(webFailed('answers with a page that can’t be read as text'));
+  const leave = (): void => reject(signal.reason as Error);
+  const timer = setTimeout(tooMuch, LIMITS.web.htmlMs);
+  signal.addEventListener('abort', leave, { once: true });
+  worker.on('message', resolve);
+  worker.on('error', tooMuch);
+  worker.on('exit', tooMuch);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', leave);
+    void worker.terminate();
+  });
+}

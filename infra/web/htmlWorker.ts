@@ -1,0 +1,26 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { convert } from 'html-to-text';
+import type { Html } from './htmlThread.ts';
+
+/** Elements deeper than this are left out: nobody writes such pages, and each takes stack. */
+const DEEPEST = 200;
+const IGNORED = ['img', 'script', 'style', 'noscript', 'svg', 'template'];
+
+const { text, url } = workerData as Html;
+
+parentPort!.postMessage(
+  convert(text, {
+    wordwrap: false,
+    baseElements: { selectors: ['title', 'body'], orderBy: 'selectors' },
+    limits: { maxDepth: DEEPEST, ellipsis: '…' },
+    selectors: [
+      { selector: 'title', format: 'block' },
+      { selector: 'a', options: { baseUrl: url, hideLinkHrefIfSameAsText: true } },
+      ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({
+        selector,
+        options: { uppercase: false },
+      })),
+      ...IGNORED.map((selector) => ({ selector, format: 'skip' })),
+    ],
+  }),
+);

@@ -1,0 +1,239 @@
+/** Servers that lie, hang and die. */
+import { createServer, type RequestListener } from 'node:http';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createToolbox } from '../../../infra/tools/toolbox.ts';
+import {
+  closeGroups,
+  hostileServer,
+  openGroup,
+  serverWith,
+  until,
+} from '../../support/mcp/groups.ts';
+
+const calling = { account_id: 'a', signal: new AbortController().signal };
+let folder: string;
+let file: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  file = join(folder, 'notes');
+});
+afterEach(async () => {
+  await closeGroups();
+  await rm(folder, { recursive: true });
+}, 20_000);
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+async function opened(mode: string, more = {}) {
+  const group = openGroup(serverWith(hostileServer(mode, file), more));
+  const tools = await group.known();
+  const act = (what: string) => group.call('act', { what }, calling);
+  return { group, tools, act };
+}
+
+describe('a server that', () => {
+  test('dies during a call is told of, begun again, and the call is not made again', async () => {
+    const { group, act } = await opened('plain');
+    expect(await act('die')).toEqual({
+      result: expect.stringContaining('went away during the call'),
+      is_error: true,
+    });
+    await until(() => group.health().state === 'away');
+    expect(await act('')).toEqual({
+      result: 'The server files is away at the moment.',
+      is_error: true,
+    });
+    await until(() => group.health().state === 'up');
+    expect(await act('')).toEqual({ result: 'called act', is_error: false });
+    expect(await readFile(file, 'utf8')).toBe('called\ncalled\n');
+  });
+
+  test('does not answer is not waited for, and is told', async () => {
+    const { act } = await opened('plain', { callMs: 300 });
+    expect(await act('hang')).toEqual({
+      result: expect.stringContaining('did not answer within 0.3 s'),
+      is_error: true,
+    });
+    await until(() => true);
+    expect((await act('')).is_error).toBe(false);
+    expect(await readFile(file, 'utf8')).toContain('cancelled');
+  });
+
+  test('answers too much has its answer cut, and is left where it does not end', async () => {
+    const { group, act } = await opened('plain');
+    const toolbox = createToolbox([], [group]);
+    const wanted = { name: 'files__act', arguments: '{"what":"huge"}', account_id: 'a' };
+    const { result, is_error } = await toolbox.call('mcp:files', wanted, calling.signal);
+    expect([Buffer.byteLength(result), is_error]).toEqual([65_536, false]);
+    expect((await act('flood')).is_error).toBe(true);
+    await until(() => group.health().state === 'up' && group.tools() !== undefined);
+  });
+
+  test.each([
+    ['garbage', 'after the garbage', false],
+    ['refuse', 'The server refuses the call: not today', true],
+    ['odd', expect.stringMatching(/not valid|went away/), true],
+    ['fail', 'it failed', true],
+    [
+      'parts',
+      'one\n[image, image/png, 3 bytes]\ntwo\n[resource file:///b, 3 bytes]\n[resource file:///c]',
+      false,
+    ],
+    ['structure', '{"a":1}', false],
+  ])('answers with %s is understood as far as that goes', async (what, result, is_error) => {
+    const { act } = await opened('plain');
+    expect(await act(what)).toEqual({ result, is_error });
+    expect((await act('')).is_error).toBe(false);
+  });
+
+  test('can’t be started is away, with what it said in the log only', async () => {
+    const group = openGroup(serverWith(hostileServer('never-starts')));
+    await until(() => group.health().state === 'away');
+    expect(JSON.stringify(group.health())).not.toContain('database');
+    const missing = openGroup(
+      serverWith({ kind: 'process', command: '/no/such', args: [], env: {}, cwd: undefined }),
+    );
+    await until(() => missing.health().state === 'away');
+    expect(missing.health().reason).toContain('ENOENT');
+    await expect(missing.known()).rejects.toMatchObject({ code: 'tool_error', retriable: true });
+  }, 20_000);
+
+  test('leaves children behind is ended with them', async () => {
+    const { group } = await opened('has-children');
+    const pids = (await readFile(file, 'utf8')).trim().split(' ').map(Number);
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    await group.close();
+    await until(() => !pids.some(isAlive), 1_000);
+  });
+
+  test('is killed leaves none of its children behind either', async () => {
+    await opened('has-children');
+    const [parent, child] = (await readFile(file, 'utf8')).trim().split(' ').map(Number);
+    process.kill(parent!, 'SIGKILL');
+    await until(() => !isAlive(child!), 2_000);
+  });
+
+  test('is given nothing of our environment but what was named', async () => {
+    process.env['SECRET_OF_OURS'] = 'hidden';
+    const { act } = await opened('plain');
+    const { result } = await act('environment');
+    delete process.env['SECRET_OF_OURS'];
+    expect(Object.keys(JSON.parse(result)).filter((name) => !name.startsWith('__'))).toEqual([
+      'PATH',
+    ]);
+  });
+
+  test('says that its tools have changed has them listed again', async () => {
+    const { group, tools, act } = await opened('changes');
+    expect(tools.map(({ name }) => name)).toEqual(['act']);
+    await act('');
+    await until(() => group.tools()?.length === 2);
+    expect(await group.call('later', {}, calling)).toEqual({
+      result: 'called later',
+      is_error: false,
+    });
+  });
+
+  test('lists without end is away', async () => {
+    const group = openGroup(serverWith(hostileServer('endless-pages')));
+    await until(() => group.health().state === 'away');
+    expect(group.tools()).toBeUndefined();
+  });
+
+  test('has too many tools has the first ones offered', async () => {
+    const { tools } = await opened('many');
+    expect(tools).toHaveLength(128);
+  });
+
+  test('has more tools than are wanted has only those offered', async () => {
+    const { tools } = await opened('many', { tools: ['t7', 't200', 'missing'] });
+    expect(tools.map(({ name }) => name)).toEqual(['t7', 't200']);
+  });
+});
+
+test('schemas that would harm are refused, and others do not: no check takes long', async () => {
+  const { group, tools } = await opened('hostile-schemas');
+  expect(tools.map(({ name }) => name)).toEqual(['fine', 'draft7', 'slow', 'branching', 'proto']);
+  const longest = async (tool: string, args: unknown) => {
+    const began = performance.now();
+    const result = await group.call(tool, args, calling);
+    expect(performance.now() - began).toBeLessThan(400);
+    return result;
+  };
+  expect(await longest('slow', { a: `${'a'.repeat(50)}b` })).toEqual({
+    result: expect.stringContaining('they take too long to be checked'),
+    is_error: true,
+  });
+  expect(await longest('slow', { a: 'aaa' })).toEqual({ result: 'called slow', is_error: false });
+  let nested: Record<string, unknown> = {};
+  for (let depth = 0; depth < 30; depth += 1) nested = { n: nested };
+  expect((await longest('branching', { a: nested })).is_error).toBe(true);
+  expect((await longest('draft7', { a: ['x'] })).result).toContain('a/0 must be number');
+  expect((await longest('fine', [])).result).toContain('they must be a JSON object');
+  expect((await longest('fine', { a: 1 })).result).toContain('a must be string');
+});
+
+describe('a server over HTTP that', () => {
+  async function serve(listener: RequestListener) {
+    const server = createServer(listener);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+    const group = openGroup(serverWith({ kind: 'http', url, headers: { 'x-key': 'secret' } }));
+    return { server, group };
+  }
+
+  test.each([
+    [
+      'answers without end',
+      (response: { write(text: string): boolean }) => {
+        const timer = setInterval(() => response.write('x'.repeat(1_000_000)), 1);
+        timer.unref();
+        setTimeout(() => clearInterval(timer), 5_000).unref();
+      },
+    ],
+    ['answers with HTML', (response: { end(text: string): unknown }) => response.end('<html>')],
+  ])('%s is away', async (_what, answer) => {
+    const { server, group } = await serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.on('error', () => undefined);
+      answer(response);
+    });
+    await until(() => group.health().state === 'away');
+    expect(JSON.stringify(group.health())).not.toContain('secret');
+    server.close();
+    server.closeAllConnections();
+  });
+
+  test('redirects is not sent our headers elsewhere', async () => {
+    const seen: unknown[] = [];
+    const other = createServer((request, response) => {
+      seen.push(request.headers['x-key']);
+      response.end();
+    });
+    other.listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { server, group } = await serve((_request, response) =>
+      response
+        .writeHead(307, { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/` })
+        .end(),
+    );
+    await until(() => group.health().state === 'away');
+    expect(seen).toEqual([]);
+    server.close();
+    other.close();
+  });
+});

@@ -1,0 +1,133 @@
+/**
+ * An MCP server over standard input and output that does what the first argument says. It is a plain
+ * script: what it sends is written by hand, since no library would send it.
+ */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+const [, , mode, file] = process.argv;
+const { appendFileSync } = await import('node:fs');
+const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const answer = (id, result) => say({ jsonrpc: '2.0', id, result });
+const text = (words, more = {}) => ({ content: [{ type: 'text', text: words }], ...more });
+const object = (properties = {}) => ({ type: 'object', properties });
+
+if (mode === 'never-starts') {
+  process.stderr.write('no such database\n');
+  process.exit(3);
+}
+if (mode === 'has-children') {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
+    stdio: 'inherit',
+  });
+  appendFileSync(file, `${process.pid} ${child.pid}\n`);
+  process.on('SIGTERM', () => {});
+}
+
+const LISTS = {
+  'hostile-schemas': () => [
+    { name: 'fine', inputSchema: object({ a: { type: 'string' } }) },
+    {
+      name: 'draft7',
+      inputSchema: {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        ...object({ a: { type: 'array', items: [{ type: 'number' }] } }),
+      },
+    },
+    { name: 'async', inputSchema: { $async: true, ...object() } },
+    { name: 'remote', inputSchema: object({ a: { $ref: 'http://127.0.0.1:1/schema.json' } }) },
+    { name: 'slow', inputSchema: object({ a: { type: 'string', pattern: '^(a+)+$' } }) },
+    {
+      name: 'branching',
+      inputSchema: {
+        ...object({ a: { $ref: '#/$defs/b' } }),
+        $defs: {
+          b: {
+            anyOf: Array.from({ length: 6 }, (_, index) => ({
+              required: [`x${index}`, 'n'],
+              properties: { n: { $ref: '#/$defs/b' } },
+            })).concat(
+              Array.from({ length: 6 }, () => ({
+                type: 'object',
+                required: ['n', 'no'],
+                properties: { n: { $ref: '#/$defs/b' } },
+              })),
+            ),
+          },
+        },
+      },
+    },
+    { name: 'large', inputSchema: object({ a: { description: 'x'.repeat(40_000) } }) },
+    {
+      name: 'deep',
+      inputSchema: object({
+        a: Array.from({ length: 60 }).reduce((inner) => object({ b: inner }), object()),
+      }),
+    },
+    { name: 'bad pattern', inputSchema: object() },
+    { name: 'unstorable', inputSchema: object({ a: { const: '\u0000' } }) },
+    { name: 'invalid', inputSchema: object({ a: { type: 'string', pattern: '(' } }) },
+    {
+      name: 'proto',
+      inputSchema: JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}'),
+    },
+  ],
+  many: () =>
+    Array.from({ length: 300 }, (_, index) => ({ name: `t${index}`, inputSchema: object() })),
+};
+const DEFAULT_LIST = [{ name: 'act', inputSchema: object({ what: { type: 'string' } }) }];
+
+const ACTS = {
+  die: () => process.exit(1),
+  hang: () => undefined,
+  huge: (id) => answer(id, text('x'.repeat(3_000_000))),
+  flood: () => process.stdout.write('x'.repeat(20_000_000)),
+  garbage: (id) => {
+    process.stdout.write('this is no JSON\n{"jsonrpc":"2.0"}\n[]\n');
+    answer(id, text('after the garbage'));
+  },
+  refuse: (id) => say({ jsonrpc: '2.0', id, error: { code: -32000, message: 'not today' } }),
+  odd: (id) => answer(id, { content: 'no list' }),
+  fail: (id) => answer(id, text('it failed', { isError: true })),
+  environment: (id) => answer(id, text(JSON.stringify(process.env))),
+  parts: (id) =>
+    answer(id, {
+      content: [
+        { type: 'text', text: 'one' },
+        { type: 'image', mimeType: 'image/png', data: 'AAAA' },
+        { type: 'resource', resource: { uri: 'file:///a', text: 'two' } },
+        { type: 'resource', resource: { uri: 'file:///b', blob: 'AAAA' } },
+        { type: 'resource_link', uri: 'file:///c', name: 'c' },
+      ],
+    }),
+  structure: (id) => answer(id, { content: [], structuredContent: { a: 1 } }),
+};
+
+let lists = 0;
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === 'initialize')
+    return answer(id, {
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: { listChanged: true } },
+      serverInfo: { name: 'hostile', version: '1' },
+    });
+  if (method === 'notifications/cancelled' && file) return appendFileSync(file, 'cancelled\n');
+  if (method === 'tools/list') {
+    lists += 1;
+    if (mode === 'endless-pages')
+      return answer(id, { tools: DEFAULT_LIST, nextCursor: `${lists}` });
+    if (mode === 'changes')
+      return answer(id, {
+        tools: [...DEFAULT_LIST, ...(lists > 1 ? [{ name: 'later', inputSchema: object() }] : [])],
+      });
+    return answer(id, { tools: (LISTS[mode] ?? (() => DEFAULT_LIST))() });
+  }
+  if (method !== 'tools/call') return undefined;
+  if (file && mode !== 'has-children') appendFileSync(file, 'called\n');
+  if (mode === 'changes') say({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+  const act = ACTS[params.arguments.what];
+  return act ? act(id) : answer(id, text(`called ${params.name}`));
+});
+if (mode === 'has-children') process.stdin.on('end', () => {});
+else process.stdin.on('end', () => process.exit(0));
