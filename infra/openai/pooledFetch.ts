@@ -1,6 +1,7 @@
 import { addAbortListener } from 'node:events';
 import type { Agent, Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/errors.ts';
+import { NoRoomForAnswer } from '../../shared/ports/chatModel.ts';
 import { hasMoreValues } from '../../shared/jsonValues.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { createBody, type AnswersInProgress, type Body } from './body.ts';
@@ -70,12 +71,6 @@ const unusable = (why: string): TurnlogError =>
 
 const tooLong = (): TurnlogError =>
   unusable(`is longer than ${LIMITS.model.answerBytes.toLocaleString('en-US')} bytes`);
-
-const noRoom = (): TurnlogError =>
-  new TurnlogError('model_overloaded', 'Too many long answers of models are being read.', {
-    retriable: true,
-    retryAfterSeconds: 1,
-  });
 
 const brokenOff = (): TurnlogError =>
   new TurnlogError('model_error', 'The model provider broke off in the middle of its answer.', {
@@ -165,7 +160,7 @@ export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch 
           onResponseData(_controller, chunk) {
             if (!body || body.add(chunk)) return;
             if (!isGood(status)) stop(body.text());
-            else stop(body.isFull() ? tooLong() : noRoom());
+            else stop(body.isFull() ? tooLong() : new NoRoomForAnswer());
           },
           onResponseEnd() {
             if (body) reply(readBody(body));

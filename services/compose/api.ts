@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { createSchemaChecker } from '../../infra/jsonschema/schemaChecker.ts';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
 import { createToolbox } from '../../infra/tools/toolbox.ts';
 import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
@@ -44,6 +45,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     catalogue: {
       models: await openModels(opening),
       toolbox: createToolbox({ clock: systemClock }),
+      schemas: opened.use(createSchemaChecker()),
       components: config.COMPONENTS.split(','),
     },
     sessions: {

@@ -1,4 +1,5 @@
 import type { ChatRequest, ToolCallRequest } from '../domain/session/chat.ts';
+import { TurnlogError } from '../errors.ts';
 import type { Tokens } from '../domain/schema.ts';
 
 export interface ChatAnswer {
@@ -21,6 +22,18 @@ export interface ModelInfo {
   /** Tokens that the prompt and the answer share. */
   context_window: number;
   max_output_tokens?: number;
+  /** Ids of the models to ask, in this order, where this one is in trouble. */
+  fallbacks?: readonly string[];
+}
+
+/** This process has no room for an answer: its provider has done nothing wrong. */
+export class NoRoomForAnswer extends TurnlogError {
+  constructor() {
+    super('model_overloaded', 'Too many long answers of models are being read.', {
+      retriable: true,
+      retryAfterSeconds: 1,
+    });
+  }
 }
 
 export interface ChatModels {

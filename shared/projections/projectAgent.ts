@@ -4,12 +4,20 @@ import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type Change } from './change.ts';
 import { noteErasure } from './erasure.ts';
 
-const columns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({
+const columns = ({
+  name,
+  instruction,
+  model,
+  tool,
+  component,
+  parameters,
+}: AgentConfiguration) => ({
   name,
   instruction,
   model,
   tool: tool ?? null,
   component,
+  parameters: parameters ?? null,
 });
 
 /** What an event of an agent's stream does to `agents`. */
@@ -65,6 +73,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
               ...row,
               name: '',
               instruction: '',
+              parameters: null,
               updated_at: recorded_at,
               deleted: true,
               erased: true,

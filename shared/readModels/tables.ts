@@ -10,6 +10,7 @@ import type {
   AccountRetention,
   Scope,
 } from '../domain/account/events.ts';
+import type { AgentParameters } from '../domain/agent/parameters.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { ToolCalledData } from '../domain/session/events.ts';
@@ -55,6 +56,8 @@ export const TABLES = {
       model: text,
       tool: orNull(text),
       component: text,
+      /** How its model is asked; null where the agent does not say. */
+      parameters: orNull(json<AgentParameters>()),
       created_at: text,
       updated_at: text,
       /** Left out of lists; an erased one is deleted too. */

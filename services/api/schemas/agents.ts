@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { Name } from '../../../shared/name.ts';
+import { parameterFields } from './parameters.ts';
 import { AgentId, agentPageQuery } from './common.ts';
 import { text } from './text.ts';
 
@@ -40,6 +41,7 @@ export const CreateAgentBody = Type.Object(
         description: 'UI component override',
       }),
     ),
+    ...parameterFields,
   },
   {
     additionalProperties: false,
@@ -60,6 +62,7 @@ const AgentConfig = Type.Object(
     instruction: Type.String(),
     model: Type.String(),
     tool: Type.Optional(Type.String({ description: 'Present when a tool was set' })),
+    ...parameterFields,
   },
   { title: 'AgentConfig', description: 'What an agent runs with' },
 );

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { AgentParameters } from './parameters.ts';
 import { Erasure, eventSchema, ProtectedText, type EventOf } from '../schema.ts';
 
 const Configuration = {
@@ -7,6 +8,7 @@ const Configuration = {
   model: Type.String(),
   tool: Type.Optional(Type.String()),
   component: Type.String(),
+  parameters: Type.Optional(AgentParameters),
 };
 
 export const AgentCreated = eventSchema('agent.created.v1', Configuration, 'An agent was created');

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { ResponseFormat } from '../agent/parameters.ts';
 import { Erasure, eventSchema, Instant, ProtectedText, Tokens, type EventOf } from '../schema.ts';
 
 const Turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
@@ -14,10 +15,25 @@ export const ModelCall = Type.Object(
     finish_reason: Type.String(),
     tokens: Tokens,
     duration_ms: Type.Integer({ minimum: 0 }),
+    fallback: Type.Optional(
+      Type.Object(
+        {
+          model: Type.String({ description: 'Id of the model in the registry' }),
+          upstream_model: Type.String({ description: "The provider's own name of the model" }),
+          max_completion_tokens: Type.Optional(Type.Integer()),
+        },
+        {
+          title: 'FallbackModel',
+          description:
+            "Only where another model than the turn's answered: the request has its name and its limit in place of those of the settings",
+        },
+      ),
+    ),
   },
   { title: 'ModelCall', description: 'One model call that answered' },
 );
 export type ModelCall = Static<typeof ModelCall>;
+export type FallbackModel = NonNullable<ModelCall['fallback']>;
 
 const FunctionDefinition = Type.Object(
   {
@@ -36,6 +52,8 @@ const Settings = Type.Object(
   {
     model: Type.String({ description: "The provider's own name of the model" }),
     max_completion_tokens: Type.Optional(Type.Integer()),
+    response_format: Type.Optional(ResponseFormat),
+    temperature: Type.Optional(Type.Number()),
     tools: Type.Optional(
       Type.Array(
         Type.Object(
@@ -128,6 +146,9 @@ export const TurnFailed = eventSchema(
     turn: Turn,
     code: Type.String(),
     message: ProtectedText(),
+    output: Type.Optional(
+      ProtectedText({ description: "The model's answer, where it is not what was asked for" }),
+    ),
     tokens: Type.Optional(Tokens),
     calls: Type.Array(ModelCall),
   },

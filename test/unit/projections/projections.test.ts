@@ -152,6 +152,7 @@ describe('agents', () => {
       model: 'gpt-4o',
       tool: 'clock',
       component: 'Chat',
+      parameters: null,
       created_at: at(0),
       updated_at: at(0),
       deleted: false,

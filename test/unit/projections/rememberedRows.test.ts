@@ -57,6 +57,7 @@ beforeEach(() => {
     model: 'm',
     tool: null,
     component: 'Chat',
+    parameters: null,
     created_at: '',
     updated_at: '',
     deleted: false,
