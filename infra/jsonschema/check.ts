@@ -56,7 +56,7 @@ export function check({ schema, text }: Question): string | undefined {
     return 'is not JSON';
   }
   try {
-    if (validate(value) === true) return undefined;
+    if (validate(value)) return undefined;
   } catch {
     return 'is nested too deeply to be checked';
   }

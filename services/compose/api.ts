@@ -71,9 +71,13 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
 export const runsPart = (api: RunContext): Part => ({
-  health: async () => ({
-    runs_in_flight: api.sessions.admission.inFlight(),
-    runs_waiting: api.sessions.admission.waiting(),
-  }),
+  health: async () => {
+    const open_circuits = api.catalogue.models.openCircuits?.() ?? [];
+    return {
+      runs_in_flight: api.sessions.admission.inFlight(),
+      runs_waiting: api.sessions.admission.waiting(),
+      ...(open_circuits.length > 0 && { open_circuits: [...open_circuits] }),
+    };
+  },
   upkeep: () => startClosing(createLeftOpenCloser(api)),
 });

@@ -41,6 +41,8 @@ export const RUN_LIMITS = {
     functionNameChars: 256,
     callIdChars: 1_024,
     argumentsChars: 256 * KIB,
+    /** That a model of the models file names. */
+    fallbacks: 8,
     /** That a call can take, by the provider's count. */
     tokens: 1_000_000_000,
   },

@@ -1,5 +1,5 @@
 import type { ChatRequest, ToolCallRequest } from '../domain/session/chat.ts';
-import { TurnlogError } from '../errors.ts';
+import { isTurnlogError, TurnlogError } from '../errors.ts';
 import type { Tokens } from '../domain/schema.ts';
 
 export interface ChatAnswer {
@@ -23,7 +23,7 @@ export interface ModelInfo {
   context_window: number;
   max_output_tokens?: number;
   /** Ids of the models to ask, in this order, where this one is in trouble. */
-  fallbacks?: readonly string[];
+  fallbacks?: string[];
 }
 
 /** This process has no room for an answer: its provider has done nothing wrong. */
@@ -36,10 +36,23 @@ export class NoRoomForAnswer extends TurnlogError {
   }
 }
 
+/**
+ * True where a model, or the way to it, is in trouble: it gave no answer, took too long, or has too
+ * much to do, and nothing is wrong with the request.
+ */
+export const isModelTrouble = (error: unknown): error is TurnlogError =>
+  isTurnlogError(error) &&
+  !(error instanceof NoRoomForAnswer) &&
+  (error.code === 'model_overloaded' ||
+    error.code === 'model_timeout' ||
+    (error.code === 'model_error' && error.retriable));
+
 export interface ChatModels {
   /** The configured models, in the order of the configuration. */
   list(): readonly ModelInfo[];
   find(id: string): ModelInfo | undefined;
+  /** Providers that nothing is sent to now, where they are looked after. */
+  openCircuits?(): readonly string[];
   /**
    * One call, with the provider's retries inside and a time limit per attempt.
    * Errors: `model_error`, `model_overloaded` (retriable, with `retryAfterSeconds`),

@@ -124,6 +124,8 @@ export interface Health {
   /** Those that have a place; those that wait for one, or for another run of their session. */
   runs_in_flight?: number;
   runs_waiting?: number;
+  /** Model providers that nothing is sent to now, where there are any. */
+  open_circuits?: string[];
   /** Those that this process met; each leaves the list when it is read whole again. */
   damaged_streams?: DamagedStream[];
   /** How many they are; the last ones are listed. */

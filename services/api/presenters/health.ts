@@ -55,6 +55,7 @@ export function presentHealth({
   projection,
   runs_in_flight,
   runs_waiting,
+  open_circuits,
   damaged_streams = [],
   damaged_count = 0,
   projector,
@@ -74,6 +75,7 @@ export function presentHealth({
     relay?.parked !== undefined ||
     transparency_log?.trouble !== undefined ||
     transparency_log?.witnesses?.reason !== undefined ||
+    open_circuits !== undefined ||
     text_keys !== undefined ||
     erasures !== undefined ||
     retention?.reason !== undefined;
@@ -82,6 +84,7 @@ export function presentHealth({
     ...(projection && { projection: presentProjection(projection) }),
     ...(runs_in_flight !== undefined && { runs_in_flight }),
     ...(runs_waiting !== undefined && { runs_waiting }),
+    ...(open_circuits && { open_circuits }),
     ...(damaged_streams.length > 0 && { damaged_streams: damaged_streams.map(presentDamaged) }),
     ...(damaged_count > damaged_streams.length && { damaged_count }),
     ...(projector && { projector }),

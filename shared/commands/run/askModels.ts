@@ -1,8 +1,8 @@
 import type { ChatRequest } from '../../domain/session/chat.ts';
 import type { FallbackModel, ModelCall } from '../../domain/session/events.ts';
 import { requestOf } from '../../domain/session/prompt.ts';
-import { isTurnlogError, type TurnlogError } from '../../errors.ts';
-import { NoRoomForAnswer, type ChatAnswer, type ModelInfo } from '../../ports/chatModel.ts';
+import { isTurnlogError } from '../../errors.ts';
+import { isModelTrouble, type ChatAnswer, type ModelInfo } from '../../ports/chatModel.ts';
 import type { RunContext } from './context.ts';
 import { fitsContext } from './contextWindow.ts';
 import type { RunRequest } from './request.ts';
@@ -21,14 +21,6 @@ export interface Answered {
   request: ChatRequest;
   fallback: FallbackModel | undefined;
 }
-
-/** True where the model, or the way to it, is in trouble: nothing is wrong with the request. */
-const isTrouble = (error: unknown): error is TurnlogError =>
-  isTurnlogError(error) &&
-  !(error instanceof NoRoomForAnswer) &&
-  (error.code === 'model_overloaded' ||
-    error.code === 'model_timeout' ||
-    (error.code === 'model_error' && error.retriable));
 
 function fallbackTo({ id, upstream_model, max_output_tokens }: ModelInfo, own?: number) {
   const limits = [own, max_output_tokens].filter((limit) => limit !== undefined);
@@ -59,7 +51,7 @@ export async function askModels(
   try {
     return await ask(undefined);
   } catch (error) {
-    if (!isTrouble(error)) throw error;
+    if (!isModelTrouble(error)) throw error;
     for (const id of models.find(agent.model)?.fallbacks ?? []) {
       signal.throwIfAborted();
       const other = models.find(id)!;
