@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
 import type { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { badFile, unreadable, type Problems } from '../../shared/optionFile.ts';
 import { lazyValidator, problemsOf, type Words } from '../../shared/validation.ts';
 
@@ -31,6 +32,7 @@ const ModelsFile = Type.Object(
           upstream_model: Type.Optional(Id),
           context_window: Tokens,
           max_output_tokens: Type.Optional(Tokens),
+          fallbacks: Type.Optional(Type.Array(Id, { maxItems: LIMITS.model.fallbacks })),
         },
         strict,
       ),

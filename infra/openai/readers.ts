@@ -1,6 +1,7 @@
 import { TurnlogError } from '../../shared/errors.ts';
 import { hasMoreValues } from '../../shared/jsonValues.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { NoRoomForAnswer } from '../../shared/ports/chatModel.ts';
 import { createBody, type AnswersInProgress } from './body.ts';
 
 /** What the caller is given of an answer: JSON text, or why there is none. */
@@ -24,11 +25,7 @@ export const unusable = (why: string): TurnlogError =>
 export const tooLong = (): TurnlogError =>
   unusable(`is longer than ${LIMITS.model.answerBytes.toLocaleString('en-US')} bytes`);
 
-export const noRoom = (): TurnlogError =>
-  new TurnlogError('model_overloaded', 'Too many long answers of models are being read.', {
-    retriable: true,
-    retryAfterSeconds: 1,
-  });
+export const noRoom = (): TurnlogError => new NoRoomForAnswer();
 
 export const brokenOff = (): TurnlogError =>
   new TurnlogError('model_error', 'The model provider broke off in the middle of its answer.', {

@@ -89,12 +89,22 @@ function problemsOf(
       problems[`/providers/${id}/api_key_env`] =
         `names ${api_key_env}, which is not set in the environment`;
   }
+  const known = file.models.map(({ id }) => id);
   for (const [index, model] of file.models.entries()) {
+    const { fallbacks = [] } = model;
+    for (const [place, id] of fallbacks.entries()) {
+      const where = `/models/${index}/fallbacks/${place}`;
+      if (id === model.id) problems[where] = 'names the model itself';
+      else if (!known.includes(id))
+        problems[where] = `names ${JSON.stringify(id)}, which is no model of the file`;
+      else if (fallbacks.indexOf(id) !== place)
+        problems[where] = `is there twice: ${JSON.stringify(id)}`;
+    }
     if (!providers.has(model.provider)) {
       problems[`/models/${index}/provider`] =
         `names ${JSON.stringify(model.provider)}, which is none of ${[...providers.keys()].join(', ')}`;
     }
-    if (file.models.findIndex(({ id }) => id === model.id) !== index)
+    if (known.indexOf(model.id) !== index)
       problems[`/models/${index}/id`] = `is there twice: ${JSON.stringify(model.id)}`;
     if ((model.max_output_tokens ?? 0) >= model.context_window)
       problems[`/models/${index}/max_output_tokens`] = 'must be less than context_window';

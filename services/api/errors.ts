@@ -99,7 +99,7 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   model_overloaded: {
     status: 503,
     description:
-      'The model server is overloaded or limits the rate; `Retry-After` says when to try again',
+      'The model server is overloaded, limits the rate, or has failed too often to be asked now; `Retry-After` says when to try again',
   },
   overloaded: {
     status: 503,

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { createSchemaChecker } from '../../infra/jsonschema/schemaChecker.ts';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
 import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import { createLeftOpen } from '../../shared/commands/recovery/leftOpen.ts';
@@ -54,6 +55,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     catalogue: {
       models: await openModels(opening),
       toolbox: await openTools(opening),
+      schemas: opened.use(createSchemaChecker()),
       components: config.COMPONENTS.split(','),
     },
     sessions: {
@@ -82,10 +84,14 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
 export const runsPart = (api: RunContext): Part => ({
-  health: async () => ({
-    runs_in_flight: api.sessions.admission.inFlight(),
-    runs_waiting: api.sessions.admission.waiting(),
-    tool_servers: [...api.catalogue.toolbox.health()],
-  }),
+  health: async () => {
+    const open_circuits = api.catalogue.models.openCircuits?.() ?? [];
+    return {
+      runs_in_flight: api.sessions.admission.inFlight(),
+      runs_waiting: api.sessions.admission.waiting(),
+      tool_servers: [...api.catalogue.toolbox.health()],
+      ...(open_circuits.length > 0 && { open_circuits: [...open_circuits] }),
+    };
+  },
   upkeep: () => startClosing(createLeftOpenCloser(api)),
 });

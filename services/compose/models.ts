@@ -1,3 +1,4 @@
+import { createGateway } from '../../infra/gateway/gateway.ts';
 import { startOfflineModel } from '../../infra/offline-model/server.ts';
 import { createChatModels } from '../../infra/openai/chatModels.ts';
 import { loadRegistry } from '../../infra/openai/registry.ts';
@@ -8,7 +9,7 @@ import type { Opening } from './opening.ts';
  * The models on offer, and the built-in one that needs no provider. Errors: `configuration_invalid`
  * (the models file).
  */
-export async function openModels({ config, opened }: Opening): Promise<ChatModels> {
+export async function openModels({ config, logger, opened }: Opening): Promise<ChatModels> {
   const offline = opened.adopt(await startOfflineModel(), ({ close }) => close());
   const registry = await loadRegistry({
     modelsFile: config.MODELS_FILE,
@@ -21,5 +22,14 @@ export async function openModels({ config, opened }: Opening): Promise<ChatModel
     attemptTimeoutMs: config.MODEL_ATTEMPT_TIMEOUT_MS,
     maxRetries: config.MODEL_MAX_RETRIES,
   };
-  return opened.adopt(createChatModels({ ...registry, limits }), (models) => models.close());
+  const models = opened.adopt(createChatModels({ ...registry, limits }), ({ close }) => close());
+  return createGateway({
+    models,
+    limits: {
+      failures: config.MODEL_CIRCUIT_FAILURES,
+      openMs: config.MODEL_CIRCUIT_OPEN_MS,
+      now: () => performance.now(),
+    },
+    logger,
+  });
 }

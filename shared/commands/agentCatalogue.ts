@@ -1,11 +1,14 @@
 import { TurnlogError } from '../errors.ts';
 import type { ChatModels } from '../ports/chatModel.ts';
+import type { SchemaChecker } from '../ports/schemaChecker.ts';
 import type { Toolbox } from '../ports/toolbox.ts';
 
 /** What agents may name. */
 export interface AgentCatalogue {
   models: ChatModels;
   toolbox: Toolbox;
+  /** Checks the schemas of answers, and the answers. */
+  schemas: SchemaChecker;
   /** UI components; the first is the default. */
   components: readonly string[];
 }

@@ -29,4 +29,17 @@ export const modelOptions = {
     description:
       'Further attempts when the model server answers 429 or 5xx or drops the connection before it answers',
   }),
+  MODEL_CIRCUIT_FAILURES: Type.Integer({
+    default: 10,
+    minimum: 1,
+    maximum: 1_000_000,
+    description:
+      'Model calls in a row that fail, retries included, after which their provider is not asked for a while',
+  }),
+  MODEL_CIRCUIT_OPEN_MS: Type.Integer({
+    default: 10_000,
+    minimum: 1,
+    maximum: 3_600_000,
+    description: 'For how long; then one call is let through, and decides',
+  }),
 };

@@ -76,8 +76,25 @@ export const RUN_LIMITS = {
     functionNameChars: 256,
     callIdChars: 1_024,
     argumentsChars: 256 * KIB,
+    /** That a model of the models file names. */
+    fallbacks: 8,
     /** That a call can take, by the provider's count. */
     tokens: 1_000_000_000,
+  },
+  /** Of an agent's JSON Schema for its answers, which a client wrote. */
+  responseFormat: {
+    /** As JSON; each turn's beginning holds it. */
+    schemaBytes: 32 * KIB,
+    /** Objects and lists within each other. */
+    schemaDepth: 32,
+    /** To compile it, or to check an answer; a pattern could take for ever. */
+    checkMs: 1_000,
+    /** For the checks of others that come first. */
+    waitMs: 15_000,
+    /** Of the thread that checks. */
+    heapMb: 64,
+    /** Schemas that are kept compiled, by their length. */
+    cacheChars: MIB,
   },
   /** Of one arithmetic expression that a model asks for. */
   arithmetic: {

@@ -11,6 +11,7 @@ const columns = ({
   tool,
   component,
   compaction,
+  parameters,
 }: AgentConfiguration) => ({
   name,
   instruction,
@@ -18,6 +19,7 @@ const columns = ({
   tool: tool ?? null,
   component,
   compaction: compaction ?? false,
+  parameters: parameters ?? null,
 });
 
 /** What an event of an agent's stream does to `agents`. */
@@ -73,6 +75,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
               ...row,
               name: '',
               instruction: '',
+              parameters: null,
               updated_at: recorded_at,
               deleted: true,
               erased: true,

@@ -27,8 +27,13 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
       return { status: 'completed', output, model, tool_used, tokens, finish_reason };
     }
     case 'session.turn_failed.v1': {
-      const { code, message, tokens } = event.data;
-      return { status: 'failed', tokens: tokens ?? null, error: { code, message } };
+      const { code, message, output, tokens } = event.data;
+      return {
+        status: 'failed',
+        output: output ?? null,
+        tokens: tokens ?? null,
+        error: { code, message },
+      };
     }
     case 'session.turn_interrupted.v1':
       return {

@@ -1,6 +1,23 @@
 import { Type } from 'typebox';
 import { ERASED_TEXTS, publicSchema } from './schema.ts';
 
+const ResponseFormat = Type.Object(
+  {
+    type: Type.String({ examples: ['text', 'json_object', 'json_schema'] }),
+    json_schema: Type.Optional(
+      Type.Object(
+        {
+          name: Type.String(),
+          schema: Type.String({ description: 'The JSON Schema, as JSON text' }),
+          strict: Type.Optional(Type.Boolean()),
+        },
+        { title: 'AnswerSchema', description: 'The JSON Schema of the answer' },
+      ),
+    ),
+  },
+  { title: 'ResponseFormat', description: 'What an answer has to be' },
+);
+
 const Agent = {
   agent_id: Type.String(),
   name: Type.String(),
@@ -8,6 +25,16 @@ const Agent = {
   model: Type.String({ description: 'Id of the model in the registry' }),
   tool: Type.Optional(Type.String({ description: 'Absent when the agent has no tool' })),
   component: Type.String({ description: 'UI component that shows the agent' }),
+  parameters: Type.Optional(
+    Type.Object(
+      {
+        temperature: Type.Optional(Type.Number()),
+        max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+        response_format: Type.Optional(ResponseFormat),
+      },
+      { title: 'AgentParameters', description: 'How its model is asked, as far as it was set' },
+    ),
+  ),
   ...ERASED_TEXTS,
 };
 

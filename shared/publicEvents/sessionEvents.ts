@@ -24,6 +24,19 @@ const ModelCall = Type.Object(
     finish_reason: Type.String(),
     tokens: Tokens,
     duration_ms,
+    fallback: Type.Optional(
+      Type.Object(
+        {
+          model: Type.String({ description: 'Id of the model in the registry' }),
+          upstream_model: Type.String({ description: "The provider's own name of the model" }),
+          max_completion_tokens: Type.Optional(Type.Integer()),
+        },
+        {
+          title: 'FallbackModel',
+          description: "Only where another model than the turn's answered",
+        },
+      ),
+    ),
   },
   { title: 'ModelCall', description: 'One model call that answered' },
 );
@@ -110,6 +123,9 @@ export const TurnFailed = publicSchema(
     turn,
     code: Type.String(),
     message: Type.String(),
+    output: Type.Optional(
+      Type.String({ description: "The model's answer, where it is not what was asked for" }),
+    ),
     tokens: Type.Optional(Tokens),
     calls: Type.Array(ModelCall),
     ...ERASED_TEXTS,

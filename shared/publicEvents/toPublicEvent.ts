@@ -20,6 +20,7 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
     model: data.model,
     ...(data.tool !== undefined && { tool: data.tool }),
     component: data.component,
+    ...(data.parameters && { parameters: data.parameters }),
   });
   switch (event.type) {
     case 'account.opened.v1':
@@ -106,11 +107,19 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
       };
     }
     case 'session.turn_failed.v1': {
-      const { turn, code, message, tokens, calls } = event.data;
+      const { turn, code, message, output, tokens, calls } = event.data;
       return {
         type: 'turnlog.session.turn_failed.v1',
         channel: 'sessions',
-        data: { session_id: id, turn, code, message, ...(tokens && { tokens }), calls },
+        data: {
+          session_id: id,
+          turn,
+          code,
+          message,
+          ...(output !== undefined && { output }),
+          ...(tokens && { tokens }),
+          calls,
+        },
       };
     }
     case 'session.turn_interrupted.v1': {

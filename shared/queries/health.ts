@@ -127,6 +127,8 @@ export interface Health {
   runs_waiting?: number;
   /** The servers whose tools it offers. */
   tool_servers?: GroupHealth[];
+  /** Model providers that nothing is sent to now, where there are any. */
+  open_circuits?: string[];
   /** Those that this process met; each leaves the list when it is read whole again. */
   damaged_streams?: DamagedStream[];
   /** How many they are; the last ones are listed. */

@@ -130,7 +130,10 @@ export function rememberedRows(
   const agents = remembering({
     find: readModels.findAgent,
     freshMs: 0,
-    lengthOf: ({ instruction, name }) => instruction.length + name.length,
+    lengthOf: ({ instruction, name, parameters }) =>
+      instruction.length +
+      name.length +
+      (parameters?.response_format?.json_schema?.schema.length ?? 0),
     isOutdated: outdated.agent,
     now,
   });

@@ -10,6 +10,7 @@ import type {
   AccountRetention,
   Scope,
 } from '../domain/account/events.ts';
+import type { AgentParameters } from '../domain/agent/parameters.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { ToolCalledData } from '../domain/session/events.ts';
@@ -58,6 +59,8 @@ export const TABLES = {
       component: text,
       /** Whether older turns of its sessions are summed up. */
       compaction: boolean,
+      /** How its model is asked; null where the agent does not say. */
+      parameters: orNull(json<AgentParameters>()),
       created_at: text,
       updated_at: text,
       /** Left out of lists; an erased one is deleted too. */

@@ -1,6 +1,20 @@
 import type { Static } from 'typebox';
+import type { AgentParameters } from '../../../shared/domain/agent/parameters.ts';
+import { requestFormat } from '../../../shared/domain/session/prompt.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import type { Agent, AgentDetail } from '../schemas/agents.ts';
+import type { Parameters } from '../schemas/parameters.ts';
+
+/** As the client gave them. */
+const presentParameters = ({
+  response_format,
+  ...others
+}: AgentParameters): Static<typeof Parameters> => ({
+  ...others,
+  ...(response_format && {
+    response_format: requestFormat(response_format),
+  }),
+});
 
 /** An agent as the list shows it. */
 export const presentAgent = ({
@@ -10,6 +24,7 @@ export const presentAgent = ({
   model,
   tool,
   compaction,
+  parameters,
   created_at,
   updated_at,
 }: AgentRow): Static<typeof Agent> => ({
@@ -22,6 +37,7 @@ export const presentAgent = ({
     model,
     ...(tool === null ? {} : { tool }),
     ...(compaction && { compaction }),
+    ...(parameters && presentParameters(parameters)),
   },
   created_at,
   updated_at,

@@ -56,6 +56,7 @@ export function presentHealth({
   runs_in_flight,
   runs_waiting,
   tool_servers = [],
+  open_circuits,
   damaged_streams = [],
   damaged_count = 0,
   projector,
@@ -76,6 +77,7 @@ export function presentHealth({
     relay?.parked !== undefined ||
     transparency_log?.trouble !== undefined ||
     transparency_log?.witnesses?.reason !== undefined ||
+    open_circuits !== undefined ||
     text_keys !== undefined ||
     erasures !== undefined ||
     retention?.reason !== undefined;
@@ -85,6 +87,7 @@ export function presentHealth({
     ...(runs_in_flight !== undefined && { runs_in_flight }),
     ...(runs_waiting !== undefined && { runs_waiting }),
     ...(tool_servers.length > 0 && { tool_servers }),
+    ...(open_circuits && { open_circuits }),
     ...(damaged_streams.length > 0 && { damaged_streams: damaged_streams.map(presentDamaged) }),
     ...(damaged_count > damaged_streams.length && { damaged_count }),
     ...(projector && { projector }),

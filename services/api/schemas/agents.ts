@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { Name } from '../../../shared/name.ts';
+import { parameterFields } from './parameters.ts';
 import { AgentId, agentPageQuery } from './common.ts';
 import { text } from './text.ts';
 
@@ -46,6 +47,7 @@ export const CreateAgentBody = Type.Object(
           'Whether the model sums up the older turns of a session before they fall out of its context',
       }),
     ),
+    ...parameterFields,
   },
   {
     additionalProperties: false,
@@ -69,6 +71,7 @@ const AgentConfig = Type.Object(
     compaction: Type.Optional(
       Type.Boolean({ description: 'Present where older turns of its sessions are summed up' }),
     ),
+    ...parameterFields,
   },
   { title: 'AgentConfig', description: 'What an agent runs with' },
 );

@@ -6,6 +6,11 @@ const Model = Type.Object(
     provider: Type.String(),
     context_window: Type.Integer({ description: 'Tokens that the prompt and the answer share' }),
     max_output_tokens: Type.Optional(Type.Integer()),
+    fallbacks: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Models that are asked, in this order, where this one is in trouble',
+      }),
+    ),
   },
   { title: 'Model', description: 'A model that an agent may name' },
 );

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { runsHealth } from './runsHealth.ts';
 import { Erasures, TextKeys } from './textKeys.ts';
 import { TransparencyLog } from './transparencyLog.ts';
 
@@ -21,7 +22,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log is not carried on, too few witnesses cosign it, keys of erased texts may be back, erasures can’t be finished, or sessions past their retention can’t be erased; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log is not carried on, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be finished, or sessions past their retention can’t be erased; ' +
         'everything else is served',
     }),
     projection: Type.Optional(
@@ -75,31 +76,7 @@ export const Ready = Type.Object(
         },
       ),
     ),
-    runs_in_flight: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Where the process serves the API' }),
-    ),
-    runs_waiting: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'Runs that wait for a place, or for another run of their session; likewise',
-      }),
-    ),
-    tool_servers: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            name: Type.String(),
-            state: Type.Enum(['starting', 'up', 'away'], {
-              description: '`away`: its calls fail, and it is tried again',
-            }),
-            tools: Type.Integer({ minimum: 0, description: 'Those that are offered of it' }),
-            reason: Type.Optional(Type.String({ description: 'Why it is away' })),
-          },
-          { title: 'ToolServerHealth', description: 'A server whose tools agents may use' },
-        ),
-        { description: 'Absent without any' },
-      ),
-    ),
+    ...runsHealth,
     damaged_streams: Type.Optional(
       Type.Array(
         Type.Object(

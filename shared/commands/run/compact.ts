@@ -48,8 +48,9 @@ async function sumUp(
   older: readonly Turn[],
 ) {
   const { summaryTokens, summaryChars } = LIMITS.run;
+  const { tools: _, response_format: __, ...others } = settings;
   const own: ChatSettings = {
-    ...settings,
+    ...others,
     max_completion_tokens: Math.min(settings.max_completion_tokens ?? Infinity, summaryTokens),
   };
   const calls: ModelCall[] = [];

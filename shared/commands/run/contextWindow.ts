@@ -1,7 +1,8 @@
 import type { LRUCache } from 'lru-cache';
-import type { ChatMessage, ChatSettings } from '../../domain/session/chat.ts';
+import type { ChatMessage, ChatRequest, ChatSettings } from '../../domain/session/chat.ts';
 import { systemText, turnMessages, type Summary, type Turn } from '../../domain/session/prompt.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
+import type { AgentRow } from '../../readModels/tables.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { TokenCounter } from '../../ports/tokenCounter.ts';
 import type { RunRequest } from './request.ts';
@@ -70,6 +71,52 @@ export const countAfterwards = (
   });
 
 /**
+ * Tokens of the model's context that the answer leaves: all that the agent asked for is kept for it.
+ */
+function roomForPrompt(model: ModelInfo, { parameters }: Pick<AgentRow, 'parameters'>): number {
+  const { context_window, max_output_tokens: most } = model;
+  const asked = parameters?.max_output_tokens;
+  const reserve =
+    asked === undefined
+      ? Math.min(most ?? DEFAULT_OUTPUT_RESERVE, Math.floor(context_window / 4))
+      : Math.min(asked, most ?? asked);
+  return Math.max(0, context_window - reserve);
+}
+
+/** What a model is shown beside the messages: the tools, and what the answer has to be. */
+const beside = ({
+  tools,
+  response_format,
+}: Pick<ChatRequest, 'tools'> & { response_format?: object }) =>
+  (tools ? JSON.stringify(tools) : '') + (response_format ? JSON.stringify(response_format) : '');
+
+/** Whether a whole request fits a model's context; false where that is not to be known in time. */
+export async function fitsContext(
+  { counter }: TokenBudget,
+  model: ModelInfo,
+  {
+    agent,
+    actor,
+    request,
+  }: { agent: AgentRow; actor: { account_id: string }; request: ChatRequest },
+): Promise<boolean> {
+  const available = roomForPrompt(model, agent);
+  const messages: ChatMessage[] = [
+    ...request.messages,
+    { role: 'system', content: beside(request) },
+  ];
+  if (mostTokens(messages) <= available) return true;
+  if (bytesOf(messages) > available * counter.longestToken) return false;
+  const needed = await countMessages(counter, messages, actor.account_id, available).catch(
+    (error: unknown) => {
+      if (!isTurnlogError(error)) throw error;
+      return Infinity;
+    },
+  );
+  return needed <= available;
+}
+
+/**
  * Tokens that are left for earlier turns beside the instruction, the tools and the input.
  * Errors: `invalid_request` when these alone don't fit the model's context; those of the counter.
  */
@@ -79,16 +126,9 @@ export async function historyBudget(
   settings: ChatSettings,
   { agent, input, actor }: RunRequest,
 ): Promise<number> {
-  const reserve = Math.min(
-    model.max_output_tokens ?? DEFAULT_OUTPUT_RESERVE,
-    Math.floor(model.context_window / 4),
-  );
-  const available = model.context_window - reserve;
+  const available = roomForPrompt(model, agent);
   const messages: ChatMessage[] = [
-    {
-      role: 'system',
-      content: agent.instruction + (settings.tools ? JSON.stringify(settings.tools) : ''),
-    },
+    { role: 'system', content: agent.instruction + beside(settings) },
     { role: 'user', content: input },
   ];
   const most = mostTokens(messages);

@@ -11,10 +11,12 @@ import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { giveWayForText } from '../../giveWay.ts';
 import { unlessAborted } from '../../unlessAborted.ts';
 import { msSince } from '../../msSince.ts';
+import { askModels } from './askModels.ts';
 import { callTools } from './callTools.ts';
 import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './contextWindow.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
+import { requireFormat } from './responseFormat.ts';
 import { createToolAllowance } from './toolAllowance.ts';
 
 /** What a turn is completed with. */
@@ -36,7 +38,8 @@ export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
  * before its result goes back to the model; every answered model call is added to `calls`, which
  * therefore also serves a run that fails. The signal is looked at before each call.
  * Errors: those of the model, `tool_error` after 8 rounds without an answer and for tool calls
- * beyond LIMITS.run, the signal's reason.
+ * beyond LIMITS.run, `model_error` with its text for an answer of another form than was asked for,
+ * the signal's reason.
  */
 export async function converse(
   context: RunContext,
@@ -52,11 +55,13 @@ export async function converse(
     const request = chatRequest(settings, systemText(instruction, summary), history, turn);
     const onDelta = run.request.deltas ? (text: string) => run.live.text(round, text) : undefined;
     const answer = await callModel(context, { run, request, calls, onDelta }, signal);
-    if (answer.tool_calls.length === 0)
+    if (answer.tool_calls.length === 0) {
+      await requireFormat(context, run, answer.content ?? '', signal);
       return completed(run, calls, {
         output: answer.content ?? '',
         tool_used: toolUsed(run),
       });
+    }
     await callTools(context, { run, round, answer, allowance }, signal);
   }
   throw new TurnlogError(
@@ -88,16 +93,16 @@ export async function callModel(
   { run, request, calls, onDelta }: CallOfRun,
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
-  const { agent, actor } = run.request;
-  const { account_id } = actor;
+  const { account_id } = run.request.actor;
   const chars = textsOf(request.messages).reduce((sum, text) => sum + text.length, 0);
   await giveWayForText(account_id, chars);
   const began = performance.now();
-  const answer = await context.catalogue.models.complete(agent.model, request, signal, onDelta);
+  const asked = await askModels(context, { of: run.request, request, calls, onDelta }, signal);
+  const { answer, fallback } = asked;
   const duration_ms = msSince(began);
   await giveWayForText(account_id, chars);
   calls.push({
-    request_sha256: sha256(canonicalJson(request)),
+    request_sha256: sha256(canonicalJson(asked.request)),
     response_id: answer.response_id,
     model: answer.model,
     finish_reason: answer.finish_reason,
@@ -105,6 +110,7 @@ export async function callModel(
       answer.tokens ??
       (await unlessAborted(countedTokens(context, run.request, request, answer), signal)),
     duration_ms,
+    ...(fallback && { fallback }),
   });
   return answer;
 }

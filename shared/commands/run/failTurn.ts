@@ -6,6 +6,7 @@ import { untilTurnShown } from '../context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { sumTokens } from './converse.ts';
 import { recordEnd } from './record.ts';
+import { UnfitAnswer } from './responseFormat.ts';
 
 /** How a run ends that the service itself cut off. */
 export const interruption = ({ state }: OpenRun): SessionCommand => ({
@@ -23,8 +24,13 @@ const OWN_FAULT = {
 export function failure({ state }: OpenRun, calls: ModelCall[], thrown: unknown): SessionCommand {
   const error = answerable(thrown);
   const { code, message } = isTurnlogError(error) ? error : OWN_FAULT;
+  const output = error instanceof UnfitAnswer ? error.output : undefined;
   const tokens = calls.length > 0 ? { tokens: sumTokens(calls) } : {};
-  return { type: 'fail_turn', run: state, failure: { code, message, calls, ...tokens } };
+  return {
+    type: 'fail_turn',
+    run: state,
+    failure: { code, message, calls, ...tokens, ...(output !== undefined && { output }) },
+  };
 }
 
 /** An event that the store won't take is, to the client, a model that said too much. */

@@ -17,9 +17,14 @@ async function settingsFor(
   agent: AgentRow,
 ): Promise<ChatSettings> {
   const { upstream_model, max_output_tokens } = models.find(agent.model)!;
+  const { temperature, max_output_tokens: own, response_format } = agent.parameters ?? {};
+  // The registry may have changed since the agent was made.
+  const limits = [own, max_output_tokens].filter((limit) => limit !== undefined);
   return {
     model: upstream_model,
-    ...(max_output_tokens === undefined ? {} : { max_completion_tokens: max_output_tokens }),
+    ...(limits.length > 0 && { max_completion_tokens: Math.min(...limits) }),
+    ...(response_format && { response_format }),
+    ...(temperature !== undefined && { temperature }),
     ...(agent.tool === null ? {} : { tools: await toolbox.definitions(agent.tool) }),
   };
 }

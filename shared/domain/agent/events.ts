@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { AgentParameters } from './parameters.ts';
 import { Erasure, eventSchema, ProtectedText, type EventOf } from '../schema.ts';
 
 const Configuration = {
@@ -10,6 +11,7 @@ const Configuration = {
   compaction: Type.Optional(
     Type.Boolean({ description: 'Whether older turns of its sessions are summed up' }),
   ),
+  parameters: Type.Optional(AgentParameters),
 };
 
 export const AgentCreated = eventSchema('agent.created.v1', Configuration, 'An agent was created');

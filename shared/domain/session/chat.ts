@@ -1,3 +1,5 @@
+import type { ResponseFormat } from '../agent/parameters.ts';
+
 /**
  * The shapes of the chat completions API that model requests are made of. They are the provider's,
  * to the letter: the recorded request hash is taken over exactly this body.
@@ -18,12 +20,28 @@ export interface ToolDefinition {
   function: { name: string; description: string; parameters: Record<string, unknown> };
 }
 
-/** What a request says beside its messages. `model` is the provider's own name for it. */
+/** What an answer has to be. */
+export type ChatResponseFormat =
+  | { type: 'text' | 'json_object' }
+  | {
+      type: 'json_schema';
+      json_schema: { name: string; schema: Record<string, unknown>; strict?: boolean };
+    };
+
+/**
+ * What a request says beside its messages, as it is recorded: a JSON Schema as its text. `model` is
+ * the provider's own name for it.
+ */
 export interface ChatSettings {
   model: string;
   max_completion_tokens?: number;
+  response_format?: ResponseFormat;
+  temperature?: number;
   tools?: ToolDefinition[];
 }
 
 /** The body of one chat completion request. */
-export type ChatRequest = ChatSettings & { messages: ChatMessage[] };
+export type ChatRequest = Omit<ChatSettings, 'response_format'> & {
+  messages: ChatMessage[];
+  response_format?: ChatResponseFormat;
+};

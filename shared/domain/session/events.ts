@@ -90,6 +90,9 @@ export const TurnFailed = eventSchema(
     turn: Turn,
     code: Type.String(),
     message: ProtectedText(),
+    output: Type.Optional(
+      ProtectedText({ description: "The model's answer, where it is not what was asked for" }),
+    ),
     tokens: Type.Optional(Tokens),
     calls: Type.Array(ModelCall),
   },

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { ResponseFormat } from '../agent/parameters.ts';
 import { ProtectedText, Tokens } from '../schema.ts';
 
 export const TurnNumber = Type.Integer({
@@ -17,10 +18,25 @@ export const ModelCall = Type.Object(
     finish_reason: Type.String(),
     tokens: Tokens,
     duration_ms: Type.Integer({ minimum: 0 }),
+    fallback: Type.Optional(
+      Type.Object(
+        {
+          model: Type.String({ description: 'Id of the model in the registry' }),
+          upstream_model: Type.String({ description: "The provider's own name of the model" }),
+          max_completion_tokens: Type.Optional(Type.Integer()),
+        },
+        {
+          title: 'FallbackModel',
+          description:
+            "Only where another model than the turn's answered: the request has its name and its limit in place of those of the settings",
+        },
+      ),
+    ),
   },
   { title: 'ModelCall', description: 'One model call that answered' },
 );
 export type ModelCall = Static<typeof ModelCall>;
+export type FallbackModel = NonNullable<ModelCall['fallback']>;
 
 const FunctionDefinition = Type.Object(
   {
@@ -39,6 +55,8 @@ export const Settings = Type.Object(
   {
     model: Type.String({ description: "The provider's own name of the model" }),
     max_completion_tokens: Type.Optional(Type.Integer()),
+    response_format: Type.Optional(ResponseFormat),
+    temperature: Type.Optional(Type.Number()),
     tools: Type.Optional(
       Type.Array(
         Type.Object(

@@ -1,5 +1,13 @@
-import type { ChatMessage, ChatRequest, ChatSettings, ToolCallRequest } from './chat.ts';
+import type { ResponseFormat } from '../agent/parameters.ts';
+import type {
+  ChatMessage,
+  ChatRequest,
+  ChatResponseFormat,
+  ChatSettings,
+  ToolCallRequest,
+} from './chat.ts';
 import type { SessionEvent, ToolCalledData } from './events.ts';
+import type { FallbackModel } from './parts.ts';
 
 /** A turn as far as its events go. */
 export interface Turn {
@@ -104,7 +112,7 @@ export const compactionRequest = (
   before: Pick<Summary, 'text'> | undefined,
   turns: readonly Turn[],
 ): ChatRequest => {
-  const { tools: _, model, ...limits } = settings;
+  const { tools: _, response_format: __, model, ...limits } = settings;
   const said = [...(before ? [`Before: ${before.text}`] : []), ...turns.map(turnText)];
   return {
     ...limits,
@@ -123,7 +131,7 @@ export const compactionRequest = (
  * hash costs least.
  */
 export const chatRequest = (
-  { model, tools, ...limits }: ChatSettings,
+  { model, response_format, temperature, tools, ...limits }: ChatSettings,
   instruction: string,
   history: readonly Turn[],
   current: Turn,
@@ -134,5 +142,35 @@ export const chatRequest = (
     ...[...history.filter((turn) => turn.output !== undefined), current].flatMap(turnMessages),
   ],
   model,
+  ...(response_format && { response_format: requestFormat(response_format) }),
+  ...(temperature !== undefined && { temperature }),
   ...(tools && { tools }),
 });
+
+/**
+ * What a request says of the answer's form. A schema goes as it was given: the order of its members
+ * is the order of the answer's.
+ */
+export function requestFormat({ type, json_schema }: ResponseFormat): ChatResponseFormat {
+  if (type !== 'json_schema') return { type };
+  const { name, schema, strict } = json_schema!;
+  return {
+    json_schema: {
+      name,
+      schema: JSON.parse(schema) as Record<string, unknown>,
+      ...(strict !== undefined && { strict }),
+    },
+    type,
+  };
+}
+
+/** The same request as it is sent to a fallback. */
+export function requestOf(fallback: FallbackModel, request: ChatRequest): ChatRequest {
+  const { max_completion_tokens: _, ...rest } = request;
+  const { upstream_model, max_completion_tokens } = fallback;
+  return {
+    ...(max_completion_tokens !== undefined && { max_completion_tokens }),
+    ...rest,
+    model: upstream_model,
+  };
+}

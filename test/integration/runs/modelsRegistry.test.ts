@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadRegistry, type RegistryOptions } from '../../../infra/openai/registry.ts';
 import type { TurnlogError } from '../../../shared/errors.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 
 const offline = { id: 'offline', base_url: 'http://127.0.0.1:1/v1' };
 const load = (options: Partial<RegistryOptions> = {}) =>
@@ -159,6 +160,26 @@ describe('the models registry', () => {
       '/models/1/max_output_tokens',
     ]);
     expect(error.message).toContain('NOT_SET');
+  });
+
+  test('reports every fallback that there can not be', async () => {
+    const fallbacks = ['n', 'm', 'gone', 'n'];
+    const models = [
+      { ...aModel, fallbacks },
+      { ...aModel, id: 'n', fallbacks: ['m'] },
+    ];
+    const providers = { openai: { base_url: 'http://localhost/v1' } };
+    const { details = {} } = await problem({ providers, models });
+    expect(Object.values(details).map(({ path }) => path)).toEqual([
+      '/models/0/fallbacks/1',
+      '/models/0/fallbacks/2',
+      '/models/0/fallbacks/3',
+    ]);
+    const many = Array.from({ length: LIMITS.model.fallbacks + 1 }, (_, at) => `m${at}`);
+    const tooMany = await problem({ providers, models: [{ ...aModel, fallbacks: many }] });
+    expect(Object.values(tooMany.details ?? {}).map(({ path }) => path)).toEqual([
+      '/models/0/fallbacks',
+    ]);
   });
 
   const withKey = (base_url: string, more: object = {}) => ({

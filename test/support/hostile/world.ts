@@ -106,6 +106,8 @@ export async function makeWorld(): Promise<World> {
     LOG_LEVEL: 'info',
     // The slow model is slow, and not away.
     MODEL_ATTEMPT_TIMEOUT_MS: '90000',
+    // A provider that attacks is to be met each time.
+    MODEL_CIRCUIT_FAILURES: '1000000',
   };
   const server = startServerProcess(env);
   const url = await server.ready;

@@ -153,6 +153,7 @@ describe('agents', () => {
       tool: 'clock',
       component: 'Chat',
       compaction: false,
+      parameters: null,
       created_at: at(0),
       updated_at: at(0),
       deleted: false,

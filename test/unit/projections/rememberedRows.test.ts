@@ -58,6 +58,7 @@ beforeEach(() => {
     tool: null,
     compaction: false,
     component: 'Chat',
+    parameters: null,
     created_at: '',
     updated_at: '',
     deleted: false,

@@ -121,8 +121,12 @@ describe('each schema', () => {
     expect(new Set(titles)).toEqual(
       new Set([
         ...Object.values(jsonSchemas()).map(({ title }) => title),
+        'AgentParameters',
+        'AnswerSchema',
+        'FallbackModel',
         'ForkedFrom',
         'ModelCall',
+        'ResponseFormat',
         'Tokens',
       ]),
     );

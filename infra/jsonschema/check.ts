@@ -1,0 +1,64 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { LRUCache } from 'lru-cache';
+import { LIMITS } from '../../shared/limits.ts';
+
+/** What the thread is asked: whether a schema can be used, or whether a text fits it. */
+export interface Question {
+  schema: string;
+  text?: string;
+}
+
+const compiled = new LRUCache<string, ValidateFunction>({
+  maxSize: LIMITS.responseFormat.cacheChars,
+  sizeCalculation: (_validate, schema) => schema.length,
+});
+let forSchemas: Ajv2020 | undefined;
+
+/**
+ * A compiler for each schema: what it has of one is never found by another. Formats are remarks.
+ * References are not written out: few of them would make a program without an end.
+ */
+function compile(schema: string): ValidateFunction {
+  const value = JSON.parse(schema) as Record<string, unknown>;
+  forSchemas ??= new Ajv2020({ strict: false, validateFormats: false, logger: false });
+  const { $schema: _draft, ...rest } = value;
+  if (forSchemas.validateSchema(rest) !== true) throw new Error('It is not a valid schema.');
+  const ajv = new Ajv2020({
+    strict: false,
+    validateFormats: false,
+    validateSchema: false,
+    meta: false,
+    inlineRefs: false,
+    logger: false,
+  });
+  return ajv.compile(rest);
+}
+
+function validatorOf(schema: string): ValidateFunction {
+  const validate = compiled.get(schema) ?? compile(schema);
+  compiled.set(schema, validate);
+  return validate;
+}
+
+/** Why the schema can't be used, or the text does not fit it, as SchemaChecker says it. */
+export function check({ schema, text }: Question): string | undefined {
+  let validate: ValidateFunction;
+  try {
+    validate = validatorOf(schema);
+  } catch {
+    return 'is not a valid JSON Schema (2020-12), or refers to what it does not hold';
+  }
+  if (text === undefined) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return 'is not JSON';
+  }
+  try {
+    if (validate(value)) return undefined;
+  } catch {
+    return 'is nested too deeply to be checked';
+  }
+  return `does not fit the schema (${validate.errors?.[0]?.keyword ?? 'false schema'})`;
+}

@@ -1,0 +1,56 @@
+import { Type } from 'typebox';
+import { LIMITS } from '../../../shared/limits.ts';
+
+const strict = { additionalProperties: false };
+
+const AnswerSchema = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^[A-Za-z0-9_-]{1,64}$',
+      'x-rule': 'must be 1 to 64 letters, digits, underscores or hyphens',
+      examples: ['answer'],
+    }),
+    schema: Type.Record(Type.String(), Type.Unknown(), {
+      description: `A JSON Schema (2020-12) that refers to nothing outside of itself, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON; formats are not checked`,
+      examples: [{ type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }],
+    }),
+    strict: Type.Optional(
+      Type.Boolean({ description: 'For the provider: the model can say nothing else' }),
+    ),
+  },
+  { ...strict, title: 'AnswerSchema', description: 'The JSON Schema that an answer has to fit' },
+);
+
+const SchemaFormat = Type.Object(
+  { type: Type.Literal('json_schema'), json_schema: AnswerSchema },
+  { ...strict, title: 'SchemaFormat', description: 'JSON that fits a schema' },
+);
+const PlainFormat = Type.Object(
+  { type: Type.Enum(['text', 'json_object']) },
+  { ...strict, title: 'PlainFormat', description: 'Text, or any JSON object' },
+);
+
+export const ResponseFormat = Type.Union([PlainFormat, SchemaFormat], {
+  description:
+    'What an answer has to be; another one is 502 `model_error`, and stands in the transcript',
+});
+
+/** How a model is asked, in the body of an agent and in its configuration. */
+export const parameterFields = {
+  temperature: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 2,
+      description: 'How freely the model chooses its words; the provider’s default when absent',
+    }),
+  ),
+  max_output_tokens: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      description: 'The most tokens of one answer, not more than the model has',
+    }),
+  ),
+  response_format: Type.Optional(ResponseFormat),
+};
+export const Parameters = Type.Object(parameterFields);
