@@ -17,6 +17,7 @@ type UseCaseCode =
   | 'component_not_supported'
   | 'agent_not_found'
   | 'session_not_found'
+  | 'turn_not_found'
   | 'session_erased'
   | 'agent_erased'
   | 'erasure_refused'

@@ -27,6 +27,7 @@ interface Purpose {
     | 'turnlog tiles'
     | 'turnlog retention'
     | 'turnlog listener'
+    | 'turnlog signals'
     | 'turnlog queries'
     | 'turnlog instances'
     | 'turnlog rate limits'

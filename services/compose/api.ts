@@ -8,22 +8,30 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import { charsOf } from '../../shared/commands/run/recallSession.ts';
 import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
 import { createSessionQueue } from '../../shared/commands/run/sessionQueue.ts';
+import { createTurnWatch } from '../../shared/commands/run/turnWatch.ts';
 import type { Config } from '../../shared/config.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
 import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { createPlaces } from '../../shared/places.ts';
 import { rememberedLimits } from '../../shared/queries/accountLimits.ts';
-import { startClosing } from '../server/sweep.ts';
+import { startClosing, startWatching } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { openModels } from './models.ts';
 import type { Opening } from './opening.ts';
+import { openTurnSignals } from './postgres.ts';
 import { systemClock, systemIds } from './system.ts';
 
 /** What differs between a service in one process and one replica of many. */
 type RunStorage = Pick<
   RunContext,
   'store' | 'damaged' | 'readModels' | 'known' | 'instance' | 'rateLimiter'
->;
+> & {
+  /** Where processes over one log tell each other things; undefined without a database. */
+  databaseUrl?: string;
+  /** Whether other processes may write to the log all the same. */
+  sharesLog?: boolean;
+};
 
 /** What the runs of this process, and of one account of them, may take up. */
 function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
@@ -35,8 +43,14 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
 /** What the API and its runs work with. Errors: `configuration_invalid` (the models file). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
   const { config, logger, opened } = opening;
+  const { databaseUrl, sharesLog, ...rest } = storage;
+  const signals =
+    databaseUrl === undefined
+      ? undefined
+      : opened.adopt(await openTurnSignals(databaseUrl), (told) => told.close());
+  const shared = signals !== undefined || sharesLog === true;
   return {
-    ...storage,
+    ...rest,
     accountLimits: rememberedLimits(storage.readModels),
     logger,
     clock: systemClock,
@@ -51,6 +65,8 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       reads: createFairLine({ places: LIMITS.run.sessionReads, bytes: Infinity }),
       queue: createSessionQueue(),
       inFlight: createRunsInFlight(),
+      watch: createTurnWatch({ store: storage.store, signals, shared }),
+      waits: createPlaces({ places: LIMITS.turn.waiting, bytes: Infinity }),
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       leftOpen: createLeftOpen(),
     },
@@ -66,6 +82,11 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     visibilityWaitMs: config.VISIBILITY_WAIT_MS,
   };
 }
+
+/** The watch over turns that others may end, as a part of the process. */
+export const watchPart = ({ sessions }: Pick<RunContext, 'sessions'>): Part => ({
+  upkeep: () => startWatching(sessions.watch),
+});
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
 export const runsPart = (api: RunContext): Part => ({

@@ -9,12 +9,15 @@ const ALLOWED = [
   'Content-Type',
   'Idempotency-Key',
   'If-None-Match',
+  'Prefer',
   'X-Api-Key',
   'X-Request-Id',
 ];
 const EXPOSED = [
   'ETag',
   'Link',
+  'Location',
+  'Preference-Applied',
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',

@@ -8,11 +8,13 @@ import { openApiRoute } from './openapi.ts';
 import { proveSessionRoute } from './proofs.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
+import { turnRoutes } from './turns.ts';
 
 const operations: readonly Route[] = [
   ...agentRoutes,
   runAgentRoute,
   ...sessionRoutes,
+  ...turnRoutes,
   ...erasureRoutes,
   proveSessionRoute,
   ...catalogueRoutes,

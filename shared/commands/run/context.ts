@@ -4,6 +4,8 @@ import type { RunningSession } from '../../domain/session/decider.ts';
 import type { Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
 import type { KnownRows } from '../../queries/rememberedRows.ts';
+import type { Places } from '../../places.ts';
+import type { Position } from '../../ports/eventStore.ts';
 import type { FairLine } from '../../fairLine.ts';
 import type { RateLimiter } from '../../ports/rateLimiter.ts';
 import type { AgentCatalogue } from '../agentCatalogue.ts';
@@ -15,6 +17,7 @@ import type { RunRequest } from './request.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
+import type { TurnWatch } from './turnWatch.ts';
 
 interface RunLimits {
   /** Of a whole run: model calls, retries and tools. */
@@ -32,6 +35,9 @@ export interface RunSessions {
   reads: FairLine;
   queue: SessionQueue;
   inFlight: RunsInFlight;
+  watch: TurnWatch;
+  /** Of requests that wait for the end of a turn. */
+  waits: Places;
   memory: SessionMemory;
   /**
    * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
@@ -81,6 +87,8 @@ export interface OpenRun {
   turn: Turn;
   /** Id of the turn_started event: the cause of all that follows. */
   causation_id: string;
+  /** Where that event stands in the log. */
+  position: Position;
   /** Takes room for so many bytes beside its prompt; false where there is none. */
   hold: (bytes: number) => boolean;
   /** Moves with every append of the run. */

@@ -2,6 +2,7 @@ import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
 import type { Erasure } from '../schema.ts';
 import type {
+  InterruptionCause,
   InterruptionReason,
   SessionEvent,
   ToolCalledData,
@@ -27,7 +28,12 @@ export type SessionCommand =
   | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
-  | { type: 'interrupt_turn'; turn: number; reason: InterruptionReason }
+  | {
+      type: 'interrupt_turn';
+      turn: number;
+      reason: InterruptionReason;
+      cause?: InterruptionCause;
+    }
   | ({ type: 'erase_session' } & Erasure);
 type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
 
@@ -149,8 +155,8 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
       return [{ type: 'session.turn_failed.v1', data: { ...failure, turn: run.turn } }];
     }
     case 'interrupt_turn': {
-      const { turn, reason } = command;
-      return [{ type: 'session.turn_interrupted.v1', data: { turn, reason } }];
+      const { type: _type, ...data } = command;
+      return [{ type: 'session.turn_interrupted.v1', data }];
     }
     case 'erase_session':
       return eraseSession(command, state);
