@@ -7,6 +7,7 @@ import { connect } from './connection.ts';
 
 /** Whoever may connect may notify: what is heard is a hint, and no more. */
 const CHANNEL = 'turnlog_turns';
+const NOTIFY = 'SELECT pg_notify($1, session) FROM unnest($2::text[]) AS session';
 const STATEMENT_MS = 2000;
 /**
  * How often the connection is tried: one that has died without a word would never tell anything
@@ -17,13 +18,32 @@ const PAUSES = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
 
 /**
  * Signals by LISTEN and NOTIFY, on one connection of their own. What is told while it is not
- * connected, or beyond what can be on its way, is lost.
+ * connected waits, up to a bound; what is beyond it, or on its way when it breaks, is lost.
  */
 export function openTurnSignals(databaseUrl: string): TurnSignals {
   const closing = new AbortController();
   let listener: TurnListener | undefined;
   let client: Client | undefined;
-  let onTheirWay = 0;
+  /** Sessions that are still to be told, each once. */
+  const pending = new Set<string>();
+  let telling = false;
+
+  /** Tells all there is, again and again while more comes. What a broken connection loses is lost. */
+  async function tellPending(): Promise<void> {
+    if (telling) return;
+    telling = true;
+    try {
+      while (client && pending.size > 0) {
+        const sessions = [...pending];
+        pending.clear();
+        await client.query(NOTIFY, [CHANNEL, sessions]);
+      }
+    } catch {
+      // Whoever waits for it looks by itself.
+    } finally {
+      telling = false;
+    }
+  }
 
   /** One connection, until it breaks or the signals are closed. Errors: what pg throws. */
   async function hold(onConnected: () => void): Promise<void> {
@@ -37,6 +57,7 @@ export function openTurnSignals(databaseUrl: string): TurnSignals {
       client = connection.client;
       listener?.onMissed();
       onConnected();
+      void tellPending();
       const over = AbortSignal.any([connection.ended, closing.signal]);
       while (!over.aborted) {
         await pauseAtMost(HEARTBEAT_MS, { signal: over, ref: false });
@@ -61,12 +82,9 @@ export function openTurnSignals(databaseUrl: string): TurnSignals {
 
   return {
     tell(sessionId) {
-      if (!client || onTheirWay >= LIMITS.turn.signals) return;
-      onTheirWay += 1;
-      client
-        .query('SELECT pg_notify($1, $2)', [CHANNEL, sessionId])
-        .catch(() => undefined)
-        .finally(() => (onTheirWay -= 1));
+      if (pending.size >= LIMITS.turn.signals) return;
+      pending.add(sessionId);
+      void tellPending();
     },
     listen(added) {
       listener = added;

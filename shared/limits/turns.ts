@@ -8,7 +8,7 @@ export const TURN_LIMITS = {
     waiting: 2_000,
     /** Characters of a `Prefer` header that are looked at. */
     preferChars: 1_024,
-    /** Signals to other processes that are on their way. */
+    /** Sessions of which other processes are still to be told. */
     signals: 1_000,
     /** Sessions whose end is read from the log at a time, to see what others have done. */
     looks: 16,
