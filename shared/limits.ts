@@ -3,6 +3,7 @@ import { RUN_LIMITS } from './limits/runs.ts';
 import { STORE_LIMITS } from './limits/stores.ts';
 import { TOOL_LIMITS } from './limits/tools.ts';
 import { TRANSPARENCY_LIMITS } from './limits/transparency.ts';
+import { TURN_LIMITS } from './limits/turns.ts';
 
 /**
  * Every fixed bound on what a client, a tenant, a model or a provider can make grow, in one place.
@@ -15,4 +16,5 @@ export const LIMITS = {
   ...STORE_LIMITS,
   ...TOOL_LIMITS,
   ...TRANSPARENCY_LIMITS,
+  ...TURN_LIMITS,
 } as const;

@@ -28,6 +28,7 @@ interface Purpose {
     | 'turnlog retention'
     | 'turnlog listener'
     | 'turnlog broadcast'
+    | 'turnlog signals'
     | 'turnlog queries'
     | 'turnlog instances'
     | 'turnlog rate limits'

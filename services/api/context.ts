@@ -15,6 +15,8 @@ export type Availability = 'starting' | 'up' | 'draining' | 'stopping';
 /** What every process works with that answers over HTTP. */
 export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
   availability: () => Availability;
+  /** Aborts when the process stops: what only waits is to end. */
+  stopping: AbortSignal;
   /** Origins whose pages may call the API, separated by commas; none when undefined. */
   corsOrigins: string | undefined;
   /** Errors: `store_unavailable`. */

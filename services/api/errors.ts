@@ -124,7 +124,7 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   turn_interrupted: {
     status: 503,
     description:
-      'The turn was cut off before its end could be recorded; its transcript says so, and the run may be tried again',
+      'The turn was cancelled, or cut off before its end could be recorded: the message says which, and so does the transcript; the run may be tried again',
   },
   model_timeout: {
     status: 504,

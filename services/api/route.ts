@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Static, TObject, TSchema } from 'typebox';
+import type { Static, TNever, TObject, TSchema } from 'typebox';
 import type { Actor } from '../../shared/commands/context.ts';
 import type { Scope } from '../../shared/domain/account/events.ts';
 import type { ErrorCode } from '../../shared/errors.ts';
@@ -39,6 +39,7 @@ export interface Route<
   Query extends TObject = TObject,
   Body extends TSchema = TSchema,
   Data extends TSchema = TSchema,
+  Accepted extends TSchema = TSchema,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
@@ -53,7 +54,13 @@ export interface Route<
   publishable?: true;
   query?: Query;
   body?: Body;
+  /** Where a request without a body stands for one of no fields. */
+  bodyOptional?: true;
+  /** What a `Prefer` header may ask of the operation. */
+  prefer?: string;
   data: Data;
+  /** What 202 answers, where the operation may go on after its answer. */
+  accepted?: Accepted;
   /** The media type of an answer that is bytes; JSON in the envelope without it. */
   media?: string;
   /** Of an answer that is a stream of events, alone or where the client accepts one: what it says. */
@@ -67,10 +74,15 @@ export interface Route<
     api: RouteContext,
     request: RouteRequest<Static<Query>, Static<Body>>,
     ctx: Context,
-  ) => Promise<Answer<Static<Data>> | undefined>;
+  ) => Promise<Answer<Static<Data> | Static<Accepted>> | undefined>;
 }
 
 /** Lets a route's handler know the types of its own schemas. */
-export const defineRoute = <Query extends TObject, Body extends TSchema, Data extends TSchema>(
-  route: Route<Query, Body, Data>,
+export const defineRoute = <
+  Query extends TObject,
+  Body extends TSchema,
+  Data extends TSchema,
+  Accepted extends TSchema = TNever,
+>(
+  route: Route<Query, Body, Data, Accepted>,
 ): Route => route;

@@ -12,7 +12,7 @@ import { linkNext, sendData, sendJson, wantsPretty } from './envelope.ts';
 import { createFailedLogins } from './failedLogins.ts';
 import { authenticator } from './middleware/authenticated.ts';
 import { createAddressLimit } from './middleware/addressLimit.ts';
-import { admitBody, readJsonBody } from './middleware/jsonBody.ts';
+import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
@@ -81,10 +81,11 @@ function handlerOf(gate: Gate, route: Route): Middleware {
     const query = checkQuery(ctx.query);
     const { account_id } = actor;
     ctx.state['account_id'] = account_id;
-    const place = checkBody && admitBody(ctx, bodies, account_id);
+    const isLeftOut = route.bodyOptional === true && hasNoBody(ctx);
+    const place = checkBody && !isLeftOut ? admitBody(ctx, bodies, account_id) : undefined;
     let held: Place | undefined;
     try {
-      const body = place && checkBody(await readJsonBody(ctx, place, account_id));
+      const body = place ? checkBody?.(await readJsonBody(ctx, place, account_id)) : {};
       if (route.holds) {
         held = await api.answers.take(account_id, route.holds, ctx.res);
         await giveWay(account_id);

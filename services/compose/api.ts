@@ -11,16 +11,19 @@ import { createMirroredTurns } from '../../shared/commands/run/mirrorTurns.ts';
 import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
 import { startSendingDeltas } from '../../shared/commands/run/sendDeltas.ts';
 import { createSessionQueue } from '../../shared/commands/run/sessionQueue.ts';
+import { createTurnWatch } from '../../shared/commands/run/turnWatch.ts';
 import type { Config } from '../../shared/config.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
 import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
+import { createPlaces } from '../../shared/places.ts';
 import { rememberedLimits } from '../../shared/queries/accountLimits.ts';
-import { startClosing } from '../server/sweep.ts';
+import { startClosing, startWatching } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { openModels } from './models.ts';
 import type { Opening } from './opening.ts';
+import { openTurnSignals } from './postgres.ts';
 import { systemClock, systemIds } from './system.ts';
 import { openTools } from './tools.ts';
 
@@ -31,6 +34,10 @@ type RunStorage = Pick<
 > & {
   /** How this process speaks with those that run turns which are followed here. */
   broadcast: Broadcast;
+  /** Where processes over one log tell each other things; undefined without a database. */
+  databaseUrl?: string;
+  /** Whether other processes may write to the log all the same. */
+  sharesLog?: boolean;
 };
 
 /** What the runs of this process, and of one account of them, may take up. */
@@ -43,9 +50,14 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
 /** What the API and its runs work with. Errors: `configuration_invalid` (the files of models and tools). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
   const { config, logger, opened } = opening;
-  const { broadcast, ...stores } = storage;
+  const { broadcast, databaseUrl, sharesLog, ...stores } = storage;
   const live = createLiveTurns();
   opened.use(startSendingDeltas({ broadcast, live }));
+  const signals =
+    databaseUrl === undefined
+      ? undefined
+      : opened.adopt(await openTurnSignals(databaseUrl), (told) => told.close());
+  const shared = signals !== undefined || sharesLog === true;
   return {
     ...stores,
     accountLimits: rememberedLimits(storage.readModels),
@@ -65,6 +77,8 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       inFlight: createRunsInFlight(),
       live,
       elsewhere: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
+      watch: createTurnWatch({ store: storage.store, signals, shared }),
+      waits: createPlaces({ places: LIMITS.turn.waiting, bytes: Infinity }),
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       leftOpen: createLeftOpen(),
@@ -81,6 +95,11 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     visibilityWaitMs: config.VISIBILITY_WAIT_MS,
   };
 }
+
+/** The watch over turns that others may end, as a part of the process. */
+export const watchPart = ({ sessions }: Pick<RunContext, 'sessions'>): Part => ({
+  upkeep: () => startWatching(sessions.watch),
+});
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
 export const runsPart = (api: RunContext): Part => ({

@@ -26,7 +26,7 @@ import { recoverOpenTurns } from '../server/recoverOpenTurns.ts';
 import { reportDamage } from '../server/reportDamage.ts';
 import type { Part } from '../server/turnlog.ts';
 import { watchTrouble } from '../server/watchTrouble.ts';
-import { openRunContext, runsPart } from './api.ts';
+import { openRunContext, runsPart, watchPart } from './api.ts';
 import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
@@ -177,13 +177,14 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     rateLimiter: createRateLimiter(),
     broadcast: createMemoryBroadcast().join(id),
     instance: { id, isGone, isOverdue },
+    sharesLog: !('folder' in log),
   };
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);
   // A cluster's adapter tells of its trouble itself.
   const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
   const shown = readModelsPart(projector, api);
-  const parts = [store, shown, runsPart(api), damagePart(damaged), prover.part];
+  const parts = [store, shown, runsPart(api), watchPart(api), damagePart(damaged), prover.part];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const judge = judgeClock(store, { now: systemClock.now, newest: store.head });
   const erasures = [

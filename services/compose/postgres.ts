@@ -41,6 +41,12 @@ export async function openBroadcast(databaseUrl: string, name: string): Promise<
   return postgres.openPostgresBroadcast(databaseUrl, name);
 }
 
+/** How processes tell each other of the ends of turns. Opens without waiting for the server. */
+export async function openTurnSignals(databaseUrl: string) {
+  const postgres = await import('../../infra/postgres/turnSignals.ts');
+  return postgres.openTurnSignals(databaseUrl);
+}
+
 /**
  * Looks whether the database can carry what services need of it, and migrates it where the role
  * may. Errors: `configuration_invalid`, `store_unavailable`.

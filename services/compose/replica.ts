@@ -22,7 +22,7 @@ import { startAsking, startSweeper } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { untilFollowed } from '../server/untilFollowed.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
-import { openRunContext, runsPart } from './api.ts';
+import { openRunContext, runsPart, watchPart } from './api.ts';
 import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
@@ -67,7 +67,16 @@ async function openApi(
   const broadcast = opening.opened.adopt(await openBroadcast(databaseUrl, id), (joined) =>
     joined.close(),
   );
-  const storage = { store, damaged, readModels, known, rateLimiter, instance, broadcast };
+  const storage = {
+    store,
+    damaged,
+    readModels,
+    known,
+    rateLimiter,
+    instance,
+    broadcast,
+    databaseUrl,
+  };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {
@@ -193,7 +202,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       store,
       database,
       keysPart,
-      ...(runs ? [runs.part] : []),
+      ...(runs ? [runs.part, watchPart(runs.api)] : []),
       ...shown,
       ...erasures,
       ...projector,

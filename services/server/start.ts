@@ -57,10 +57,12 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
   await using opened = new AsyncDisposableStack();
   opened.use(turnlog);
   let availability: Availability = 'starting';
+  const stopping = new AbortController();
   const process: ProcessContext = {
     ids,
     logger,
     availability: () => availability,
+    stopping: stopping.signal,
     corsOrigins: config.CORS_ORIGINS,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
@@ -103,6 +105,7 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
         await pauseFor(config.DRAIN_MS);
       }
       availability = 'stopping';
+      stopping.abort();
       // A sweep that waits for a store which is away must not hold up the rest.
       const ended = endUpkeep();
       const inFlight = api?.sessions.inFlight ?? createRunsInFlight();

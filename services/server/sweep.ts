@@ -1,3 +1,4 @@
+import type { TurnWatch } from '../../shared/commands/run/turnWatch.ts';
 import type { LeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import { isLogAway } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -76,3 +77,10 @@ export function startAsking(ask: () => Promise<void>): Repeated {
 /** Closes what this process had to leave open, as soon as the store is back. */
 export const startClosing = ({ closeDue, idle }: LeftOpenCloser): Repeated =>
   repeat({ everyMs: CLOSE_MS, begin: closeDue, idle });
+
+/** How often it is asked whether a turn is due to be looked at in the log. */
+const WATCH_MS = 200;
+
+/** Looks in the log for the ends of turns that others record. */
+export const startWatching = ({ lookAtDue, idle }: TurnWatch): Repeated =>
+  repeat({ everyMs: WATCH_MS, begin: lookAtDue, idle });

@@ -1,17 +1,23 @@
-import type { InterruptionReason, SessionEvent } from '../domain/session/events.ts';
+import type {
+  InterruptionCause,
+  InterruptionReason,
+  SessionEvent,
+} from '../domain/session/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from './change.ts';
 import type { TurnRow } from '../readModels/tables.ts';
 
-type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
+/** An event of a turn. */
+export type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
 
 /** What is told of a turn that was cut off. */
-export const INTERRUPTIONS: Record<InterruptionReason, string> = {
+export const INTERRUPTIONS: Record<InterruptionReason | InterruptionCause, string> = {
   crash: 'The service stopped while the turn was running.',
   cancelled: 'The turn was cancelled.',
   deadline: 'The turn did not end before its deadline.',
+  shutdown: 'The service was shut down while the turn was running.',
 };
 
 function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
@@ -35,55 +41,62 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
         error: { code, message },
       };
     }
-    case 'session.turn_interrupted.v1':
-      return {
-        status: 'interrupted',
-        error: { code: event.data.reason, message: INTERRUPTIONS[event.data.reason] },
-      };
+    case 'session.turn_interrupted.v1': {
+      const code = event.data.cause ?? event.data.reason;
+      return { status: 'interrupted', error: { code, message: INTERRUPTIONS[code] } };
+    }
     default:
       return event satisfies never;
   }
 }
 
-/** What an event of a turn does to its row. Only an open turn can go on or end. */
-export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChange {
+/** A turn's row after an event of it. Only an open turn can go on or end. Errors: a plain Error. */
+export function turnAfter(
+  found: TurnRow | undefined,
+  recorded: RecordedEvent,
+  event: TurnEvent,
+): TurnRow {
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;
   const at = recorded.metadata.recorded_at;
   const { turn } = event.data;
-  const change = (found: TurnRow | undefined): TurnRow => {
-    if (event.type === 'session.turn_started.v1') {
-      absent(found, 'turn');
-      const { input, model, settings, context, owner, deadline } = event.data;
-      return {
-        session_id,
-        turn,
-        status: 'running',
-        input,
-        output: null,
-        model,
-        tool_used: '',
-        offered: (settings.tools ?? []).map((tool) => tool.function.name),
-        tool_calls: [],
-        tokens: null,
-        finish_reason: null,
-        error: null,
-        context: context ?? null,
-        started_at: at,
-        ended_at: null,
-        owner,
-        deadline,
-        revision,
-      };
-    }
-    const row = present(found, 'turn');
-    if (row.status !== 'running') throw new Error(`turn ${turn} has ended already`);
+  if (event.type === 'session.turn_started.v1') {
+    absent(found, 'turn');
+    const { input, model, settings, context, owner, deadline } = event.data;
     return {
-      ...row,
-      ...patch(row, event),
-      ended_at: event.type === 'session.tool_called.v1' ? null : at,
+      session_id,
+      turn,
+      status: 'running',
+      input,
+      output: null,
+      model,
+      tool_used: '',
+      offered: (settings.tools ?? []).map((tool) => tool.function.name),
+      tool_calls: [],
+      tokens: null,
+      finish_reason: null,
+      error: null,
+      context: context ?? null,
+      started_at: at,
+      ended_at: null,
+      owner,
+      deadline,
       revision,
     };
+  }
+  const row = present(found, 'turn');
+  if (row.status !== 'running') throw new Error(`turn ${turn} has ended already`);
+  return {
+    ...row,
+    ...patch(row, event),
+    ended_at: event.type === 'session.tool_called.v1' ? null : at,
+    revision,
   };
-  return { table: 'turns', key: [session_id, turn], change };
 }
+
+/** What an event of a turn does to its row. */
+export const projectTurn = (recorded: RecordedEvent, event: TurnEvent): RowChange => ({
+  table: 'turns',
+  key: [streamId(recorded.stream), event.data.turn],
+  change: (found) => turnAfter(found, recorded, event),
+});

@@ -136,8 +136,12 @@ export const TurnFailed = publicSchema(
 export const TurnInterrupted = publicSchema(
   'turnlog.session.turn_interrupted.v1',
   'sessions',
-  { session_id, turn, reason: Type.String({ examples: ['crash', 'cancelled', 'deadline'] }) },
-  'A turn was cut off: by a crash, a shut-down, or its deadline',
+  {
+    session_id,
+    turn,
+    reason: Type.String({ examples: ['crash', 'cancelled', 'deadline', 'shutdown'] }),
+  },
+  'A turn was cut off: by a client, a crash, a shut-down, or its deadline',
 );
 
 export const SessionCompacted = publicSchema(

@@ -123,11 +123,11 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
       };
     }
     case 'session.turn_interrupted.v1': {
-      const { turn, reason } = event.data;
+      const { turn, reason, cause } = event.data;
       return {
         type: 'turnlog.session.turn_interrupted.v1',
         channel: 'sessions',
-        data: { session_id: id, turn, reason },
+        data: { session_id: id, turn, reason: cause ?? reason },
       };
     }
     case 'session.compacted.v1': {

@@ -66,7 +66,10 @@ function fromEvents(session_id: string, events: readonly TurnEvent[]): RecordedT
       end = { result: resultOf(session_id, data, context) };
     } else if (type === 'session.turn_failed.v1')
       end = { failed: { code: data.code, message: data.message } };
-    else end = { failed: { code: 'turn_interrupted', message: INTERRUPTIONS[data.reason] } };
+    else
+      end = {
+        failed: { code: 'turn_interrupted', message: INTERRUPTIONS[data.cause ?? data.reason] },
+      };
   }
   return { rounds: roundsOf(calls, output), end, deadline };
 }

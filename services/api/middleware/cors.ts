@@ -10,12 +10,15 @@ const ALLOWED = [
   'Idempotency-Key',
   'If-None-Match',
   'Last-Event-ID',
+  'Prefer',
   'X-Api-Key',
   'X-Request-Id',
 ];
 const EXPOSED = [
   'ETag',
   'Link',
+  'Location',
+  'Preference-Applied',
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',

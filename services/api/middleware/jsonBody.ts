@@ -32,6 +32,11 @@ export function admitBody(ctx: Context, bodies: Places, account_id: string): Pla
   return bodies.claim({ account_id, bytes: length });
 }
 
+/** True for a request that announces no body, or an empty one. */
+export const hasNoBody = ({ req }: Context): boolean =>
+  req.headers['transfer-encoding'] === undefined &&
+  Number(req.headers['content-length'] ?? 0) === 0;
+
 /** Reads the request's JSON. Errors: `payload_too_large`, `invalid_json`, `invalid_request`. */
 export async function readJsonBody(
   ctx: Context,

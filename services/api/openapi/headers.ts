@@ -35,6 +35,13 @@ const text = (description: string, examples: string[]) => ({
   schema: { type: 'string', examples },
 });
 
+/** Of what follows a `Prefer`. */
+export const preferenceApplied = ({ prefer }: Route): HeaderUse =>
+  prefer === undefined ? {} : { 'Preference-Applied': use('PreferenceApplied') };
+
+/** Of what goes on after its answer. */
+export const location = use('Location');
+
 /** The headers of the document. */
 export const HEADERS = {
   RequestId: {
@@ -62,6 +69,13 @@ export const HEADERS = {
   RateLimitPolicy: text('The limit of the key: so many requests in so many seconds', [
     '"key";q=100;w=1',
   ]),
+  PreferenceApplied: text('Which preferences of `Prefer` were followed (RFC 7240)', ['wait=30']),
+  Location: {
+    ...text('Where the turn is to be had, as a path', [
+      '/v1/sessions/session_01kahz1c3sf6w9m3v5q7x9z1a3/turns/1',
+    ]),
+    required: true,
+  },
   Visible: {
     description:
       '`false` where what was recorded may not be in later reads yet, because the read models took longer than ' +

@@ -20,6 +20,7 @@ export const LINKS: Readonly<Record<string, Readonly<Record<string, object>>>> =
       ...session,
     },
     EraseSession: { operationId: 'eraseSession', description: 'Erases its texts', ...session },
+    CancelTurn: { operationId: 'cancelTurn', description: 'Cancels its open turn', ...session },
     RunAgain: {
       operationId: 'runAgent',
       description: 'The next turn of the session',

@@ -1,9 +1,10 @@
 import type { TSchema } from 'typebox';
 import type { Route } from '../route.ts';
-import { AgentId, CommonQuery, SessionId, TurnNumber } from '../schemas/common.ts';
+import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
+import { TurnNumber } from '../schemas/turns.ts';
 import { failures } from './failures.ts';
-import { anyAnswer, etag, link, visible } from './headers.ts';
+import { anyAnswer, etag, link, location, preferenceApplied, visible } from './headers.ts';
 import { described, type Collection } from './jsonSchema.ts';
 import { LINKS } from './links.ts';
 
@@ -11,9 +12,9 @@ import { LINKS } from './links.ts';
 const IN_PATH: Readonly<Record<string, TSchema>> = {
   agentId: AgentId,
   sessionId: SessionId,
-  turn: TurnNumber,
   level: TileLevel,
   index: TileIndex,
+  turn: TurnNumber,
 };
 
 /** The operations that answer `If-None-Match`. */
@@ -21,14 +22,14 @@ const REVALIDATED = new Set(['listAgents', 'getAgent', 'getCheckpoint', 'getTile
 
 const json = (schema: object) => ({ 'application/json': { schema } });
 
-const envelope = ({ data }: Route, collection: Collection) =>
+const envelope = (data: TSchema, status: number, collection: Collection) =>
   json({
     type: 'object',
     required: ['success', 'data', 'status'],
     properties: {
       success: { type: 'boolean', const: true },
       data: described(data, collection),
-      status: { type: 'integer', const: 200, description: 'Mirrors the HTTP status' },
+      status: { type: 'integer', const: status, description: 'Mirrors the HTTP status' },
     },
   });
 
@@ -50,10 +51,13 @@ function success(route: Route, collection: Collection) {
       ...anyAnswer(route),
       ...visible(route, 200),
       ...link(route),
+      ...preferenceApplied(route),
       ...(REVALIDATED.has(route.operationId) && { ETag: etag }),
     },
     content: {
-      ...(route.media === undefined ? envelope(route, collection) : bytes(route, collection)),
+      ...(route.media === undefined
+        ? envelope(route.data, 200, collection)
+        : bytes(route, collection)),
       ...stream(route),
     },
     ...(links && { links }),
@@ -63,6 +67,17 @@ function success(route: Route, collection: Collection) {
 const ended = (route: Route) => ({
   description: '`Last-Event-ID` names the end of the stream: there is no more',
   headers: anyAnswer(route),
+});
+
+const accepted = (route: Route, data: TSchema, collection: Collection) => ({
+  description: 'It goes on, and does not depend on its client any more',
+  headers: {
+    ...anyAnswer(route),
+    ...visible(route, 202),
+    ...preferenceApplied(route),
+    Location: location,
+  },
+  content: envelope(data, 202, collection),
 });
 
 const unchanged = (route: Route) => ({
@@ -94,6 +109,14 @@ const ifNoneMatch = {
   schema: { type: 'string' },
 };
 
+const prefer = (description: string) => ({
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description: `Preferences (RFC 7240); others are ignored. ${description}`,
+  schema: { type: 'string' },
+});
+
 function parameters(route: Route, collection: Collection) {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
     parameter(name!, 'path', IN_PATH[name!]!, collection),
@@ -107,6 +130,7 @@ function parameters(route: Route, collection: Collection) {
     ...inQuery,
     ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : []),
     ...(lastEventId ? [parameter('Last-Event-ID', 'header', lastEventId, collection)] : []),
+    ...(route.prefer === undefined ? [] : [prefer(route.prefer)]),
   ];
 }
 
@@ -123,11 +147,15 @@ export const operation = (route: Route, collection: Collection) => ({
   security: route.access === 'open' ? [] : [{ apiKey: [] }, { bearer: [] }],
   parameters: parameters(route, collection),
   ...(route.body && {
-    requestBody: { required: true, content: json(described(route.body, collection)) },
+    requestBody: {
+      required: route.bodyOptional !== true,
+      content: json(described(route.body, collection)),
+    },
   }),
   responses: {
     200: success(route, collection),
     ...(route.events?.lastEventId && { 204: ended(route) }),
+    ...(route.accepted && { 202: accepted(route, route.accepted, collection) }),
     ...(REVALIDATED.has(route.operationId) && { 304: unchanged(route) }),
     ...failures(route, anyAnswer(route), collection),
   },

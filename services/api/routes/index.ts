@@ -9,12 +9,14 @@ import { proveSessionRoute } from './proofs.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 import { turnStreamRoutes } from './turnStream.ts';
+import { turnRoutes } from './turns.ts';
 
 const operations: readonly Route[] = [
   ...agentRoutes,
   runAgentRoute,
   ...sessionRoutes,
   ...turnStreamRoutes,
+  ...turnRoutes,
   ...erasureRoutes,
   proveSessionRoute,
   ...catalogueRoutes,

@@ -1,8 +1,10 @@
 import { runAgent } from '../../../shared/commands/run/runAgent.ts';
 import { defineRoute } from '../route.ts';
 import { streamRun, wantsEvents } from '../streamedRun.ts';
+import { prefersAsync, respondAsync } from './respondAsync.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { RunBody, RunResult } from '../schemas/runs.ts';
+import { StartedTurn } from '../schemas/turns.ts';
 
 export const runAgentRoute = defineRoute({
   method: 'post',
@@ -10,11 +12,14 @@ export const runAgentRoute = defineRoute({
   operationId: 'runAgent',
   summary: 'Runs an agent on an input',
   description:
-    'Starts a session, or continues the one that `session_id` names. What is answered with 200 is recorded durably. Runs of one session happen one after the other.',
+    'Starts a session, or continues the one that `session_id` names. What is answered with 200 is recorded durably. Runs of one session happen one after the other. With `Prefer: respond-async` the run goes on by itself, and `Location` tells where its turn is to be had.',
   access: 'agents:run',
   query: CommonQuery,
   body: RunBody,
+  prefer:
+    '`respond-async`: answer 202 as soon as the turn is recorded, with its `Location`; with `wait=N`, only where it has not ended within so many seconds',
   data: RunResult,
+  accepted: StartedTurn,
   errors: [
     'model_not_supported',
     'tool_not_supported',
@@ -39,6 +44,7 @@ export const runAgentRoute = defineRoute({
   handle: async (api, { actor, params, body }, ctx) => {
     const input = { agent_id: params['agentId']!, ...body };
     if (wantsEvents(ctx)) return streamRun(api, actor, input, ctx);
+    if (prefersAsync(ctx)) return respondAsync(api, actor, input, ctx);
     return { data: await runAgent(api, actor, input) };
   },
 });

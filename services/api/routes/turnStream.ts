@@ -11,6 +11,7 @@ import { whenClosed } from '../clientLeft.ts';
 import { sendEventStream } from '../eventStream.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
+import { TURN_NUMBER } from '../schemas/turns.ts';
 import { claimStream, lookAtTurn, startedEvent, turnEvents } from '../turnEvents.ts';
 
 const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
@@ -26,7 +27,7 @@ function placeAsked(ctx: Context, turn: number): TurnPlace | 'end' | undefined {
   });
 }
 
-const TURN = /^[1-9]\d{0,9}$/;
+const NUMBER = new RegExp(TURN_NUMBER);
 
 const streamTurnRoute = defineRoute({
   method: 'get',
@@ -59,7 +60,7 @@ const streamTurnRoute = defineRoute({
     const session_id = params['sessionId']!;
     const asked = params['turn']!;
     // A number that no turn has: the session is looked for all the same.
-    const turn = TURN.test(asked) ? Number(asked) : Infinity;
+    const turn = NUMBER.test(asked) ? Number(asked) : Infinity;
     const subject = { account_id, session_id, turn };
     const live = api.sessions.live.find(session_id, turn);
     const isLive = live?.account_id === account_id && live.isKept();

@@ -13,13 +13,6 @@ const SESSION_ID = id('session', 'session_01kahz1c3sf6w9m3v5q7x9z1a3');
 export const AgentId = Type.String({ ...AGENT_ID, description: 'Identifier of an agent' });
 export const SessionId = Type.String({ ...SESSION_ID, description: 'Identifier of a session' });
 
-/** A turn by its number. */
-export const TurnNumber = Type.Integer({
-  minimum: 1,
-  maximum: 2_147_483_647,
-  description: 'Number of a turn in its session, from 1',
-});
-
 export const FinishReason = Type.String({
   description:
     'How the provider says that the answer ended: `stop`; `length` (cut off at a limit of tokens), `content_filter` (cut off by its filter); other words are the provider’s own, and it is empty where it says none',

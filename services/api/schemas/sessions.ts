@@ -37,7 +37,7 @@ const TurnError = Type.Object(
   { title: 'TurnError', description: 'Why a turn failed or was interrupted' },
 );
 
-const Turn = Type.Object(
+export const Turn = Type.Object(
   {
     turn: Type.Integer({ minimum: 1 }),
     status: Type.Enum(['running', 'completed', 'failed', 'interrupted']),

@@ -1,7 +1,6 @@
 import { session } from '../../domain/session/decider.ts';
 import type { SessionState } from '../../domain/session/commands.ts';
 import { sessionErased } from '../../erased.ts';
-import { TurnlogError } from '../../errors.ts';
 import { headOf } from '../../eventlog/append.ts';
 import type { StreamSource } from '../../eventlog/noteDamage.ts';
 import { readPage } from '../../eventlog/readWhole.ts';
@@ -12,19 +11,13 @@ import type { Position } from '../../ports/eventStore.ts';
 import type { Facts } from '../facts.ts';
 import { sessionEvents } from '../loadSession.ts';
 import type { OpenRun } from './context.ts';
+import { endedByOthers, signOf } from './turnEnds.ts';
 
 /**
  * Right after a run's head stands what it appended itself, or the end of its turn that somebody
  * else appended; what others did after that does not matter. Events may be large.
  */
 const NEWS_PAGE = 8;
-
-const turnInterrupted = (cause: unknown): TurnlogError =>
-  new TurnlogError(
-    'turn_interrupted',
-    'The turn was interrupted before its end could be recorded. Try again.',
-    { retriable: true, retryAfterSeconds: 1, cause },
-  );
 
 /** The first event after which the run's turn is not the open one any more. */
 function endOfTurn(
@@ -61,7 +54,9 @@ export async function afterConflict(
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
   if (news.some(({ event }) => event.type === 'session.erased.v1')) throw sessionErased(conflict);
   const end = endOfTurn(run, news);
-  if (end !== own && end !== undefined) throw turnInterrupted(conflict);
+  if (end !== own && end !== undefined) {
+    throw endedByOthers(signOf(end.stored)?.end ?? 'ended', conflict);
+  }
   const last = end ?? news.at(-1);
   if (last) run.head = headOf(last.recorded, run.head);
   return own?.recorded.position;

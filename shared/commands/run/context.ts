@@ -6,6 +6,8 @@ import type { TurnContext } from '../../domain/session/parts.ts';
 import type { Summary, Turn } from '../../domain/session/prompt.ts';
 import type { StreamHead } from '../../eventlog/append.ts';
 import type { KnownRows } from '../../queries/rememberedRows.ts';
+import type { Places } from '../../places.ts';
+import type { Position } from '../../ports/eventStore.ts';
 import type { FairLine } from '../../fairLine.ts';
 import type { RateLimiter } from '../../ports/rateLimiter.ts';
 import type { AgentCatalogue } from '../agentCatalogue.ts';
@@ -19,6 +21,7 @@ import type { RunRequest } from './request.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
+import type { TurnWatch } from './turnWatch.ts';
 
 interface RunLimits {
   /** Of a whole run: model calls, retries and tools. */
@@ -39,6 +42,9 @@ export interface RunSessions {
   live: LiveTurns;
   /** Turns that other processes run. */
   elsewhere: MirroredTurns;
+  watch: TurnWatch;
+  /** Of requests that wait for the end of a turn. */
+  waits: Places;
   memory: SessionMemory;
   /** Sessions whose older turns could not be summed up, and at which turn that was. */
   failedCompactions: LRUCache<string, number>;
@@ -94,6 +100,8 @@ export interface OpenRun {
   turn: Turn;
   /** Id of the turn_started event: the cause of all that follows. */
   causation_id: string;
+  /** Where that event stands in the log. */
+  position: Position;
   /** Takes room for so many bytes beside its prompt; false where there is none. */
   hold: (bytes: number) => boolean;
   /** Told of what the turn puts out, as it comes. */

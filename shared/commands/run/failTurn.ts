@@ -8,12 +8,11 @@ import { sumTokens } from './converse.ts';
 import { recordEnd } from './record.ts';
 import { UnfitAnswer } from './responseFormat.ts';
 
-/** How a run ends that the service itself cut off. */
-export const interruption = ({ state }: OpenRun): SessionCommand => ({
-  type: 'interrupt_turn',
-  turn: state.turn,
-  reason: 'cancelled',
-});
+/** How a run ends that was cut off, because its agent was erased or the service is shut down. */
+export const interruption = ({ state: { turn } }: OpenRun, reason: unknown): SessionCommand =>
+  isTurnlogError(reason, 'agent_erased')
+    ? { type: 'interrupt_turn', turn, reason: 'cancelled' }
+    : { type: 'interrupt_turn', turn, reason: 'crash', cause: 'shutdown' };
 
 const OWN_FAULT = {
   code: 'internal_error',

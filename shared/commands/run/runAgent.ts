@@ -1,6 +1,7 @@
 import type { ModelCall } from '../../domain/session/parts.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { isIdOf } from '../../eventlog/streams.ts';
+import type { Position } from '../../ports/eventStore.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
 import { requireSupported } from '../agentCatalogue.ts';
 import { untilTurnShown, type Actor } from '../context.ts';
@@ -14,6 +15,7 @@ import { recordEnd } from './record.ts';
 import { resultOf, type RunResult } from './result.ts';
 import type { RunInFlight } from './runsInFlight.ts';
 import { requireOwnSession, sessionNotFound } from './sessionOfRun.ts';
+import { endedByOthers } from './turnEnds.ts';
 
 /**
  * Errors: `agent_not_found`, `agent_erased`, `model_not_supported`, `tool_not_supported`, `session_not_found`,
@@ -35,6 +37,8 @@ async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Pr
 export interface BegunRun {
   session_id: string;
   turn: number;
+  /** Where its beginning stands in the log. */
+  position: Position;
   /** Errors: those of runAgent. */
   ended: Promise<RunResult>;
 }
@@ -45,8 +49,8 @@ export interface BegunRun {
  */
 export function beginRun(context: RunContext, actor: Actor, input: RunInput): Promise<BegunRun> {
   const { promise, resolve, reject } = Promise.withResolvers<BegunRun>();
-  const ended = runTurn(context, actor, input, ({ request, state }) =>
-    resolve({ session_id: request.session_id, turn: state.turn, ended }),
+  const ended = runTurn(context, actor, input, ({ request, state, position }) =>
+    resolve({ session_id: request.session_id, turn: state.turn, ended, position }),
   );
   ended.catch(reject);
   return promise;
@@ -92,7 +96,7 @@ async function runTurn(
         const open = await beginTurn(context, request, { arrival, signal });
         onBegun(open);
         inFlight.limit(limits.timeoutMs);
-        return await finish(context, open, inFlight).finally(open.live.end);
+        return await whileWatched(context, open, inFlight).finally(open.live.end);
       } finally {
         stopWatching?.();
         leave?.();
@@ -100,6 +104,28 @@ async function runTurn(
     });
   } finally {
     arrival.leave();
+  }
+}
+
+/** Finishes the turn, unless somebody else ends it meanwhile, and tells who waits for its end. */
+async function whileWatched(
+  context: RunContext,
+  run: OpenRun,
+  inFlight: RunInFlight,
+): Promise<RunResult> {
+  const { watch } = context.sessions;
+  const turn = { session_id: run.request.session_id, turn: run.state.turn };
+  const unwatch = watch.watch({
+    ...turn,
+    by: 'run',
+    revision: run.head.revision,
+    onEnd: (end) => inFlight.cut(endedByOthers(end)),
+  });
+  try {
+    return await finish(context, run, inFlight);
+  } finally {
+    unwatch();
+    watch.ended(turn, 'ended');
   }
 }
 
@@ -115,9 +141,10 @@ async function finish(
   } catch (error) {
     if (isTurnlogError(error, 'turn_interrupted')) throw error;
     const reason: unknown = inFlight.signal.aborted ? inFlight.signal.reason : error;
-    // Whoever erases the session has ended its turn.
+    // Whoever cancelled the turn or erased the session has ended it.
+    if (isTurnlogError(reason, 'turn_interrupted')) throw reason;
     if (isTurnlogError(reason, 'session_erased')) throw reason;
-    const end = inFlight.interrupted() ? interruption(run) : failure(run, calls, reason);
+    const end = inFlight.interrupted() ? interruption(run, reason) : failure(run, calls, reason);
     throw await recordFailure(context, run, end, reason);
   }
   try {

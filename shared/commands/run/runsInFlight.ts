@@ -21,6 +21,8 @@ export interface RunInFlight {
    * `interruptAll` (reason `shuttingDown()`).
    */
   signal: AbortSignal;
+  /** Cuts the run off, whose turn somebody else has ended: `reason` says how. */
+  cut: (reason: TurnlogError) => void;
   interrupted: () => boolean;
   /** Starts the run's clock: `signal` aborts after `timeoutMs`. */
   limit: (timeoutMs: number) => void;
@@ -86,6 +88,7 @@ export function createRunsInFlight(): RunsInFlight {
         waiting: waiting.signal,
         giveUp: (reason) => waiting.abort(reason),
         signal: running.signal,
+        cut: (reason) => cut(cutting, reason),
         interrupted: () => cutting.interrupted,
         limit,
       });

@@ -70,7 +70,7 @@ export async function startTurn(
   const target = { stream: sessionStream(session_id), head: loaded.head };
   try {
     const facts = await factsOf(context, authorOf(actor), loaded.head, events);
-    const { head, lastEventId } = await appendFacts(context.store, target, facts);
+    const { head, position, lastEventId } = await appendFacts(context.store, target, facts);
     return {
       request,
       state: events.reduce(session.evolve, loaded.state) as RunningSession,
@@ -80,6 +80,7 @@ export async function startTurn(
       context: contextOf(loaded),
       turn: turnsOf(events)[0]!,
       causation_id: lastEventId,
+      position,
       head,
       startedAt,
     };

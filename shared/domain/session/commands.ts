@@ -1,5 +1,6 @@
 import type { Erasure } from '../schema.ts';
 import type {
+  InterruptionCause,
   InterruptionReason,
   SessionCompactedData,
   ToolCalledData,
@@ -25,7 +26,12 @@ export type SessionCommand =
   | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
-  | { type: 'interrupt_turn'; turn: number; reason: InterruptionReason }
+  | {
+      type: 'interrupt_turn';
+      turn: number;
+      reason: InterruptionReason;
+      cause?: InterruptionCause;
+    }
   | { type: 'compact_session'; compaction: SessionCompactedData }
   | ({ type: 'erase_session' } & Erasure);
 export type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;

@@ -55,8 +55,8 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
       return [{ type: 'session.turn_failed.v1', data: { ...failure, turn: run.turn } }];
     }
     case 'interrupt_turn': {
-      const { turn, reason } = command;
-      return [{ type: 'session.turn_interrupted.v1', data: { turn, reason } }];
+      const { type: _type, ...data } = command;
+      return [{ type: 'session.turn_interrupted.v1', data }];
     }
     case 'compact_session':
       return [{ type: 'session.compacted.v1', data: command.compaction }];

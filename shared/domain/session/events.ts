@@ -102,10 +102,23 @@ export const TurnFailed = eventSchema(
 const INTERRUPTION_REASONS = ['crash', 'cancelled', 'deadline'] as const;
 export type InterruptionReason = (typeof INTERRUPTION_REASONS)[number];
 
+/** What is said beside a reason, which older releases know alone. */
+const INTERRUPTION_CAUSES = ['shutdown'] as const;
+export type InterruptionCause = (typeof INTERRUPTION_CAUSES)[number];
+
 export const TurnInterrupted = eventSchema(
   'session.turn_interrupted.v1',
-  { turn: Turn, reason: Type.Enum(INTERRUPTION_REASONS) },
-  'A turn was cut off: by a crash, a shut-down, or its deadline',
+  {
+    turn: Turn,
+    reason: Type.Enum(INTERRUPTION_REASONS),
+    cause: Type.Optional(
+      Type.Enum(INTERRUPTION_CAUSES, {
+        description:
+          'With `crash`: the service was shut down in order, and its grace time was over',
+      }),
+    ),
+  },
+  'A turn was cut off: by a client, a crash, a shut-down, or its deadline',
 );
 
 export const SessionCompacted = eventSchema(

@@ -253,6 +253,14 @@ describe('real answers are as described', () => {
     ['get /v1/sessions/{sessionId}', () => service.get(`/v1/sessions/${session}`)],
     ['get /v1/sessions/{sessionId}/events', () => service.get(`/v1/sessions/${session}/events`)],
     ['get /v1/sessions/{sessionId}/proof', () => service.get(`/v1/sessions/${session}/proof`)],
+    [
+      'get /v1/sessions/{sessionId}/turns/{turn}',
+      () => service.get(`/v1/sessions/${session}/turns/1`, { prefer: 'wait=1' }),
+    ],
+    [
+      'post /v1/sessions/{sessionId}/cancel',
+      () => service.send('POST', `/v1/sessions/${session}/cancel`, ''),
+    ],
     ['get /v1/models', () => service.get('/v1/models')],
     ['get /v1/tools', () => service.get('/v1/tools')],
     ['get /health/live', () => service.get('/health/live')],
@@ -310,6 +318,17 @@ describe('real answers are as described', () => {
     expectDescribed(name, reply);
   });
 
+  test('by a run in the background, with where its turn is to be had', async () => {
+    const reply = await service.post(
+      `/v1/agents/${agent}/run`,
+      { input: 'hi' },
+      { prefer: 'respond-async' },
+    );
+    expect(reply.status).toBe(202);
+    expectDescribed('post /v1/agents/{agentId}/run', reply);
+    expect(reply.headers.has('preference-applied')).toBe(true);
+  });
+
   test('and the schemas are not empty: they refuse an answer with a member missing', async () => {
     const { body } = await service.get(`/v1/agents/${agent}`);
     delete body.data.config.instruction;
@@ -334,7 +353,10 @@ describe('real answers are as described', () => {
       ([, { security: needed }]) => needed.length > 0,
     )) {
       const [method, template] = name.split(' ') as [string, string];
-      const path = template.replace('{agentId}', agent).replace('{sessionId}', session);
+      const path = template
+        .replace('{agentId}', agent)
+        .replace('{sessionId}', session)
+        .replace('{turn}', '1');
       const ask = (client: Client): Promise<Reply> =>
         method === 'get' ? client.get(path) : client.send(method.toUpperCase(), path, {});
       expect(security).not.toEqual([]);

@@ -162,13 +162,13 @@ describe('SIGTERM', () => {
       expect.objectContaining({
         status: 'interrupted',
         input: 'second',
-        error: { code: 'cancelled', message: expect.any(String) },
+        error: { code: 'shutdown', message: expect.stringContaining('shut down') },
       }),
     ]);
     const events = (await again.client.get(`/v1/sessions/${session_id}/events`)).body.data;
     expect(events.at(-1)).toMatchObject({
       type: 'session.turn_interrupted.v1',
-      data: { turn: 2, reason: 'cancelled' },
+      data: { turn: 2, reason: 'crash', cause: 'shutdown' },
     });
     expect((await run(again.client, agent, 'fourth', session_id)).status).toBe(200);
     expect(model.requests.at(-1)!.messages.map(({ role, content }) => [role, content])).toEqual([

@@ -167,6 +167,8 @@ export function createPlayer(url: string, key: string, others: Others): Player {
         const { what, limit, after } = step;
         return get(`/v1/sessions/${id('session', step.session)}${what}${query({ limit, after })}`);
       }
+      case 'cancel':
+        return post(`/v1/sessions/${id('session', step.session)}/cancel`, { turn: step.turn });
       case 'erase':
         return step.what === 'agent'
           ? post(`/v1/agents/${id('agent', step.ref)}/erase`, '')

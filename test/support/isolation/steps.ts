@@ -18,11 +18,12 @@ export type Step =
     }
   | {
       does: 'read';
-      what: '' | '/events';
+      what: '' | '/events' | '/turns/1' | '/turns/2';
       session: Ref;
       limit: number | undefined;
       after: number | undefined;
     }
+  | { does: 'cancel'; session: Ref; turn: number | undefined }
   | { does: 'erase'; what: 'agent' | 'session'; ref: Ref }
   | { does: 'look up'; path: string }
   | { does: 'send'; method: string; path: string; body: string; headers: Record<string, string> };
@@ -104,12 +105,20 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     arbitrary: fc.record({
       does: fc.constant('read' as const),
-      what: fc.constantFrom('' as const, '/events' as const),
+      what: fc.constantFrom('', '/events', '/turns/1', '/turns/2'),
       session: ref,
       limit,
       after: perhaps(fc.nat({ max: 3 })),
     }),
     weight: 3,
+  },
+  {
+    arbitrary: fc.record({
+      does: fc.constant('cancel' as const),
+      session: ref,
+      turn: perhaps(fc.integer({ min: 1, max: 2 })),
+    }),
+    weight: 1,
   },
   {
     arbitrary: fc.record({

@@ -1,0 +1,103 @@
+import { addAbortListener } from 'node:events';
+import type { Context } from 'koa';
+import { awaitTurn } from '../../../shared/commands/run/awaitTurn.ts';
+import { cancelTurn } from '../../../shared/commands/run/cancelTurn.ts';
+import { TurnlogError } from '../../../shared/errors.ts';
+import { readTurn } from '../../../shared/queries/turn.ts';
+import { clientLeft, whenClosed } from '../clientLeft.ts';
+import type { RouteContext } from '../context.ts';
+import { MAKING_BYTES } from '../pageBody.ts';
+import { preferencesOf, tellApplied } from '../prefer.ts';
+import { presentTurn } from '../presenters/session.ts';
+import { defineRoute } from '../route.ts';
+import { CommonQuery } from '../schemas/common.ts';
+import { Turn } from '../schemas/sessions.ts';
+import { CancelBody, CancelledTurn, TURN_NUMBER } from '../schemas/turns.ts';
+
+const NUMBER = new RegExp(TURN_NUMBER);
+const NO_SUCH_TURN = 'The session has no such turn.';
+
+/** Reads a turn when there is room for its answer. Errors: those of readTurn, and of the room. */
+async function readWithRoom(
+  api: RouteContext,
+  account_id: string,
+  turn: { session_id: string; turn: number },
+  ctx: Context,
+): ReturnType<typeof readTurn> {
+  const held = await api.answers.take(account_id, MAKING_BYTES, ctx.res);
+  try {
+    return await readTurn(api, account_id, turn);
+  } finally {
+    held.leave();
+  }
+}
+
+const getTurnRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/turns/{turn}',
+  operationId: 'getTurn',
+  summary: 'Returns a turn as the transcript shows it',
+  description:
+    'With `Prefer: wait=N` it answers when the turn has ended, at the latest after N seconds, 60 at the most; `status` is still `running` then. The end of a turn is told as soon as it is recorded, by whichever process.',
+  access: 'sessions:read',
+  query: CommonQuery,
+  prefer: '`wait=N`: answer when the turn has ended, at the latest after so many seconds',
+  data: Turn,
+  errors: [
+    'session_not_found',
+    'turn_not_found',
+    'session_erased',
+    'stream_damaged',
+    'release_too_old',
+    'key_missing',
+  ],
+  handle: async (api, { actor: { account_id }, params }, ctx) => {
+    const asked = { session_id: params['sessionId']!, number: params['turn']! };
+    if (!NUMBER.test(asked.number)) throw new TurnlogError('turn_not_found', NO_SUCH_TURN);
+    const turn = { session_id: asked.session_id, turn: Number(asked.number) };
+    const { wait } = preferencesOf(ctx);
+    tellApplied(ctx, { respondAsync: false, wait });
+    const left = new AbortController();
+    const stopWatching = whenClosed(ctx.res, () => left.abort(clientLeft()));
+    using _stopping = addAbortListener(api.stopping, () => left.abort());
+    try {
+      const row = await awaitTurn(api.sessions, {
+        account_id,
+        waitMs: (wait ?? 0) * 1_000,
+        signal: left.signal,
+        look: () => readWithRoom(api, account_id, turn, ctx),
+      });
+      return { data: presentTurn(row) };
+    } finally {
+      stopWatching();
+    }
+  },
+});
+
+const cancelRoute = defineRoute({
+  method: 'post',
+  path: '/v1/sessions/{sessionId}/cancel',
+  operationId: 'cancelTurn',
+  summary: 'Cancels the open turn of a session',
+  description:
+    'Its end is recorded when this answers: `interrupted`, and `cancelled` as the code of its error. The run stops its model and its tools within a second, whichever process it is in, and whoever waits for it is answered 503 `turn_interrupted`. A turn that has ended stays as it is; cancelling it again gives the same answer. The body may be left out.',
+  access: 'agents:run',
+  query: CommonQuery,
+  body: CancelBody,
+  bodyOptional: true,
+  data: CancelledTurn,
+  errors: [
+    'session_not_found',
+    'turn_not_found',
+    'session_erased',
+    'session_busy',
+    'stream_damaged',
+    'release_too_old',
+    'key_missing',
+  ],
+  handle: async (api, { actor, params, body }) => ({
+    data: await cancelTurn(api, actor, { session_id: params['sessionId']!, ...body }),
+  }),
+});
+
+export const turnRoutes = [getTurnRoute, cancelRoute];

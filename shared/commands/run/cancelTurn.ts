@@ -1,0 +1,87 @@
+import { sessionErased } from '../../erased.ts';
+import type { SessionCommand } from '../../domain/session/commands.ts';
+import { TurnlogError } from '../../errors.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import { untilWhole } from '../../eventlog/untilWhole.ts';
+import { readTurn, requireOwn } from '../../queries/turn.ts';
+import type { TurnRow } from '../../readModels/tables.ts';
+import { untilTurnShown, type Actor } from '../context.ts';
+import { authorOf } from '../facts.ts';
+import { handleFound, type Handled, type Order } from '../handle.ts';
+import { eventsGone, sessionTarget, type LoadedSession } from '../loadSession.ts';
+import type { RunContext } from './context.ts';
+import { sessionBusy } from './sessionQueue.ts';
+import type { TurnName } from './turnWatch.ts';
+
+/** What is to be cancelled: the turn of that number, or the one that is open. */
+export type Cancellation = Pick<TurnName, 'session_id'> & Partial<Pick<TurnName, 'turn'>>;
+
+/** How the turn has ended, whoever ended it. */
+export interface CancelledTurn extends TurnName {
+  status: Exclude<TurnRow['status'], 'running'>;
+  /** True where it was cancelled, now or before. */
+  cancelled: boolean;
+}
+
+/** The end of the turn is in the log, whoever appended it. */
+type Stopped = Handled<LoadedSession> & { turn: number };
+
+/**
+ * Appends the end of the turn that is meant, if it is open. The first look decides which one that
+ * is: one that begins later is never hit.
+ */
+async function stop(
+  context: RunContext,
+  actor: Actor,
+  { session_id, turn }: Cancellation,
+): Promise<Stopped> {
+  let meant = turn;
+  function order({ state }: LoadedSession): Order<SessionCommand> | undefined {
+    if (state.status === 'erased') throw sessionErased();
+    if (state.status === 'none') return undefined;
+    meant ??= state.turn;
+    if (state.status !== 'running' || state.turn !== meant) return undefined;
+    return {
+      author: authorOf(actor),
+      command: { type: 'interrupt_turn', turn: meant, reason: 'cancelled' },
+    };
+  }
+  const handled = await untilWhole(context, sessionStream(session_id), {
+    look: () => handleFound(context, sessionTarget(session_id), order, { tooMany: sessionBusy }),
+    missing: ({ found }) => eventsGone(found),
+  });
+  return { ...handled, turn: meant! };
+}
+
+/**
+ * Cancels the open turn of a session, whichever process runs it: its end is recorded at once, and
+ * the run, which nothing that it says later can follow, is told to stop. Where the turn has ended
+ * already nothing changes, and its end is told.
+ * Errors: `session_not_found`, `turn_not_found`, `session_erased`, `session_busy` where others write
+ * to the session without a pause, `stream_damaged` (noted), `release_too_old`, `key_missing`,
+ * `store_unavailable`.
+ */
+export async function cancelTurn(
+  context: RunContext,
+  actor: Actor,
+  asked: Cancellation,
+): Promise<CancelledTurn> {
+  const { session_id } = asked;
+  await requireOwn(context, actor.account_id, session_id);
+  const { turn, appended } = await stop(context, actor, asked);
+  const name = { session_id, turn };
+  if (!appended) {
+    const { status, error } = await readTurn(context, actor.account_id, name);
+    if (status === 'running')
+      throw new TurnlogError('session_busy', 'The turn has begun only now. Try again.', {
+        retriable: true,
+        retryAfterSeconds: 1,
+      });
+    return { ...name, status, cancelled: status === 'interrupted' && error?.code === 'cancelled' };
+  }
+  const { watch } = context.sessions;
+  watch.ended(name, 'cancelled');
+  watch.tellOthers(session_id);
+  await untilTurnShown(context, appended.position);
+  return { ...name, status: 'interrupted', cancelled: true };
+}

@@ -1,0 +1,34 @@
+import { isTurnlogError } from '../../errors.ts';
+import { inShort } from '../../inShort.ts';
+import { settlesWithin } from '../../settlesWithin.ts';
+import { untilTurnShown, type Actor } from '../context.ts';
+import type { RunContext } from './context.ts';
+import type { RunInput } from './request.ts';
+import type { RunResult } from './result.ts';
+import { beginRun } from './runAgent.ts';
+import type { TurnName } from './turnWatch.ts';
+
+/** A run that goes on, or the result of one that was quick enough. */
+export type Started = { running: TurnName } | { result: RunResult };
+
+/**
+ * Begins a run that goes on by itself. Resolves when its turn is recorded and shown, or, where it
+ * ends within `waitMs`, with its result: then a failure is the caller's. Errors: those of runAgent.
+ */
+export async function startInBackground(
+  context: RunContext,
+  actor: Actor,
+  { waitMs, ...input }: RunInput & { waitMs: number },
+): Promise<Started> {
+  const { session_id, turn, position, ended } = await beginRun(context, actor, { ...input, deltas: true });
+  const ending = ended.finally(() => context.sessions.watch.tellOthers(session_id));
+  if (waitMs > 0 && (await settlesWithin(ending, waitMs))) return { result: await ended };
+  ending.catch((error: unknown) => {
+    // The turn says what became of it, and has its line where its model is to blame.
+    const level = isTurnlogError(error) ? 'info' : 'error';
+    const fields = { request_id: actor.request_id, session_id, turn, ...inShort(error) };
+    context.logger[level](fields, 'a run in the background ended without an answer');
+  });
+  await untilTurnShown(context, position);
+  return { running: { session_id, turn } };
+}

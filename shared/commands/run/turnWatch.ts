@@ -1,0 +1,179 @@
+import { sessionStream } from '../../eventlog/streams.ts';
+import { LIMITS } from '../../limits.ts';
+import type { EventStore } from '../../ports/eventStore.ts';
+import type { TurnSignals } from '../../ports/turnSignals.ts';
+import { signOf, type TurnEnd } from './turnEnds.ts';
+
+/** How often the log is asked about a turn whose client waits, in milliseconds. */
+const FOR_CLIENT_MS = 500;
+/** The same about a turn that this process runs, which others may cancel; and while they tell. */
+const FOR_RUN_MS = 600;
+const FOR_RUN_TOLD_MS = 3_000;
+/** Two are what ends a turn with its session; a few are what a run records meanwhile. */
+const NEWS_PAGE = 8;
+
+export interface TurnName {
+  session_id: string;
+  turn: number;
+}
+
+/** A turn whose end somebody waits for: a client, or the run that works on it. */
+export interface WatchedTurn extends TurnName {
+  by: 'client' | 'run';
+  /** The turn is known to be open at this revision of its stream. */
+  revision: number;
+  /** Called once, where it was not given up before. */
+  onEnd: (end: TurnEnd) => void;
+}
+
+/**
+ * Tells of the ends of turns, whichever process records them. What the own process records it is
+ * told; what others do it sees in the log, where it looks as soon as they tell that there is
+ * something, and now and then in any case.
+ */
+export interface TurnWatch {
+  /** Returns what gives the watch up. */
+  watch(turn: WatchedTurn): () => void;
+  /** This process has seen the turn end. */
+  ended(turn: TurnName, end: TurnEnd): void;
+  /** Tells the other processes that a turn of the session has ended, where they can be told. */
+  tellOthers(sessionId: string): void;
+  /** Begins to look at what is due. To be called several times a second. Never throws. */
+  lookAtDue(): void;
+  /** Resolves when no such look is at work. */
+  idle(): Promise<void>;
+}
+
+/** What a watch is made of. */
+export interface TurnWatchOptions {
+  store: Pick<EventStore, 'readStream'>;
+  /** Absent where no other process can write to the log. */
+  signals: TurnSignals | undefined;
+  /** Whether other processes may write to the log. */
+  shared: boolean;
+  /** Milliseconds of a monotonic clock. */
+  now?: () => number;
+}
+
+/** A session with turns that are watched. */
+interface Entry {
+  session_id: string;
+  turns: Set<WatchedTurn>;
+  /** Events up to here were looked at. */
+  revision: number;
+  lookedAt: number;
+  /** The look at work, and whether there was a reason for another one meanwhile. */
+  looking: Promise<void> | undefined;
+  again: boolean;
+}
+
+/** A watch over the turns of one process. */
+export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
+  const { store, signals, shared, now = () => performance.now() } = options;
+  const entries = new Map<string, Entry>();
+  let round: Promise<void> | undefined;
+
+  function end(entry: Entry, turn: number, how: TurnEnd): void {
+    for (const watched of [...entry.turns]) {
+      if (watched.turn > turn) continue;
+      leave(entry, watched);
+      watched.onEnd(how);
+    }
+  }
+
+  function leave(entry: Entry, watched: WatchedTurn): void {
+    entry.turns.delete(watched);
+    if (entry.turns.size === 0 && entries.get(entry.session_id) === entry)
+      entries.delete(entry.session_id);
+  }
+
+  async function readNews(entry: Entry): Promise<void> {
+    const { session_id } = entry;
+    do {
+      entry.again = false;
+      const news = await store.readStream(sessionStream(session_id), {
+        direction: 'forwards',
+        from: entry.revision + 1,
+        limit: NEWS_PAGE,
+        maxBytes: LIMITS.store.pageBytes,
+      });
+      for (const event of news) {
+        entry.revision = Math.max(entry.revision, event.revision);
+        const sign = signOf(event);
+        if (sign) end(entry, sign.turn, sign.end);
+      }
+      if (news.length === NEWS_PAGE) entry.again = true;
+    } while (entry.again && entry.turns.size > 0);
+  }
+
+  /** A store that is away, or a stream that it can't read, is looked at again later. */
+  function look(entry: Entry): Promise<void> {
+    entry.again = true;
+    entry.looking ??= readNews(entry)
+      .catch(() => undefined)
+      .finally(() => {
+        entry.looking = undefined;
+        entry.lookedAt = now();
+      });
+    return entry.looking;
+  }
+
+  const everyMs = ({ turns }: Entry): number => {
+    for (const { by } of turns) if (by === 'client') return FOR_CLIENT_MS;
+    if (!shared) return Infinity;
+    return signals?.connected() === true ? FOR_RUN_TOLD_MS : FOR_RUN_MS;
+  };
+
+  /** Each that is due, a few at a time. */
+  async function lookRound(): Promise<void> {
+    const at = now();
+    const due = [...entries.values()].filter((entry) => at - entry.lookedAt >= everyMs(entry));
+    const left = due.values();
+    const lookAtNext = async (): Promise<void> => {
+      for (const entry of left) await look(entry);
+    };
+    await Promise.all(Array.from({ length: LIMITS.turn.looks }, lookAtNext));
+    round = undefined;
+  }
+
+  signals?.listen({
+    onTold(sessionId) {
+      const entry = entries.get(sessionId);
+      if (entry) void look(entry);
+    },
+    onMissed() {
+      for (const entry of entries.values()) entry.lookedAt = -Infinity;
+    },
+  });
+
+  return {
+    watch(watched) {
+      const { session_id, revision, by } = watched;
+      const entry = entries.get(session_id) ?? {
+        session_id,
+        turns: new Set(),
+        revision,
+        lookedAt: now(),
+        looking: undefined,
+        again: false,
+      };
+      entries.set(session_id, entry);
+      entry.revision = Math.min(entry.revision, revision);
+      entry.turns.add(watched);
+      // What came between its last look at the turn and now was told to nobody.
+      if (by === 'client') void look(entry);
+      return () => leave(entry, watched);
+    },
+    ended({ session_id, turn }, how) {
+      const entry = entries.get(session_id);
+      if (entry) end(entry, turn, how);
+    },
+    tellOthers: (sessionId) => signals?.tell(sessionId),
+    lookAtDue() {
+      if (entries.size > 0) round ??= lookRound();
+    },
+    async idle() {
+      await round;
+    },
+  };
+}
