@@ -53,6 +53,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       inFlight: createRunsInFlight(),
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       leftOpen: createLeftOpen(),
+      beginning: new Map(),
     },
     budget: {
       counter: opened.use(createTokenCounter()),

@@ -14,6 +14,7 @@ const ALLOWED = [
 ];
 const EXPOSED = [
   'ETag',
+  'Idempotency-Replayed',
   'Link',
   'RateLimit',
   'RateLimit-Policy',

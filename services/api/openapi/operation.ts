@@ -1,9 +1,10 @@
 import type { TSchema } from 'typebox';
+import { IDEMPOTENCY_KEY } from '../once.ts';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
 import { failures } from './failures.ts';
-import { anyAnswer, etag, link, visible } from './headers.ts';
+import { anyAnswer, etag, link, replayed, visible } from './headers.ts';
 import { described, type Collection } from './jsonSchema.ts';
 import { LINKS } from './links.ts';
 
@@ -42,6 +43,7 @@ function success(route: Route, collection: Collection) {
     headers: {
       ...anyAnswer(route),
       ...visible(route, 200),
+      ...replayed(route),
       ...link(route),
       ...(REVALIDATED.has(route.operationId) && { ETag: etag }),
     },
@@ -74,6 +76,19 @@ const ifNoneMatch = {
   schema: { type: 'string' },
 };
 
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes the request safe to send again: a key of the client’s own for it, hard to guess, such as a UUID, in quotes or as it is (draft-ietf-httpapi-idempotency-key-header)',
+  schema: {
+    type: 'string',
+    pattern: IDEMPOTENCY_KEY,
+    examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'],
+  },
+};
+
 function parameters(route: Route, collection: Collection) {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
     parameter(name!, 'path', IN_PATH[name!]!, collection),
@@ -81,7 +96,12 @@ function parameters(route: Route, collection: Collection) {
   const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) =>
     parameter(name, 'query', schema, collection),
   );
-  return [...inPath, ...inQuery, ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : [])];
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : []),
+    ...(route.once ? [idempotencyKey] : []),
+  ];
 }
 
 /** The tag of a path: what the path is about. */

@@ -1,3 +1,4 @@
+import { reserveRun } from '../../../shared/commands/run/reserveRun.ts';
 import { runAgent } from '../../../shared/commands/run/runAgent.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
@@ -22,6 +23,7 @@ export const runAgentRoute = defineRoute({
     'session_not_found',
     'session_erased',
     'session_busy',
+    'idempotency_in_progress',
     'stream_damaged',
     'release_too_old',
     'key_missing',
@@ -31,7 +33,11 @@ export const runAgentRoute = defineRoute({
     'turn_interrupted',
     'model_timeout',
   ],
-  handle: async (api, { actor, params, body }) => ({
-    data: await runAgent(api, actor, { agent_id: params['agentId']!, ...body }),
+  once: {
+    reserve: (api, { actor, params, body }) =>
+      reserveRun(api, actor, { agent_id: params['agentId']!, ...body }),
+  },
+  handle: async (api, { actor, params, body, claim }) => ({
+    data: await runAgent(api, actor, { agent_id: params['agentId']!, ...body, claim }),
   }),
 });

@@ -18,7 +18,8 @@ import type { OpenRun } from './context.ts';
  */
 const NEWS_PAGE = 8;
 
-const turnInterrupted = (cause: unknown): TurnlogError =>
+/** The answer of a run whose turn somebody else has ended. */
+export const turnInterrupted = (cause?: unknown): TurnlogError =>
   new TurnlogError(
     'turn_interrupted',
     'The turn was interrupted before its end could be recorded. Try again.',

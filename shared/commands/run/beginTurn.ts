@@ -8,6 +8,7 @@ import { interruptIfOrphaned } from '../recovery/interruptTurn.ts';
 import type { Arrival } from './admission.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { promptBytes } from './contextWindow.ts';
+import { createTurnSearch } from './findTurn.ts';
 import type { RunRequest } from './request.ts';
 import { planPrompt } from './planPrompt.ts';
 import { damagedForClient, sessionOfRun } from './sessionOfRun.ts';
@@ -20,7 +21,7 @@ const PAUSES = { firstMs: 5, longestMs: 250 };
  * Begins a turn of the session. While another run holds it, waits and tries again until the wait
  * limit; a turn that nobody runs any more is closed first.
  * Errors: Rejection (no such session of the agent), `session_not_found`, `session_busy`,
- * `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
+ * TurnBegunBefore, `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
  * `overloaded`, `rate_limited`, `store_unavailable`, the signal's reason.
  */
 export async function beginTurn(
@@ -28,7 +29,7 @@ export async function beginTurn(
   request: RunRequest,
   { arrival, signal }: { arrival: Arrival; signal: AbortSignal },
 ): Promise<OpenRun> {
-  const { session_id } = request;
+  const { session_id, claim } = request;
   const bounds = { until: performance.now() + context.limits.waitMs, signal };
   const { settings, tokens } = await planPrompt(context, request);
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
@@ -36,9 +37,12 @@ export async function beginTurn(
     tooMany: sessionBusy,
   });
 
+  const search = claim && createTurnSearch(context.store, session_id, claim);
+
   /** `held` while the session is another run's, `moved` when it has to be loaded again. */
   async function attempt(): Promise<OpenRun | 'held' | 'moved'> {
     const loaded = await sessionOfRun(context, request, tokens, bounds);
+    if (search) await search.requireNone(loaded.head.revision, bounds);
     const bytes = promptBytes(request, loaded.history);
     if (!arrival.grow(bytes)) {
       // Without its place and what was loaded, it holds nothing that others wait for.
@@ -58,6 +62,7 @@ export async function beginTurn(
       }
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
       await conflicts.lost(loaded.head.revision);
+      if (search && request.new_session) await search.requireNone(0, bounds);
       return 'moved';
     }
   }

@@ -37,6 +37,8 @@ export interface RunSessions {
    * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
    */
   leftOpen: LeftOpen;
+  /** By claimed request: the try that is about to begin its turn; settles then. */
+  beginning: Map<string, Promise<void>>;
 }
 
 /** This process as the owner of turns. */

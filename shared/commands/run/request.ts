@@ -1,5 +1,6 @@
 import type { AgentRow } from '../../readModels/tables.ts';
 import type { Actor } from '../context.ts';
+import type { Claim } from '../idempotency/claim.ts';
 
 /** What a client asks for. */
 export interface RunInput {
@@ -7,6 +8,8 @@ export interface RunInput {
   input: string;
   /** A new session when absent. */
   session_id?: string;
+  /** Of a request that may come again. */
+  claim?: Claim | undefined;
 }
 
 /** The same with what was found for it; it goes through the whole run as it is. */

@@ -17,7 +17,7 @@ interface Start {
 
 function commandOf(
   { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
-  { agent, new_session, input }: RunRequest,
+  { agent, new_session, input, claim }: RunRequest,
   { settings, loaded }: Start,
 ): SessionCommand {
   const { state, history } = loaded;
@@ -33,6 +33,7 @@ function commandOf(
       context_from_turn: history[0]?.turn ?? (state.status === 'none' ? 1 : state.turn + 1),
       owner: instance.id,
       deadline: isoTime(clock.now() + limits.timeoutMs),
+      ...(claim && { idempotency_key: claim.request_id }),
     },
   };
 }
