@@ -54,6 +54,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       leftOpen: createLeftOpen(),
       beginning: new Map(),
+      ending: new Map(),
     },
     budget: {
       counter: opened.use(createTokenCounter()),

@@ -168,6 +168,8 @@ function suite(serverUrl: string): void {
       const killing = (async () => {
         for (;;) {
           await sleep(KILL_EVERY_MS, undefined, { signal: over.signal }).catch(() => undefined);
+          // One that is starting is not killed: a busy machine would have none that serves.
+          await replicas.ready();
           if (over.signal.aborted) return;
           await replicas.killAny(Math.random() * 500);
           counts.killed += 1;

@@ -1,22 +1,52 @@
 import { settlesWithin } from '../../settlesWithin.ts';
+import { untilTurnShown } from '../context.ts';
 import { idempotencyInProgress, type Claim } from '../idempotency/claim.ts';
 import type { RunContext } from './context.ts';
 import { createTurnSearch, TurnBegunBefore, type FoundTurn } from './findTurn.ts';
 import { recordedEnd } from './recordedEnd.ts';
-import type { RunResult } from './runResult.ts';
+import type { RecordedEnd, RunResult } from './runResult.ts';
 
 /** A run whose turn has begun. It goes on and is recorded, whoever waits for its end. */
 export interface BegunRun {
   session_id: string;
   turn: number;
-  /** True where another try of the same request began it. */
-  again: boolean;
   /** Errors: those of runAgent. */
   readonly ended: Promise<RunResult>;
+  /**
+   * Where another try of the request began the turn: the same, for who waits so many milliseconds
+   * for the end. Errors: `idempotency_in_progress`, those of `ended`.
+   */
+  endedWithin?: (waitMs: number) => Promise<RunResult>;
 }
 
 /** The longest that an answer waits for a turn of another try beyond the time that a run may take. */
 const AFTERWARDS_MS = 30_000;
+
+/** However many tries wait for a turn, one looks for its end. */
+function endOf(context: RunContext, found: FoundTurn): Promise<RecordedEnd> {
+  const { ending } = context.sessions;
+  const name = `${found.session_id} ${found.turn}`;
+  const known = ending.get(name);
+  if (known) return known;
+  const until = performance.now() + context.limits.timeoutMs + AFTERWARDS_MS;
+  const looking = recordedEnd(context, found, until).finally(() => ending.delete(name));
+  ending.set(name, looking);
+  return looking;
+}
+
+/** What the turn is answered with, once reads show it. */
+async function answerOf(
+  context: RunContext,
+  found: FoundTurn,
+  waitMs = Infinity,
+): Promise<RunResult> {
+  const end = endOf(context, found);
+  if (waitMs < Infinity && !(await settlesWithin(end, waitMs))) throw idempotencyInProgress();
+  const { answer, position } = await end;
+  await untilTurnShown(context, position);
+  if (answer instanceof Error) throw answer;
+  return answer;
+}
 
 function begunBefore(context: RunContext, found: FoundTurn): BegunRun {
   context.onReplayed?.();
@@ -25,10 +55,9 @@ function begunBefore(context: RunContext, found: FoundTurn): BegunRun {
   return {
     session_id,
     turn,
-    again: true,
+    endedWithin: (waitMs) => answerOf(context, found, waitMs),
     get ended() {
-      const until = performance.now() + context.limits.timeoutMs + AFTERWARDS_MS;
-      return (ended ??= recordedEnd(context, found, until));
+      return (ended ??= answerOf(context, found));
     },
   };
 }

@@ -12,6 +12,7 @@ import type { LeftOpen } from '../recovery/leftOpen.ts';
 import type { Admission } from './admission.ts';
 import type { TokenBudget } from './contextWindow.ts';
 import type { RunRequest } from './request.ts';
+import type { RecordedEnd } from './runResult.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
@@ -39,6 +40,8 @@ export interface RunSessions {
   leftOpen: LeftOpen;
   /** By claimed request: the try that is about to begin its turn; settles then. */
   beginning: Map<string, Promise<void>>;
+  /** By turn: the look for its end, which all tries share that found it open. */
+  ending: Map<string, Promise<RecordedEnd>>;
 }
 
 /** This process as the owner of turns. */

@@ -7,12 +7,11 @@ import type { KnownEvent } from '../../eventlog/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import { pauseFor } from '../../pause.ts';
 import { idempotencyInProgress } from '../idempotency/claim.ts';
-import { untilTurnShown } from '../context.ts';
 import { interruptIfOrphaned } from '../recovery/interruptTurn.ts';
 import { turnInterrupted } from './afterConflict.ts';
 import type { RunContext } from './context.ts';
 import type { FoundTurn } from './findTurn.ts';
-import { resultOf, type RunResult } from './runResult.ts';
+import { resultOf, type RecordedEnd, type RunResult } from './runResult.ts';
 
 const PAGE = 32;
 const PAUSES = { firstMs: 10, longestMs: 250 };
@@ -64,29 +63,23 @@ function createEndReader(context: RunContext, { session_id, revision }: FoundTur
 }
 
 /**
- * The answer of a turn that another try began, once it has ended, nobody runs it any more, and reads
- * show it. A turn is never run a second time.
- * Errors: those that the turn ended with, `turn_interrupted`, `session_erased`,
- * `idempotency_in_progress` where it goes on for longer than `until` (of `performance.now()`),
- * `stream_damaged` (noted), `key_missing`, `release_too_old`, `store_unavailable`.
+ * How a turn ended that another try began, once it has; one that nobody runs any more is closed.
+ * Errors: `idempotency_in_progress` where it goes on for longer than `until` (of
+ * `performance.now()`), `stream_damaged` (noted), `key_missing`, `release_too_old`,
+ * `store_unavailable`.
  */
 export async function recordedEnd(
   context: RunContext,
   found: FoundTurn,
   until: number,
-): Promise<RunResult> {
+): Promise<RecordedEnd> {
   const { session_id, owner } = found;
   const readEnd = createEndReader(context, found);
   const pauses = createBackOff(PAUSES);
   let askedAt = -Infinity;
   for (;;) {
     const end = await readEnd();
-    if (end) {
-      const answer = answerOf(found, end);
-      await untilTurnShown(context, end.recorded.position);
-      if (answer instanceof Error) throw answer;
-      return answer;
-    }
+    if (end) return { answer: answerOf(found, end), position: end.recorded.position };
     const now = performance.now();
     // What this process runs itself it also closes.
     if (owner !== context.instance.id && now - askedAt > ORPHAN_EVERY_MS) {

@@ -2,10 +2,8 @@ import type { ModelCall } from '../../domain/session/events.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { isIdOf } from '../../eventlog/streams.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
-import { settlesWithin } from '../../settlesWithin.ts';
 import { requireSupported } from '../agentCatalogue.ts';
 import { untilTurnShown, type Actor } from '../context.ts';
-import { idempotencyInProgress } from '../idempotency/claim.ts';
 import { beginOnce, type BegunRun } from './beginOnce.ts';
 import { beginTurn } from './beginTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
@@ -58,7 +56,7 @@ export async function beginRun(
 function beginNow(context: RunContext, actor: Actor, input: RunInput): Promise<BegunRun> {
   const { promise, resolve, reject } = Promise.withResolvers<BegunRun>();
   const ended = runTurn(context, actor, input, ({ request, state }) =>
-    resolve({ session_id: request.session_id, turn: state.turn, again: false, ended }),
+    resolve({ session_id: request.session_id, turn: state.turn, ended }),
   );
   ended.catch(reject);
   return promise;
@@ -82,9 +80,8 @@ export async function runAgent(
   input: RunInput,
 ): Promise<RunResult> {
   if (!input.claim) return runTurn(context, actor, input, () => undefined);
-  const { again, ended } = await beginRun(context, actor, input);
-  if (again && !(await settlesWithin(ended, context.limits.waitMs))) throw idempotencyInProgress();
-  return ended;
+  const begun = await beginRun(context, actor, input);
+  return begun.endedWithin?.(context.limits.waitMs) ?? begun.ended;
 }
 
 async function runTurn(

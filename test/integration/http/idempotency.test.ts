@@ -193,6 +193,30 @@ describe('a POST with a key that came before', () => {
     expect(service.model.requests).toHaveLength(calls + 1);
   });
 
+  test('is answered turn_interrupted where the first was cut off, and runs with another key only', async () => {
+    const key = randomUUID();
+    const calls = service.model.requests.length;
+    const cut = run({ input: 'held' }, key);
+    await eventually(
+      async () => held,
+      (waiting) => waiting.length > 0,
+    );
+    await service.restart();
+    expectFailure(await cut, 'store_unavailable');
+    letGo();
+    const again = await run({ input: 'held' }, key);
+    expectFailure(again, 'turn_interrupted');
+    expect(isReplayed(again)).toBe(true);
+    expect(service.model.requests).toHaveLength(calls + 1);
+    const other = run({ input: 'held' }, randomUUID());
+    await eventually(
+      async () => held,
+      (waiting) => waiting.length > 0,
+    );
+    letGo();
+    expect((await other).status).toBe(200);
+  });
+
   test('of fifty at once one runs, and all are answered the same', async () => {
     const key = randomUUID();
     const calls = service.model.requests.length;

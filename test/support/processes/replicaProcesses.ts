@@ -47,6 +47,7 @@ export async function replicaProcesses(serverUrl: string) {
 
   return {
     eventStore,
+    model,
     databaseUrl: database.url,
     start,
     /** An api, the active projector, with the event store under that URL, and one that stands by. */
