@@ -24,6 +24,8 @@ type UseCaseCode =
   | 'key_missing'
   | 'proof_pending'
   | 'session_busy'
+  | 'idempotency_conflict'
+  | 'idempotency_in_progress'
   | 'stream_damaged'
   | 'release_too_old'
   | 'model_error'

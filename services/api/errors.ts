@@ -68,6 +68,16 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     status: 409,
     description: 'Another run held the session for longer than the wait limit',
   },
+  idempotency_conflict: {
+    status: 409,
+    description:
+      'The `Idempotency-Key` was sent with another body or query before; nothing was recorded',
+  },
+  idempotency_in_progress: {
+    status: 409,
+    description:
+      'The first request with the `Idempotency-Key` still runs; send it again for its answer',
+  },
   stream_damaged: {
     status: 409,
     description:

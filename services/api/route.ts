@@ -1,7 +1,9 @@
 import type { Context } from 'koa';
 import type { Static, TNever, TObject, TSchema } from 'typebox';
 import type { Actor } from '../../shared/commands/context.ts';
+import type { Claim } from '../../shared/commands/idempotency/claim.ts';
 import type { Scope } from '../../shared/domain/account/events.ts';
+import type { Reserved } from '../../shared/domain/request/events.ts';
 import type { ErrorCode } from '../../shared/errors.ts';
 import type { RouteContext } from './context.ts';
 import type { PageBody, Recipient } from './pageBody.ts';
@@ -18,11 +20,24 @@ export type Answer<Data> =
   | { page: (to: Recipient) => Promise<PageBody> }
   | { bytes: Uint8Array };
 
-interface RouteRequest<Query, Body> {
+/** A request as its operation is handed it. */
+export interface RouteRequest<Query, Body> {
   actor: Actor;
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
+  /** Of a POST with an `Idempotency-Key`. */
+  claim?: Claim;
+}
+
+/** What makes a POST safe to send again. Every route with this method has one. */
+export interface Once<Query, Body> {
+  /**
+   * What the first try fixes for all that follow: ids of what it makes, where what it writes begins.
+   * Refuses what the operation would refuse, so that nothing is recorded of it. The operation then
+   * works with what was reserved, and finds what an earlier try has written.
+   */
+  reserve(api: RouteContext, request: RouteRequest<Query, Body>): Reserved | Promise<Reserved>;
 }
 
 interface EventsOfRoute {
@@ -42,6 +57,8 @@ export interface Route<
   Accepted extends TSchema = TSchema,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** Of each POST: how it is safe to send again. Other methods are so by themselves. */
+  once?: Once<Static<Query>, Static<Body>>;
   /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
   path: string;
   /** The same for the router, where a parameter may be several segments, which OpenAPI can't say. */
@@ -77,6 +94,10 @@ export interface Route<
   ) => Promise<Answer<Static<Data> | Static<Accepted>> | undefined>;
 }
 
+/** A POST without `once` does not compile. */
+type Method =
+  { method: 'post'; once: object } | { method: Exclude<Route['method'], 'post'>; once?: never };
+
 /** Lets a route's handler know the types of its own schemas. */
 export const defineRoute = <
   Query extends TObject,
@@ -84,5 +105,5 @@ export const defineRoute = <
   Data extends TSchema,
   Accepted extends TSchema = TNever,
 >(
-  route: Route<Query, Body, Data, Accepted>,
+  route: Route<Query, Body, Data, Accepted> & Method,
 ): Route => route;

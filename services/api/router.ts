@@ -14,6 +14,7 @@ import { authenticator } from './middleware/authenticated.ts';
 import { createAddressLimit } from './middleware/addressLimit.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
 import { takeRequest } from './middleware/rateLimit.ts';
+import { claimFor, idempotencyKeyOf } from './once.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from './schemas/common.ts';
 import { giveWay } from '../../shared/giveWay.ts';
@@ -39,6 +40,7 @@ const forClient = (api: RouteContext, ctx: Context): RouteContext => ({
   ...api,
   whenLeft: (giveUp) => whenClosed(ctx.res, () => giveUp(clientLeft())),
   onLate: () => ctx.set('x-turnlog-visible', 'false'),
+  onReplayed: () => ctx.set('idempotency-replayed', 'true'),
 });
 
 /** What every operation passes before its own work. */
@@ -79,6 +81,7 @@ function handlerOf(gate: Gate, route: Route): Middleware {
       if (access !== 'key') requireScope(scopes, access);
     }
     const query = checkQuery(ctx.query);
+    const key = idempotencyKeyOf(ctx);
     const { account_id } = actor;
     ctx.state['account_id'] = account_id;
     const isLeftOut = route.bodyOptional === true && hasNoBody(ctx);
@@ -90,11 +93,13 @@ function handlerOf(gate: Gate, route: Route): Middleware {
         held = await api.answers.take(account_id, route.holds, ctx.res);
         await giveWay(account_id);
       }
-      const answer = await route.handle(
-        route.method === 'get' ? api : forClient(api, ctx),
-        { actor, params: ctx['params'] as Record<string, string>, query, body },
-        ctx,
-      );
+      const own = route.method === 'get' ? api : forClient(api, ctx);
+      const asked = { actor, params: ctx['params'] as Record<string, string>, query, body };
+      const request =
+        key === undefined
+          ? asked
+          : { ...asked, claim: await claimFor(own, route, asked, { key, ctx }) };
+      const answer = await route.handle(own, request, ctx);
       if (answer) await send(ctx, answer, { account_id, media: route.media });
       const length = (answer && ctx.length) ?? 0;
       // What has been recorded is told at any rate: there is no waiting for room any more.

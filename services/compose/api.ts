@@ -82,6 +82,8 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       leftOpen: createLeftOpen(),
+      beginning: new Map(),
+      ending: new Map(),
     },
     budget: {
       counter: opened.use(createTokenCounter()),

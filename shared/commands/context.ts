@@ -26,6 +26,8 @@ export interface CommandContext {
   visibilityWaitMs: number;
   /** Called where the answer did not wait until they show it. */
   onLate?: () => void;
+  /** Called where the answer is that of an earlier try of the request. */
+  onReplayed?: () => void;
 }
 
 /**

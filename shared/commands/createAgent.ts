@@ -1,13 +1,17 @@
 import { agent } from '../domain/agent/decider.ts';
+import type { AgentConfiguration } from '../domain/agent/events.ts';
+import { isRejection } from '../domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../errors.ts';
+import { readPage } from '../eventlog/readWhole.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import { supportedParameters, type ParametersInput } from './agentParameters.ts';
 import { requireSupported, supportedComponent, type AgentCatalogue } from './agentCatalogue.ts';
 import { untilShown, type Actor, type CommandContext } from './context.ts';
 import { handle } from './handle.ts';
+import type { Claim } from './idempotency/claim.ts';
 import { newStream } from './target.ts';
 
-interface CreateAgentInput extends ParametersInput {
+export interface CreateAgentInput extends ParametersInput {
   name: string;
   instruction: string;
   model: string;
@@ -15,6 +19,13 @@ interface CreateAgentInput extends ParametersInput {
   component?: string;
   compaction?: boolean;
 }
+
+interface CreatedAgent {
+  agent_id: string;
+  created_at: string;
+}
+
+type CreateContext = CommandContext & { catalogue: AgentCatalogue };
 
 function answerable(error: unknown): unknown {
   return isTurnlogError(error, 'event_invalid')
@@ -25,36 +36,78 @@ function answerable(error: unknown): unknown {
 }
 
 /**
- * Creates an agent of the actor's account; durable and listed when it resolves.
- * Errors: `model_not_supported`, `tool_not_supported`, `component_not_supported`,
- * `invalid_request` for parameters that its model does not take, `payload_too_large` for texts whose JSON no event holds, and those of handle.
+ * The configuration that an agent is created with. Errors: `model_not_supported`,
+ * `tool_not_supported`, `component_not_supported`, `invalid_request` for parameters that its model
+ * does not take.
  */
-export async function createAgent(
-  context: CommandContext & { catalogue: AgentCatalogue },
-  actor: Actor,
-  input: CreateAgentInput,
-): Promise<{ agent_id: string; created_at: string }> {
-  const { catalogue, ids } = context;
-  const { name, instruction, model, tool } = input;
+export async function configurationOf(
+  { catalogue }: Pick<CreateContext, 'catalogue'>,
+  { account_id }: Pick<Actor, 'account_id'>,
+  { name, instruction, model, tool, compaction, ...input }: CreateAgentInput,
+): Promise<AgentConfiguration> {
   requireSupported(catalogue, model, tool);
   const component = supportedComponent(catalogue, input.component);
-  const parameters = await supportedParameters(catalogue, input, actor.account_id);
-  const configuration = {
+  const parameters = await supportedParameters(catalogue, { ...input, model }, account_id);
+  return {
     name,
     instruction,
     model,
     ...(tool !== undefined && { tool }),
     component,
+    ...(compaction !== undefined && { compaction }),
     ...(parameters && { parameters }),
   };
-  const agent_id = ids.typeId('agent');
+}
+
+/** The agent that an earlier try of the request created; undefined where none did. */
+async function createdBefore(
+  context: CreateContext,
+  agent_id: string,
+): Promise<CreatedAgent | undefined> {
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [created] = await readPage(context, agentStream(agent_id), beginning);
+  if (!created) return undefined;
+  await untilShown(context, created.recorded.position);
+  context.onReplayed?.();
+  return { agent_id, created_at: created.recorded.metadata.recorded_at };
+}
+
+async function createNow(
+  context: CreateContext,
+  actor: Actor,
+  { agent_id, configuration }: { agent_id: string; configuration: AgentConfiguration },
+): Promise<CreatedAgent> {
   const target = newStream(agentStream(agent_id), agent);
+  const command = { type: 'create_agent', configuration } as const;
+  const { position, recorded_at } = (await handle(context, actor, target, command))!;
+  await untilShown(context, position);
+  return { agent_id, created_at: recorded_at };
+}
+
+/**
+ * Creates an agent of the actor's account; durable and listed when it resolves. Of the tries of one
+ * claimed request one creates it, and each is answered the same.
+ * Errors: `model_not_supported`, `tool_not_supported`, `component_not_supported`,
+ * `invalid_request` for parameters that its model does not take, `payload_too_large` for texts whose JSON no event holds, and those of handle.
+ */
+export async function createAgent(
+  context: CreateContext,
+  actor: Actor,
+  input: CreateAgentInput,
+  claim?: Claim,
+): Promise<CreatedAgent> {
+  const agent_id = claim?.reserved.id ?? context.ids.typeId('agent');
+  const before = claim?.first === false ? await createdBefore(context, agent_id) : undefined;
+  if (before) return before;
   try {
-    const command = { type: 'create_agent', configuration } as const;
-    const { position, recorded_at } = (await handle(context, actor, target, command))!;
-    await untilShown(context, position);
-    return { agent_id, created_at: recorded_at };
+    return await createNow(context, actor, {
+      agent_id,
+      configuration: await configurationOf(context, actor, input),
+    });
   } catch (error) {
+    const another = claim && isRejection(error, 'agent_exists');
+    const created = another ? await createdBefore(context, agent_id) : undefined;
+    if (created) return created;
     throw answerable(error);
   }
 }

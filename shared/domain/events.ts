@@ -2,9 +2,11 @@ import { accountEventSchemas, type AccountEvent } from './account/events.ts';
 import { agentEventSchemas, type AgentEvent } from './agent/events.ts';
 import { auditEventSchemas, type AuditEvent } from './audit/events.ts';
 import { logEventSchemas, type LogEvent } from './log/events.ts';
+import { requestEventSchemas, type RequestEvent } from './request/events.ts';
 import { sessionEventSchemas, type SessionEvent } from './session/events.ts';
 
-export type DomainEvent = AccountEvent | AgentEvent | AuditEvent | LogEvent | SessionEvent;
+export type DomainEvent =
+  AccountEvent | AgentEvent | AuditEvent | LogEvent | RequestEvent | SessionEvent;
 
 /**
  * True for the type of an event that erases its stream: whatever came before it in there, and
@@ -19,5 +21,6 @@ export const eventSchemas = [
   ...agentEventSchemas,
   ...auditEventSchemas,
   ...logEventSchemas,
+  ...requestEventSchemas,
   ...sessionEventSchemas,
 ] as const;

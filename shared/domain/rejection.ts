@@ -13,7 +13,8 @@ export type RejectionCode =
   | 'session_of_another_agent'
   | 'turn_open'
   | 'turn_not_open'
-  | 'turn_of_another_run';
+  | 'turn_of_another_run'
+  | 'request_differs';
 
 /**
  * A decider's "no": the command does not fit the state. Nothing was decided, nothing is to be

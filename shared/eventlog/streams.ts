@@ -2,7 +2,7 @@
  * The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by
  * streams takes them from here.
  */
-export const STREAM_KINDS = ['account', 'agent', 'audit', 'log', 'session'] as const;
+export const STREAM_KINDS = ['account', 'agent', 'audit', 'log', 'request', 'session'] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
 const streamOf =
@@ -15,6 +15,8 @@ export const agentStream = streamOf('agent');
 /** What was done with an account's events: apart, because it grows with each time that they are read. */
 export const auditStream = streamOf('audit');
 export const logStream = streamOf('log');
+/** A request that its client may send again; its id is shared/commands/idempotency/requestId.ts's. */
+export const requestStream = streamOf('request');
 export const sessionStream = streamOf('session');
 
 /** A UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */

@@ -35,6 +35,7 @@ type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 const OPENINGS: Readonly<Record<Exclude<StreamKind, 'audit' | 'log'>, DomainEvent['type']>> = {
   account: 'account.opened.v1',
   agent: 'agent.created.v1',
+  request: 'request.begun.v1',
   session: 'session.started.v1',
 };
 

@@ -21,6 +21,8 @@ const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
   audit: () => [],
   // What it says concerns followers of the log, and no row.
   log: () => [],
+  // It is what a request that comes again goes by, and no row.
+  request: () => [],
   session: projectSession,
 };
 

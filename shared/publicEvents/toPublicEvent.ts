@@ -147,6 +147,7 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
         data: { session_id: id, reason: event.data.reason },
       };
     case 'log.restore_accepted.v1':
+    case 'request.begun.v1':
       return undefined;
     default: {
       const unknown: never = event;

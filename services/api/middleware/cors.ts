@@ -16,6 +16,7 @@ const ALLOWED = [
 ];
 const EXPOSED = [
   'ETag',
+  'Idempotency-Replayed',
   'Link',
   'Location',
   'Preference-Applied',

@@ -16,7 +16,9 @@ const INTERNAL = 'Something failed inside the service. Its log has this request 
  */
 export function publicError(thrown: unknown): TurnlogError {
   const error = (thrown instanceof Rejection && answerTo(thrown)) || thrown;
-  if (error instanceof TurnlogError && ERROR_ANSWERS[error.code].status !== 500) return error;
+  // A turn that a newer release recorded may have failed with a code of its own.
+  const isKnown = error instanceof TurnlogError && error.code in ERROR_ANSWERS;
+  if (isKnown && ERROR_ANSWERS[error.code].status !== 500) return error;
   return new TurnlogError('internal_error', INTERNAL, { cause: error });
 }
 

@@ -2,7 +2,7 @@ import { Type, type TObject } from 'typebox';
 import type { ErrorCode } from '../../../shared/errors.ts';
 import { ERROR_ANSWERS } from '../errors.ts';
 import type { Route } from '../route.ts';
-import { retryAfter, visible, type HeaderUse } from './headers.ts';
+import { replayed, retryAfter, visible, type HeaderUse } from './headers.ts';
 import { described, type Collection } from './jsonSchema.ts';
 
 /** Codes that any operation may answer, by what it takes. */
@@ -18,6 +18,7 @@ function codesOf(route: Route): ErrorCode[] {
     ...(route.body
       ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)
       : []),
+    ...(route.once ? (['idempotency_conflict', 'stream_damaged', 'release_too_old'] as const) : []),
     ...route.errors,
     'internal_error',
   ];
@@ -90,7 +91,12 @@ export function failures(route: Route, headers: HeaderUse, collection: Collectio
           description: codes
             .map((code) => `\`${code}\`: ${ERROR_ANSWERS[code].description}.`)
             .join('\n\n'),
-          headers: { ...headers, ...visible(route, status), ...retryAfter(status) },
+          headers: {
+            ...headers,
+            ...visible(route, status),
+            ...replayed(route),
+            ...retryAfter(status),
+          },
           content: { 'application/json': { schema: oneOf(codes, collection) } },
         },
       ]),

@@ -23,6 +23,10 @@ export const visible = ({ method }: Route, status: number): HeaderUse =>
 export const retryAfter = (status: number): HeaderUse =>
   status === 429 || status === 503 ? { 'Retry-After': use('RetryAfter') } : {};
 
+/** Of what may be sent again under a key of the client. */
+export const replayed = ({ once }: Route): HeaderUse =>
+  once ? { 'Idempotency-Replayed': use('IdempotencyReplayed') } : {};
+
 /** Of a list that is answered in pages. */
 export const link = ({ query }: Route): HeaderUse =>
   query?.properties['after'] === undefined ? {} : { Link: use('Link') };
@@ -62,6 +66,11 @@ export const HEADERS = {
   ETag: text('Names this content; send it as `If-None-Match`, and get 304 while it is the same', [
     'W/"1b2m2y8asgtpgamy7phcfg"',
   ]),
+  IdempotencyReplayed: {
+    description:
+      '`true` where the answer is that of an earlier request with the same `Idempotency-Key`; absent otherwise',
+    schema: { type: 'string', const: 'true' },
+  },
   RateLimit: text(
     'What is left of the limit of the key and in how many seconds it is whole again (draft-ietf-httpapi-ratelimit-headers); absent where no key was taken',
     ['"key";r=50;t=1'],

@@ -1,10 +1,19 @@
 import type { TSchema } from 'typebox';
+import { IDEMPOTENCY_KEY } from '../once.ts';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
 import { TurnNumber } from '../schemas/turns.ts';
 import { failures } from './failures.ts';
-import { anyAnswer, etag, link, location, preferenceApplied, visible } from './headers.ts';
+import {
+  anyAnswer,
+  etag,
+  link,
+  location,
+  preferenceApplied,
+  replayed,
+  visible,
+} from './headers.ts';
 import { described, type Collection } from './jsonSchema.ts';
 import { LINKS } from './links.ts';
 
@@ -50,6 +59,7 @@ function success(route: Route, collection: Collection) {
     headers: {
       ...anyAnswer(route),
       ...visible(route, 200),
+      ...replayed(route),
       ...link(route),
       ...preferenceApplied(route),
       ...(REVALIDATED.has(route.operationId) && { ETag: etag }),
@@ -117,6 +127,19 @@ const prefer = (description: string) => ({
   schema: { type: 'string' },
 });
 
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes the request safe to send again: a key of the client’s own for it, hard to guess, such as a UUID, in quotes or as it is (draft-ietf-httpapi-idempotency-key-header)',
+  schema: {
+    type: 'string',
+    pattern: IDEMPOTENCY_KEY,
+    examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'],
+  },
+};
+
 function parameters(route: Route, collection: Collection) {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
     parameter(name!, 'path', IN_PATH[name!]!, collection),
@@ -131,6 +154,7 @@ function parameters(route: Route, collection: Collection) {
     ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : []),
     ...(lastEventId ? [parameter('Last-Event-ID', 'header', lastEventId, collection)] : []),
     ...(route.prefer === undefined ? [] : [prefer(route.prefer)]),
+    ...(route.once ? [idempotencyKey] : []),
   ];
 }
 

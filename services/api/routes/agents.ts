@@ -1,4 +1,4 @@
-import { createAgent } from '../../../shared/commands/createAgent.ts';
+import { configurationOf, createAgent } from '../../../shared/commands/createAgent.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { findOwnAgent } from '../../../shared/queries/agents.ts';
 import { sendAgentList } from '../agentList.ts';
@@ -24,7 +24,15 @@ const createAgentRoute = defineRoute({
   body: CreateAgentBody,
   data: CreatedAgent,
   errors: ['model_not_supported', 'tool_not_supported', 'component_not_supported'],
-  handle: async (api, { actor, body }) => ({ data: await createAgent(api, actor, body) }),
+  once: {
+    reserve: async (api, { actor, body }) => {
+      await configurationOf(api, actor, body);
+      return { id: api.ids.typeId('agent') };
+    },
+  },
+  handle: async (api, { actor, body, claim }) => ({
+    data: await createAgent(api, actor, body, claim),
+  }),
 });
 
 const listAgentsRoute = defineRoute({

@@ -1,4 +1,4 @@
-import { eraseAgent, eraseSession } from '../../../shared/commands/erase/erase.ts';
+import { eraseAgent, eraseSession, requireOwn } from '../../../shared/commands/erase/erase.ts';
 import type { ErasedStream } from '../../../shared/commands/erase/eraseStream.ts';
 import { inShort } from '../../../shared/inShort.ts';
 import { receiptFor } from '../../../shared/queries/sessionProof.ts';
@@ -47,10 +47,17 @@ const eraseAgentRoute = defineRoute({
   query: ErasureQuery,
   data: ErasedAgent,
   errors: ['agent_not_found', ...ERRORS],
-  handle: async (api, { actor, params, query }) => {
+  once: {
+    reserve: async (api, { actor, params }) => {
+      await requireOwn('agent', api, actor, params['agentId']!);
+      return {};
+    },
+  },
+  handle: async (api, { actor, params, query, claim }) => {
     const agent_id = params['agentId']!;
     const grounds = { reason: 'request', note: query.note } as const;
     const erased = await eraseAgent(api, actor, agent_id, grounds);
+    if (claim?.first === false && erased.again) api.onReplayed?.();
     return { data: { agent_id, ...presentErasure(erased, await receiptOf(api, erased)) } };
   },
 });

@@ -1,3 +1,4 @@
+import { reserveRun } from '../../../shared/commands/run/reserveRun.ts';
 import { runAgent } from '../../../shared/commands/run/runAgent.ts';
 import { defineRoute } from '../route.ts';
 import { streamRun, wantsEvents } from '../streamedRun.ts';
@@ -28,6 +29,7 @@ export const runAgentRoute = defineRoute({
     'session_not_found',
     'session_erased',
     'session_busy',
+    'idempotency_in_progress',
     'stream_damaged',
     'release_too_old',
     'key_missing',
@@ -41,8 +43,12 @@ export const runAgentRoute = defineRoute({
     description:
       'Where the client accepts `text/event-stream`, what the turn puts out, as it comes: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the envelope of the answer in JSON, or `error` with that of the failure. Ids lead on in the stream of the turn.',
   },
-  handle: async (api, { actor, params, body }, ctx) => {
-    const input = { agent_id: params['agentId']!, ...body };
+  once: {
+    reserve: (api, { actor, params, body }) =>
+      reserveRun(api, actor, { agent_id: params['agentId']!, ...body }),
+  },
+  handle: async (api, { actor, params, body, claim }, ctx) => {
+    const input = { agent_id: params['agentId']!, ...body, claim };
     if (wantsEvents(ctx)) return streamRun(api, actor, input, ctx);
     if (prefersAsync(ctx)) return respondAsync(api, actor, input, ctx);
     return { data: await runAgent(api, actor, input) };

@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events';
 import type { Context } from 'koa';
 import { awaitTurn } from '../../../shared/commands/run/awaitTurn.ts';
-import { cancelTurn } from '../../../shared/commands/run/cancelTurn.ts';
+import { cancelTurn, reserveCancellation } from '../../../shared/commands/run/cancelTurn.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { readTurn } from '../../../shared/queries/turn.ts';
 import { clientLeft, whenClosed } from '../clientLeft.ts';
@@ -95,8 +95,16 @@ const cancelRoute = defineRoute({
     'release_too_old',
     'key_missing',
   ],
-  handle: async (api, { actor, params, body }) => ({
-    data: await cancelTurn(api, actor, { session_id: params['sessionId']!, ...body }),
+  once: {
+    reserve: (api, { actor, params, body }) =>
+      reserveCancellation(api, actor, { session_id: params['sessionId']!, ...body }),
+  },
+  handle: async (api, { actor, params, body, claim }) => ({
+    data: await cancelTurn(api, actor, {
+      session_id: params['sessionId']!,
+      ...body,
+      ...(claim && { claim }),
+    }),
   }),
 });
 

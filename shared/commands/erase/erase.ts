@@ -24,16 +24,29 @@ const KINDS = {
   },
 } as const;
 
-/** One that is not the account's is not told from one that never was. */
+/**
+ * The stream of what is the account's own. What is not is not told from what never was.
+ * Errors: `session_not_found`, `agent_not_found`, `store_unavailable`.
+ */
+export async function requireOwn(
+  kind: keyof typeof KINDS,
+  context: EraseContext,
+  { account_id }: Actor,
+  id: string,
+): Promise<string> {
+  const { streamOf, missing } = KINDS[kind];
+  const stream = streamOf(id);
+  if (!isIdOf(kind, id) || (await ownerOf(context, stream)) !== account_id) throw missing();
+  return stream;
+}
+
 async function eraseOwn(
   kind: keyof typeof KINDS,
   context: EraseContext,
   actor: Actor,
   { id, ...grounds }: Grounds & { id: string },
 ): Promise<ErasedStream> {
-  const { streamOf, missing } = KINDS[kind];
-  const stream = streamOf(id);
-  if (!isIdOf(kind, id) || (await ownerOf(context, stream)) !== actor.account_id) throw missing();
+  const stream = await requireOwn(kind, context, actor, id);
   const erased = await eraseStream(context, stream, grounds, actor);
   forgetErased(context, erased);
   await untilShown(context, erased.position);

@@ -9,6 +9,7 @@ import type { Arrival } from './admission.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { compactWhereFull } from './compact.ts';
 import { promptBytes } from './contextWindow.ts';
+import { createTurnSearch } from './findTurn.ts';
 import type { RunRequest } from './request.ts';
 import { planPrompt } from './planPrompt.ts';
 import { damagedForClient, sessionOfRun } from './sessionOfRun.ts';
@@ -21,7 +22,7 @@ const PAUSES = { firstMs: 5, longestMs: 250 };
  * Begins a turn of the session. While another run holds it, waits and tries again until the wait
  * limit; a turn that nobody runs any more is closed first.
  * Errors: Rejection (no such session of the agent), `session_not_found`, `session_busy`,
- * `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
+ * TurnBegunBefore, `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
  * `overloaded`, `rate_limited`, `store_unavailable`, the signal's reason.
  */
 export async function beginTurn(
@@ -29,7 +30,7 @@ export async function beginTurn(
   request: RunRequest,
   { arrival, signal }: { arrival: Arrival; signal: AbortSignal },
 ): Promise<OpenRun> {
-  const { session_id } = request;
+  const { session_id, claim } = request;
   const bounds = { until: performance.now() + context.limits.waitMs, signal };
   const { settings, tokens } = await planPrompt(context, request);
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
@@ -38,10 +39,12 @@ export async function beginTurn(
   });
 
   let compacted = false;
+  const search = claim && createTurnSearch(context.store, session_id, claim);
 
   /** `held` while the session is another run's, `moved` when it has to be loaded again. */
   async function attempt(): Promise<OpenRun | 'held' | 'moved'> {
     const loaded = await sessionOfRun(context, request, tokens, bounds);
+    if (search) await search.requireNone(loaded.head.revision, bounds);
     // A turn that is begun after one try has the summary, or does without.
     if (!compacted) {
       compacted = true;
@@ -70,6 +73,7 @@ export async function beginTurn(
       }
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
       await conflicts.lost(loaded.head.revision);
+      if (search && request.new_session) await search.requireNone(0, bounds);
       return 'moved';
     }
   }

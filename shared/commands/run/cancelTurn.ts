@@ -1,11 +1,13 @@
 import { sessionErased } from '../../erased.ts';
 import type { SessionCommand } from '../../domain/session/commands.ts';
+import type { Reserved } from '../../domain/request/events.ts';
 import { TurnlogError } from '../../errors.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/untilWhole.ts';
 import { readTurn, requireOwn } from '../../queries/turn.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 import { untilTurnShown, type Actor } from '../context.ts';
+import type { Claim } from '../idempotency/claim.ts';
 import { authorOf } from '../facts.ts';
 import { handleFound, type Handled, type Order } from '../handle.ts';
 import { eventsGone, sessionTarget, type LoadedSession } from '../loadSession.ts';
@@ -54,6 +56,21 @@ async function stop(
 }
 
 /**
+ * What the first try of a cancellation fixes: the turn that it is about, so that a later try can hit
+ * no later one. Errors: `session_not_found`, and those of reading the session.
+ */
+export async function reserveCancellation(
+  context: RunContext,
+  actor: Actor,
+  { session_id, turn }: Cancellation,
+): Promise<Reserved> {
+  await requireOwn(context, actor.account_id, session_id);
+  if (turn !== undefined) return { turn };
+  const { state } = await sessionTarget(session_id).load(context);
+  return 'turn' in state ? { turn: state.turn } : {};
+}
+
+/**
  * Cancels the open turn of a session, whichever process runs it: its end is recorded at once, and
  * the run, which nothing that it says later can follow, is told to stop. Where the turn has ended
  * already nothing changes, and its end is told.
@@ -64,13 +81,14 @@ async function stop(
 export async function cancelTurn(
   context: RunContext,
   actor: Actor,
-  asked: Cancellation,
+  { session_id, claim, turn: asked = claim?.reserved.turn }: Cancellation & { claim?: Claim },
 ): Promise<CancelledTurn> {
-  const { session_id } = asked;
   await requireOwn(context, actor.account_id, session_id);
-  const { turn, appended } = await stop(context, actor, asked);
+  const meant = { session_id, ...(asked !== undefined && { turn: asked }) };
+  const { turn, appended } = await stop(context, actor, meant);
   const name = { session_id, turn };
   if (!appended) {
+    if (claim?.first === false) context.onReplayed?.();
     const { status, error } = await readTurn(context, actor.account_id, name);
     if (status === 'running')
       throw new TurnlogError('session_busy', 'The turn has begun only now. Try again.', {

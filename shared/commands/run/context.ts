@@ -18,6 +18,7 @@ import type { TokenBudget } from './contextWindow.ts';
 import type { LiveTurns, TurnPublisher } from './liveTurns.ts';
 import type { MirroredTurns } from './mirrorTurns.ts';
 import type { RunRequest } from './request.ts';
+import type { RecordedEnd } from './result.ts';
 import type { SessionMemory } from './recallSession.ts';
 import type { RunsInFlight } from './runsInFlight.ts';
 import type { SessionQueue } from './sessionQueue.ts';
@@ -52,6 +53,10 @@ export interface RunSessions {
    * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
    */
   leftOpen: LeftOpen;
+  /** By claimed request: the try that is about to begin its turn; settles then. */
+  beginning: Map<string, Promise<void>>;
+  /** By turn: the look for its end, which all tries share that found it open. */
+  ending: Map<string, Promise<RecordedEnd>>;
 }
 
 /** This process as the owner of turns. */

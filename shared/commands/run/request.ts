@@ -1,5 +1,6 @@
 import type { AgentRow } from '../../readModels/tables.ts';
 import type { Actor } from '../context.ts';
+import type { Claim } from '../idempotency/claim.ts';
 
 /** What a client asks for. */
 export interface RunInput {
@@ -9,6 +10,8 @@ export interface RunInput {
   session_id?: string;
   /** Whether somebody wants the text as it comes: only then the model is asked for a stream. */
   deltas?: boolean;
+  /** Of a request that may come again. */
+  claim?: Claim | undefined;
 }
 
 /** The same with what was found for it; it goes through the whole run as it is. */

@@ -1,5 +1,6 @@
 import type { Tokens } from '../../domain/schema.ts';
 import type { TurnContext } from '../../domain/session/parts.ts';
+import type { Position } from '../../ports/eventStore.ts';
 
 export interface RunResult {
   output: string;
@@ -14,6 +15,12 @@ export interface RunResult {
   };
 }
 
+/** How a turn ended: what it is answered with, and where that stands. */
+export interface RecordedEnd {
+  answer: RunResult | Error;
+  position: Position;
+}
+
 /** What a turn was answered with, as it was recorded. */
 interface Completed {
   output: string;
@@ -23,13 +30,28 @@ interface Completed {
   finish_reason: string;
 }
 
-/** The answer of a run, the same from its run and from its record. */
+/**
+ * The answer of a run, the same from its run and from its record: its members stand in the same
+ * order either way.
+ */
 export const resultOf = (
   session_id: string,
-  { output, model, tool_used, tokens, finish_reason }: Completed,
+  { output, model, tool_used, tokens: { prompt, completion, total }, finish_reason }: Completed,
   context: TurnContext | undefined,
 ): RunResult => ({
   output,
   session_id,
-  metadata: { model, tool_used, tokens, finish_reason, ...(context && { context }) },
+  metadata: {
+    model,
+    tool_used,
+    tokens: { prompt, completion, total },
+    finish_reason,
+    ...(context && { context: contextOf(context) }),
+  },
+});
+
+const contextOf = ({ turns, dropped, compacted }: TurnContext): TurnContext => ({
+  turns,
+  dropped,
+  ...(compacted !== undefined && { compacted }),
 });

@@ -1,10 +1,10 @@
 import type { ModelCall } from '../../domain/session/parts.ts';
 import { isTurnlogError } from '../../errors.ts';
 import { isIdOf } from '../../eventlog/streams.ts';
-import type { Position } from '../../ports/eventStore.ts';
 import { findOwnAgent } from '../../queries/agents.ts';
 import { requireSupported } from '../agentCatalogue.ts';
 import { untilTurnShown, type Actor } from '../context.ts';
+import { beginOnce, type BegunRun } from './beginOnce.ts';
 import { beginTurn } from './beginTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { promptBytes } from './contextWindow.ts';
@@ -18,12 +18,17 @@ import { requireOwnSession, sessionNotFound } from './sessionOfRun.ts';
 import { endedByOthers } from './turnEnds.ts';
 
 /**
+ * What a run needs before it waits for anything: its agent, and that the session is its own.
  * Errors: `agent_not_found`, `agent_erased`, `model_not_supported`, `tool_not_supported`, `session_not_found`,
  * `store_unavailable`.
  */
-async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Promise<RunRequest> {
+export async function requestOf(
+  context: RunContext,
+  actor: Actor,
+  asked: RunInput,
+): Promise<RunRequest> {
   const { known, catalogue, ids } = context;
-  const { session_id = ids.typeId('session') } = asked;
+  const { session_id = asked.claim?.reserved.id ?? ids.typeId('session') } = asked;
   const agent = await findOwnAgent(known, actor.account_id, asked.agent_id);
   requireSupported(catalogue, agent.model, agent.tool ?? undefined);
   if (!isIdOf('session', session_id)) throw sessionNotFound();
@@ -33,21 +38,23 @@ async function requestOf(context: RunContext, actor: Actor, asked: RunInput): Pr
   return request;
 }
 
-/** A run whose turn has begun. It goes on and is recorded, whoever waits for its end. */
-export interface BegunRun {
-  session_id: string;
-  turn: number;
-  /** Where its beginning stands in the log. */
-  position: Position;
-  /** Errors: those of runAgent. */
-  ended: Promise<RunResult>;
-}
-
 /**
  * Resolves as soon as the turn has begun, and so is recorded. Errors: those of runAgent that come
  * before it.
  */
-export function beginRun(context: RunContext, actor: Actor, input: RunInput): Promise<BegunRun> {
+export async function beginRun(
+  context: RunContext,
+  actor: Actor,
+  input: RunInput,
+): Promise<BegunRun> {
+  const { claim, session_id = claim?.reserved.id } = input;
+  const begin = (): Promise<BegunRun> => beginNow(context, actor, input);
+  return claim && session_id !== undefined
+    ? beginOnce(context, { session_id, claim }, begin)
+    : begin();
+}
+
+function beginNow(context: RunContext, actor: Actor, input: RunInput): Promise<BegunRun> {
   const { promise, resolve, reject } = Promise.withResolvers<BegunRun>();
   const ended = runTurn(context, actor, input, ({ request, state, position }) =>
     resolve({ session_id: request.session_id, turn: state.turn, ended, position }),
@@ -64,12 +71,19 @@ export function beginRun(context: RunContext, actor: Actor, input: RunInput): Pr
  * `model_not_supported`, `tool_not_supported`, `session_busy`, `stream_damaged`, `invalid_request`,
  * `rate_limited` (the account has its share in flight), `overloaded` (the process has),
  * `model_error`, `model_overloaded`, `model_timeout`, `tool_error`, `turn_interrupted`,
- * `store_unavailable`. From `model_error` on, the turn is recorded as failed (or interrupted, in a
+ * `store_unavailable`, and `idempotency_in_progress` for a request that came before. From `model_error` on, the turn is recorded as failed (or interrupted, in a
  * shut-down) and the session goes on with the next run; where the store is away then, the turn is
  * closed as soon as it is back.
  */
-export const runAgent = (context: RunContext, actor: Actor, input: RunInput): Promise<RunResult> =>
-  runTurn(context, actor, input, () => undefined);
+export async function runAgent(
+  context: RunContext,
+  actor: Actor,
+  input: RunInput,
+): Promise<RunResult> {
+  if (!input.claim) return runTurn(context, actor, input, () => undefined);
+  const begun = await beginRun(context, actor, input);
+  return begun.endedWithin?.(context.limits.waitMs) ?? begun.ended;
+}
 
 async function runTurn(
   context: RunContext,

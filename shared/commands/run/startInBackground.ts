@@ -20,7 +20,10 @@ export async function startInBackground(
   actor: Actor,
   { waitMs, ...input }: RunInput & { waitMs: number },
 ): Promise<Started> {
-  const { session_id, turn, position, ended } = await beginRun(context, actor, { ...input, deltas: true });
+  const { session_id, turn, position, ended } = await beginRun(context, actor, {
+    ...input,
+    deltas: true,
+  });
   const ending = ended.finally(() => context.sessions.watch.tellOthers(session_id));
   if (waitMs > 0 && (await settlesWithin(ending, waitMs))) return { result: await ended };
   ending.catch((error: unknown) => {

@@ -31,7 +31,7 @@ function contextOf({ state, history, turns, shown, whole }: SessionForRun): Turn
 
 function commandOf(
   { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
-  { agent, new_session, input }: RunRequest,
+  { agent, new_session, input, claim }: RunRequest,
   { settings, loaded }: Start,
 ): SessionCommand {
   const { state, history, summary } = loaded;
@@ -49,6 +49,7 @@ function commandOf(
       ...(summary && { summary_revision: summary.revision }),
       owner: instance.id,
       deadline: isoTime(clock.now() + limits.timeoutMs),
+      ...(claim && { idempotency_key: claim.request_id }),
     },
   };
 }

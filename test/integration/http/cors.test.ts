@@ -59,6 +59,7 @@ describe('with CORS_ORIGINS', () => {
       expect(list(headers.get('vary'))).toContain('origin');
       expect(list(headers.get('access-control-expose-headers'))).toEqual([
         'etag',
+        'idempotency-replayed',
         'link',
         'ratelimit',
         'ratelimit-policy',

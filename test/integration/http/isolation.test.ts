@@ -26,6 +26,8 @@ let stranger: Client;
 let agent: string;
 let session: string;
 let strangersAgent: string;
+/** What the stranger sends with each write. */
+let more: Record<string, string> = {};
 
 beforeAll(async () => {
   service = await startTestService();
@@ -33,7 +35,12 @@ beforeAll(async () => {
   agent = await service.createAgent();
   session = (await service.post(`/v1/agents/${agent}/run`, { input: 'secret' })).body.data
     .session_id as string;
-  stranger = await clientWith(service.url, await newKey(service.folder));
+  const client = await clientWith(service.url, await newKey(service.folder));
+  stranger = {
+    ...client,
+    post: (path, body) => client.post(path, body, more),
+    send: (method, path, body) => client.send(method, path, body, more),
+  };
   strangersAgent = (
     await stranger.post('/v1/agents', { name: 'Mine', instruction: 'Obey.', model: 'scripted' })
   ).body.data.agent_id as string;
@@ -148,22 +155,37 @@ describe("another account's agent or session", () => {
     async (_what, theirs, nobodys, code) => {
       const head = await log.head();
       const asked = service.model.requests.length;
-      const [one, other] = [await theirs(), await nobodys()];
-      expect([one.status, one.body.code]).toEqual([404, code]);
-      expect(comparable(one)).toBe(comparable(other));
+      for (more of [{}, { 'idempotency-key': 'one-for-all' }]) {
+        const [one, other] = [await theirs(), await nobodys()];
+        expect([one.status, one.body.code]).toEqual([404, code]);
+        expect(comparable(one)).toBe(comparable(other));
+      }
+      more = {};
       expect(await log.head()).toBe(head);
       expect(service.model.requests.length).toBe(asked);
     },
   );
 
+  test('is not answered to whoever sends the same request with the same key', async () => {
+    more = { 'idempotency-key': 'chosen by two' };
+    const body = { name: 'Same', instruction: 'Obey.', model: 'scripted' };
+    const ours = await service.post('/v1/agents', body, more);
+    const theirs = await stranger.post('/v1/agents', body);
+    more = {};
+    expect(theirs.headers.get('idempotency-replayed')).toBeNull();
+    expect(theirs.body.data.agent_id).not.toBe(ours.body.data.agent_id);
+  });
+
   test('is in no list of ours, whatever the cursor or the filter', async () => {
     expect((await stranger.get('/v1/agents')).body.data).toEqual([
       expect.objectContaining({ agent_id: strangersAgent }),
+      expect.objectContaining({ name: 'Same' }),
     ]);
     expect((await stranger.get('/v1/sessions')).body.data).toEqual([]);
     expect((await stranger.get(`/v1/sessions?agent_id=${agent}`)).body.data).toEqual([]);
     expect((await stranger.get(`/v1/agents?after=${agent}&limit=1000`)).body.data).toEqual([
       expect.objectContaining({ agent_id: strangersAgent }),
+      expect.objectContaining({ name: 'Same' }),
     ]);
   });
 

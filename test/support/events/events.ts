@@ -14,6 +14,7 @@ import type {
 import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
 import type { Audited, AuditEvent } from '../../../shared/domain/audit/events.ts';
 import type { LogEvent } from '../../../shared/domain/log/events.ts';
+import type { RequestBegunData, RequestEvent } from '../../../shared/domain/request/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { Erasure } from '../../../shared/domain/schema.ts';
 import type {
@@ -222,6 +223,16 @@ export const restoreAccepted = (replaces = ['log_0']): LogEvent => ({
   data: { replaces, reason: 'a disk broke' },
 });
 
+export const requestBegun = (changes: Partial<RequestBegunData> = {}): RequestEvent => ({
+  type: 'request.begun.v1',
+  data: {
+    operation: 'createAgent',
+    body_hmac: 'ab'.repeat(32),
+    reserved: { id: AGENT_ID },
+    ...changes,
+  },
+});
+
 /**
  * One of each type, with what it may hold beside its defaults. The compiler names a type that is
  * left out.
@@ -240,6 +251,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'agent.deleted.v1': agentDeleted(),
   'agent.erased.v1': agentErased({ note: 'a-note' }),
   'log.restore_accepted.v1': restoreAccepted(),
+  'request.begun.v1': requestBegun({ reserved: { id: 'session_1', revision: 4 } }),
   'session.started.v1': sessionStarted(AGENT_ID, {
     forked_from: { session_id: 'session_0', turn: 2 },
   }),

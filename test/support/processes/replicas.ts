@@ -42,6 +42,8 @@ export function startReplicas(env: Record<string, string>, roles: readonly Role[
     failures,
     /** Resolves once every process has said that it is ready. */
     ready: () => Promise.all(members.map(({ process }) => process.ready)),
+    /** The addresses of the API replicas that are up. */
+    urls: (): string[] => apis.flatMap(({ url }) => url ?? []),
     /** A client of every API replica that is up. */
     clients: (): Client[] =>
       apis.flatMap(({ url }) => (url === undefined ? [] : [apiClient(url, TEST_KEY)])),

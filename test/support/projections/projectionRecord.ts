@@ -20,6 +20,7 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
+  requestBegun,
   restoreAccepted,
 } from '../events/events.ts';
 import { recordHistory } from '../events/history.ts';
@@ -46,6 +47,7 @@ const BEGINNINGS: Record<StreamKind, DomainEvent> = {
   agent: created,
   audit: accountAudited(),
   log: restoreAccepted(),
+  request: requestBegun(),
   session: sessionStarted('agent_1'),
 };
 

@@ -26,6 +26,7 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
+  requestBegun,
 } from '../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../support/events/history.ts';
 
@@ -93,6 +94,13 @@ describe('accounts and API keys', () => {
     expect([...rows.accounts]).toEqual([]);
     expect(parked).toEqual([]);
     const misplaced = given(ACCOUNT, opened, accountAudited());
+    expect(misplaced.parked).toMatchObject([{ revision: 1 }]);
+  });
+
+  test('request.begun changes nothing, parks nothing, and belongs in a stream of its own alone', () => {
+    const { rows, parked } = given({ stream: 'request-ab12' }, requestBegun());
+    expect([...rows.agents, ...rows.sessions, ...parked]).toEqual([]);
+    const misplaced = given(ACCOUNT, opened, requestBegun());
     expect(misplaced.parked).toMatchObject([{ revision: 1 }]);
   });
 
