@@ -56,7 +56,7 @@ export function supervise(
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let toldOf = '';
   /** Ends the pause between two looks. */
-  let wake = (): void => undefined;
+  let wake: (() => void) | undefined;
 
   async function list(connection: Connection): Promise<void> {
     const read = await readToolList(server, await connection.listTools(signal), tools ?? []);
@@ -131,10 +131,10 @@ export function supervise(
     heard: heard.promise,
     connection: () => current,
     health: () => health,
-    look: () => wake(),
+    look: () => wake?.(),
     async close() {
       closing.abort();
-      wake();
+      wake?.();
       await running;
     },
   };
