@@ -63,10 +63,10 @@ export async function connect(
   const { connectMs, listMs } = LIMITS.mcp;
   const transport = transportOf(server);
   let closed = false;
-  let listener = (): void => undefined;
+  let listener: (() => void) | undefined;
   const onClosed = (): void => {
     closed = true;
-    listener();
+    listener?.();
   };
   const client = new Client(
     { name: 'turnlog', version },
@@ -80,11 +80,12 @@ export async function connect(
       },
       listMaxPages: PAGES,
       listChanged: {
-        tools: { autoRefresh: false, debounceMs: CHANGES_MS, onChanged: () => listener() },
+        tools: { autoRefresh: false, debounceMs: CHANGES_MS, onChanged: () => listener?.() },
       },
     },
   );
-  client.onclose = onClosed;
+  // The library has no other way to hear of it.
+  Object.assign(client, { onclose: onClosed });
   const close = async (): Promise<void> => {
     const { closeMs } = LIMITS.mcp;
     if (transport instanceof StreamableHTTPClientTransport)

@@ -9,7 +9,7 @@ import { settlesWithin } from '../../shared/settlesWithin.ts';
 import type { Connection } from './connection.ts';
 import { resultText } from './resultText.ts';
 import type { McpServer } from './server.ts';
-import { supervise } from './supervise.ts';
+import { isTimeout, supervise } from './supervise.ts';
 import type { ListedTool } from './toolList.ts';
 
 /** A server's tools, until they are closed. */
@@ -22,10 +22,10 @@ const failed = (result: string): ToolResult => ({ result, is_error: true });
 /** What a call came to that the server did not answer. What a server says is for the model. */
 function sentenceOn(error: unknown, { callMs }: McpServer): string {
   if (error instanceof ProtocolError) return `The server refuses the call: ${error.message}`;
-  const code = error instanceof SdkError ? error.code : undefined;
-  if (code === SdkErrorCode.RequestTimeout)
+  if (isTimeout(error))
     return `The server did not answer within ${callMs / 1_000} s. Whether it did something is not known.`;
-  if (code === SdkErrorCode.InvalidResult) return 'The server’s answer is not valid.';
+  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
+    return 'The server’s answer is not valid.';
   return 'The server went away during the call. Whether it did something is not known.';
 }
 
@@ -50,7 +50,7 @@ export function createMcpGroup(
     { places: calls, bytes: Infinity },
     { places: callsOfAccount, bytes: Infinity },
   );
-  const watched = supervise(server, { logger, version });
+  const watched = supervise(server, { logger, version, isBusy: () => line.taken() > 0 });
 
   async function make(
     connection: Connection,
@@ -91,6 +91,8 @@ export function createMcpGroup(
       } catch (error) {
         calling.signal.throwIfAborted();
         if (error instanceof TurnlogError) return failed(error.message);
+        // A session that a server has forgotten fails each of its calls.
+        if (!(error instanceof ProtocolError) && !isTimeout(error)) watched.look();
         return failed(sentenceOn(error, server));
       }
     },

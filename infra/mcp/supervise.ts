@@ -1,4 +1,4 @@
-import { SdkError } from '@modelcontextprotocol/client';
+import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 import { createBackOff } from '../../shared/backOff.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -16,6 +16,8 @@ interface Supervised {
   /** Undefined while it is away. */
   connection(): Connection | undefined;
   health(): Pick<GroupHealth, 'state' | 'reason'>;
+  /** Looks now whether it is still there. */
+  look(): void;
   close(): Promise<void>;
 }
 
@@ -34,13 +36,17 @@ function reasonOf(error: unknown): string {
   return error instanceof Unreachable ? 'it can’t be started or reached' : 'it has ended';
 }
 
+/** Whether a server did not answer in time. */
+export const isTimeout = (error: unknown): boolean =>
+  error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+
 /**
  * Starts a server or calls it, lists its tools, looks again at times and when it says that they have
  * changed, and begins anew with growing pauses when it is lost.
  */
 export function supervise(
   server: McpServer,
-  { logger, version }: { logger: Logger; version: string },
+  { logger, version, isBusy }: { logger: Logger; version: string; isBusy: () => boolean },
 ): Supervised {
   const closing = new AbortController();
   const { signal } = closing;
@@ -50,10 +56,10 @@ export function supervise(
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let toldOf = '';
   /** Ends the pause between two looks. */
-  let wake = (): void => undefined;
+  let wake: (() => void) | undefined;
 
   async function list(connection: Connection): Promise<void> {
-    const read = readToolList(server, await connection.listTools(signal));
+    const read = await readToolList(server, await connection.listTools(signal), tools ?? []);
     tools = read.tools;
     heard.resolve();
     const refused = read.refused.slice(0, NAMED).join('; ');
@@ -71,7 +77,10 @@ export function supervise(
       const news = new AbortController();
       wake = () => news.abort();
       connection.watch(wake);
-      await list(connection);
+      await list(connection).catch((error: unknown) => {
+        // A server that does one thing at a time is not lost while it works for somebody.
+        if (current !== connection || !isTimeout(error) || !isBusy()) throw error;
+      });
       current = connection;
       if (health.state !== 'up')
         logger.info({ server: server.name, tools: tools?.length }, 'an MCP server is connected');
@@ -122,9 +131,10 @@ export function supervise(
     heard: heard.promise,
     connection: () => current,
     health: () => health,
+    look: () => wake?.(),
     async close() {
       closing.abort();
-      wake();
+      wake?.();
       await running;
     },
   };

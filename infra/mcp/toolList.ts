@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { LIMITS } from '../../shared/limits.ts';
 import type { GroupTool } from '../../shared/ports/toolGroup.ts';
 import { checkFor, plainSchema, type CheckArguments } from './argumentsCheck.ts';
@@ -42,30 +44,47 @@ export function functionName(server: string, tool: string): string {
 const descriptionOf = ({ description = '' }: ToldTool): string =>
   description.slice(0, LIMITS.mcp.descriptionChars).replaceAll('\0', '\uFFFD').toWellFormed();
 
-function listedTool(server: McpServer, told: ToldTool): ListedTool {
+/** The tool as it was listed before, where nothing of it has changed: its check is made already. */
+function listedTool(server: McpServer, told: ToldTool, before: ListedTool | undefined): ListedTool {
   if (!NAME.test(told.name)) throw new Error('its name can’t be used');
+  const description = descriptionOf(told);
   const parameters = plainSchema(told.inputSchema);
+  if (before?.description === description && isDeepStrictEqual(before.parameters, parameters))
+    return before;
   return {
     name: told.name,
     function: functionName(server.name, told.name),
-    description: descriptionOf(told),
+    description,
     parameters,
     check: checkFor(parameters),
   };
 }
 
-/** What is offered of the tools that a server tells of; it is a stranger. */
-export function readToolList(server: McpServer, told: readonly ToldTool[]): ToolList {
+/**
+ * What is offered of the tools that a server tells of; it is a stranger. Others have the event loop
+ * between two tools.
+ */
+export async function readToolList(
+  server: McpServer,
+  told: readonly ToldTool[],
+  before: readonly ListedTool[],
+): Promise<ToolList> {
   const tools = new Map<string, ListedTool>();
   const refused: string[] = [];
   const wanted = told.filter(({ name }) => server.tools?.includes(name) ?? true);
+  let spentMs = 0;
   for (const tool of wanted.slice(0, LIMITS.mcp.tools)) {
+    await yieldToOthers();
+    const began = performance.now();
+    const known = before.find(({ name }) => name === tool.name);
     try {
-      tools.set(tool.name, listedTool(server, tool));
+      if (spentMs > LIMITS.mcp.readMs) throw new Error('reading the tools takes too long');
+      tools.set(tool.name, listedTool(server, tool, known));
     } catch (error) {
       const name = JSON.stringify(tool.name.slice(0, 128));
       refused.push(`${name} is not offered: ${(error as Error).message}`);
     }
+    spentMs += performance.now() - began;
   }
   const more = wanted.length - LIMITS.mcp.tools;
   if (more > 0) refused.push(`${more} further tools are not offered`);

@@ -88,7 +88,7 @@ function variablesProblems(
 ): Problems {
   const { env_from = {}, headers_from = {} } = server as Partial<ProcessServer & HttpServer>;
   const missing = Object.entries({ env_from, headers_from }).flatMap(([field, names]) =>
-    Object.entries(names)
+    Object.entries(names ?? {})
       .filter(([, variable]) => typeof variable === 'string' && !env[variable])
       .map(([key, variable]) => [
         `/mcp_servers/${name}/${field}/${key}`,
@@ -96,6 +96,17 @@ function variablesProblems(
       ]),
   );
   return Object.fromEntries(missing) as Problems;
+}
+
+/** Those that are worth a look, also where something else in the file is wrong. */
+function serversIn(content: unknown): [string, object][] {
+  const { mcp_servers } = (content ?? {}) as { mcp_servers?: unknown };
+  if (typeof mcp_servers !== 'object' || mcp_servers === null) return [];
+  return Object.entries(mcp_servers)
+    .slice(0, LIMITS.mcp.servers)
+    .filter(
+      (entry): entry is [string, object] => typeof entry[1] === 'object' && entry[1] !== null,
+    );
 }
 
 async function readJson(file: string): Promise<unknown> {
@@ -119,10 +130,8 @@ export async function readToolsFile(
   const problems: Problems = {};
   if (!validate(content))
     for (const { path, message } of problemsOf(validate.errors, WORDS)) problems[path] = message;
-  else {
-    for (const [name, server] of Object.entries(content.mcp_servers ?? {}))
-      Object.assign(problems, serverProblems(name, server), variablesProblems(name, server, env));
-  }
+  for (const [name, server] of serversIn(content))
+    Object.assign(problems, serverProblems(name, server), variablesProblems(name, server, env));
   if (Object.keys(problems).length > 0) throw badFile({ option: 'TOOLS_FILE', file }, problems);
   return content as ToolsFile;
 }

@@ -56,6 +56,8 @@ export const TOOL_LIMITS = {
     retryMs: 60_000,
     /** How long a schema may take to be read, or arguments to be compared with it. */
     checkMs: 100,
+    /** How long the schemas of a list may take, all together. */
+    readMs: 1_000,
     /** Of one server, and of one account with it. */
     calls: 16,
     callsOfAccount: 8,

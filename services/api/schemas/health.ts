@@ -1,6 +1,8 @@
 import { Type, type Static } from 'typebox';
 import { runsHealth } from './runsHealth.ts';
+import { Retention } from './retention.ts';
 import { Erasures, TextKeys } from './textKeys.ts';
+import { ToolServers } from './toolServers.ts';
 import { TransparencyLog } from './transparencyLog.ts';
 
 export const Live = Type.Object(
@@ -12,11 +14,6 @@ export const LIVE: Static<typeof Live> = { status: 'live' };
 const Revision = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
   description: 'The first or last revision found; null when none was',
 });
-
-const Counted = (description: string) =>
-  Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-    description: `${description}; null before its first one, and while another process sweeps`,
-  });
 
 export const Ready = Type.Object(
   {
@@ -77,6 +74,7 @@ export const Ready = Type.Object(
       ),
     ),
     ...runsHealth,
+    tool_servers: Type.Optional(ToolServers),
     damaged_streams: Type.Optional(
       Type.Array(
         Type.Object(
@@ -166,28 +164,7 @@ export const Ready = Type.Object(
     transparency_log: Type.Optional(TransparencyLog),
     text_keys: Type.Optional(TextKeys),
     erasures: Type.Optional(Erasures),
-    retention: Type.Optional(
-      Type.Object(
-        {
-          state: Type.Enum(['waiting', 'sweeping', 'standing_by', 'refusing', 'failing'], {
-            description:
-              '`waiting` for the next sweep; `standing_by` while another process sweeps; `refusing` while the clock is not believed; `failing` after a sweep that could not end',
-          }),
-          due: Counted('Sessions past their maximum that its last sweep left'),
-          held: Counted('Those of them whose account is held'),
-          failed: Counted('Those of them that could not be erased'),
-          erased: Type.Integer({ minimum: 0, description: 'By this process, since its start' }),
-          reason: Type.Optional(
-            Type.String({ description: 'Why it refuses or fails, or why the last one failed' }),
-          ),
-        },
-        {
-          title: 'RetentionHealth',
-          description:
-            'Erasing sessions past the maximum of their account’s retention, where an account has one',
-        },
-      ),
-    ),
+    retention: Type.Optional(Retention),
   },
   { title: 'Readiness', description: 'What a process that is ready tells about itself' },
 );

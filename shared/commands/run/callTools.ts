@@ -28,7 +28,7 @@ interface Begun {
 /**
  * Makes the tool calls of one answer side by side, and records them in the model's order. A call
  * that ended is recorded in any case; what has not ended when the run is cut off is let go of.
- * Errors: `tool_error` for what goes beyond the allowance, those of recordInRun, the signal's reason.
+ * Errors: those of the allowance for what goes beyond it, those of recordInRun, the signal's reason.
  */
 export async function callTools(
   context: RunContext,

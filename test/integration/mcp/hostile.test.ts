@@ -218,6 +218,47 @@ describe('a server over HTTP that', () => {
     server.closeAllConnections();
   });
 
+  test('forgets its session is called anew', async () => {
+    let session = 0;
+    let forgotten = false;
+    const { server, group } = await serve((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => (body += chunk));
+      request.on('end', () => {
+        const { id, method, params } = JSON.parse(body || '{}');
+        if (method === 'initialize') {
+          session += 1;
+          forgotten = false;
+        } else if (request.method !== 'POST') return response.writeHead(405).end();
+        else if (forgotten) return response.writeHead(404).end();
+        if (id === undefined) return response.writeHead(202).end();
+        const results: Record<string, object> = {
+          initialize: {
+            protocolVersion: params?.protocolVersion,
+            capabilities: { tools: {} },
+            serverInfo: { name: 'forgetful', version: '1' },
+          },
+          'tools/list': { tools: [{ name: 'act', inputSchema: { type: 'object' } }] },
+          'tools/call': { content: [{ type: 'text', text: `in session ${session}` }] },
+        };
+        response.writeHead(200, {
+          'content-type': 'application/json',
+          'mcp-session-id': String(session),
+        });
+        return response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
+      });
+    });
+    await group.known();
+    expect((await group.call('act', {}, calling)).result).toBe('in session 1');
+    forgotten = true;
+    expect((await group.call('act', {}, calling)).is_error).toBe(true);
+    await until(() => session === 2 && group.health().state === 'up');
+    expect((await group.call('act', {}, calling)).result).toBe('in session 2');
+    await closeGroups();
+    server.close();
+    server.closeAllConnections();
+  });
+
   test('redirects is not sent our headers elsewhere', async () => {
     const seen: unknown[] = [];
     const other = createServer((request, response) => {

@@ -3,7 +3,8 @@ import { createMcpGroup, type McpGroup } from '../../../infra/mcp/group.ts';
 import type { McpServer, McpTransport } from '../../../infra/mcp/server.ts';
 import { createLogger } from '../../../shared/logger.ts';
 
-const HOSTILE = fileURLToPath(new URL('hostileServer.mjs', import.meta.url));
+/** The script of the hostile server. */
+export const HOSTILE = fileURLToPath(new URL('hostileServer.mjs', import.meta.url));
 
 /** As an operator names a server, with what differs from a plain one. */
 export const serverWith = (transport: McpTransport, more: Partial<McpServer> = {}): McpServer => ({
