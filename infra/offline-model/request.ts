@@ -24,6 +24,14 @@ const Completion = Type.Object({
       }),
     ),
   ),
+  response_format: Type.Optional(
+    Type.Object({
+      type: Type.String(),
+      json_schema: Type.Optional(
+        Type.Object({ schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())) }),
+      ),
+    }),
+  ),
   stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
   stream_options: Type.Optional(
     Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()]),

@@ -1,5 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
 import { findExpression } from './arithmetic.ts';
+import { fit } from './fit.ts';
 import { textOf, type CompletionRequest } from './request.ts';
 
 /** What the offline model says: an answer, or one call of a function. */
@@ -63,7 +64,7 @@ function functionNames({ tools = [] }: CompletionRequest): string[] {
 /**
  * Answers the same to the same request, for ever: with the last input, how many turns of the user
  * it was shown, and the results of the functions that it called for that input. It calls the first
- * offered function that the input asks for, once.
+ * offered function that the input asks for, once. Where JSON is asked for, it says it in JSON.
  */
 export function think(request: CompletionRequest): Thought {
   const { messages } = request;
@@ -82,7 +83,7 @@ export function think(request: CompletionRequest): Thought {
       (result) => ` The ${functionCalled(messages, result.tool_call_id)} says ${textOf(result)}.`,
     )
     .join('');
-  return {
-    content: `This is the offline model.${said} You said: ${quoted(input)}. I was shown ${turns} ${turns === 1 ? 'turn' : 'turns'} of this conversation.`,
-  };
+  const content = `This is the offline model.${said} You said: ${quoted(input)}. I was shown ${turns} ${turns === 1 ? 'turn' : 'turns'} of this conversation.`;
+  const { type = 'text', json_schema } = request.response_format ?? {};
+  return { content: type === 'text' ? content : fit(content, json_schema?.schema ?? {}) };
 }

@@ -1,3 +1,4 @@
+import { mostOutputTokens } from '../../shared/commands/agentParameters.ts';
 import type { AgentCatalogue } from '../../shared/commands/agentCatalogue.ts';
 import { ERROR_ANSWERS } from './errors.ts';
 import { HEADERS } from './openapi/headers.ts';
@@ -36,6 +37,7 @@ const offersOf = ({ models, toolbox, components }: AgentCatalogue): Offers => ({
   models: models.list().map(({ id }) => id),
   tools: toolbox.list().map(({ name }) => name),
   components,
+  output_tokens: Math.max(...models.list().map(mostOutputTokens)),
 });
 
 /**

@@ -13,7 +13,12 @@ export interface JsonSchema {
 }
 
 /** What a request may name, by the list that it is on, as the running process has it. */
-export type Offers = Readonly<Record<'models' | 'tools' | 'components', readonly string[]>>;
+export type Offers = Readonly<
+  Record<'models' | 'tools' | 'components', readonly string[]> & {
+    /** The most tokens that a model on offer answers. */
+    output_tokens: number;
+  }
+>;
 
 /** Where the named schemas of the document are collected. */
 export interface Collection {
@@ -46,13 +51,15 @@ function standard(schema: JsonSchema, offers: Offers): JsonSchema {
     'x-text': isText,
     'x-rule': _rule,
     'x-offered': list,
+    'x-most-output-tokens': ofModels,
     'x-max-bytes': bytes,
     ...rest
   } = schema;
-  const offered = list === undefined ? [] : offers[list as keyof Offers];
+  const offered = list === undefined ? [] : offers[list as 'models' | 'tools' | 'components'];
   return {
     ...(rest['enum'] !== undefined && { type: 'string' }),
     ...rest,
+    ...(ofModels === true && { maximum: offers.output_tokens }),
     ...(typeof bytes === 'number' && { maxLength: bytes, 'x-max-bytes': bytes }),
     ...(isText === true && rest['pattern'] === undefined && { pattern: TEXT }),
     ...(offered.length > 0 && {

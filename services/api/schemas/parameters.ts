@@ -48,6 +48,7 @@ export const parameterFields = {
     Type.Integer({
       minimum: 1,
       maximum: 2_147_483_647,
+      'x-most-output-tokens': true,
       description: 'The most tokens of one answer, not more than the model has',
     }),
   ),

@@ -36,6 +36,39 @@ describe('the offline model', () => {
       body: (await response.json()) as { error: { message: string } },
     };
   };
+  test.each<[object, unknown]>([
+    [{}, { answer: expect.stringContaining('You said: "go"') }],
+    [
+      {
+        properties: { a: { type: 'integer', minimum: 3 }, b: { $ref: '#/$defs/b' } },
+        required: ['c'],
+        $defs: { b: { enum: ['x', 'y'] } },
+      },
+      { a: 3, b: 'x', c: expect.any(String) },
+    ],
+    [{ type: 'array', minItems: 2, items: { type: ['boolean', 'null'] } }, [true, true]],
+    [{ anyOf: [{ const: null }] }, null],
+  ])('says it in JSON that fits %j', async (schema, expected) => {
+    const response_format = {
+      type: 'json_schema' as const,
+      json_schema: { name: 'n', schema: schema as Record<string, unknown> },
+    };
+    const { content } = await message(ask('go', { response_format }));
+    expect(JSON.parse(content!)).toEqual(expected);
+  });
+
+  test('ends where a schema has no end', async () => {
+    const again = { type: 'object', properties: { a: { $ref: '#' }, b: { $ref: '#' } } };
+    const response_format = {
+      type: 'json_schema' as const,
+      json_schema: { name: 'n', schema: again },
+    };
+    const { content } = await message(ask('go', { response_format }));
+    expect(content!.length).toBeLessThan(100_000);
+    const own = await message(ask('go', { response_format: { type: 'json_object' } }));
+    expect(JSON.parse(own.content!)).toEqual({ answer: expect.any(String) });
+  });
+
   const message = async (request: OpenAI.ChatCompletionCreateParamsNonStreaming) =>
     (await client.chat.completions.create(request)).choices[0]!.message;
 
