@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { createMemoryBroadcast } from '../../infra/broadcast/memory.ts';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
 import { createToolbox } from '../../infra/tools/toolbox.ts';
 import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
@@ -28,8 +29,8 @@ type RunStorage = Pick<
   RunContext,
   'store' | 'damaged' | 'readModels' | 'known' | 'instance' | 'rateLimiter'
 > & {
-  /** How this process speaks with those that run turns which are followed here. */
-  broadcast: Broadcast;
+  /** How this process speaks with those that run turns which are followed here; where it is not alone. */
+  broadcast?: Broadcast;
 };
 
 /** What the runs of this process, and of one account of them, may take up. */
@@ -42,7 +43,7 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
 /** What the API and its runs work with. Errors: `configuration_invalid` (the models file). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
   const { config, logger, opened } = opening;
-  const { broadcast, ...stores } = storage;
+  const { broadcast = createMemoryBroadcast().join('alone'), ...stores } = storage;
   const live = createLiveTurns();
   opened.use(startSendingDeltas({ broadcast, live }));
   return {

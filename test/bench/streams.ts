@@ -4,7 +4,7 @@
  * clock tells both; the same delta straight from the model server is the baseline.
  */
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -22,20 +22,21 @@ const runs = Number(values.runs);
 let saidAt = 0;
 const event = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c', model: 'bench', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+async function speak(response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.flushHeaders();
+  await sleep(BEFORE_FIRST_MS);
+  saidAt = performance.now();
+  response.write(event({ content: 'first ' }));
+  for (let delta = 1; delta < DELTAS; delta += 1) {
+    await sleep(BETWEEN_MS);
+    response.write(event({ content: 'more ' }));
+  }
+  response.end(`${event({}, 'stop')}data: [DONE]\n\n`);
+}
 const model = createServer((request, response) => {
   request.resume();
-  request.once('end', async () => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    response.flushHeaders();
-    await sleep(BEFORE_FIRST_MS);
-    saidAt = performance.now();
-    response.write(event({ content: 'first ' }));
-    for (let delta = 1; delta < DELTAS; delta += 1) {
-      await sleep(BETWEEN_MS);
-      response.write(event({ content: 'more ' }));
-    }
-    response.end(`${event({}, 'stop')}data: [DONE]\n\n`);
-  });
+  request.once('end', () => void speak(response));
 });
 await new Promise<void>((resolve) => model.listen(0, '127.0.0.1', resolve));
 const modelUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;

@@ -298,7 +298,7 @@ describe('real answers are as described', () => {
     expect(Object.keys(responses['200']!.content)).toEqual([
       answer.headers.get('content-type')!.split(';')[0],
     ]);
-    const header = parameters.find(({ name: named }) => named === 'Last-Event-ID')!;
+    const header = parameters.find((one) => one.name === 'Last-Event-ID')!;
     expect(ajv.validate(header.schema, '1-end')).toBe(true);
     expect([(await ask({ 'last-event-id': '1-end' })).status, '204' in responses]).toEqual([
       204,
