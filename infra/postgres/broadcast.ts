@@ -33,15 +33,16 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
   let connection: Connection | undefined;
   let sending = false;
 
+  const next = (): Message[] => waiting.splice(0, AT_ONCE);
+
   /** One statement after the other, each with all that waits by then. */
   async function sendWaiting(): Promise<void> {
     if (sending) return;
     sending = true;
     try {
-      while (connection && waiting.length > 0) {
-        const messages = waiting.splice(0, AT_ONCE);
+      for (let messages = next(); messages.length > 0; messages = next()) {
         const channels = messages.map(({ channel }) => channel);
-        await connection.client.query(SEND, [channels, messages.map(({ text }) => text)]);
+        await connection?.client.query(SEND, [channels, messages.map(({ text }) => text)]);
       }
     } catch {
       // What was lost is looked for elsewhere.

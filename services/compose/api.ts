@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { createSchemaChecker } from '../../infra/jsonschema/schemaChecker.ts';
+import { createMemoryBroadcast } from '../../infra/broadcast/memory.ts';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
 import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import { createLeftOpen } from '../../shared/commands/recovery/leftOpen.ts';
@@ -32,8 +33,8 @@ type RunStorage = Pick<
   RunContext,
   'store' | 'damaged' | 'readModels' | 'known' | 'instance' | 'rateLimiter'
 > & {
-  /** How this process speaks with those that run turns which are followed here. */
-  broadcast: Broadcast;
+  /** How this process speaks with those that run turns which are followed here; where it is not alone. */
+  broadcast?: Broadcast;
   /** Where processes over one log tell each other things; undefined without a database. */
   databaseUrl?: string;
   /** Whether other processes may write to the log all the same. */
@@ -50,7 +51,12 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
 /** What the API and its runs work with. Errors: `configuration_invalid` (the files of models and tools). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
   const { config, logger, opened } = opening;
-  const { broadcast, databaseUrl, sharesLog, ...stores } = storage;
+  const {
+    broadcast = createMemoryBroadcast().join('alone'),
+    databaseUrl,
+    sharesLog,
+    ...stores
+  } = storage;
   const live = createLiveTurns();
   opened.use(startSendingDeltas({ broadcast, live }));
   const signals =

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { createMemoryBroadcast } from '../../infra/broadcast/memory.ts';
 import { createRateLimiter } from '../../infra/ratelimit/memory.ts';
 import { folderUnusable, isFileError, makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
@@ -175,7 +174,6 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     readModels,
     known: readModels,
     rateLimiter: createRateLimiter(),
-    broadcast: createMemoryBroadcast().join(id),
     instance: { id, isGone, isOverdue },
     sharesLog: !('folder' in log),
   };

@@ -1,9 +1,11 @@
 import type { PostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
+import { createSharedRateLimiter } from '../../infra/ratelimit/shared.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
 import type { Config } from '../../shared/config.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
+import type { RateLimiter } from '../../shared/ports/rateLimiter.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../shared/ports/readModels.ts';
 import type { ProjectorLogger } from '../projector/projection.ts';
 import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
@@ -29,16 +31,20 @@ export async function openTiles(databaseUrl: string) {
   return postgres.openPostgresTileReader(databaseUrl);
 }
 
-/** What counts the requests of all replicas. Opens without waiting for the server. */
-export async function openRateLimits(databaseUrl: string) {
-  const postgres = await import('../../infra/postgres/rateLimits.ts');
-  return postgres.openRateLimits(databaseUrl);
-}
-
-/** Speaks with the other replicas. Opens without waiting for the server. */
-export async function openBroadcast(databaseUrl: string, name: string): Promise<Broadcast> {
-  const postgres = await import('../../infra/postgres/broadcast.ts');
-  return postgres.openPostgresBroadcast(databaseUrl, name);
+/**
+ * What a replica counts and says together with the others; it is called `name` there. Opens without
+ * waiting for the server.
+ */
+export async function openShared(
+  opened: AsyncDisposableStack,
+  databaseUrl: string,
+  name: string,
+): Promise<{ rateLimiter: RateLimiter; broadcast: Broadcast }> {
+  const { openRateLimits } = await import('../../infra/postgres/rateLimits.ts');
+  const { openPostgresBroadcast } = await import('../../infra/postgres/broadcast.ts');
+  const counts = opened.adopt(openRateLimits(databaseUrl), ({ close }) => close());
+  const broadcast = opened.adopt(openPostgresBroadcast(databaseUrl, name), ({ close }) => close());
+  return { rateLimiter: createSharedRateLimiter(counts), broadcast };
 }
 
 /** How processes tell each other of the ends of turns. Opens without waiting for the server. */

@@ -1,4 +1,3 @@
-import { createSharedRateLimiter } from '../../infra/ratelimit/shared.ts';
 import {
   closeTurnsOfTheDead,
   type SweepContext,
@@ -28,10 +27,9 @@ import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
 import {
   databasePart,
-  openBroadcast,
   openInstances,
-  openRateLimits,
   openReadModels,
+  openShared,
   openTiles,
   projectorStores,
   sweepAlone,
@@ -61,22 +59,9 @@ async function openApi(
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
   const known = rememberedRows(readModels, store);
-  const counts = opening.opened.adopt(await openRateLimits(databaseUrl), ({ close }) => close());
-  const rateLimiter = createSharedRateLimiter(counts);
+  const shared = await openShared(opening.opened, databaseUrl, id);
   const instance = { id, isGone, isOverdue };
-  const broadcast = opening.opened.adopt(await openBroadcast(databaseUrl, id), (joined) =>
-    joined.close(),
-  );
-  const storage = {
-    store,
-    damaged,
-    readModels,
-    known,
-    rateLimiter,
-    instance,
-    broadcast,
-    databaseUrl,
-  };
+  const storage = { store, damaged, readModels, known, instance, databaseUrl, ...shared };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {

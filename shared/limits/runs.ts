@@ -36,8 +36,8 @@ export const RUN_LIMITS = {
     liveChars: 8 * MIB,
     /** How long the text of a turn that has ended is kept for those who are behind. */
     lingerMs: 1_000,
-    /** Of a text that goes to another process in one message: below 8 kB in base64, whatever the characters. */
-    messageChars: 1_800,
+    /** Of a text that goes to another process in one message: below 8 kB in base64, at four bytes each. */
+    messageChars: 1_350,
     /** Between two batches that a turn sends to a process, and messages of one. */
     batchMs: 50,
     batchMessages: 8,

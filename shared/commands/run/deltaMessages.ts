@@ -15,8 +15,12 @@ const Message = Type.Union([
   Type.Object({ is: Type.Literal('follow'), ...Of, to: name, round: count, chars: count }),
   /** A text of a turn goes on: `key` is the id of the key that closes it. */
   Type.Object({
-    ...{ is: Type.Literal('text'), ...Of, round: count, chars: count },
-    ...{ key: name, box: Type.String() },
+    is: Type.Literal('text'),
+    ...Of,
+    round: count,
+    chars: count,
+    key: name,
+    box: Type.String(),
   }),
   /** There is something new in the record. */
   Type.Object({ is: Type.Literal('recorded'), ...Of }),

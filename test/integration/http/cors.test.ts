@@ -37,6 +37,7 @@ describe('with CORS_ORIGINS', () => {
       'content-type',
       'idempotency-key',
       'if-none-match',
+      'last-event-id',
       'x-api-key',
       'x-request-id',
     ]);

@@ -121,6 +121,13 @@ describe("another account's agent or session", () => {
       'get /v1/sessions/{sessionId}/events',
     ],
     [
+      'GET the stream of a turn',
+      () => stranger.get(`/v1/sessions/${session}/turns/1/stream`),
+      () => stranger.get(`/v1/sessions/${NO_SESSION}/turns/1/stream`),
+      'session_not_found',
+      'get /v1/sessions/{sessionId}/turns/{turn}/stream',
+    ],
+    [
       'erase a session',
       () => stranger.send('DELETE', `/v1/sessions/${session}`, ''),
       () => stranger.send('DELETE', `/v1/sessions/${NO_SESSION}`, ''),
@@ -240,6 +247,8 @@ describe('an id of the wrong shape', () => {
       await service.post(`/v1/agents/${id}/run`, input),
       await service.get(`/v1/sessions/${id}`),
       await service.get(`/v1/sessions/${id}/events`),
+      await service.get(`/v1/sessions/${id}/turns/1/stream`),
+      await service.get(`/v1/sessions/${session}/turns/${id}/stream`),
       await service.send('DELETE', `/v1/sessions/${id}`, ''),
       await service.post(`/v1/agents/${id}/erase`, ''),
       await service.get(`/v1/sessions/${id}/proof`),

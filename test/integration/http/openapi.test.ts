@@ -290,9 +290,30 @@ describe('real answers are as described', () => {
     expect(EACH.map(([name]) => name).toSorted()).toEqual(
       operations()
         .map(([name]) => name)
-        .filter((name) => !name.startsWith('get /v1/log/'))
+        .filter((name) => !name.startsWith('get /v1/log/') && !name.endsWith('/stream'))
         .toSorted(),
     );
+  });
+
+  test('by every stream of events, and by its end', async () => {
+    const name = 'get /v1/sessions/{sessionId}/turns/{turn}/stream';
+    const { responses, parameters } = operation(name);
+    const path = `${service.url}/v1/sessions/${session}/turns/1/stream`;
+    const ask = (more: Record<string, string>) =>
+      fetch(path, { headers: { 'x-api-key': service.key, ...more } });
+    const answer = await ask({});
+    expect(await answer.text()).toContain('event: turn.completed\n');
+    expect(Object.keys(responses['200']!.content)).toEqual([
+      answer.headers.get('content-type')!.split(';')[0],
+    ]);
+    const header = parameters.find((one) => one.name === 'Last-Event-ID')!;
+    expect(ajv.validate(header.schema, '1-end')).toBe(true);
+    expect([(await ask({ 'last-event-id': '1-end' })).status, '204' in responses]).toEqual([
+      204,
+      true,
+    ]);
+    const run = operation('post /v1/agents/{agentId}/run').responses['200']!.content;
+    expect(Object.keys(run)).toEqual(['application/json', 'text/event-stream']);
   });
 
   test('by every operation of the transparency log, as bytes', async () => {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { askModels } from '../../../shared/commands/run/askModels.ts';
 import type { RunContext } from '../../../shared/commands/run/context.ts';
 import type { RunRequest } from '../../../shared/commands/run/request.ts';
-import type { ModelCall } from '../../../shared/domain/session/events.ts';
+import type { ModelCall } from '../../../shared/domain/session/parts.ts';
 import { TurnlogError } from '../../../shared/errors.ts';
 import { NoRoomForAnswer } from '../../../shared/ports/chatModel.ts';
 

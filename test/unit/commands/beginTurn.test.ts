@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LRUCache } from 'lru-cache';
 import { createAdmission } from '../../../shared/commands/run/admission.ts';
 import { beginTurn } from '../../../shared/commands/run/beginTurn.ts';
+import { createLiveTurns } from '../../../shared/commands/run/liveTurns.ts';
 import type { OpenRun, RunContext } from '../../../shared/commands/run/context.ts';
 import type { Claim } from '../../../shared/commands/idempotency/claim.ts';
 import type { RunRequest } from '../../../shared/commands/run/request.ts';
@@ -49,7 +50,11 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
   const context = {
     store,
     damaged: createDamagedStreams(() => undefined),
-    sessions: { memory: new LRUCache({ max: 10 }), reads: createFairLine(ROOM) },
+    sessions: {
+      memory: new LRUCache({ max: 10 }),
+      reads: createFairLine(ROOM),
+      live: createLiveTurns(),
+    },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
     limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },

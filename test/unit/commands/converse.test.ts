@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { converse } from '../../../shared/commands/run/converse.ts';
+import { createLiveTurns } from '../../../shared/commands/run/liveTurns.ts';
 import type { OpenRun, RunContext } from '../../../shared/commands/run/context.ts';
 import type { ModelCall } from '../../../shared/domain/session/parts.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
@@ -91,6 +92,7 @@ function converseNow(): Promise<unknown> {
     turn: { turn: 1, input: 'go', tool_calls: [], output: undefined },
     causation_id: 'c',
     head: { revision: 1, hash: '0'.repeat(64) },
+    live: createLiveTurns().begin({ account_id: 'a', session_id: 's', turn: 1 }, false),
     state: { status: 'running', agent_id: AGENT_ID, turn: 1, owner, deadline },
     startedAt: 0,
     hold: () => true,

@@ -40,20 +40,3 @@ test('a turn whose text nobody wants keeps none, and tells its changes', async (
   await change;
   expect(live.chars()).toBe(0);
 });
-
-test('a long text costs what it is long, and not its square', () => {
-  const took = (pieces: number): number => {
-    const live = createLiveTurns();
-    const publisher = live.begin(subject, true);
-    const turn = live.find('s', 1)!;
-    const began = performance.now();
-    let place = FIRST_PLACE;
-    for (let index = 0; index < pieces; index += 1) {
-      publisher.text(1, 'word ');
-      place = turn.next(place)!.place;
-    }
-    return performance.now() - began;
-  };
-  took(5_000);
-  expect(took(100_000)).toBeLessThan(80 * Math.max(took(5_000), 5));
-});

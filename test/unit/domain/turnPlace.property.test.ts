@@ -16,8 +16,14 @@ const text = fc
   })
   .map((parts) => parts.join(''));
 const callOf = (round: number, index: number) => ({
-  ...{ turn: 1, round, call_id: `${round}.${index}`, tool: 't', arguments: '', result: '' },
-  ...{ is_error: false, duration_ms: 0 },
+  turn: 1,
+  round,
+  call_id: `${round}.${index}`,
+  tool: 't',
+  arguments: '',
+  result: '',
+  is_error: false,
+  duration_ms: 0,
 });
 const turn = fc
   .array(fc.tuple(text, fc.integer({ min: 1, max: 3 })), { maxLength: 3 })
