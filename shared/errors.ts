@@ -23,6 +23,7 @@ type UseCaseCode =
   | 'key_missing'
   | 'proof_pending'
   | 'session_busy'
+  | 'precondition_failed'
   | 'stream_damaged'
   | 'release_too_old'
   | 'model_error'

@@ -67,6 +67,10 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     status: 409,
     description: 'Another run held the session for longer than the wait limit',
   },
+  precondition_failed: {
+    status: 412,
+    description: 'The agent is at another revision than `If-Match` names; nothing was recorded',
+  },
   stream_damaged: {
     status: 409,
     description:

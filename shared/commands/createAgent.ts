@@ -6,7 +6,8 @@ import { untilShown, type Actor, type CommandContext } from './context.ts';
 import { handle } from './handle.ts';
 import { newStream } from './target.ts';
 
-interface CreateAgentInput {
+/** What a client says of an agent. */
+export interface AgentInput {
   name: string;
   instruction: string;
   model: string;
@@ -14,7 +15,8 @@ interface CreateAgentInput {
   component?: string;
 }
 
-function answerable(error: unknown): unknown {
+/** The error that a client is told where an agent can't be recorded. */
+export function answerable(error: unknown): unknown {
   return isTurnlogError(error, 'event_invalid')
     ? new TurnlogError('payload_too_large', 'The agent is too large to be recorded.', {
         cause: error,
@@ -30,7 +32,7 @@ function answerable(error: unknown): unknown {
 export async function createAgent(
   context: CommandContext & { catalogue: AgentCatalogue },
   actor: Actor,
-  input: CreateAgentInput,
+  input: AgentInput,
 ): Promise<{ agent_id: string; created_at: string }> {
   const { catalogue, ids } = context;
   requireSupported(catalogue, input.model, input.tool);

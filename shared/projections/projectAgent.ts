@@ -4,7 +4,8 @@ import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type Change } from './change.ts';
 import { noteErasure } from './erasure.ts';
 
-const columns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({
+/** What a configuration is in a row. */
+export const configurationColumns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({
   name,
   instruction,
   model,
@@ -28,7 +29,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
             return {
               agent_id,
               account_id,
-              ...columns(event.data),
+              ...configurationColumns(event.data),
               created_at: recorded_at,
               updated_at: recorded_at,
               deleted: false,
@@ -47,7 +48,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
           key: [agent_id],
           change: (row) => ({
             ...present(row, 'agent'),
-            ...columns(event.data),
+            ...configurationColumns(event.data),
             updated_at: recorded_at,
             deleted: event.type === 'agent.deleted.v1',
             position,

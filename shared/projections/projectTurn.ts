@@ -48,12 +48,13 @@ export function projectTurn(recorded: RecordedEvent, event: TurnEvent): RowChang
   const change = (found: TurnRow | undefined): TurnRow => {
     if (event.type === 'session.turn_started.v1') {
       absent(found, 'turn');
-      const { input, model, settings, owner, deadline } = event.data;
+      const { input, agent_revision, model, settings, owner, deadline } = event.data;
       return {
         session_id,
         turn,
         status: 'running',
         input,
+        agent_revision,
         output: null,
         model,
         tool_used: '',

@@ -98,6 +98,8 @@ export const TABLES = {
       turn: integer,
       status: word<'running' | 'completed' | 'failed' | 'interrupted'>(),
       input: text,
+      /** Of the agent's stream, that it runs with. */
+      agent_revision: integer,
       output: orNull(text),
       model: text,
       tool_used: text,

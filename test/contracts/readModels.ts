@@ -383,6 +383,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         turn: 1,
         status: 'completed',
         input: 'question 1',
+        agent_revision: 0,
         output: 'answer 1',
         model: 'gpt-4o-2026',
         tool_used: 'calculator',

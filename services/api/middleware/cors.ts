@@ -8,6 +8,7 @@ const ALLOWED = [
   'Authorization',
   'Content-Type',
   'Idempotency-Key',
+  'If-Match',
   'If-None-Match',
   'X-Api-Key',
   'X-Request-Id',
@@ -31,7 +32,7 @@ export function cors(origins: string): Middleware {
   return koaCors({
     origin: (ctx) =>
       listed.has('*') ? '*' : listed.has(ctx.get('origin')) ? ctx.get('origin') : '',
-    allowMethods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowHeaders: ALLOWED,
     exposeHeaders: EXPOSED,
     maxAge: MAX_AGE,

@@ -1,4 +1,6 @@
 import type { TSchema } from 'typebox';
+import { LIMITS } from '../../../shared/limits.ts';
+import { IF_MATCH } from '../agentTag.ts';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
@@ -17,6 +19,11 @@ const IN_PATH: Readonly<Record<string, TSchema>> = {
 
 /** The operations that answer `If-None-Match`. */
 const REVALIDATED = new Set(['listAgents', 'getAgent', 'getCheckpoint', 'getTile', 'getEntries']);
+
+/** Those that `If-Match` makes conditional. */
+const MATCHED = new Set(['replaceAgent', 'changeAgent', 'deleteAgent']);
+/** Those that answer with an `ETag`. */
+const TAGGED = new Set([...REVALIDATED, 'replaceAgent', 'changeAgent']);
 
 const json = (schema: object) => ({ 'application/json': { schema } });
 
@@ -43,7 +50,7 @@ function success(route: Route, collection: Collection) {
       ...anyAnswer(route),
       ...visible(route, 200),
       ...link(route),
-      ...(REVALIDATED.has(route.operationId) && { ETag: etag }),
+      ...(TAGGED.has(route.operationId) && { ETag: etag }),
     },
     content: route.media === undefined ? envelope(route, collection) : bytes(route, collection),
     ...(links && { links }),
@@ -74,6 +81,15 @@ const ifNoneMatch = {
   schema: { type: 'string' },
 };
 
+const ifMatch = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` of the agent as the client knows it, or several; where it is at another revision, nothing is recorded',
+  schema: { type: 'string', pattern: IF_MATCH, maxLength: LIMITS.text.ifMatchCharacters },
+};
+
 function parameters(route: Route, collection: Collection) {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
     parameter(name!, 'path', IN_PATH[name!]!, collection),
@@ -81,7 +97,12 @@ function parameters(route: Route, collection: Collection) {
   const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) =>
     parameter(name, 'query', schema, collection),
   );
-  return [...inPath, ...inQuery, ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : [])];
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : []),
+    ...(MATCHED.has(route.operationId) ? [ifMatch] : []),
+  ];
 }
 
 /** The tag of a path: what the path is about. */

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
-import type { Agent, AgentDetail } from '../schemas/agents.ts';
+import type { RecordedRevision } from '../../../shared/queries/agentRevisions.ts';
+import type { Agent, AgentDetail, AgentRevision } from '../schemas/agents.ts';
 
 /** An agent as the list shows it. */
 export const presentAgent = ({
@@ -23,4 +24,18 @@ export const presentAgent = ({
 export const presentAgentDetail = (row: AgentRow): Static<typeof AgentDetail> => ({
   ...presentAgent(row),
   component: row.component,
+  revision: row.revision,
 });
+
+/** An agent as one of its revisions has it. */
+export const presentRevision = ({
+  agent_id,
+  revision,
+  change,
+  configuration,
+  recorded_at,
+}: RecordedRevision): Static<typeof AgentRevision> => {
+  const { name, instruction, model, tool, component } = configuration;
+  const config = { agent_id, name, instruction, model, ...(tool !== undefined && { tool }) };
+  return { revision, change, name, config, component, recorded_at };
+};

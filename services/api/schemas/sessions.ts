@@ -43,6 +43,10 @@ const Turn = Type.Object(
     input: Type.String(),
     output: Type.Union([Type.String(), Type.Null()]),
     model: Type.String(),
+    agent_revision: Type.Integer({
+      minimum: 0,
+      description: 'Revision of the agent that it ran with',
+    }),
     tool_used: Type.String(),
     tool_calls: Type.Array(ToolCall),
     tokens: Type.Union([Tokens, Type.Null()]),
