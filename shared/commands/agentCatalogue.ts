@@ -32,8 +32,7 @@ export function requireSupported(
 ): void {
   const modelIds = (): string[] => models.list().map(({ id }) => id);
   const toolNames = (): string[] => toolbox.list().map(({ name }) => name);
-  if (model !== undefined && !models.find(model))
-    throw unsupported('model', model, modelIds());
+  if (model !== undefined && !models.find(model)) throw unsupported('model', model, modelIds());
   if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
 }
 

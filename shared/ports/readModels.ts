@@ -45,6 +45,22 @@ export interface ParkedStreams {
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
 
+/** Which sessions are meant, all of it together, and in which order; instants in ISO 8601. */
+export interface SessionFilter {
+  agent_id?: string;
+  status?: 'idle' | 'running';
+  /** Names and values; a session has to have all of them. */
+  labels?: readonly (readonly [name: string, value: string])[];
+  /** Inclusive. */
+  created_from?: string;
+  /** Exclusive. */
+  created_to?: string;
+  updated_from?: string;
+  updated_to?: string;
+  /** By their ids. */
+  order?: 'newest' | 'oldest';
+}
+
 export interface TranscriptRows {
   session: SessionRow;
   turns: PageOf<TurnRow>;
@@ -78,8 +94,8 @@ export interface ReadModels {
    */
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
-  /** Newest first, without erased ones. */
-  listSessions(accountId: string, page: Page & { agent_id?: string }): Promise<PageOf<SessionRow>>;
+  /** Newest first unless the oldest are asked for, without erased ones. */
+  listSessions(accountId: string, page: Page & SessionFilter): Promise<PageOf<SessionRow>>;
   /**
    * The account's session and its turns of one moment, oldest first, after turn number `after`. Of
    * another account's none is read: it takes no longer than if there were no such session.

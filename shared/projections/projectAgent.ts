@@ -5,7 +5,13 @@ import { absent, present, type Change } from './change.ts';
 import { noteErasure } from './erasure.ts';
 
 /** What a configuration is in a row. */
-export const configurationColumns = ({ name, instruction, model, tool, component }: AgentConfiguration) => ({
+export const configurationColumns = ({
+  name,
+  instruction,
+  model,
+  tool,
+  component,
+}: AgentConfiguration) => ({
   name,
   instruction,
   model,

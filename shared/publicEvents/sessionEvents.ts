@@ -124,6 +124,23 @@ export const TurnInterrupted = publicSchema(
   'A turn was cut off: by a crash, a shut-down, or its deadline',
 );
 
+const Label = Type.Object(
+  { name: Type.String(), value: Type.String() },
+  { title: 'Label', description: 'What a session is found by' },
+);
+
+export const SessionDescribed = publicSchema(
+  'turnlog.session.described.v1',
+  'sessions',
+  {
+    session_id,
+    title: Type.Optional(Type.String({ description: 'Absent when the session has none' })),
+    labels: Type.Array(Label),
+    ...ERASED_TEXTS,
+  },
+  'A session was given a title or labels; all that it has after the change',
+);
+
 export const SessionErased = publicSchema(
   'turnlog.session.erased.v1',
   'sessions',
@@ -138,5 +155,6 @@ export const publicSessionEvents = [
   TurnCompleted,
   TurnFailed,
   TurnInterrupted,
+  SessionDescribed,
   SessionErased,
 ] as const;

@@ -9,6 +9,8 @@ export const presentSession = ({
   agent_id,
   status,
   turns,
+  title,
+  labels,
   created_at,
   updated_at,
 }: SessionRow): Static<typeof Session> => ({
@@ -16,6 +18,8 @@ export const presentSession = ({
   agent_id,
   status: status === 'running' ? 'running' : 'idle',
   turn_count: turns,
+  title,
+  labels,
   created_at,
   updated_at,
 });

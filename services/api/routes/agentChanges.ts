@@ -5,7 +5,10 @@ import {
   replaceAgent,
   type ChangedAgent,
 } from '../../../shared/commands/changeAgent.ts';
-import { readAgentRevisions, type RecordedRevision } from '../../../shared/queries/agentRevisions.ts';
+import {
+  readAgentRevisions,
+  type RecordedRevision,
+} from '../../../shared/queries/agentRevisions.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import { agentTag, revisionsNamed } from '../agentTag.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';

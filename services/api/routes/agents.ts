@@ -63,9 +63,4 @@ const getAgentRoute = defineRoute({
   },
 });
 
-export const agentRoutes = [
-  createAgentRoute,
-  listAgentsRoute,
-  getAgentRoute,
-  ...agentChangeRoutes,
-];
+export const agentRoutes = [createAgentRoute, listAgentsRoute, getAgentRoute, ...agentChangeRoutes];

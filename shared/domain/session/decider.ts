@@ -1,4 +1,6 @@
 import type { Decider } from '../decider.ts';
+import { descriptionEvents, type Description } from './description.ts';
+import { erasureEvents } from './erasure.ts';
 import { Rejection } from '../rejection.ts';
 import type { Erasure } from '../schema.ts';
 import type {
@@ -28,6 +30,7 @@ export type SessionCommand =
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
   | { type: 'interrupt_turn'; turn: number; reason: InterruptionReason }
+  | { type: 'describe_session'; before: Description; after: Description }
   | ({ type: 'erase_session' } & Erasure);
 type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
 
@@ -66,6 +69,12 @@ function atAnyTime({ status }: SessionState): void {
   if (status === 'none') throw new Rejection('session_missing', 'There is no such session.');
 }
 
+/** For what may wait, and begins no session. */
+function thereBetweenTurns(state: SessionState): void {
+  atAnyTime(state);
+  betweenTurns(state);
+}
+
 /** For what belongs to a turn. */
 function byItsRun(state: SessionState, { run }: { run: TurnOfRun }): void {
   whileOpen(state, run);
@@ -87,6 +96,7 @@ const ADMISSION: {
   complete_turn: byItsRun,
   fail_turn: byItsRun,
   interrupt_turn: whileOpen,
+  describe_session: thereBetweenTurns,
   erase_session: atAnyTime,
 };
 
@@ -119,17 +129,6 @@ function startTurn(
     : [started(state.turn + 1)];
 }
 
-function eraseSession(
-  { type: _type, ...data }: CommandOf<'erase_session'>,
-  state: SessionState,
-): SessionEvent[] {
-  if (state.status === 'erased') return [];
-  const erased: SessionEvent = { type: 'session.erased.v1', data };
-  if (state.status !== 'running') return [erased];
-  const { turn } = state;
-  return [{ type: 'session.turn_interrupted.v1', data: { turn, reason: 'cancelled' } }, erased];
-}
-
 function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
   if (command.type === 'start_turn') requireSessionOf(command, state);
   admit(state, command);
@@ -152,8 +151,12 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
       const { turn, reason } = command;
       return [{ type: 'session.turn_interrupted.v1', data: { turn, reason } }];
     }
-    case 'erase_session':
-      return eraseSession(command, state);
+    case 'describe_session':
+      return descriptionEvents(command.before, command.after);
+    case 'erase_session': {
+      const { type: _, ...data } = command;
+      return erasureEvents(data, state);
+    }
     default:
       return command satisfies never;
   }
@@ -173,6 +176,7 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
         deadline: event.data.deadline,
       };
     case 'session.tool_called.v1':
+    case 'session.described.v1':
       return state;
     case 'session.turn_completed.v1':
     case 'session.turn_failed.v1':

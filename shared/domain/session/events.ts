@@ -143,6 +143,17 @@ export const TurnInterrupted = eventSchema(
   'A turn was cut off: by a crash, a shut-down, or its deadline',
 );
 
+const Label = Type.Object(
+  { name: ProtectedText(), value: ProtectedText() },
+  { title: 'Label', description: 'What a session is found by' },
+);
+
+export const SessionDescribed = eventSchema(
+  'session.described.v1',
+  { title: Type.Optional(ProtectedText()), labels: Type.Array(Label) },
+  'A session was given a title or labels; all that it has after the change',
+);
+
 export const SessionErased = eventSchema(
   'session.erased.v1',
   Erasure.properties,
@@ -156,6 +167,7 @@ export const sessionEventSchemas = [
   TurnCompleted,
   TurnFailed,
   TurnInterrupted,
+  SessionDescribed,
   SessionErased,
 ] as const;
 

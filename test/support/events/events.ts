@@ -185,6 +185,17 @@ export const turnInterrupted = (turn: number): SessionEvent => ({
   data: { turn, reason: 'crash' },
 });
 
+export const sessionDescribed = (
+  labels: Record<string, string> = { case: '12' },
+  title?: string,
+): SessionEvent => ({
+  type: 'session.described.v1',
+  data: {
+    ...(title !== undefined && { title }),
+    labels: Object.entries(labels).map(([name, value]) => ({ name, value })),
+  },
+});
+
 const erasure: Erasure = { reason: 'request', key_ids: ['k'.repeat(16)] };
 export const sessionErased = (changes: Partial<Erasure> = {}): SessionEvent => ({
   type: 'session.erased.v1',
@@ -230,6 +241,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'session.turn_completed.v1': turnCompleted(1, { calls: [modelCall] }),
   'session.turn_failed.v1': turnFailed(2, { calls: [modelCall] }),
   'session.turn_interrupted.v1': turnInterrupted(3),
+  'session.described.v1': sessionDescribed({ case: '12', 'to.do': 'an answer' }, 'A title'),
   'session.erased.v1': sessionErased({ note: 'a-note' }),
 };
 
@@ -240,6 +252,8 @@ export const sessionRow = (changes: Partial<SessionRow> = {}): SessionRow => ({
   account_id: 'acct_1',
   status: 'idle',
   turns: 0,
+  title: null,
+  labels: {},
   created_at: at(0),
   updated_at: at(0),
   revision: 0,
