@@ -817,6 +817,16 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
             expect(sessions.toReversed()).toEqual(
               byId(once.sessions).filter(({ status }) => status !== 'erased'),
             );
+            for (const value of ['1', '2']) {
+              const labelled = await readModels.listSessions(account, {
+                ...ALL,
+                labels: [['a', value]],
+                order: 'oldest',
+              });
+              expect(labelled.rows).toEqual(
+                byId(once.sessions).filter(({ labels }) => labels['a'] === value),
+              );
+            }
             const transcripts = await Promise.all(
               byId(once.sessions).map(({ account_id, session_id }) =>
                 readModels.findTranscript(account_id, session_id, ALL),

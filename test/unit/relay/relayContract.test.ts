@@ -122,6 +122,7 @@ describe('each schema', () => {
       new Set([
         ...Object.values(jsonSchemas()).map(({ title }) => title),
         'ForkedFrom',
+        'Label',
         'ModelCall',
         'Tokens',
       ]),
