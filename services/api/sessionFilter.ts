@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { SessionFilter } from '../../shared/ports/readModels.ts';
+import type { SessionFilter } from '../../shared/readModels/sessionFilter.ts';
 import type { SessionListQuery } from './schemas/sessionDescription.ts';
 
 /** An instant as rows have it, which compare as text. */

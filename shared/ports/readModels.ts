@@ -12,6 +12,7 @@ import type {
   SessionRow,
   TurnRow,
 } from '../readModels/tables.ts';
+import type { SessionFilter } from '../readModels/sessionFilter.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
@@ -44,22 +45,6 @@ export interface ParkedStreams {
 
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
-
-/** Which sessions are meant, all of it together, and in which order; instants in ISO 8601. */
-export interface SessionFilter {
-  agent_id?: string;
-  status?: 'idle' | 'running';
-  /** Names and values; a session has to have all of them. */
-  labels?: readonly (readonly [name: string, value: string])[];
-  /** Inclusive. */
-  created_from?: string;
-  /** Exclusive. */
-  created_to?: string;
-  updated_from?: string;
-  updated_to?: string;
-  /** By their ids. */
-  order?: 'newest' | 'oldest';
-}
 
 export interface TranscriptRows {
   session: SessionRow;

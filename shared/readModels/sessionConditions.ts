@@ -1,4 +1,5 @@
-import type { Page, SessionFilter } from '../ports/readModels.ts';
+import type { Page } from '../ports/readModels.ts';
+import type { SessionFilter } from './sessionFilter.ts';
 import { labelToken } from './labelToken.ts';
 
 /** What a listed session has to fulfil, for SQL: columns and operators, each with its value. */

@@ -1,5 +1,6 @@
-import type { Bounds, Page, SessionFilter } from '../../../shared/ports/readModels.ts';
+import type { Bounds, Page } from '../../../shared/ports/readModels.ts';
 import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
+import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
 import { selectPage } from './pages.ts';
 import { liveSchema, VERSION } from './version.ts';
 

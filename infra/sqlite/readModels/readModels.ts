@@ -6,10 +6,10 @@ import type {
   PageOf,
   ParkedStream,
   ReadModels,
-  SessionFilter,
 } from '../../../shared/ports/readModels.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
+import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { createFollower, type Follower } from './follower.ts';
 import type { Found } from './generationReader.ts';

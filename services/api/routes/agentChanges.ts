@@ -117,8 +117,8 @@ const listRevisionsRoute = defineRoute({
   errors: ['agent_not_found', 'agent_erased', 'stream_damaged', 'release_too_old', 'key_missing'],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const asked = { ...pageFrom(query), order: query.order ?? 'newest' };
-    const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, asked);
+    const wanted = { ...pageFrom(query), order: query.order ?? 'newest' };
+    const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, wanted);
     return { page: (to) => pageBody(page, REVISIONS, to) };
   },
 });

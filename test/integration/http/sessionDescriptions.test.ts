@@ -150,8 +150,7 @@ describe('describing a session', () => {
     await service.send('DELETE', `/v1/sessions/${session}`, '');
     expectFailure(await patch({ title: 'x' }), 'session_erased');
     expect(await found(`label=customer:${value}`)).toEqual([]);
-    for (const marker of [title, value])
-      expect(await filesHolding(service.folder, marker)).toEqual([]);
+    for (const marker of [title, value]) expect(filesHolding(service.folder, marker)).toEqual([]);
   });
 });
 
@@ -210,7 +209,7 @@ describe('the list of sessions', () => {
     'label=a:',
     'created_from=yesterday',
     'updated_to=2026-01-01',
-    `${'label=a:1&'.repeat(9)}`,
+    'label=a:1&'.repeat(9),
     'status=idle&status=running',
   ])('is refused %s', async (query) => {
     expectFailure(await service.get(`/v1/sessions?${query}`), 'invalid_request');
