@@ -26,6 +26,7 @@ type UseCaseCode =
   | 'session_busy'
   | 'idempotency_conflict'
   | 'idempotency_in_progress'
+  | 'precondition_failed'
   | 'stream_damaged'
   | 'release_too_old'
   | 'model_error'

@@ -89,7 +89,8 @@ const READ: Readonly<Record<string, (text: string) => unknown>> = {
 /**
  * Input that comes as text, as in a query or the environment, with the numbers and booleans that
  * the schema asks for. A number is decimal digits and nothing else, a boolean `true` or `false`:
- * whatever else is written stays text, and does not fit the schema.
+ * whatever else is written stays text, and does not fit the schema. A list may be given as its one
+ * text.
  */
 export function fromText(
   { properties }: TObject,
@@ -97,6 +98,7 @@ export function fromText(
 ): Record<string, unknown> {
   const read = (name: string, value: unknown): unknown => {
     const { type } = (Object.hasOwn(properties, name) ? properties[name] : {}) as { type?: string };
+    if (type === 'array' && typeof value === 'string') return [value];
     return typeof value === 'string' ? (READ[type ?? ''] ?? asIs)(value) : value;
   };
   return Object.fromEntries(

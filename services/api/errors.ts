@@ -78,6 +78,10 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description:
       'The first request with the `Idempotency-Key` still runs; send it again for its answer',
   },
+  precondition_failed: {
+    status: 412,
+    description: 'The agent is at another revision than `If-Match` names; nothing was recorded',
+  },
   stream_damaged: {
     status: 409,
     description:

@@ -1,9 +1,10 @@
 import { sessionNotFound } from '../../shared/commands/run/sessionOfRun.ts';
 import { sessionBusy } from '../../shared/commands/run/sessionQueue.ts';
 import { idempotencyConflict } from '../../shared/commands/idempotency/claim.ts';
-import { sessionErased } from '../../shared/erased.ts';
+import { agentErased, sessionErased } from '../../shared/erased.ts';
 import type { Rejection, RejectionCode } from '../../shared/domain/rejection.ts';
 import type { TurnlogError } from '../../shared/errors.ts';
+import { agentNotFound } from '../../shared/queries/agents.ts';
 
 /** For what no operation of the API leads to: a defect where it happens. */
 const DEFECT = undefined;
@@ -13,6 +14,8 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   session_missing: sessionNotFound,
   session_erased: sessionErased,
   agent_missing: DEFECT,
+  agent_deleted: agentNotFound,
+  agent_erased: agentErased,
   // That there is such a session is not for everybody to know.
   session_of_another_agent: sessionNotFound,
   // A run waits for its turn; whatever else has to wait for the end of a turn is asked to come

@@ -36,7 +36,9 @@ export function queryValidator(
   const compiled = lazyValidator(schema, 'with_defaults');
   const words = wordsFor('query', schema);
   return (query) => {
-    const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]));
+    const repeated = Object.keys(query).filter(
+      (name) => Array.isArray(query[name]) && !takesMany(schema, name),
+    );
     if (repeated.length > 0)
       throw invalidRequest(
         'query',
@@ -50,6 +52,9 @@ export function queryValidator(
     throw invalidRequest('query', told(validate.errors, words));
   };
 }
+
+const takesMany = ({ properties }: TObject, name: string): boolean =>
+  Object.hasOwn(properties, name) && (properties[name] as { type?: string }).type === 'array';
 
 const told = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
   problemsOf(errors?.slice(0, LIMITS.http.details), words);

@@ -24,15 +24,18 @@ const unsupported = (
   });
 };
 
-/** Errors: `model_not_supported`, `tool_not_supported` with a message that lists what is. */
+/**
+ * Errors: `model_not_supported`, `tool_not_supported` with a message that lists what is. What is
+ * undefined is not asked about.
+ */
 export function requireSupported(
   { models, toolbox }: AgentCatalogue,
-  model: string,
+  model: string | undefined,
   tool: string | undefined,
 ): void {
   const modelIds = (): string[] => models.list().map(({ id }) => id);
   const toolNames = (): string[] => toolbox.list().map(({ name }) => name);
-  if (!models.find(model)) throw unsupported('model', model, modelIds());
+  if (model !== undefined && !models.find(model)) throw unsupported('model', model, modelIds());
   if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
 }
 

@@ -56,7 +56,8 @@ export async function supportedParameters(
   { model, temperature, max_output_tokens, response_format }: ParametersInput & { model: string },
   accountId: string,
 ): Promise<AgentParameters | undefined> {
-  const most = mostOutputTokens(models.find(model)!);
+  const known = models.find(model);
+  const most = known ? mostOutputTokens(known) : Infinity;
   if (max_output_tokens !== undefined && max_output_tokens > most)
     throw invalid('/max_output_tokens', `must not be more than ${most}, which ${model} has`);
   const format = response_format && (await recordedFormat(schemas, response_format, accountId));

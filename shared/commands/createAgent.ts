@@ -11,7 +11,8 @@ import { handle } from './handle.ts';
 import type { Claim } from './idempotency/claim.ts';
 import { newStream } from './target.ts';
 
-export interface CreateAgentInput extends ParametersInput {
+/** What a client says of an agent. */
+export interface AgentInput extends ParametersInput {
   name: string;
   instruction: string;
   model: string;
@@ -27,7 +28,8 @@ interface CreatedAgent {
 
 type CreateContext = CommandContext & { catalogue: AgentCatalogue };
 
-function answerable(error: unknown): unknown {
+/** The error that a client is told where an agent can't be recorded. */
+export function answerable(error: unknown): unknown {
   return isTurnlogError(error, 'event_invalid')
     ? new TurnlogError('payload_too_large', 'The agent is too large to be recorded.', {
         cause: error,
@@ -43,7 +45,7 @@ function answerable(error: unknown): unknown {
 export async function configurationOf(
   { catalogue }: Pick<CreateContext, 'catalogue'>,
   { account_id }: Pick<Actor, 'account_id'>,
-  { name, instruction, model, tool, compaction, ...input }: CreateAgentInput,
+  { name, instruction, model, tool, compaction, ...input }: AgentInput,
 ): Promise<AgentConfiguration> {
   requireSupported(catalogue, model, tool);
   const component = supportedComponent(catalogue, input.component);
@@ -93,7 +95,7 @@ async function createNow(
 export async function createAgent(
   context: CreateContext,
   actor: Actor,
-  input: CreateAgentInput,
+  input: AgentInput,
   claim?: Claim,
 ): Promise<CreatedAgent> {
   const agent_id = claim?.reserved.id ?? context.ids.typeId('agent');

@@ -3,8 +3,9 @@ import type { SessionCommand, SessionState } from '../domain/session/commands.ts
 import type { SessionEvent } from '../domain/session/events.ts';
 import { turnsOf, type Summary, type Turn } from '../domain/session/prompt.ts';
 import { summaryOf } from './summaryOf.ts';
-import { NO_STREAM } from '../eventlog/append.ts';
+import { headOf, NO_STREAM } from '../eventlog/append.ts';
 import type { StreamSource } from '../eventlog/noteDamage.ts';
+import type { OpenedEvent } from '../eventlog/openTexts.ts';
 import { readBeginning, readPage } from '../eventlog/readWhole.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
@@ -67,22 +68,22 @@ export async function loadSession(
   const stream = sessionStream(sessionId);
   let tail: KnownEvent[] = [];
   let summary: Summary | undefined;
+  let oldest: OpenedEvent | undefined;
+  let last: OpenedEvent | undefined;
   for (;;) {
+    const read = oldest && last ? last.revision - oldest.revision + 1 : 0;
     // As many as there are already: no more than twice what is needed is read, in few pages.
-    const limit =
-      tail.length === 0 ? FIRST_PAGE : Math.min(Math.max(tail.length, LATER_PAGE), LARGEST_PAGE);
-    const from = tail[0] === undefined ? {} : { from: tail[0].recorded.revision - 1 };
-    tail = [
-      ...(await readPage(source, stream, {
-        direction: 'backwards',
-        ...from,
-        limit,
-        maxBytes: LIMITS.store.pageBytes,
-      })),
-      ...tail,
-    ];
-    const oldest = tail[0]?.recorded;
-    const last = tail.at(-1)?.recorded;
+    const limit = read === 0 ? FIRST_PAGE : Math.min(Math.max(read, LATER_PAGE), LARGEST_PAGE);
+    const page = await readPage(source, stream, {
+      direction: 'backwards',
+      ...(oldest && { from: oldest.revision - 1 }),
+      limit,
+      maxBytes: LIMITS.store.pageBytes,
+    });
+    // A session may be described any number of times between two turns.
+    tail = [...page.filter(({ event }) => event.type !== 'session.described.v1'), ...tail];
+    oldest = page[0]?.recorded ?? oldest;
+    last ??= page.at(-1)?.recorded;
     if (!oldest || !last) return NEW_SESSION;
     const events = sessionEvents(tail);
     const isErased = tail.at(-1)?.event.type === 'session.erased.v1';
@@ -97,7 +98,7 @@ export async function loadSession(
     const state = sessionEvents([...first, ...tail]).reduce(session.evolve, session.initialState);
     return {
       state,
-      head: headAfter(NO_STREAM, tail),
+      head: headOf(last, headAfter(NO_STREAM, tail)),
       lastEventId: last.id,
       account_id: last.metadata.account_id,
       summary,

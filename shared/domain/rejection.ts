@@ -8,6 +8,8 @@ export type RejectionCode =
   | 'account_held'
   | 'agent_exists'
   | 'agent_missing'
+  | 'agent_deleted'
+  | 'agent_erased'
   | 'session_missing'
   | 'session_erased'
   | 'session_of_another_agent'

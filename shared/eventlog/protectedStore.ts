@@ -29,9 +29,16 @@ type KeysToOpen = Pick<Keyring, 'find' | 'forget'>;
 export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
   withTexts(log, keys);
 
-/** The same as read models are filled with it: the texts of sessions stay closed (closedText.ts). */
+/**
+ * The same as read models are filled with it: the texts of sessions stay closed (closedText.ts), but
+ * for their titles and labels, which lists show and find.
+ */
 export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
-  withTexts(log, keys, ({ stream }) => streamKind(stream) === 'session');
+  withTexts(
+    log,
+    keys,
+    ({ stream, type }) => streamKind(stream) === 'session' && type !== 'session.described.v1',
+  );
 
 function withTexts<Log extends Followed>(
   log: Log,

@@ -59,6 +59,20 @@ export const REQUEST_LIMITS = {
     /** What a stream of events holds of them before its client takes them. */
     streamBytes: 16 * KIB,
   },
+  /** Of what a session is called. */
+  description: {
+    titleCharacters: 256,
+    /** Of a session. */
+    labels: 32,
+    /** That one request names: all that there may be, and others in their place. */
+    labelsChanged: 64,
+    labelNameCharacters: 64,
+    labelValueCharacters: 256,
+    /** That one list is asked for. */
+    labelsSought: 8,
+    /** Events behind a session's row that are looked through: it counts as too old beyond. */
+    laterEvents: 1_000,
+  },
   /** Of what health tells. */
   health: {
     /** Parked or damaged streams that are listed; the others are counted. */
@@ -82,6 +96,8 @@ export const REQUEST_LIMITS = {
     referenceCharacters: 256,
     /** Of a note on an erasure. */
     noteCharacters: 256,
+    /** Of a list of ETags. */
+    ifMatchCharacters: 1_024,
     instructionBytes: 256 * KIB,
     inputBytes: 512 * KIB,
   },

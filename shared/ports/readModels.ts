@@ -12,6 +12,7 @@ import type {
   SessionRow,
   TurnRow,
 } from '../readModels/tables.ts';
+import type { SessionFilter } from '../readModels/sessionFilter.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
@@ -78,8 +79,8 @@ export interface ReadModels {
    */
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
-  /** Newest first, without erased ones. */
-  listSessions(accountId: string, page: Page & { agent_id?: string }): Promise<PageOf<SessionRow>>;
+  /** Newest first unless the oldest are asked for, without erased ones. */
+  listSessions(accountId: string, page: Page & SessionFilter): Promise<PageOf<SessionRow>>;
   /**
    * The account's session and its turns of one moment, oldest first, after turn number `after`. Of
    * another account's none is read: it takes no longer than if there were no such session.

@@ -46,10 +46,8 @@ async function applyTogether(
     await rows.load(keysOf(plan)),
     parkedBefore,
   );
-  if (erased.length > 0) {
-    await rows.remove(removals);
-    await rows.unpark(erased);
-  }
+  if (removals.length > 0) await rows.remove(removals);
+  if (erased.length > 0) await rows.unpark(erased);
   await rows.save(dirty);
   await rows.park(parked);
   return parked;

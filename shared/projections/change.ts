@@ -1,7 +1,7 @@
 import type { OwnedTable, Rows, TableName } from '../readModels/tables.ts';
 
-/** A row's primary key, in the order of its columns: the id, or session_id and turn. */
-export type RowKey = readonly [string] | readonly [string, number];
+/** A row's primary key, in the order of its columns: the id, or session_id and turn or token. */
+export type RowKey = readonly [string] | readonly [string, number | string];
 
 /**
  * What one event does to one row. `change` is pure; it throws when the event can't follow the row

@@ -4,7 +4,8 @@ import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type Change } from './change.ts';
 import { noteErasure } from './erasure.ts';
 
-const columns = ({
+/** What a configuration is in a row. */
+export const configurationColumns = ({
   name,
   instruction,
   model,
@@ -38,7 +39,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
             return {
               agent_id,
               account_id,
-              ...columns(event.data),
+              ...configurationColumns(event.data),
               created_at: recorded_at,
               updated_at: recorded_at,
               deleted: false,
@@ -57,7 +58,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
           key: [agent_id],
           change: (row) => ({
             ...present(row, 'agent'),
-            ...columns(event.data),
+            ...configurationColumns(event.data),
             updated_at: recorded_at,
             deleted: event.type === 'agent.deleted.v1',
             position,

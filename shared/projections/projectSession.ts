@@ -1,12 +1,14 @@
+import { descriptionIn, UNDESCRIBED } from '../domain/session/description.ts';
 import type { SessionEvent } from '../domain/session/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type Change, type RowChange } from './change.ts';
 import { noteErasure } from './erasure.ts';
 import { projectTurn } from './projectTurn.ts';
+import { labelToken } from '../readModels/labelToken.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
-/** What a session's event does to `sessions` and `turns`. The session's row follows them all. */
+/** What a session's event does to `sessions`, `session_labels` and `turns`. The session's row follows them all. */
 export function projectSession(recorded: RecordedEvent, event: SessionEvent): Change[] {
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;
@@ -32,6 +34,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
             account_id,
             status: 'idle',
             turns: 0,
+            ...UNDESCRIBED,
             created_at: recorded_at,
             updated_at: recorded_at,
             revision,
@@ -51,13 +54,30 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
       return [follow(() => ({ status: 'idle' })), projectTurn(recorded, event)];
     case 'session.compacted.v1':
       return [follow(() => ({}))];
+    case 'session.described.v1': {
+      const described = descriptionIn(event.data);
+      const labelled = Object.entries(described.labels).map(([name, value]): RowChange => {
+        const token = labelToken(account_id, name, value);
+        const change = () => ({ session_id, token, account_id, revision });
+        return { table: 'session_labels', key: [session_id, token], change };
+      });
+      return [follow(() => described), { table: 'session_labels', owner: session_id }, ...labelled];
+    }
     case 'session.erased.v1':
       return [
         {
           table: 'sessions',
           key: [session_id],
-          change: (row) => row && { ...row, status: 'erased', updated_at: recorded_at, revision },
+          change: (row) =>
+            row && {
+              ...row,
+              ...UNDESCRIBED,
+              status: 'erased',
+              updated_at: recorded_at,
+              revision,
+            },
         },
+        { table: 'session_labels', owner: session_id },
         { table: 'turns', owner: session_id },
         noteErasure(recorded, event.data),
       ];

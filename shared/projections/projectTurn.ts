@@ -62,12 +62,13 @@ export function turnAfter(
   const { turn } = event.data;
   if (event.type === 'session.turn_started.v1') {
     absent(found, 'turn');
-    const { input, model, settings, context, owner, deadline } = event.data;
+    const { input, agent_revision, model, settings, context, owner, deadline } = event.data;
     return {
       session_id,
       turn,
       status: 'running',
       input,
+      agent_revision,
       output: null,
       model,
       tool_used: '',

@@ -161,6 +161,23 @@ export const SessionCompacted = publicSchema(
   'Older turns of a session were summarised; the turns themselves stay as they were',
 );
 
+const Label = Type.Object(
+  { name: Type.String(), value: Type.String() },
+  { title: 'Label', description: 'What a session is found by' },
+);
+
+export const SessionDescribed = publicSchema(
+  'turnlog.session.described.v1',
+  'sessions',
+  {
+    session_id,
+    title: Type.Optional(Type.String({ description: 'Absent when the session has none' })),
+    labels: Type.Array(Label),
+    ...ERASED_TEXTS,
+  },
+  'A session was given a title or labels; all that it has after the change',
+);
+
 export const SessionErased = publicSchema(
   'turnlog.session.erased.v1',
   'sessions',
@@ -176,5 +193,6 @@ export const publicSessionEvents = [
   TurnFailed,
   TurnInterrupted,
   SessionCompacted,
+  SessionDescribed,
   SessionErased,
 ] as const;

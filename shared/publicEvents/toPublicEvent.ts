@@ -139,6 +139,18 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
         data: { session_id: id, from_turn, up_to_turn, summary, model, tokens },
       };
     }
+    case 'session.described.v1': {
+      const { title, labels } = event.data;
+      return {
+        type: 'turnlog.session.described.v1',
+        channel: 'sessions',
+        data: {
+          session_id: id,
+          ...(title !== undefined && { title }),
+          labels: labels.map(({ name, value }) => ({ name, value })),
+        },
+      };
+    }
     case 'session.erased.v1':
       // A note is an operator's, and stays inside.
       return {

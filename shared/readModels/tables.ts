@@ -87,6 +87,8 @@ export const TABLES = {
       status: word<'idle' | 'running' | 'erased'>(),
       /** How many turns began. */
       turns: integer,
+      title: orNull(text),
+      labels: json<Record<string, string>>(),
       created_at: text,
       updated_at: text,
       revision: integer,
@@ -95,7 +97,17 @@ export const TABLES = {
     indexes: [
       { on: ['account_id', 'session_id'], where: "status <> 'erased'" },
       { on: ['account_id', 'agent_id', 'session_id'], where: "status <> 'erased'" },
+      { on: ['account_id', 'session_id'], where: "status = 'running'" },
+      { on: ['account_id', 'created_at'], where: "status <> 'erased'" },
+      { on: ['account_id', 'updated_at'], where: "status <> 'erased'" },
     ],
+  }),
+
+  /** What sessions are found by; the labels themselves stand in their rows. */
+  session_labels: table({
+    columns: { session_id: text, token: text, account_id: text, revision: integer },
+    key: ['session_id', 'token'],
+    indexes: [{ on: ['account_id', 'token', 'session_id'] }],
   }),
 
   turns: table({
@@ -104,6 +116,8 @@ export const TABLES = {
       turn: integer,
       status: word<'running' | 'completed' | 'failed' | 'interrupted'>(),
       input: text,
+      /** Of the agent's stream, that it runs with. */
+      agent_revision: integer,
       output: orNull(text),
       model: text,
       tool_used: text,
@@ -163,5 +177,12 @@ export type TurnRow = Rows['turns'];
 export type ErasureRow = Rows['erasures'];
 
 /** Tables whose rows go together with what they belong to: by which column. */
-export const OWNERS = { api_keys: 'account_id', turns: 'session_id' } as const;
+export const OWNERS = {
+  api_keys: 'account_id',
+  turns: 'session_id',
+  session_labels: 'session_id',
+} as const;
 export type OwnedTable = keyof typeof OWNERS;
+
+/** Tables whose indexes, too, hold what has to go with an erasure. */
+export const INDEXED_TEXTS: readonly TableName[] = ['session_labels'];

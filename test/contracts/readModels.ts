@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { isTurnlogError } from '../../shared/errors.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Page, ProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
+import type { SessionFilter } from '../../shared/readModels/sessionFilter.ts';
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import { eventually } from '../support/processes/operator.ts';
@@ -17,6 +18,7 @@ import {
   at,
   keyIssued,
   keyRevoked,
+  sessionDescribed,
   sessionErased,
   sessionRow,
   sessionStarted,
@@ -357,6 +359,104 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await fixture.readModels.findSession('session_9')).toBeUndefined();
     });
 
+    describe('that are filtered', () => {
+      const list = async (page: Partial<Page> & SessionFilter, account = 'acct_1') =>
+        (await fixture.readModels.listSessions(account, { ...ALL, ...page })).rows.map(
+          ({ session_id }) => session_id,
+        );
+      const described = (id: string, labels: Record<string, string>, account = 'acct_1') =>
+        record(`session-${id}`, sessionDescribed(labels, `title of ${id}`), account);
+
+      beforeEach(async () => {
+        await apply(
+          startSession('session_1', 'agent_a'),
+          startSession('session_2', 'agent_b'),
+          startSession('session_3', 'agent_a'),
+          startSession('session_4', 'agent_a'),
+          startSession('session_5', 'agent_a', 'acct_2'),
+          described('session_1', { a: '1', b: '2' }),
+          described('session_2', { a: '1', b: '3' }),
+          described('session_3', { a: '1' }),
+          described('session_5', { a: '1', b: '2' }, 'acct_2'),
+          record('session-session_3', turnStarted(1)),
+        );
+      });
+
+      test('have all of the labels, the agent, the status and the time', async () => {
+        const a = ['a', '1'] as const;
+        expect(await list({ labels: [a] })).toEqual(['session_3', 'session_2', 'session_1']);
+        expect(await list({ labels: [a, ['b', '2']] })).toEqual(['session_1']);
+        expect(await list({ labels: [['b', '2'], a] })).toEqual(['session_1']);
+        expect(await list({ labels: [['a', '2']] })).toEqual([]);
+        expect(await list({ labels: [a], agent_id: 'agent_a' })).toEqual([
+          'session_3',
+          'session_1',
+        ]);
+        expect(await list({ labels: [a], status: 'running' })).toEqual(['session_3']);
+        expect(await list({ status: 'running' })).toEqual(['session_3']);
+        expect(await list({ status: 'idle' })).toEqual(['session_4', 'session_2', 'session_1']);
+        expect(await list({ created_from: at(1), created_to: at(3) })).toEqual([
+          'session_3',
+          'session_2',
+        ]);
+        expect(await list({ updated_from: at(7) })).toEqual(['session_3']);
+        expect(await list({ updated_to: at(5), labels: [a] })).toEqual([]);
+        expect(await list({ updated_to: at(6), labels: [a] })).toEqual(['session_1']);
+        expect(await list({ labels: [a] }, 'acct_2')).toEqual(['session_5']);
+        expect(await list({ labels: [['a', "1' OR 1=1 --"]] })).toEqual([]);
+        expect(await list({ labels: [['a', '\0']] })).toEqual([]);
+      });
+
+      test('come in either order, page by page', async () => {
+        const labels = [['a', '1']] as const;
+        for (const filter of [{}, { labels }, { created_from: at(0) }]) {
+          const all = await list(filter);
+          expect(await list({ ...filter, order: 'oldest' })).toEqual(all.toReversed());
+          for (const order of ['newest', 'oldest'] as const) {
+            const walked: string[] = [];
+            for (;;) {
+              const last = walked.at(-1);
+              const [next] = await list({
+                ...filter,
+                order,
+                limit: 1,
+                ...(last !== undefined && { after: last }),
+              });
+              if (next === undefined) break;
+              walked.push(next);
+            }
+            expect(walked).toEqual(order === 'newest' ? all : all.toReversed());
+          }
+        }
+      });
+
+      test('have the labels that were given last, and none once they are erased', async () => {
+        await apply(
+          described('session_1', { b: '9' }),
+          described('session_1', { c: '1' }),
+          described('session_2', {}),
+          record('session-session_3', sessionErased()),
+        );
+        expect(await list({ labels: [['a', '1']] })).toEqual([]);
+        expect(await list({ labels: [['b', '9']] })).toEqual([]);
+        expect(await list({ labels: [['c', '1']] })).toEqual(['session_1']);
+        const { findSession } = fixture.readModels;
+        expect(await findSession('session_1')).toMatchObject({
+          title: 'title of session_1',
+          labels: { c: '1' },
+        });
+        expect(await findSession('session_3')).toMatchObject({ title: null, labels: {} });
+      });
+
+      test('do not get back what they had when earlier events are delivered again', async () => {
+        const earlier = described('session_4', { a: '1' });
+        await apply(earlier, described('session_4', { z: '1' }));
+        await apply(earlier);
+        expect(await list({ labels: [['a', '1']] })).not.toContain('session_4');
+        expect(await list({ labels: [['z', '1']] })).toEqual(['session_4']);
+      });
+    });
+
     test('gives a transcript turn by turn, with tool calls, tokens and errors as they were recorded', async () => {
       const failed = turnFailed(2, { message: 'No.' });
       const events = [
@@ -384,6 +484,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         turn: 1,
         status: 'completed',
         input: 'question 1',
+        agent_revision: 0,
         output: 'answer 1',
         model: 'gpt-4o-2026',
         tool_used: 'calculator',
@@ -714,6 +815,16 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
             expect(sessions.toReversed()).toEqual(
               byId(once.sessions).filter(({ status }) => status !== 'erased'),
             );
+            for (const value of ['1', '2']) {
+              const labelled = await readModels.listSessions(account, {
+                ...ALL,
+                labels: [['a', value]],
+                order: 'oldest',
+              });
+              expect(labelled.rows).toEqual(
+                byId(once.sessions).filter(({ labels }) => labels['a'] === value),
+              );
+            }
             const transcripts = await Promise.all(
               byId(once.sessions).map(({ account_id, session_id }) =>
                 readModels.findTranscript(account_id, session_id, ALL),

@@ -3,6 +3,7 @@
  * all erasures that came together. The server's own vacuum comes only when a fifth of a table has
  * changed.
  */
+import { INDEXED_TEXTS } from '../../../shared/readModels/tables.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { connect } from '../connection.ts';
 import { liveSchema } from './version.ts';
@@ -28,7 +29,10 @@ interface Place {
 
 /** Begins with what a process that ended in between may have left. What fails is tried again. */
 export function createClearing({ databaseUrl, version, afterMs = AFTER_MS }: Place): Clearing {
-  const tables = Object.keys(version.tables).map((table) => `${liveSchema(version)}.${table}`);
+  const namesOf = (tables: readonly string[]): string =>
+    tables.map((table) => `${liveSchema(version)}.${table}`).join(', ');
+  const indexed: readonly string[] = INDEXED_TEXTS;
+  const others = namesOf(Object.keys(version.tables).filter((table) => !indexed.includes(table)));
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let clearing: Promise<void> | undefined;
@@ -41,7 +45,9 @@ export function createClearing({ databaseUrl, version, afterMs = AFTER_MS }: Pla
     closing.signal.addEventListener('abort', cutOff);
     try {
       if (!closing.signal.aborted)
-        await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) ${tables.join(', ')}`);
+        await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) ${others}`);
+      if (!closing.signal.aborted)
+        await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) ${namesOf(indexed)}`);
     } finally {
       closing.signal.removeEventListener('abort', cutOff);
       await close();

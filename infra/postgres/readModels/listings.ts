@@ -1,5 +1,10 @@
 import type { Bounds, Page } from '../../../shared/ports/readModels.ts';
+import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
+import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
 import { selectPage } from './pages.ts';
+import { liveSchema, VERSION } from './version.ts';
+
+const LIVE = liveSchema(VERSION);
 
 /** The agents of an account, oldest first, without erased ones; deleted ones if they are asked for. */
 export const listAgents = (accountId: string, page: Page & { deleted?: true }) =>
@@ -13,24 +18,29 @@ export const listAgents = (accountId: string, page: Page & { deleted?: true }) =
     page,
   );
 
-/** The sessions of an account, newest first, of one agent if one is named, without erased ones. */
-export function listSessions(accountId: string, page: Page & { agent_id?: string }) {
-  const conditions: [string, unknown][] = [
-    ['account_id =', accountId],
-    ['agent_id =', page.agent_id],
-    ['session_id <', page.after],
-  ];
-  const given = conditions.filter(([, value]) => value !== undefined);
+/**
+ * The sessions of an account that are asked for, without erased ones. A label is looked up in the
+ * order of the list: rows without it are not read.
+ */
+export function listSessions(accountId: string, page: Page & SessionFilter) {
+  const { columns, tokens, descending } = sessionConditions(accountId, page);
+  const parameters = [accountId, ...columns.map(([, value]) => value), ...tokens];
+  const labelled = tokens.map(
+    (_token, index) =>
+      `sessions.session_id IN (SELECT session_id FROM ${LIVE}.session_labels WHERE account_id = $1 AND token = $${columns.length + 2 + index})`,
+  );
   return selectPage(
     {
       table: 'sessions',
       key: 'session_id',
-      descending: true,
+      descending,
       where: [
-        ...given.map(([condition], index) => `sessions.${condition} $${index + 1}`),
+        'sessions.account_id = $1',
+        ...columns.map(([condition], index) => `sessions.${condition} $${index + 2}`),
+        ...labelled,
         "sessions.status <> 'erased'",
       ].join(' AND '),
-      parameters: given.map(([, value]) => value),
+      parameters,
     },
     page,
   );

@@ -8,6 +8,8 @@ import type {
   ReadModels,
 } from '../../../shared/ports/readModels.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
+import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
+import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { createFollower, type Follower } from './follower.ts';
 import type { Found } from './generationReader.ts';
@@ -39,7 +41,10 @@ function rowReader<Name extends TableName>({ current }: Follower, table: Name) {
     ): PageOf<Rows[Name]> {
       const rows: Rows[Name][] = [];
       let read = 0;
-      for (const found of current().iterate(`SELECT * FROM ${table} ${clauses}`, ...parameters)) {
+      for (const found of current().iterate(
+        `SELECT ${table}.* FROM ${table} ${clauses}`,
+        ...parameters,
+      )) {
         read += bytesOf(found);
         if (rows.length === limit || (rows.length > 0 && read > bytes)) return { rows, more: true };
         rows.push(decode(found));
@@ -52,23 +57,40 @@ function rowReader<Name extends TableName>({ current }: Follower, table: Name) {
 /** An erased account has none any more. */
 const HAS_KEYS = 'SELECT 1 FROM api_keys UNION ALL SELECT 1 FROM accounts WHERE erased LIMIT 1';
 
-type SessionPage = Page & { agent_id?: string };
-
+/**
+ * What follows SELECT and its table. A label is looked up in the order of the list, so that rows
+ * without it are not read: `+` keeps the planner from going through all of the account's.
+ */
 function sessionsClauses(
   accountId: string,
-  { after, agent_id }: SessionPage,
+  page: Page & SessionFilter,
 ): [string, ...SQLInputValue[]] {
-  const conditions: [string, SQLInputValue | undefined][] = [
-    ['account_id = ?', accountId],
-    ['agent_id = ?', agent_id],
-    ['session_id < ?', after],
+  const { columns, tokens, descending } = sessionConditions(accountId, page);
+  const [, ...further] = tokens;
+  const isLabelled = tokens.length > 0;
+  const conditions = [
+    isLabelled
+      ? 'label.account_id = ? AND label.token = ? AND +sessions.account_id = label.account_id'
+      : 'sessions.account_id = ?',
+    ...further.map(
+      () =>
+        'EXISTS (SELECT 1 FROM session_labels AS other WHERE other.session_id = sessions.session_id AND other.token = ?)',
+    ),
+    ...columns.map(([condition]) => {
+      if (!isLabelled) return `sessions.${condition} ?`;
+      return condition.startsWith('session_id')
+        ? `label.${condition} ?`
+        : `+sessions.${condition} ?`;
+    }),
+    "sessions.status <> 'erased'",
   ];
-  const given = conditions.filter(
-    (condition): condition is [string, SQLInputValue] => condition[1] !== undefined,
-  );
+  const join = isLabelled ? 'JOIN session_labels AS label USING (session_id) ' : '';
+  const key = `${isLabelled ? 'label' : 'sessions'}.session_id`;
   return [
-    `WHERE ${given.map(([sql]) => sql).join(' AND ')} AND status <> 'erased' ORDER BY session_id DESC`,
-    ...given.map(([, value]) => value),
+    `${join}WHERE ${conditions.join(' AND ')} ORDER BY ${key} ${descending ? 'DESC' : 'ASC'}`,
+    accountId,
+    ...tokens,
+    ...columns.map(([, value]) => value),
   ];
 }
 

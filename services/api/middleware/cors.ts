@@ -8,6 +8,7 @@ const ALLOWED = [
   'Authorization',
   'Content-Type',
   'Idempotency-Key',
+  'If-Match',
   'If-None-Match',
   'Last-Event-ID',
   'Prefer',
@@ -36,7 +37,7 @@ export function cors(origins: string): Middleware {
   return koaCors({
     origin: (ctx) =>
       listed.has('*') ? '*' : listed.has(ctx.get('origin')) ? ctx.get('origin') : '',
-    allowMethods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowHeaders: ALLOWED,
     exposeHeaders: EXPOSED,
     maxAge: MAX_AGE,

@@ -6,6 +6,7 @@ export interface JsonSchema {
   type?: string;
   properties?: Record<string, JsonSchema>;
   patternProperties?: Record<string, JsonSchema>;
+  propertyNames?: JsonSchema;
   items?: JsonSchema;
   anyOf?: JsonSchema[];
   oneOf?: JsonSchema[];
@@ -83,7 +84,7 @@ const eachOf = (
  * Errors: an Error for a title that stands for two different schemas.
  */
 export function described(schema: object, collection: Collection): JsonSchema {
-  const { properties, patternProperties, items, anyOf, oneOf, ...rest } = standard(
+  const { properties, patternProperties, propertyNames, items, anyOf, oneOf, ...rest } = standard(
     schema as JsonSchema,
     collection.offers,
   );
@@ -93,6 +94,7 @@ export function described(schema: object, collection: Collection): JsonSchema {
     ...(patternProperties && {
       additionalProperties: described(patternProperties[ANY_NAME] ?? {}, collection),
     }),
+    ...(propertyNames && { propertyNames: described(propertyNames, collection) }),
     ...(items && { items: described(items, collection) }),
     ...(anyOf && { anyOf: anyOf.map((part) => described(part, collection)) }),
     ...(oneOf && { oneOf: oneOf.map((part) => described(part, collection)) }),

@@ -1,4 +1,6 @@
 import type { TSchema } from 'typebox';
+import { LIMITS } from '../../../shared/limits.ts';
+import { IF_MATCH } from '../agentTag.ts';
 import { IDEMPOTENCY_KEY } from '../once.ts';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
@@ -28,6 +30,11 @@ const IN_PATH: Readonly<Record<string, TSchema>> = {
 
 /** The operations that answer `If-None-Match`. */
 const REVALIDATED = new Set(['listAgents', 'getAgent', 'getCheckpoint', 'getTile', 'getEntries']);
+
+/** Those that `If-Match` makes conditional. */
+const MATCHED = new Set(['replaceAgent', 'changeAgent', 'deleteAgent']);
+/** Those that answer with an `ETag`. */
+const TAGGED = new Set([...REVALIDATED, 'replaceAgent', 'changeAgent']);
 
 const json = (schema: object) => ({ 'application/json': { schema } });
 
@@ -62,7 +69,7 @@ function success(route: Route, collection: Collection) {
       ...replayed(route),
       ...link(route),
       ...preferenceApplied(route),
-      ...(REVALIDATED.has(route.operationId) && { ETag: etag }),
+      ...(TAGGED.has(route.operationId) && { ETag: etag }),
     },
     content: {
       ...(route.media === undefined
@@ -140,6 +147,15 @@ const idempotencyKey = {
   },
 };
 
+const ifMatch = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` of the agent as the client knows it, or several; where it is at another revision, nothing is recorded',
+  schema: { type: 'string', pattern: IF_MATCH, maxLength: LIMITS.text.ifMatchCharacters },
+};
+
 function parameters(route: Route, collection: Collection) {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
     parameter(name!, 'path', IN_PATH[name!]!, collection),
@@ -155,6 +171,7 @@ function parameters(route: Route, collection: Collection) {
     ...(lastEventId ? [parameter('Last-Event-ID', 'header', lastEventId, collection)] : []),
     ...(route.prefer === undefined ? [] : [prefer(route.prefer)]),
     ...(route.once ? [idempotencyKey] : []),
+    ...(MATCHED.has(route.operationId) ? [ifMatch] : []),
   ];
 }
 

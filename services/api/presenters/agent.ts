@@ -1,8 +1,10 @@
 import type { Static } from 'typebox';
 import type { AgentParameters } from '../../../shared/domain/agent/parameters.ts';
+import { configurationColumns } from '../../../shared/projections/projectAgent.ts';
 import { requestFormat } from '../../../shared/domain/session/prompt.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
-import type { Agent, AgentDetail } from '../schemas/agents.ts';
+import type { RecordedRevision } from '../../../shared/queries/agentRevisions.ts';
+import type { Agent, AgentDetail, AgentRevision } from '../schemas/agents.ts';
 import type { Parameters } from '../schemas/parameters.ts';
 
 /** As the client gave them. */
@@ -16,8 +18,12 @@ const presentParameters = ({
   }),
 });
 
-/** An agent as the list shows it. */
-export const presentAgent = ({
+type ConfigColumns = Pick<
+  AgentRow,
+  'agent_id' | 'name' | 'instruction' | 'model' | 'tool' | 'compaction' | 'parameters'
+>;
+
+const presentConfig = ({
   agent_id,
   name,
   instruction,
@@ -25,26 +31,42 @@ export const presentAgent = ({
   tool,
   compaction,
   parameters,
-  created_at,
-  updated_at,
-}: AgentRow): Static<typeof Agent> => ({
+}: ConfigColumns): Static<typeof Agent>['config'] => ({
   agent_id,
   name,
-  config: {
-    agent_id,
-    name,
-    instruction,
-    model,
-    ...(tool === null ? {} : { tool }),
-    ...(compaction && { compaction }),
-    ...(parameters && presentParameters(parameters)),
-  },
-  created_at,
-  updated_at,
+  instruction,
+  model,
+  ...(tool === null ? {} : { tool }),
+  ...(compaction && { compaction }),
+  ...(parameters && presentParameters(parameters)),
+});
+
+/** An agent as the list shows it. */
+export const presentAgent = (row: AgentRow): Static<typeof Agent> => ({
+  agent_id: row.agent_id,
+  name: row.name,
+  config: presentConfig(row),
+  created_at: row.created_at,
+  updated_at: row.updated_at,
 });
 
 /** An agent on its own: also its UI component, which the contract keeps out of the list. */
 export const presentAgentDetail = (row: AgentRow): Static<typeof AgentDetail> => ({
   ...presentAgent(row),
   component: row.component,
+  revision: row.revision,
 });
+
+/** An agent as one of its revisions has it. */
+export const presentRevision = ({
+  agent_id,
+  revision,
+  change,
+  configuration,
+  recorded_at,
+}: RecordedRevision): Static<typeof AgentRevision> => {
+  const columns = configurationColumns(configuration);
+  const { name, component } = columns;
+  const config = presentConfig({ agent_id, ...columns });
+  return { revision, change, name, config, component, recorded_at };
+};

@@ -10,6 +10,8 @@ export const presentSession = ({
   agent_id,
   status,
   turns,
+  title,
+  labels,
   created_at,
   updated_at,
 }: SessionRow): Static<typeof Session> => ({
@@ -17,6 +19,8 @@ export const presentSession = ({
   agent_id,
   status: status === 'running' ? 'running' : 'idle',
   turn_count: turns,
+  title,
+  labels,
   created_at,
   updated_at,
 });

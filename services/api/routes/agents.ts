@@ -1,10 +1,12 @@
 import { configurationOf, createAgent } from '../../../shared/commands/createAgent.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { findOwnAgent } from '../../../shared/queries/agents.ts';
+import { agentTag } from '../agentTag.ts';
 import { sendAgentList } from '../agentList.ts';
-import { etagOf, isKnown } from '../etag.ts';
+import { isKnown } from '../etag.ts';
 import { presentAgentDetail } from '../presenters/agent.ts';
 import { defineRoute } from '../route.ts';
+import { agentChangeRoutes } from './agentChanges.ts';
 import {
   AgentDetail,
   AgentList,
@@ -52,9 +54,6 @@ const listAgentsRoute = defineRoute({
   },
 });
 
-/** A release that shows an agent in another way has another name for the same one. */
-const SHAPE = etagOf(JSON.stringify(AgentDetail));
-
 const getAgentRoute = defineRoute({
   method: 'get',
   path: '/v1/agents/{agentId}',
@@ -67,10 +66,9 @@ const getAgentRoute = defineRoute({
   holds: LIMITS.http.pageBytes,
   handle: async ({ readModels }, { actor, params }, ctx) => {
     const agent = await findOwnAgent(readModels, actor.account_id, params['agentId']!);
-    const { agent_id, revision, updated_at } = agent;
-    if (isKnown(ctx, etagOf(SHAPE, `${agent_id}.${revision}.${updated_at}`))) return undefined;
+    if (isKnown(ctx, agentTag(agent))) return undefined;
     return { data: presentAgentDetail(agent) };
   },
 });
 
-export const agentRoutes = [createAgentRoute, listAgentsRoute, getAgentRoute];
+export const agentRoutes = [createAgentRoute, listAgentsRoute, getAgentRoute, ...agentChangeRoutes];

@@ -1,4 +1,5 @@
 import { recordAudit } from '../../../shared/commands/audit.ts';
+import { describeSession } from '../../../shared/commands/describeSession.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
@@ -7,11 +8,14 @@ import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import { presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
+import { sessionFilter } from '../sessionFilter.ts';
 import { SessionEvents } from '../schemas/events.ts';
+import { CommonQuery } from '../schemas/common.ts';
+import { DescribeSessionBody, SessionListQuery } from '../schemas/sessionDescription.ts';
 import {
+  Session,
   SessionEventsQuery,
   SessionList,
-  SessionListQuery,
   Transcript,
   TranscriptQuery,
 } from '../schemas/sessions.ts';
@@ -47,17 +51,16 @@ const listSessionsRoute = defineRoute({
   path: '/v1/sessions',
   operationId: 'listSessions',
   summary: "Lists the account's sessions, newest first",
+  description:
+    'Those to which all of the filters apply. With `order=oldest` the oldest come first; pages go on in the order that they began with.',
   access: 'sessions:read',
   query: SessionListQuery,
   data: SessionList,
   errors: [],
   holds: MAKING_BYTES,
   handle: async ({ readModels }, { actor, query }) => {
-    const filter = {
-      ...pageFrom(query),
-      ...(query.agent_id === undefined ? {} : { agent_id: query.agent_id }),
-    };
-    const page = await readModels.listSessions(actor.account_id, filter);
+    const asked = { ...pageFrom(query), ...sessionFilter(query) };
+    const page = await readModels.listSessions(actor.account_id, asked);
     return { page: (to) => pageBody(page, SESSIONS, to) };
   },
 });
@@ -86,6 +89,30 @@ const getSessionRoute = defineRoute({
     };
     return { page: (to) => pageBody(turns, rows, to) };
   },
+});
+
+const describeSessionRoute = defineRoute({
+  method: 'patch',
+  path: '/v1/sessions/{sessionId}',
+  operationId: 'describeSession',
+  summary: 'Gives a session a title and labels',
+  description:
+    'A JSON merge patch (RFC 7396): what is left out stays, null takes the title or a label away. It waits for a run of the session, as another run does.',
+  access: 'agents:run',
+  query: CommonQuery,
+  body: DescribeSessionBody,
+  data: Session,
+  errors: [
+    'session_not_found',
+    'session_erased',
+    'session_busy',
+    'stream_damaged',
+    'release_too_old',
+    'key_missing',
+  ],
+  handle: async (api, { actor, params, body }) => ({
+    data: presentSession(await describeSession(api, actor, params['sessionId']!, body)),
+  }),
 });
 
 /** Which events of a session were read. */
@@ -124,4 +151,9 @@ const listSessionEventsRoute = defineRoute({
   },
 });
 
-export const sessionRoutes = [listSessionsRoute, getSessionRoute, listSessionEventsRoute];
+export const sessionRoutes = [
+  listSessionsRoute,
+  getSessionRoute,
+  describeSessionRoute,
+  listSessionEventsRoute,
+];

@@ -1,9 +1,10 @@
-import { Type } from 'typebox';
+import { Type, type TSchema } from 'typebox';
+import type { AgentPatch } from '../../../shared/commands/changeAgent.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { Name } from '../../../shared/name.ts';
 import { parameterFields } from './parameters.ts';
-import { AgentId, agentPageQuery } from './common.ts';
+import { AgentId, agentPageQuery, listOrder, numberedPageQuery } from './common.ts';
 import { text } from './text.ts';
 
 const { referenceCharacters, instructionBytes } = LIMITS.text;
@@ -56,6 +57,23 @@ export const CreateAgentBody = Type.Object(
   },
 );
 
+/** A field as a change names it: null takes it away, where an agent need not have it. */
+const changed = (field: TSchema): TSchema =>
+  Type.Optional(Type.IsOptional(field) ? Type.Union([field, Type.Null()]) : field);
+
+export const ChangeAgentBody = Type.Unsafe<AgentPatch>(
+  Type.Object(
+    Object.fromEntries(
+      Object.entries(CreateAgentBody.properties).map(([name, field]) => [name, changed(field)]),
+    ),
+    {
+      additionalProperties: false,
+      title: 'ChangeAgentRequest',
+      description: 'What of an agent changes (RFC 7396); null takes a field away',
+    },
+  ),
+);
+
 export const CreatedAgent = Type.Object(
   { agent_id: AgentId, created_at: Instant },
   { title: 'CreatedAgent', description: 'An agent that was created' },
@@ -84,6 +102,11 @@ const agentFields = {
   updated_at: Instant,
 };
 
+const Revision = Type.Integer({
+  minimum: 0,
+  description: 'Counts the changes of the agent, from 0; turns name the one that they ran with',
+});
+
 export const Agent = Type.Object(agentFields, {
   title: 'Agent',
   description: 'An agent as the list shows it',
@@ -92,9 +115,35 @@ export const AgentDetail = Type.Object(
   {
     ...agentFields,
     component: Type.String({ description: 'UI component' }),
+    revision: Revision,
   },
   { title: 'AgentDetail', description: 'An agent on its own' },
 );
+export const DeletedAgent = Type.Object(
+  { agent_id: AgentId, revision: Revision, deleted_at: Instant },
+  { title: 'DeletedAgent', description: 'An agent that was deleted' },
+);
+
+export const AgentRevision = Type.Object(
+  {
+    revision: Revision,
+    change: Type.Enum(['created', 'updated', 'deleted']),
+    name: Type.String(),
+    config: AgentConfig,
+    component: Type.String({ description: 'UI component' }),
+    recorded_at: Instant,
+  },
+  { title: 'AgentRevision', description: 'An agent as it was from one change to the next' },
+);
+export const AgentRevisions = Type.Array(AgentRevision);
+export const AgentRevisionsQuery = Type.Object(
+  {
+    ...numberedPageQuery('revisions', 'Continues after this revision'),
+    order: listOrder('Which comes first'),
+  },
+  { additionalProperties: false },
+);
+
 export const AgentList = Type.Array(Agent);
 
 export const AgentListQuery = Type.Object(

@@ -54,6 +54,10 @@ export const sessionPageQuery = (limit: { default: number; description: string }
 export const agentFilter = (description: string): TString =>
   Type.String({ ...AGENT_ID, description });
 
+/** Which entries of a list come first. */
+export const listOrder = (description: string) =>
+  Type.Optional(Type.Enum(['newest', 'oldest'], { default: 'newest', description }));
+
 /** Pages by number: a turn, or a revision. */
 export const numberedPageQuery = (entries: string, after: string) => ({
   ...Pretty,

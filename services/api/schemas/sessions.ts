@@ -1,20 +1,15 @@
 import { Type } from 'typebox';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
 import { TurnContext } from '../../../shared/domain/session/parts.ts';
-import {
-  AgentId,
-  agentFilter,
-  FinishReason,
-  numberedPageQuery,
-  SessionId,
-  sessionPageQuery,
-} from './common.ts';
+import { AgentId, FinishReason, numberedPageQuery, SessionId } from './common.ts';
+import { described } from './sessionDescription.ts';
 
 const sessionFields = {
   session_id: SessionId,
   agent_id: AgentId,
   status: Type.Enum(['idle', 'running'], { description: '`running` while a turn is open' }),
   turn_count: Type.Integer({ minimum: 0, description: 'How many turns began' }),
+  ...described,
   created_at: Instant,
   updated_at: Instant,
 };
@@ -44,6 +39,10 @@ export const Turn = Type.Object(
     input: Type.String(),
     output: Type.Union([Type.String(), Type.Null()]),
     model: Type.String(),
+    agent_revision: Type.Integer({
+      minimum: 0,
+      description: 'Revision of the agent that it ran with',
+    }),
     tool_used: Type.String(),
     tool_calls: Type.Array(ToolCall),
     tokens: Type.Union([Tokens, Type.Null()]),
@@ -68,13 +67,6 @@ export const Transcript = Type.Object(
   { title: 'Transcript', description: 'A session and a page of its turns' },
 );
 
-export const SessionListQuery = Type.Object(
-  {
-    ...sessionPageQuery({ default: 100, description: 'The most sessions to answer' }),
-    agent_id: Type.Optional(agentFilter('Only sessions of this agent')),
-  },
-  { additionalProperties: false },
-);
 export const TranscriptQuery = Type.Object(
   numberedPageQuery('turns', 'Continues after this turn'),
   { additionalProperties: false },

@@ -11,7 +11,7 @@ import type { Summary } from '../../domain/session/prompt.ts';
 import { recallSession } from './recallSession.ts';
 
 /** How long a run waits before it begins. */
-interface RunBounds {
+export interface RunBounds {
   /** In milliseconds of `performance.now()`. */
   until: number;
   signal: AbortSignal;
@@ -78,9 +78,9 @@ export async function requireOwnSession(context: RunContext, request: RunRequest
 }
 
 /** Reads the session when it is the account's turn: its events may be large. */
-async function inTurn<Result>(
-  { sessions }: RunContext,
-  { actor: { account_id } }: SessionOfRun,
+export async function inTurn<Result>(
+  { sessions }: Pick<RunContext, 'sessions'>,
+  { actor: { account_id } }: Pick<SessionOfRun, 'actor'>,
   { until, signal }: RunBounds,
   read: () => Promise<Result>,
 ): Promise<Result> {

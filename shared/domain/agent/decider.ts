@@ -4,11 +4,25 @@ import type { Erasure } from '../schema.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 
 export type AgentCommand =
-  { type: 'create_agent'; configuration: AgentConfiguration } | ({ type: 'erase_agent' } & Erasure);
+  | { type: 'create_agent' | 'update_agent'; configuration: AgentConfiguration }
+  | { type: 'delete_agent' }
+  | ({ type: 'erase_agent' } & Erasure);
 
 export type AgentState =
   | { status: 'none' | 'erased' }
   | { status: 'active' | 'deleted'; configuration: AgentConfiguration };
+
+/** The configuration of an agent that can still be changed. */
+function configurationOf(state: AgentState): AgentConfiguration {
+  if (state.status === 'active') return state.configuration;
+  if (state.status === 'none') throw new Rejection('agent_missing', 'There is no such agent.');
+  throw state.status === 'deleted'
+    ? new Rejection('agent_deleted', 'The agent was deleted.')
+    : new Rejection('agent_erased', 'The agent was erased.');
+}
+
+const written = (configuration: AgentConfiguration): string =>
+  JSON.stringify(Object.entries(configuration).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 
 function decide(command: AgentCommand, state: AgentState): AgentEvent[] {
   switch (command.type) {
@@ -16,6 +30,14 @@ function decide(command: AgentCommand, state: AgentState): AgentEvent[] {
       if (state.status !== 'none')
         throw new Rejection('agent_exists', 'An agent of this id exists already.');
       return [{ type: 'agent.created.v1', data: command.configuration }];
+    case 'update_agent': {
+      const { configuration } = command;
+      return written(configurationOf(state)) === written(configuration)
+        ? []
+        : [{ type: 'agent.updated.v1', data: configuration }];
+    }
+    case 'delete_agent':
+      return [{ type: 'agent.deleted.v1', data: configurationOf(state) }];
     case 'erase_agent': {
       if (state.status === 'none') throw new Rejection('agent_missing', 'There is no such agent.');
       const { type: _, ...data } = command;
@@ -41,7 +63,8 @@ function evolve(_state: AgentState, event: AgentEvent): AgentState {
 }
 
 /**
- * An agent: a stored configuration that runs refer to by revision. Erasing it again decides nothing.
+ * An agent: a stored configuration that runs refer to by revision. A change that changes nothing, and
+ * erasing it again, decide nothing.
  */
 export const agent: Decider<AgentCommand, AgentState, AgentEvent> = {
   initialState: { status: 'none' },

@@ -33,6 +33,12 @@ function atAnyTime({ status }: SessionState): void {
   if (status === 'none') throw new Rejection('session_missing', 'There is no such session.');
 }
 
+/** For what may wait, and begins no session. */
+function thereBetweenTurns(state: SessionState): void {
+  atAnyTime(state);
+  betweenTurns(state);
+}
+
 /** For what belongs to a turn. */
 function byItsRun(state: SessionState, { run }: { run: TurnOfRun }): void {
   whileOpen(state, run);
@@ -54,10 +60,8 @@ const ADMISSION: {
   complete_turn: byItsRun,
   fail_turn: byItsRun,
   interrupt_turn: whileOpen,
-  compact_session: (state) => {
-    atAnyTime(state);
-    betweenTurns(state);
-  },
+  describe_session: thereBetweenTurns,
+  compact_session: thereBetweenTurns,
   erase_session: atAnyTime,
 };
 

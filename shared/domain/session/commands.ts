@@ -1,3 +1,4 @@
+import type { Description } from './description.ts';
 import type { Erasure } from '../schema.ts';
 import type {
   InterruptionCause,
@@ -32,6 +33,7 @@ export type SessionCommand =
       reason: InterruptionReason;
       cause?: InterruptionCause;
     }
+  | { type: 'describe_session'; before: Description; after: Description }
   | { type: 'compact_session'; compaction: SessionCompactedData }
   | ({ type: 'erase_session' } & Erasure);
 export type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;

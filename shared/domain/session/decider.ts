@@ -1,4 +1,6 @@
 import type { Decider } from '../decider.ts';
+import { descriptionEvents } from './description.ts';
+import { erasureEvents } from './erasure.ts';
 import { Rejection } from '../rejection.ts';
 import { admit } from './admission.ts';
 import type { CommandOf, SessionCommand, SessionState } from './commands.ts';
@@ -25,17 +27,6 @@ function startTurn(
     : [started(state.turn + 1)];
 }
 
-function eraseSession(
-  { type: _type, ...data }: CommandOf<'erase_session'>,
-  state: SessionState,
-): SessionEvent[] {
-  if (state.status === 'erased') return [];
-  const erased: SessionEvent = { type: 'session.erased.v1', data };
-  if (state.status !== 'running') return [erased];
-  const { turn } = state;
-  return [{ type: 'session.turn_interrupted.v1', data: { turn, reason: 'cancelled' } }, erased];
-}
-
 function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
   if (command.type === 'start_turn') requireSessionOf(command, state);
   admit(state, command);
@@ -60,8 +51,12 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
     }
     case 'compact_session':
       return [{ type: 'session.compacted.v1', data: command.compaction }];
-    case 'erase_session':
-      return eraseSession(command, state);
+    case 'describe_session':
+      return descriptionEvents(command.before, command.after);
+    case 'erase_session': {
+      const { type: _, ...data } = command;
+      return erasureEvents(data, state);
+    }
     default:
       return command satisfies never;
   }
@@ -82,6 +77,7 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
       };
     case 'session.tool_called.v1':
     case 'session.compacted.v1':
+    case 'session.described.v1':
       return state;
     case 'session.turn_completed.v1':
     case 'session.turn_failed.v1':

@@ -142,6 +142,17 @@ export const SessionCompacted = eventSchema(
   'Older turns of a session were summarised; the turns themselves stay as they were',
 );
 
+const Label = Type.Object(
+  { name: ProtectedText(), value: ProtectedText() },
+  { title: 'Label', description: 'What a session is found by' },
+);
+
+export const SessionDescribed = eventSchema(
+  'session.described.v1',
+  { title: Type.Optional(ProtectedText()), labels: Type.Array(Label) },
+  'A session was given a title or labels; all that it has after the change',
+);
+
 export const SessionErased = eventSchema(
   'session.erased.v1',
   Erasure.properties,
@@ -156,6 +167,7 @@ export const sessionEventSchemas = [
   TurnFailed,
   TurnInterrupted,
   SessionCompacted,
+  SessionDescribed,
   SessionErased,
 ] as const;
 

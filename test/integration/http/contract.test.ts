@@ -157,7 +157,7 @@ describe('one agent', () => {
     expect(status).toBe(200);
     expect(body).toEqual({
       success: true,
-      data: { ...(await listed(agent_id)), component: 'Chat' },
+      data: { ...(await listed(agent_id)), component: 'Chat', revision: 0 },
       status: 200,
     });
   });
@@ -179,6 +179,8 @@ describe('sessions', () => {
       agent_id: agent,
       status: 'idle',
       turn_count: 2,
+      title: null,
+      labels: {},
       created_at: expect.stringMatching(ISO),
       updated_at: expect.stringMatching(ISO),
     };
@@ -192,6 +194,7 @@ describe('sessions', () => {
       status: 'completed',
       output: 'Hello.',
       model: 'scripted-upstream-scripted',
+      agent_revision: 0,
       tool_used: '',
       tool_calls: [],
       tokens: expect.any(Object),

@@ -35,6 +35,7 @@ beforeAll(async () => {
   agent = await service.createAgent();
   session = (await service.post(`/v1/agents/${agent}/run`, { input: 'secret' })).body.data
     .session_id as string;
+  await service.send('PATCH', `/v1/sessions/${session}`, { labels: { case: '12' } });
   const client = await clientWith(service.url, await newKey(service.folder));
   stranger = {
     ...client,
@@ -51,6 +52,7 @@ afterAll(async () => {
 });
 
 const input = { input: 'hi' };
+const configuration = { name: 'Mine', instruction: 'Obey.', model: 'scripted' };
 
 /** What is tried, on theirs and on what never existed; the code of both answers; the operation. */
 type Attempt = readonly [string, () => Promise<Reply>, () => Promise<Reply>, ErrorCode, string];
@@ -63,6 +65,41 @@ describe("another account's agent or session", () => {
       () => stranger.get(`/v1/agents/${NO_AGENT}`),
       'agent_not_found',
       'get /v1/agents/{agentId}',
+    ],
+    [
+      'replace an agent',
+      () => stranger.send('PUT', `/v1/agents/${agent}`, configuration),
+      () => stranger.send('PUT', `/v1/agents/${NO_AGENT}`, configuration),
+      'agent_not_found',
+      'put /v1/agents/{agentId}',
+    ],
+    [
+      'change an agent at a revision',
+      () => stranger.send('PATCH', `/v1/agents/${agent}`, { name: 'x' }, { 'if-match': '"0"' }),
+      () => stranger.send('PATCH', `/v1/agents/${NO_AGENT}`, { name: 'x' }, { 'if-match': '"0"' }),
+      'agent_not_found',
+      'patch /v1/agents/{agentId}',
+    ],
+    [
+      'delete an agent',
+      () => stranger.send('DELETE', `/v1/agents/${agent}`, ''),
+      () => stranger.send('DELETE', `/v1/agents/${NO_AGENT}`, ''),
+      'agent_not_found',
+      'delete /v1/agents/{agentId}',
+    ],
+    [
+      'GET the revisions of an agent',
+      () => stranger.get(`/v1/agents/${agent}/revisions`),
+      () => stranger.get(`/v1/agents/${NO_AGENT}/revisions`),
+      'agent_not_found',
+      'get /v1/agents/{agentId}/revisions',
+    ],
+    [
+      'describe a session',
+      () => stranger.send('PATCH', `/v1/sessions/${session}`, { title: 'Mine' }),
+      () => stranger.send('PATCH', `/v1/sessions/${NO_SESSION}`, { title: 'Mine' }),
+      'session_not_found',
+      'patch /v1/sessions/{sessionId}',
     ],
     [
       'run an agent',
@@ -190,6 +227,8 @@ describe("another account's agent or session", () => {
     ]);
     expect((await stranger.get('/v1/sessions')).body.data).toEqual([]);
     expect((await stranger.get(`/v1/sessions?agent_id=${agent}`)).body.data).toEqual([]);
+    expect((await stranger.get('/v1/sessions?label=case:12')).body.data).toEqual([]);
+    expect((await service.get('/v1/sessions?label=case:12')).body.data).toHaveLength(1);
     expect((await stranger.get(`/v1/agents?after=${agent}&limit=1000`)).body.data).toEqual([
       expect.objectContaining({ agent_id: strangersAgent }),
       expect.objectContaining({ name: 'Same' }),
@@ -245,7 +284,12 @@ describe('an id of the wrong shape', () => {
     const answers = [
       await service.get(`/v1/agents/${id}`),
       await service.post(`/v1/agents/${id}/run`, input),
+      await service.send('PUT', `/v1/agents/${id}`, configuration),
+      await service.send('PATCH', `/v1/agents/${id}`, { name: 'x' }),
+      await service.send('DELETE', `/v1/agents/${id}`, ''),
+      await service.get(`/v1/agents/${id}/revisions`),
       await service.get(`/v1/sessions/${id}`),
+      await service.send('PATCH', `/v1/sessions/${id}`, { title: 'x' }),
       await service.get(`/v1/sessions/${id}/events`),
       await service.get(`/v1/sessions/${id}/turns/1/stream`),
       await service.get(`/v1/sessions/${session}/turns/${id}/stream`),

@@ -249,7 +249,33 @@ describe('real answers are as described', () => {
   const EACH: readonly (readonly [string, () => Promise<Reply>])[] = [
     ['get /v1/agents', () => service.get('/v1/agents?limit=1&pretty=true')],
     ['get /v1/agents/{agentId}', () => service.get(`/v1/agents/${agent}`)],
-    ['get /v1/sessions', () => service.get('/v1/sessions')],
+    ['get /v1/agents/{agentId}/revisions', () => service.get(`/v1/agents/${agent}/revisions`)],
+    [
+      'put /v1/agents/{agentId}',
+      async () =>
+        service.send('PUT', `/v1/agents/${await service.createAgent()}`, {
+          name: 'x',
+          instruction: 'x',
+          model: 'scripted',
+        }),
+    ],
+    [
+      'patch /v1/agents/{agentId}',
+      async () => service.send('PATCH', `/v1/agents/${await service.createAgent()}`, { name: 'x' }),
+    ],
+    [
+      'delete /v1/agents/{agentId}',
+      async () => service.send('DELETE', `/v1/agents/${await service.createAgent()}`, ''),
+    ],
+    [
+      'patch /v1/sessions/{sessionId}',
+      () =>
+        service.send('PATCH', `/v1/sessions/${session}`, {
+          title: 'x',
+          labels: { a: 'b', c: null },
+        }),
+    ],
+    ['get /v1/sessions', () => service.get('/v1/sessions?label=a:b&order=oldest')],
     ['get /v1/sessions/{sessionId}', () => service.get(`/v1/sessions/${session}`)],
     ['get /v1/sessions/{sessionId}/events', () => service.get(`/v1/sessions/${session}/events`)],
     ['get /v1/sessions/{sessionId}/proof', () => service.get(`/v1/sessions/${session}/proof`)],

@@ -203,6 +203,16 @@ export const sessionCompacted = (
     ...changes,
   },
 });
+export const sessionDescribed = (
+  labels: Record<string, string> = { case: '12' },
+  title?: string,
+): SessionEvent => ({
+  type: 'session.described.v1',
+  data: {
+    ...(title !== undefined && { title }),
+    labels: Object.entries(labels).map(([name, value]) => ({ name, value })),
+  },
+});
 
 const erasure: Erasure = { reason: 'request', key_ids: ['k'.repeat(16)] };
 export const sessionErased = (changes: Partial<Erasure> = {}): SessionEvent => ({
@@ -265,6 +275,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'session.turn_failed.v1': turnFailed(2, { calls: [modelCall] }),
   'session.turn_interrupted.v1': turnInterrupted(3),
   'session.compacted.v1': sessionCompacted(1, 2, { summary_revision: 1 }),
+  'session.described.v1': sessionDescribed({ case: '12', 'to.do': 'an answer' }, 'A title'),
   'session.erased.v1': sessionErased({ note: 'a-note' }),
 };
 
@@ -275,6 +286,8 @@ export const sessionRow = (changes: Partial<SessionRow> = {}): SessionRow => ({
   account_id: 'acct_1',
   status: 'idle',
   turns: 0,
+  title: null,
+  labels: {},
   created_at: at(0),
   updated_at: at(0),
   revision: 0,

@@ -11,6 +11,7 @@ import {
   EVERY_EVENT,
   keyIssued,
   keyRevoked,
+  sessionDescribed,
   sessionErased,
   sessionStarted,
   toolCalled,
@@ -50,6 +51,17 @@ export const ofNoTurn = Object.values(EVERY_EVENT).filter(
     type.startsWith('session.') && !isErasure(type) && !('turn' in data || 'agent_id' in data),
 );
 
+/** Labels that different sessions have, so that they are found, changed and lost. */
+const descriptions: fc.Arbitrary<Events> = fc.array(
+  fc
+    .tuple(
+      fc.dictionary(fc.constantFrom('a', 'b'), fc.constantFrom('1', '2')),
+      fc.option(fc.string({ unit: 'grapheme' }), { nil: undefined }),
+    )
+    .map(([labels, title]) => sessionDescribed({ ...labels }, title)),
+  { maxLength: 2 },
+);
+
 /** A session of up to three turns, of which the last may still be open. */
 const sessionEvents: fc.Arbitrary<Events> = fc
   .tuple(
@@ -57,12 +69,15 @@ const sessionEvents: fc.Arbitrary<Events> = fc
     fc.tuple(turnEvents(1), turnEvents(2), turnEvents(3)),
     fc.nat(20),
     fc.subarray(ofNoTurn),
+    fc.tuple(descriptions, descriptions),
     fc.boolean(),
   )
-  .map(([agent, turns, cut, more, erased]) => [
+  .map(([agent, turns, cut, more, [first, last], erased]) => [
     sessionStarted(agent),
+    ...first,
     ...turns.flat().slice(0, cut),
     ...more,
+    ...last,
     ...(erased ? [sessionErased()] : []),
   ]);
 

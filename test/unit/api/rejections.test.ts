@@ -43,6 +43,11 @@ test('what has to wait for the end of a turn is told to come again, like a secon
   });
 });
 
+test('an agent that was deleted or erased is answered as to who reads it', async () => {
+  expect(await answerTo('agent_deleted')).toMatchObject({ code: 'agent_not_found', status: 404 });
+  expect(await answerTo('agent_erased')).toMatchObject({ code: 'agent_erased', status: 410 });
+});
+
 test.each(['turn_not_open', 'turn_of_another_run', 'agent_exists', 'key_exists'] as const)(
   '%s is a defect, which a client is told nothing about',
   async (code) => {

@@ -30,6 +30,28 @@ describe('an agent', () => {
     expect(replay(agent, [created, deleted])).toEqual({ status: 'deleted', configuration });
   });
 
+  test('is changed and deleted while it is there, and only where that changes something', () => {
+    const renamed = { ...configuration, name: 'Adds' };
+    const deleted = agentDeleted(renamed);
+    const update: AgentCommand = { type: 'update_agent', configuration: renamed };
+    given(created).when(update).then(agentUpdated(renamed));
+    given(created, agentUpdated(renamed)).when(update).then();
+    const { tool, ...others } = configuration;
+    given(created)
+      .when({ type: 'update_agent', configuration: { tool, ...others } as typeof configuration })
+      .then();
+    given(created).when({ type: 'update_agent', configuration: others }).then({
+      type: 'agent.updated.v1',
+      data: others,
+    });
+    given(created, agentUpdated(renamed)).when({ type: 'delete_agent' }).then(deleted);
+    for (const command of [update, { type: 'delete_agent' } as const]) {
+      given().when(command).thenRejected('agent_missing');
+      given(created, deleted).when(command).thenRejected('agent_deleted');
+      given(created, agentErased()).when(command).thenRejected('agent_erased');
+    }
+  });
+
   test('is erased once, deleted or not, and no other takes its id', () => {
     const erase: AgentCommand = { type: 'erase_agent', reason: 'request', key_ids: ['k'] };
     const erased = agentErased({ key_ids: ['k'] });

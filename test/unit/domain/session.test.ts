@@ -6,6 +6,7 @@ import type { SessionCompactedData } from '../../../shared/domain/session/events
 import {
   AGENT_ID,
   sessionCompacted,
+  sessionDescribed,
   sessionErased,
   sessionStarted,
   toolCallData,
@@ -192,4 +193,39 @@ describe('erasing a session', () => {
     given(...past, erased)
       .when(startTurn(false, 'agent_2'))
       .thenRejected('session_of_another_agent'));
+});
+
+describe('describing a session', () => {
+  const described = (labels: Record<string, string>, title: string | null = null) =>
+    ({
+      type: 'describe_session',
+      before: { title: 'Old', labels: { a: '1' } },
+      after: { title, labels },
+    }) as const;
+
+  test('says all that it is called after the change, in one order', () => {
+    given(...running, turnCompleted(1))
+      .when(described({ b: '2', a: '1' }, 'New'))
+      .then(sessionDescribed({ a: '1', b: '2' }, 'New'));
+    given(...running, turnFailed(1))
+      .when(described({}))
+      .then(sessionDescribed({}));
+  });
+  test('decides nothing where it is called so already', () =>
+    given(...running, turnCompleted(1))
+      .when(described({ a: '1' }, 'Old'))
+      .then());
+  test('waits for the end of a turn, and begins no session', () => {
+    given(...running)
+      .when(described({}))
+      .thenRejected('turn_open');
+    given().when(described({})).thenRejected('session_missing');
+    given(...running, sessionErased())
+      .when(described({}))
+      .thenRejected('session_erased');
+  });
+  test('neither numbers turns nor ends one', () =>
+    given(...running, turnCompleted(1), sessionDescribed())
+      .when(startTurn(false))
+      .then(turnStarted(2, turnStartData)));
 });

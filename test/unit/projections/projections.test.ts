@@ -3,6 +3,7 @@ import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { fold, keysOf, rowMaps, type RowMaps } from '../../../shared/projections/fold.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
+import { labelToken } from '../../../shared/readModels/labelToken.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import {
   accountErased,
@@ -18,6 +19,7 @@ import {
   keyRevoked,
   limitsSet,
   retentionSet,
+  sessionDescribed,
   sessionErased,
   sessionRow,
   sessionStarted,
@@ -218,6 +220,7 @@ describe('sessions and turns', () => {
       turn: 1,
       status: 'running',
       input: 'question 1',
+      agent_revision: 0,
       output: null,
       model: 'gpt-4o',
       tool_used: '',
@@ -420,8 +423,71 @@ describe('an erasure', () => {
     expect(before).toMatchObject({
       parked: [],
       erased: ['session-session_1'],
-      removals: [{ table: 'turns', owner: 'session_1' }],
+      removals: [
+        { table: 'session_labels', owner: 'session_1' },
+        { table: 'turns', owner: 'session_1' },
+      ],
     });
+  });
+});
+
+describe('session.described', () => {
+  const labelsIn = (rows: RowMaps) =>
+    [...rows.session_labels.values()].map(({ session_id, token, account_id }) => [
+      session_id,
+      token,
+      account_id,
+    ]);
+
+  test('says all that the session is called, and by what it is found', () => {
+    const { rows, parked } = given(
+      SESSION,
+      sessionStarted(),
+      sessionDescribed({ a: '1', b: '2' }, 'First'),
+      turnStarted(1),
+      turnCompleted(1),
+      sessionDescribed({ b: '2', c: '3' }),
+    );
+    expect(parked).toEqual([]);
+    expect(rows.sessions.get('session_1')).toMatchObject({
+      title: null,
+      labels: { b: '2', c: '3' },
+      turns: 1,
+      status: 'idle',
+      updated_at: at(4),
+      revision: 4,
+    });
+    const token = (name: string, value: string) => labelToken('acct_1', name, value);
+    expect(labelsIn(rows)).toEqual([
+      ['session_1', token('b', '2'), 'acct_1'],
+      ['session_1', token('c', '3'), 'acct_1'],
+    ]);
+  });
+
+  test('is gone with the session, and says nothing where its texts are erased already', () => {
+    const erased = { type: 'session.described.v1', data: sessionDescribed({ '': '' }, '').data };
+    const { rows, parked } = given(
+      SESSION,
+      sessionStarted(),
+      sessionDescribed({ a: '1' }, 'First'),
+      erased,
+      sessionErased(),
+    );
+    expect(parked).toEqual([]);
+    expect(rows.sessions.get('session_1')).toMatchObject({ title: null, labels: {} });
+    expect(labelsIn(rows)).toEqual([]);
+  });
+
+  test('has tokens that differ between accounts, names and values', () => {
+    const tokens = [
+      labelToken('acct_1', 'a', '1'),
+      labelToken('acct_2', 'a', '1'),
+      labelToken('acct_1', 'a', '2'),
+      labelToken('acct_1', 'a","1', ''),
+      labelToken('acct_1', 'a:', '1'),
+    ];
+    expect(new Set(tokens).size).toBe(tokens.length);
+    for (const token of tokens) expect(token).toMatch(/^[\w-]{43}$/);
   });
 });
 
@@ -433,6 +499,7 @@ describe('a batch', () => {
     });
     expect([parked, ...Object.values(rows).map(({ size }) => size)]).toEqual([
       [],
+      0,
       0,
       0,
       0,

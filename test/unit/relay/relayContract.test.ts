@@ -125,6 +125,7 @@ describe('each schema', () => {
         'AnswerSchema',
         'FallbackModel',
         'ForkedFrom',
+        'Label',
         'ModelCall',
         'ResponseFormat',
         'Tokens',

@@ -1,0 +1,36 @@
+import type { Page } from '../ports/readModels.ts';
+import type { SessionFilter } from './sessionFilter.ts';
+import { labelToken } from './labelToken.ts';
+
+/** What a listed session has to fulfil, for SQL: columns and operators, each with its value. */
+export interface SessionConditions {
+  /** On `sessions`, without the account. */
+  columns: (readonly [condition: string, value: string])[];
+  /** Tokens of labels. */
+  tokens: string[];
+  descending: boolean;
+}
+
+/** What is asked of the sessions of an account, but for whose they are. */
+export function sessionConditions(
+  accountId: string,
+  { after, order = 'newest', labels = [], ...filter }: Page & SessionFilter,
+): SessionConditions {
+  const descending = order === 'newest';
+  const conditions: (readonly [string, string | undefined])[] = [
+    ['agent_id =', filter.agent_id],
+    ['status =', filter.status],
+    ['created_at >=', filter.created_from],
+    ['created_at <', filter.created_to],
+    ['updated_at >=', filter.updated_from],
+    ['updated_at <', filter.updated_to],
+    [`session_id ${descending ? '<' : '>'}`, after],
+  ];
+  return {
+    columns: conditions.filter(
+      (condition): condition is [string, string] => condition[1] !== undefined,
+    ),
+    tokens: labels.map(([name, value]) => labelToken(accountId, name, value)),
+    descending,
+  };
+}

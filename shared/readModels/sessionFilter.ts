@@ -1,0 +1,15 @@
+/** Which sessions are meant, all of it together, and in which order; instants in ISO 8601. */
+export interface SessionFilter {
+  agent_id?: string;
+  status?: 'idle' | 'running';
+  /** Names and values; a session has to have all of them. */
+  labels?: readonly (readonly [name: string, value: string])[];
+  /** Inclusive. */
+  created_from?: string;
+  /** Exclusive. */
+  created_to?: string;
+  updated_from?: string;
+  updated_to?: string;
+  /** By their ids. */
+  order?: 'newest' | 'oldest';
+}
