@@ -25,6 +25,7 @@ const AT_ONCE = 40;
 const SHARED_SESSIONS = 10;
 /** Of the requests, so many have their connection cut before the answer. */
 const CUT = 0.3;
+const KILLS = size({ small: 6, full: 60 });
 const KILL_EVERY_MS = 2_500;
 /** A dead owner's turn is not closed before 30 s. */
 const ANSWERED_WITHIN_MS = 120_000;
@@ -166,7 +167,7 @@ function suite(serverUrl: string): void {
 
       const over = new AbortController();
       const killing = (async () => {
-        for (;;) {
+        while (counts.killed < KILLS) {
           await sleep(KILL_EVERY_MS, undefined, { signal: over.signal }).catch(() => undefined);
           // One that is starting is not killed: a busy machine would have none that serves.
           await replicas.ready();
