@@ -276,6 +276,13 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         instruction: `${'x'.repeat(500_000)}\n\t"'\\ \u{1F469}‍\u{1F680} é é 漢字`,
         component: 'Chat',
         compaction: false,
+        parameters: {
+          temperature: 0.5,
+          response_format: {
+            type: 'json_schema' as const,
+            json_schema: { name: 'n', schema: '{"b":"é","a":"\\n"}' },
+          },
+        },
       };
       await apply(
         createAgent('agent_1', 'acct_1', { ...texts, tool: 'clock' }),
@@ -294,7 +301,10 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         position: positionOf(1),
         revision: 0,
       });
-      expect((await fixture.readModels.findAgent('agent_2'))?.tool).toBeNull();
+      expect(await fixture.readModels.findAgent('agent_2')).toMatchObject({
+        tool: null,
+        parameters: null,
+      });
     });
 
     test('neither finds nor lists a deleted agent', async () => {

@@ -1,6 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { chatRequest, turnsOf, type Turn } from '../../../shared/domain/session/prompt.ts';
+import {
+  chatRequest,
+  requestOf,
+  turnsOf,
+  type Turn,
+} from '../../../shared/domain/session/prompt.ts';
 import {
   sessionStarted,
   toolCallData,
@@ -12,6 +17,39 @@ import {
 } from '../../support/events/events.ts';
 
 const current = (turn: number): Turn => ({ turn, input: 'now', tool_calls: [], output: undefined });
+
+describe('a request with parameters', () => {
+  const schema = { type: 'object', properties: { b: {}, a: {} } };
+  const settings = {
+    model: 'm',
+    max_completion_tokens: 9,
+    response_format: {
+      type: 'json_schema' as const,
+      json_schema: { name: 'n', schema: JSON.stringify(schema), strict: false },
+    },
+    temperature: 0,
+  };
+  const request = chatRequest(settings, 'i', [], current(1));
+
+  test('has the schema as it was given, and its members in canonical order', () => {
+    expect(request.response_format).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'n', schema, strict: false },
+    });
+    expect(JSON.stringify(request.response_format)).toContain(JSON.stringify(schema));
+    expect(request.temperature).toBe(0);
+    expect(Object.keys(request)).toEqual(Object.keys(request).toSorted());
+  });
+
+  test('goes to a fallback with its name and its limit, and nothing else changed', () => {
+    const { max_completion_tokens: _, ...rest } = request;
+    const other = { model: 'other', upstream_model: 'o' };
+    expect(requestOf(other, request)).toEqual({ ...rest, model: 'o' });
+    const limited = requestOf({ ...other, max_completion_tokens: 5 }, request);
+    expect(limited).toEqual({ ...rest, model: 'o', max_completion_tokens: 5 });
+    expect(Object.keys(limited)).toEqual(Object.keys(limited).toSorted());
+  });
+});
 
 describe('turnsOf', () => {
   test('gathers input, tool calls and output of each turn', () => {

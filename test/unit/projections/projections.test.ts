@@ -312,6 +312,12 @@ describe('sessions and turns', () => {
     });
   });
 
+  test('session.turn_failed keeps an answer that was not what was asked for', () => {
+    const failed = turnFailed(1, { code: 'model_error', output: 'no JSON' });
+    const { rows } = given(SESSION, sessionStarted('agent_1'), turnStarted(1), failed);
+    expect(rows.turns.get('session_1/1')).toMatchObject({ status: 'failed', output: 'no JSON' });
+  });
+
   test('session.turn_interrupted gives the reason as the code', () => {
     const { rows } = given(
       SESSION,
@@ -385,15 +391,21 @@ describe('an erasure', () => {
   });
 
   test('of an agent takes its name and instruction, and leaves what is no text', () => {
-    const { rows } = given(AGENT, created, agentErased());
+    const parameters = { temperature: 1 };
+    const withParameters = agentUpdated({ parameters });
+    expect(given(AGENT, created, withParameters).rows.agents.get('agent_1')).toMatchObject({
+      parameters,
+    });
+    const { rows } = given(AGENT, created, withParameters, agentErased());
     expect(rows.agents.get('agent_1')).toMatchObject({
+      parameters: null,
       name: '',
       instruction: '',
       model: 'gpt-4o',
       deleted: true,
       erased: true,
-      position: positionOf(2),
-      revision: 1,
+      position: positionOf(3),
+      revision: 2,
     });
   });
 

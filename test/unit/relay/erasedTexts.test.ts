@@ -6,9 +6,22 @@ import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { openTexts } from '../../../shared/eventlog/openTexts.ts';
 import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
-import { EVERY_EVENT, sessionErased } from '../../support/events/events.ts';
+import {
+  agentCreated,
+  EVERY_EVENT,
+  sessionErased,
+  turnFailed,
+} from '../../support/events/events.ts';
 import { recordHistory } from '../../support/events/history.ts';
 import { memoryKeys } from '../../support/store/memoryKeys.ts';
+
+const PARAMETERS = {
+  temperature: 0.5,
+  response_format: {
+    type: 'json_schema' as const,
+    json_schema: { name: 'answer', schema: '{"type":"object"}' },
+  },
+};
 
 /** An event as it is published with its texts, and again when they were erased. */
 async function publishTwice(event: DomainEvent) {
@@ -58,6 +71,19 @@ describe('an event whose texts were erased', () => {
     expect(data).toEqual(cleared);
     const validator = new Ajv2020({ strict: true, allErrors: true });
     expect(validator.validate(jsonSchemas()[after.type]!, after.data)).toBe(true);
+  });
+
+  test('has an empty schema of its answers, too', async () => {
+    const { before, after } = await publishTwice(agentCreated({ parameters: PARAMETERS }));
+    expect(before.data).toMatchObject({ parameters: PARAMETERS });
+    expect(after.data).toMatchObject({
+      parameters: { ...PARAMETERS, response_format: { json_schema: { name: '', schema: '' } } },
+    });
+    const failed = await publishTwice(turnFailed(1, { output: 'no JSON' }));
+    expect([failed.before.data, failed.after.data]).toMatchObject([
+      { output: 'no JSON' },
+      { output: '' },
+    ]);
   });
 
   test('without texts is as it was', async () => {
