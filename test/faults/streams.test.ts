@@ -23,7 +23,7 @@ const TEXT = pieces.join('');
 /** Two API replicas over the same stores, and a projector. */
 async function replicas(serverUrl: string) {
   const folder = await temporaryFolder();
-  const model = await startScriptedModel({ pieces, piece_delay_ms: 40 });
+  const model = await startScriptedModel({ pieces, piece_delay_ms: 100 });
   const database = await createTestDatabase(serverUrl);
   const eventStore = await startEventStoreDbProcess({ folder });
   const env = {
@@ -145,7 +145,7 @@ if (server) {
         expect(events.filter(({ event }) => event === 'turn.completed')).toHaveLength(1);
       }
       // They did not only get the record, but what the other replica's model said, as it came.
-      const live = clients.filter(({ dropped, liveAfterwards }) => dropped && liveAfterwards > 1);
+      const live = clients.filter(({ dropped, liveAfterwards }) => dropped && liveAfterwards > 0);
       expect(live.length).toBeGreaterThan(drops / 2);
       expect(errors()).not.toMatch(/"level":(50|60)/);
       onTestFinished = undefined;
