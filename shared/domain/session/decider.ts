@@ -2,12 +2,11 @@ import type { Decider } from '../decider.ts';
 import { Rejection } from '../rejection.ts';
 import type { Erasure } from '../schema.ts';
 import type {
-  InterruptionCause,
-  InterruptionReason,
   SessionEvent,
   ToolCalledData,
   TurnCompletedData,
   TurnFailedData,
+  TurnInterruptedData,
   TurnStartedData,
 } from './events.ts';
 
@@ -28,12 +27,7 @@ export type SessionCommand =
   | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
-  | {
-      type: 'interrupt_turn';
-      turn: number;
-      reason: InterruptionReason;
-      cause?: InterruptionCause;
-    }
+  | ({ type: 'interrupt_turn' } & TurnInterruptedData)
   | ({ type: 'erase_session' } & Erasure);
 type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
 
@@ -82,8 +76,8 @@ function byItsRun(state: SessionState, { run }: { run: TurnOfRun }): void {
 /**
  * Who may append while a turn is open. A run is the only writer of its session then: nothing may
  * come between it and the place of the answer that it has paid for. Only an interruption, or the
- * session's erasure, may end the turn from outside; to an erased session nothing is added. Every type of command says here when it may happen; a type without a line
- * does not compile.
+ * session's erasure, may end the turn from outside; to an erased session nothing is added. Each
+ * type of command says here when it may happen; without a line it does not compile.
  */
 const ADMISSION: {
   [Type in SessionCommand['type']]: (state: SessionState, command: CommandOf<Type>) => void;

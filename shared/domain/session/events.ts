@@ -177,3 +177,4 @@ export type TurnStartedData = EventOf<typeof TurnStarted>['data'];
 export type ToolCalledData = EventOf<typeof ToolCalled>['data'];
 export type TurnCompletedData = EventOf<typeof TurnCompleted>['data'];
 export type TurnFailedData = EventOf<typeof TurnFailed>['data'];
+export type TurnInterruptedData = EventOf<typeof TurnInterrupted>['data'];
