@@ -33,7 +33,8 @@ export function openTurnSignals(databaseUrl: string): TurnSignals {
     if (telling) return;
     telling = true;
     try {
-      while (client && pending.size > 0) {
+      for (;;) {
+        if (!client || pending.size === 0) return;
         const sessions = [...pending];
         pending.clear();
         await client.query(NOTIFY, [CHANNEL, sessions]);

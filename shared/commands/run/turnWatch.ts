@@ -74,7 +74,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
   let round: Promise<void> | undefined;
 
   function end(entry: Entry, turn: number, how: TurnEnd): void {
-    for (const watched of [...entry.turns]) {
+    for (const watched of entry.turns) {
       if (watched.turn > turn) continue;
       leave(entry, watched);
       watched.onEnd(how);

@@ -1,12 +1,11 @@
 import type { Description } from './description.ts';
 import type { Erasure } from '../schema.ts';
 import type {
-  InterruptionCause,
-  InterruptionReason,
   SessionCompactedData,
   ToolCalledData,
   TurnCompletedData,
   TurnFailedData,
+  TurnInterruptedData,
   TurnStartedData,
 } from './events.ts';
 
@@ -27,12 +26,7 @@ export type SessionCommand =
   | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
-  | {
-      type: 'interrupt_turn';
-      turn: number;
-      reason: InterruptionReason;
-      cause?: InterruptionCause;
-    }
+  | ({ type: 'interrupt_turn' } & TurnInterruptedData)
   | { type: 'describe_session'; before: Description; after: Description }
   | { type: 'compact_session'; compaction: SessionCompactedData }
   | ({ type: 'erase_session' } & Erasure);

@@ -177,3 +177,4 @@ export type ToolCalledData = EventOf<typeof ToolCalled>['data'];
 export type TurnCompletedData = EventOf<typeof TurnCompleted>['data'];
 export type SessionCompactedData = EventOf<typeof SessionCompacted>['data'];
 export type TurnFailedData = EventOf<typeof TurnFailed>['data'];
+export type TurnInterruptedData = EventOf<typeof TurnInterrupted>['data'];
