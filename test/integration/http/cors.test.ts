@@ -30,12 +30,15 @@ describe('with CORS_ORIGINS', () => {
       'delete',
       'get',
       'head',
+      'patch',
       'post',
+      'put',
     ]);
     expect(list(headers.get('access-control-allow-headers'))).toEqual([
       'authorization',
       'content-type',
       'idempotency-key',
+      'if-match',
       'if-none-match',
       'last-event-id',
       'x-api-key',
