@@ -208,7 +208,7 @@ describe('the document', () => {
     const { model, tool, component } =
       document.components.schemas['CreateAgentRequest']!.properties!;
     expect([model!.enum, component!.enum]).toEqual([['scripted', 'narrow'], ['Chat']]);
-    const tools = new RegExp(tool!['pattern'] as string);
+    const tools = new RegExp((tool as { pattern?: string }).pattern!);
     expect(['clock', 'calculator,web_fetch'].every((name) => tools.test(name))).toBe(true);
     expect(['', 'clock,', 'telephone'].some((name) => tools.test(name))).toBe(false);
   });
