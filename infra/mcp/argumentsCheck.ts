@@ -7,7 +7,7 @@ import { wasTooLong, withinTime } from './withinTime.ts';
 /** What is wrong with arguments, as the rest of a sentence; undefined where they fit. */
 export type CheckArguments = (args: unknown) => string | undefined;
 
-const { checkMs, schemaBytes, schemaDepth } = LIMITS.mcp;
+const { checkMs, schemaBytes, schemaDepth, schemaMs } = LIMITS.mcp;
 
 const OPTIONS: Options = {
   strict: false,
@@ -54,7 +54,7 @@ function compile({ $schema, ...schema }: Record<string, unknown>) {
 export function checkFor(schema: Record<string, unknown>): CheckArguments {
   let validate: ReturnType<typeof compile>;
   try {
-    validate = withinTime(() => compile(schema), checkMs);
+    validate = withinTime(() => compile(schema), schemaMs);
   } catch (error) {
     throw new Error(
       wasTooLong(error) ? 'its schema takes too long to be read' : 'its schema can’t be used',

@@ -78,7 +78,7 @@ export async function readToolList(
     const began = performance.now();
     const known = before.find(({ name }) => name === tool.name);
     try {
-      if (spentMs > LIMITS.mcp.readMs) throw new Error('reading the tools takes too long');
+      if (spentMs > LIMITS.mcp.schemasMs) throw new Error('reading the tools takes too long');
       tools.set(tool.name, listedTool(server, tool, known));
     } catch (error) {
       const name = JSON.stringify(tool.name.slice(0, 128));

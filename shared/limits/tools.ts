@@ -54,10 +54,11 @@ export const TOOL_LIMITS = {
     refreshMs: 60_000,
     /** The longest pause before a server that was lost is tried again. */
     retryMs: 60_000,
-    /** How long a schema may take to be read, or arguments to be compared with it. */
-    checkMs: 100,
-    /** How long the schemas of a list may take, all together. */
-    readMs: 1_000,
+    /** How long arguments may take to be compared with a schema. */
+    checkMs: 250,
+    /** How long a schema may take to be read, and those of a list all together. */
+    schemaMs: 1_000,
+    schemasMs: 5_000,
     /** Of one server, and of one account with it. */
     calls: 16,
     callsOfAccount: 8,

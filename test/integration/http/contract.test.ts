@@ -98,9 +98,9 @@ describe('creating an agent', () => {
 
   test.each([
     ['model', 'nonsense', 'model_not_supported', 'scripted, narrow'],
-    ['tool', 'nonsense', 'tool_not_supported', 'calculator, clock'],
+    ['tool', 'nonsense', 'tool_not_supported', 'calculator, clock, web_fetch'],
     ['model', '__proto__', 'model_not_supported', 'scripted, narrow'],
-    ['tool', 'constructor', 'tool_not_supported', 'calculator, clock'],
+    ['tool', 'constructor', 'tool_not_supported', 'calculator, clock, web_fetch'],
     ['component', 'toString', 'component_not_supported', 'Chat'],
   ])(
     'with the %s %s is refused, and the message lists what is supported',
@@ -277,7 +277,11 @@ describe('the catalogues', () => {
       status: 200,
     });
     const tools = (await service.get('/v1/tools')).body;
-    expect(tools.data.map(({ name }: { name: string }) => name)).toEqual(['calculator', 'clock']);
+    expect(tools.data.map(({ name }: { name: string }) => name)).toEqual([
+      'calculator',
+      'clock',
+      'web_fetch',
+    ]);
     for (const tool of tools.data)
       expect(tool).toEqual({
         name: expect.any(String),

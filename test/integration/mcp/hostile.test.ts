@@ -170,7 +170,7 @@ test('schemas that would harm are refused, and others do not: no check takes lon
   const longest = async (tool: string, args: unknown) => {
     const began = performance.now();
     const result = await group.call(tool, args, calling);
-    expect(performance.now() - began).toBeLessThan(400);
+    expect(performance.now() - began).toBeLessThan(1_500);
     return result;
   };
   expect(await longest('slow', { a: `${'a'.repeat(50)}b` })).toEqual({

@@ -115,7 +115,8 @@ describe('a hostile page', () => {
       clearInterval(timer);
       expect(typeof told).toBe('string');
       expect(performance.now() - began).toBeLessThan(10_000);
-      expect(longest).toBeLessThan(500);
+      // On the main thread some of them would keep it for more than five seconds.
+      expect(longest).toBeLessThan(2_500);
     },
     20_000,
   );
