@@ -1,3 +1,4 @@
+import { FEED_LIMITS } from './limits/feed.ts';
 import { REQUEST_LIMITS } from './limits/requests.ts';
 import { RUN_LIMITS } from './limits/runs.ts';
 import { STORE_LIMITS } from './limits/stores.ts';
@@ -12,5 +13,6 @@ export const LIMITS = {
   ...REQUEST_LIMITS,
   ...RUN_LIMITS,
   ...STORE_LIMITS,
+  ...FEED_LIMITS,
   ...TRANSPARENCY_LIMITS,
 } as const;
