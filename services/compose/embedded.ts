@@ -30,6 +30,7 @@ import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
+import { openFeed } from './feed.ts';
 import { openRelay } from './relay.ts';
 import { judgeClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -194,6 +195,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const served = { ...api, tiles: prover.tiles, judge };
-  return { api: served, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
+  const feed = openFeed(opening, store);
+  const served = { ...api, ...feed.served, tiles: prover.tiles, judge };
+  return { api: served, dataFolder, parts: [...parts, feed.part, ...erasures, ...watch, ...relay] };
 }

@@ -37,6 +37,7 @@ import {
   type PostgresReadModels,
 } from './postgres.ts';
 import { openProver } from './prover.ts';
+import { openFeed } from './feed.ts';
 import { openRelay } from './relay.ts';
 import { judgeDatabaseClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -163,8 +164,10 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const judge = judgeDatabaseClock(common);
+  const feed = openFeed(opening, store);
   const served = runs && {
     ...runs.api,
+    ...feed.served,
     judge,
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
   };
@@ -190,6 +193,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       database,
       keysPart,
       ...(runs ? [runs.part] : []),
+      feed.part,
       ...shown,
       ...erasures,
       ...projector,
