@@ -182,7 +182,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // A cluster's adapter tells of its trouble itself.
   const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
   const shown = readModelsPart(projector, api);
-  const parts = [store, shown, runsPart(api), damagePart(damaged), prover.part];
+  const feed = openFeed(opening, store);
+  const parts = [store, shown, runsPart(api), damagePart(damaged), prover.part, feed.part];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const judge = judgeClock(store, { now: systemClock.now, newest: store.head });
   const erasures = [
@@ -195,7 +196,6 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const feed = openFeed(opening, store);
   const served = { ...api, ...feed.served, tiles: prover.tiles, judge };
-  return { api: served, dataFolder, parts: [...parts, feed.part, ...erasures, ...watch, ...relay] };
+  return { api: served, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
 }

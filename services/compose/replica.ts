@@ -185,20 +185,10 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       onErased: (erased) => runs && forgetErased(runs.api, erased),
     }),
   ];
+  const stores = [store, database, keysPart, ...(runs ? [runs.part] : []), feed.part];
   return {
     api: served,
     dataFolder: undefined,
-    parts: [
-      store,
-      database,
-      keysPart,
-      ...(runs ? [runs.part] : []),
-      feed.part,
-      ...shown,
-      ...erasures,
-      ...projector,
-      ...prover,
-      ...relay,
-    ],
+    parts: [...stores, ...shown, ...erasures, ...projector, ...prover, ...relay],
   };
 }
