@@ -168,9 +168,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // cluster may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const damaged = reportDamage(logger);
-  const followed = appendsWhileFollowed(store, projector.logChanged);
   const storage = {
-    store: followed,
+    store: appendsWhileFollowed(store, projector.logChanged),
     damaged,
     readModels,
     known: readModels,
