@@ -29,6 +29,7 @@ type UseCaseCode =
   | 'precondition_failed'
   | 'stream_damaged'
   | 'release_too_old'
+  | 'position_unknown'
   | 'model_error'
   | 'tool_error'
   | 'model_overloaded'

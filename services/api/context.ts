@@ -3,6 +3,7 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { Places } from '../../shared/places.ts';
 import type { Health } from '../../shared/queries/health.ts';
+import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { AnswerRoom } from './answerRoom.ts';
 
 /**
@@ -30,8 +31,21 @@ export interface ServedLog {
   logPublic: boolean;
 }
 
+/** The events of accounts as the API serves them. */
+export interface ServedFeed {
+  feed: AccountFeed;
+  /** What clients that follow take up. */
+  followers: Places;
+  /** The `source` of the CloudEvents. */
+  eventSource: string;
+}
+
 /** What the API works with. */
-export type ApiContext = RunContext & ProcessContext & ServedLog & Pick<ErasureContext, 'judge'>;
+export type ApiContext = RunContext &
+  ProcessContext &
+  ServedLog &
+  ServedFeed &
+  Pick<ErasureContext, 'judge'>;
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & {

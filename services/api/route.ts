@@ -13,12 +13,12 @@ export type Access = 'open' | 'key' | Scope;
 
 /**
  * What a route answers: the envelope's data, a page of it, which is written row by row, or bytes of
- * the route's `media` without an envelope.
+ * the route's `media`, or of another one that it names, without an envelope.
  */
 export type Answer<Data> =
   | { data: Data; status?: 200 | 202 }
   | { page: (to: Recipient) => Promise<PageBody> }
-  | { bytes: Uint8Array };
+  | { bytes: Uint8Array; media?: string };
 
 /** A request as its operation is handed it. */
 export interface RouteRequest<Query, Body> {
@@ -42,8 +42,8 @@ export interface Once<Query, Body> {
 
 interface EventsOfRoute {
   description: string;
-  /** How `Last-Event-ID` looks, where a stream can be gone on with. */
-  lastEventId?: TSchema;
+  /** Where the stream has an end, which is answered with 204 to who has it already. */
+  ends?: true;
 }
 
 /**
@@ -82,6 +82,10 @@ export interface Route<
   media?: string;
   /** Of an answer that is a stream of events, alone or where the client accepts one: what it says. */
   events?: EventsOfRoute;
+  /** Another media type that the answer may have. */
+  orMedia?: string;
+  /** Headers of the request that the operation looks at, by their names. */
+  headers?: Readonly<Record<string, TSchema>>;
   /** The codes that are this operation's own, beside those that any operation may answer. */
   errors: readonly ErrorCode[];
   /** Bytes that the answer may hold while it is made; there is to be room for them first. */

@@ -30,6 +30,7 @@ import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
+import { openFeed } from './feed.ts';
 import { openRelay } from './relay.ts';
 import { judgeClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -167,9 +168,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // cluster may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const damaged = reportDamage(logger);
-  const followed = appendsWhileFollowed(store, projector.logChanged);
   const storage = {
-    store: followed,
+    store: appendsWhileFollowed(store, projector.logChanged),
     damaged,
     readModels,
     known: readModels,
@@ -180,9 +180,18 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);
   // A cluster's adapter tells of its trouble itself.
-  const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
+  const watch = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
   const shown = readModelsPart(projector, api);
-  const parts = [store, shown, runsPart(api), watchPart(api), damagePart(damaged), prover.part];
+  const feed = openFeed(opening, store);
+  const parts = [
+    store,
+    shown,
+    runsPart(api),
+    watchPart(api),
+    damagePart(damaged),
+    prover.part,
+    feed.part,
+  ];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const judge = judgeClock(store, { now: systemClock.now, newest: store.head });
   const erasures = [
@@ -195,6 +204,6 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const served = { ...api, tiles: prover.tiles, judge };
+  const served = { ...api, ...feed.served, tiles: prover.tiles, judge };
   return { api: served, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
 }

@@ -36,6 +36,7 @@ import {
   type PostgresReadModels,
 } from './postgres.ts';
 import { openProver } from './prover.ts';
+import { openFeed } from './feed.ts';
 import { openRelay } from './relay.ts';
 import { judgeDatabaseClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -161,8 +162,10 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const judge = judgeDatabaseClock(common);
+  const feed = openFeed(opening, store);
   const served = runs && {
     ...runs.api,
+    ...feed.served,
     judge,
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
   };
@@ -180,19 +183,16 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       onErased: (erased) => runs && forgetErased(runs.api, erased),
     }),
   ];
+  const stores = [
+    store,
+    database,
+    keysPart,
+    ...(runs ? [runs.part, watchPart(runs.api)] : []),
+    feed.part,
+  ];
   return {
     api: served,
     dataFolder: undefined,
-    parts: [
-      store,
-      database,
-      keysPart,
-      ...(runs ? [runs.part, watchPart(runs.api)] : []),
-      ...shown,
-      ...erasures,
-      ...projector,
-      ...prover,
-      ...relay,
-    ],
+    parts: [...stores, ...shown, ...erasures, ...projector, ...prover, ...relay],
   };
 }

@@ -1,7 +1,4 @@
 import type { TSchema } from 'typebox';
-import { LIMITS } from '../../../shared/limits.ts';
-import { IF_MATCH } from '../agentTag.ts';
-import { IDEMPOTENCY_KEY } from '../once.ts';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
@@ -16,6 +13,7 @@ import {
   replayed,
   visible,
 } from './headers.ts';
+import { headerParameters, REVALIDATED, TAGGED } from './headerParameters.ts';
 import { described, type Collection } from './jsonSchema.ts';
 import { LINKS } from './links.ts';
 
@@ -27,14 +25,6 @@ const IN_PATH: Readonly<Record<string, TSchema>> = {
   index: TileIndex,
   turn: TurnNumber,
 };
-
-/** The operations that answer `If-None-Match`. */
-const REVALIDATED = new Set(['listAgents', 'getAgent', 'getCheckpoint', 'getTile', 'getEntries']);
-
-/** Those that `If-Match` makes conditional. */
-const MATCHED = new Set(['replaceAgent', 'changeAgent', 'deleteAgent']);
-/** Those that answer with an `ETag`. */
-const TAGGED = new Set([...REVALIDATED, 'replaceAgent', 'changeAgent']);
 
 const json = (schema: object) => ({ 'application/json': { schema } });
 
@@ -55,9 +45,12 @@ const stream = ({ events }: Route) =>
     'text/event-stream': { schema: { type: 'string', description: events.description } },
   };
 
-const bytes = ({ media, data }: Route, collection: Collection) => ({
-  [media!.split(';')[0]!]: { schema: described(data, collection) },
-});
+const bytes = ({ media, orMedia, data }: Route, collection: Collection) =>
+  Object.fromEntries(
+    [media, orMedia].flatMap((type) =>
+      type === undefined ? [] : [[type.split(';')[0]!, { schema: described(data, collection) }]],
+    ),
+  );
 
 function success(route: Route, collection: Collection) {
   const links = LINKS[route.operationId];
@@ -118,44 +111,6 @@ function parameter(
   };
 }
 
-const ifNoneMatch = {
-  name: 'If-None-Match',
-  in: 'header',
-  required: false,
-  description: 'The `ETag` of an answer that the client has kept',
-  schema: { type: 'string' },
-};
-
-const prefer = (description: string) => ({
-  name: 'Prefer',
-  in: 'header',
-  required: false,
-  description: `Preferences (RFC 7240); others are ignored. ${description}`,
-  schema: { type: 'string' },
-});
-
-const idempotencyKey = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  required: false,
-  description:
-    'Makes the request safe to send again: a key of the client’s own for it, hard to guess, such as a UUID, in quotes or as it is (draft-ietf-httpapi-idempotency-key-header)',
-  schema: {
-    type: 'string',
-    pattern: IDEMPOTENCY_KEY,
-    examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'],
-  },
-};
-
-const ifMatch = {
-  name: 'If-Match',
-  in: 'header',
-  required: false,
-  description:
-    'The `ETag` of the agent as the client knows it, or several; where it is at another revision, nothing is recorded',
-  schema: { type: 'string', pattern: IF_MATCH, maxLength: LIMITS.text.ifMatchCharacters },
-};
-
 function parameters(route: Route, collection: Collection) {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
     parameter(name!, 'path', IN_PATH[name!]!, collection),
@@ -163,16 +118,10 @@ function parameters(route: Route, collection: Collection) {
   const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) =>
     parameter(name, 'query', schema, collection),
   );
-  const lastEventId = route.events?.lastEventId;
-  return [
-    ...inPath,
-    ...inQuery,
-    ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : []),
-    ...(lastEventId ? [parameter('Last-Event-ID', 'header', lastEventId, collection)] : []),
-    ...(route.prefer === undefined ? [] : [prefer(route.prefer)]),
-    ...(route.once ? [idempotencyKey] : []),
-    ...(MATCHED.has(route.operationId) ? [ifMatch] : []),
-  ];
+  const inHeader = Object.entries(route.headers ?? {}).map(([name, schema]) =>
+    parameter(name, 'header', schema, collection),
+  );
+  return [...inPath, ...inQuery, ...inHeader, ...headerParameters(route)];
 }
 
 /** The tag of a path: what the path is about. */
@@ -195,7 +144,7 @@ export const operation = (route: Route, collection: Collection) => ({
   }),
   responses: {
     200: success(route, collection),
-    ...(route.events?.lastEventId && { 204: ended(route) }),
+    ...(route.events?.ends && { 204: ended(route) }),
     ...(route.accepted && { 202: accepted(route, route.accepted, collection) }),
     ...(REVALIDATED.has(route.operationId) && { 304: unchanged(route) }),
     ...failures(route, anyAnswer(route), collection),

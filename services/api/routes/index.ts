@@ -2,6 +2,7 @@ import type { Route } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { catalogueRoutes } from './catalogue.ts';
 import { erasureRoutes } from './erasures.ts';
+import { followEventsRoute } from './events.ts';
 import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
@@ -20,6 +21,7 @@ const operations: readonly Route[] = [
   ...erasureRoutes,
   proveSessionRoute,
   ...catalogueRoutes,
+  followEventsRoute,
   ...logRoutes,
   ...healthRoutes,
 ];

@@ -40,9 +40,9 @@ const streamTurnRoute = defineRoute({
   query: CommonQuery,
   data: Type.String(),
   media: 'text/event-stream',
-  events: {
-    description: 'The events of the turn',
-    lastEventId: Type.String({
+  events: { description: 'The events of the turn', ends: true },
+  headers: {
+    'Last-Event-ID': Type.String({
       pattern: PLACE_NAME,
       description: 'The id of the last event that the client has',
       examples: ['1-1-42'],

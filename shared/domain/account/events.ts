@@ -10,6 +10,7 @@ export const SCOPES = [
   'sessions:read',
   'sessions:erase',
   'audit:read',
+  'events:read',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 

@@ -106,6 +106,7 @@ describe('a key', () => {
     'agents:erase': () => [['/v1/agents/x/erase', '']],
     'sessions:erase': () => [['/v1/sessions/x', '', 'DELETE']],
     'sessions:read': () => [['/v1/sessions'], ['/v1/sessions/x'], ['/v1/sessions/x/events']],
+    'events:read': () => [['/v1/events?after=0']],
     'audit:read': () => [
       ['/v1/sessions/x/proof'],
       ['/v1/log/tile/0/x'],
