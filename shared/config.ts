@@ -8,6 +8,7 @@ import { serverOptions } from './config/server.ts';
 import { storeOptions } from './config/stores.ts';
 import { transparencyOptions } from './config/transparency.ts';
 import { TurnlogError, type ErrorDetail } from './errors.ts';
+import { webhookOptions } from './config/webhooks.ts';
 import { fromText, lazyValidator, problemsOf, type Words } from './validation.ts';
 
 /** Every option: one environment variable each. An empty variable counts as absent. */
@@ -18,6 +19,7 @@ export const ConfigSchema = Type.Object(
     ...transparencyOptions,
     ...modelOptions,
     ...runOptions,
+    ...webhookOptions,
     ...kafkaOptions,
   },
   {

@@ -17,6 +17,8 @@ type UseCaseCode =
   | 'component_not_supported'
   | 'agent_not_found'
   | 'session_not_found'
+  | 'webhook_not_found'
+  | 'webhook_limit_reached'
   | 'session_erased'
   | 'agent_erased'
   | 'erasure_refused'

@@ -2,6 +2,7 @@ import { REQUEST_LIMITS } from './limits/requests.ts';
 import { RUN_LIMITS } from './limits/runs.ts';
 import { STORE_LIMITS } from './limits/stores.ts';
 import { TRANSPARENCY_LIMITS } from './limits/transparency.ts';
+import { WEBHOOK_LIMITS } from './limits/webhooks.ts';
 
 /**
  * Every fixed bound on what a client, a tenant, a model or a provider can make grow, in one place.
@@ -13,4 +14,5 @@ export const LIMITS = {
   ...RUN_LIMITS,
   ...STORE_LIMITS,
   ...TRANSPARENCY_LIMITS,
+  ...WEBHOOK_LIMITS,
 } as const;

@@ -1,6 +1,7 @@
 import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
+import type { WebhookProgressReader } from '../../shared/ports/webhookProgress.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { AnswerRoom } from './answerRoom.ts';
 
@@ -27,8 +28,18 @@ export interface ServedLog {
   logPublic: boolean;
 }
 
+/** Webhooks as the API serves them. */
+export interface ServedWebhooks {
+  /** Whether an address may be private, and without TLS. */
+  allowPrivate: boolean;
+  progress: WebhookProgressReader;
+}
+
 /** What the API works with. */
-export type ApiContext = RunContext & ProcessContext & ServedLog & Pick<ErasureContext, 'judge'>;
+export type ApiContext = RunContext &
+  ProcessContext &
+  ServedLog &
+  Pick<ErasureContext, 'judge'> & { webhooks: ServedWebhooks };
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & { answers: AnswerRoom };

@@ -1,5 +1,6 @@
 import { sessionNotFound } from '../../shared/commands/run/sessionOfRun.ts';
 import { sessionBusy } from '../../shared/commands/run/sessionQueue.ts';
+import { webhookNotFound } from '../../shared/queries/webhooks.ts';
 import { sessionErased } from '../../shared/erased.ts';
 import type { Rejection, RejectionCode } from '../../shared/domain/rejection.ts';
 import type { TurnlogError } from '../../shared/errors.ts';
@@ -19,6 +20,8 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   turn_open: sessionBusy,
   turn_not_open: DEFECT,
   turn_of_another_run: DEFECT,
+  webhook_exists: DEFECT,
+  webhook_missing: webhookNotFound,
   agent_exists: DEFECT,
   account_exists: DEFECT,
   account_missing: DEFECT,

@@ -33,6 +33,7 @@ import { proverOfThread, type ThreadData } from './prover.ts';
 import { openRelay } from './relay.ts';
 import { judgeClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
+import { webhooksIn } from './webhooks.ts';
 
 /**
  * The name of the folder's server, made at the first start. The server lock sees to it that only
@@ -194,6 +195,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const served = { ...api, tiles: prover.tiles, judge };
-  return { api: served, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
+  const webhooks = webhooksIn(opening, api, place);
+  const served = { ...api, tiles: prover.tiles, judge, webhooks: webhooks.served };
+  return { api: served, dataFolder, parts: [...parts, ...erasures, webhooks.part, ...watch, ...relay] };
 }

@@ -40,6 +40,7 @@ import { openProver } from './prover.ts';
 import { openRelay } from './relay.ts';
 import { judgeDatabaseClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
+import { openWebhooks, servedWebhooks } from './webhooks.ts';
 
 /** What every replica works with, whichever services it was started with. */
 type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
@@ -166,6 +167,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const served = runs && {
     ...runs.api,
     judge,
+    webhooks: await servedWebhooks(opening, databaseUrl),
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
   };
   const projector = openProjector(opening, common, databaseUrl);
@@ -194,6 +196,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       ...erasures,
       ...projector,
       ...prover,
+      ...openWebhooks(opening, common, databaseUrl),
       ...relay,
     ],
   };

@@ -1,6 +1,7 @@
 import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
+import type { ServedWebhooks } from '../api/context.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { Repeated } from './sweep.ts';
 
@@ -29,7 +30,11 @@ export interface Part {
  */
 export interface Turnlog extends AsyncDisposable {
   /** What the API works with; undefined where it is not among the services. */
-  api: (RunContext & { tiles: TileReader } & Required<Pick<ErasureContext, 'judge'>>) | undefined;
+  api:
+    | (RunContext & { tiles: TileReader; webhooks: ServedWebhooks } & Required<
+        Pick<ErasureContext, 'judge'>
+      >)
+    | undefined;
   /** The folder of log or read models, absolute; undefined where the process keeps nothing. */
   dataFolder: string | undefined;
   /** In the order in which they are prepared. */

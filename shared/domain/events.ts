@@ -3,15 +3,17 @@ import { agentEventSchemas, type AgentEvent } from './agent/events.ts';
 import { auditEventSchemas, type AuditEvent } from './audit/events.ts';
 import { logEventSchemas, type LogEvent } from './log/events.ts';
 import { sessionEventSchemas, type SessionEvent } from './session/events.ts';
+import { webhookEventSchemas, type WebhookEvent } from './webhook/events.ts';
 
-export type DomainEvent = AccountEvent | AgentEvent | AuditEvent | LogEvent | SessionEvent;
+export type DomainEvent =
+  AccountEvent | AgentEvent | AuditEvent | LogEvent | SessionEvent | WebhookEvent;
 
 /**
  * True for the type of an event that erases its stream: whatever came before it in there, and
  * however damaged that is, it can always be followed, and nothing follows it.
  */
 export const isErasure = (type: string): boolean =>
-  /^(account|agent|session)\.erased\.v1$/.test(type);
+  /^(account|agent|session|webhook)\.erased\.v1$/.test(type);
 
 /** Every event type that this version of Turnlog writes. */
 export const eventSchemas = [
@@ -20,4 +22,5 @@ export const eventSchemas = [
   ...auditEventSchemas,
   ...logEventSchemas,
   ...sessionEventSchemas,
+  ...webhookEventSchemas,
 ] as const;

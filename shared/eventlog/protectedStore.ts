@@ -29,9 +29,15 @@ type KeysToOpen = Pick<Keyring, 'find' | 'forget'>;
 export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
   withTexts(log, keys);
 
-/** The same as read models are filled with it: the texts of sessions stay closed (closedText.ts). */
+/** Of these the rows hold texts as the log does. */
+const CLOSED_IN_ROWS = ['session', 'webhook'];
+
+/**
+ * The same as read models are filled with it: the texts of sessions and webhooks stay closed
+ * (closedText.ts).
+ */
 export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
-  withTexts(log, keys, ({ stream }) => streamKind(stream) === 'session');
+  withTexts(log, keys, ({ stream }) => CLOSED_IN_ROWS.includes(streamKind(stream)));
 
 function withTexts<Log extends Followed>(
   log: Log,

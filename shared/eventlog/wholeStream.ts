@@ -36,6 +36,7 @@ const OPENINGS: Readonly<Record<Exclude<StreamKind, 'audit' | 'log'>, DomainEven
   account: 'account.opened.v1',
   agent: 'agent.created.v1',
   session: 'session.started.v1',
+  webhook: 'webhook.created.v1',
 };
 
 /** True for an event that begins its stream where none does, or does not where one has to. */

@@ -11,6 +11,7 @@ import type {
   PARKED_STREAMS,
   SessionRow,
   TurnRow,
+  WebhookRow,
 } from '../readModels/tables.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
@@ -89,6 +90,12 @@ export interface ReadModels {
     sessionId: string,
     page: Bounds & { after?: number },
   ): Promise<TranscriptRows | undefined>;
+  /** By id alone, deleted and erased ones too; whose it is, is for the caller to judge. */
+  findWebhook(webhookId: string): Promise<WebhookRow | undefined>;
+  /** Oldest first, without erased ones; deleted ones where they are asked for. */
+  listWebhooks(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<WebhookRow>>;
+  /** Those of all accounts that events are sent to, the oldest first. */
+  listEnabledWebhooks(limit: number): Promise<WebhookRow[]>;
   /** Streams that were erased, the last of the log first, down to a position. */
   listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
   /** Turns whose end is not recorded. */

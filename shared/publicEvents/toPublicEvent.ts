@@ -129,6 +129,12 @@ function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
         data: { session_id: id, reason: event.data.reason },
       };
     case 'log.restore_accepted.v1':
+    case 'webhook.created.v1':
+    case 'webhook.changed.v1':
+    case 'webhook.enabled.v1':
+    case 'webhook.disabled.v1':
+    case 'webhook.deleted.v1':
+    case 'webhook.erased.v1':
       return undefined;
     default: {
       const unknown: never = event;

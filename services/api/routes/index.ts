@@ -8,6 +8,7 @@ import { openApiRoute } from './openapi.ts';
 import { proveSessionRoute } from './proofs.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 const operations: readonly Route[] = [
   ...agentRoutes,
@@ -15,6 +16,7 @@ const operations: readonly Route[] = [
   ...sessionRoutes,
   ...erasureRoutes,
   proveSessionRoute,
+  ...webhookRoutes,
   ...catalogueRoutes,
   ...logRoutes,
   ...healthRoutes,

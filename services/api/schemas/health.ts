@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { Erasures, TextKeys } from './textKeys.ts';
 import { TransparencyLog } from './transparencyLog.ts';
+import { WebhooksHealth } from './webhooksHealth.ts';
 
 export const Live = Type.Object(
   { status: Type.Literal('live') },
@@ -21,7 +22,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, the transparency log is not carried on, too few witnesses cosign it, keys of erased texts may be back, erasures can’t be finished, or sessions past their retention can’t be erased; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, the transparency log is not carried on, too few witnesses cosign it, keys of erased texts may be back, erasures can’t be finished, sessions past their retention can’t be erased, or nothing can be sent to webhooks; ' +
         'everything else is served',
     }),
     projection: Type.Optional(
@@ -173,6 +174,7 @@ export const Ready = Type.Object(
     transparency_log: Type.Optional(TransparencyLog),
     text_keys: Type.Optional(TextKeys),
     erasures: Type.Optional(Erasures),
+    webhooks: Type.Optional(WebhooksHealth),
     retention: Type.Optional(
       Type.Object(
         {

@@ -1,0 +1,92 @@
+import { LIMITS } from '../../shared/limits.ts';
+import { isoTime } from '../../shared/ports/clock.ts';
+import type { Checkpoint } from '../../shared/ports/eventStore.ts';
+import type { WebhookProgress } from '../../shared/ports/webhookProgress.ts';
+import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
+import { NotTaken, type Lane } from './lane.ts';
+import { createProgressWindow } from './progressWindow.ts';
+
+/** Whoever waits in the line is let in or stopped; the wait itself has no other end. */
+const WAIT_MS = 2 ** 31 - 1;
+
+/** What is well again once a message was taken. */
+const wellAgain = ({
+  failing_since: _since,
+  failing_ms: _ms,
+  ...progress
+}: WebhookProgress): WebhookProgress => progress;
+
+/**
+ * Sends what follows the checkpoint until the lane's signal: the events of a key one after the
+ * other, those of several keys side by side; only one at a time until one was taken where `probes`
+ * says so. The first failure begins nothing more, and what is on its way ends.
+ * Errors: NotTaken, those of FollowAccount and of the texts.
+ */
+export async function deliver(lane: Lane, probes: boolean): Promise<void> {
+  const { row, clock, taken } = lane;
+  const texts = await lane.textsOf(row);
+  const failed = new AbortController();
+  const signal = AbortSignal.any([lane.signal, failed.signal]);
+  const chains = new Map<string, Promise<void>>();
+  let onTheWay = 0;
+  let most: number = probes ? 1 : LIMITS.webhooks.ahead;
+
+  const say = (change: Partial<WebhookProgress>): void => {
+    const { oldest_at: _, ...progress } = { ...lane.progress(), ...change };
+    const oldest_at = window.oldest();
+    lane.onProgress({ ...progress, ...(oldest_at !== undefined && { oldest_at }) });
+  };
+  const window = createProgressWindow((checkpoint, wasTaken) => {
+    if (wasTaken) lane.onProgress(wellAgain(lane.progress()));
+    say({ checkpoint, ...(wasTaken && { delivered_at: isoTime(clock.now()) }) });
+    // What lies before the checkpoint never comes again.
+    if (onTheWay === 0) taken.clear();
+  });
+
+  async function send({ id }: PublicEvent, body: string): Promise<void> {
+    signal.throwIfAborted();
+    const outcome = await lane.send({ ...texts, id, body, signal: lane.cut });
+    if (!outcome.taken) throw new NotTaken(outcome);
+    most = LIMITS.webhooks.ahead;
+  }
+
+  async function begin(event: PublicEvent, checkpoint: Checkpoint): Promise<void> {
+    while (onTheWay >= most) await Promise.race(chains.values());
+    const body = lane.bodyOf(event);
+    const asked = { account_id: row.account_id, bytes: Buffer.byteLength(body) };
+    const place = await lane.line.enter(asked, { waitMs: WAIT_MS, signal });
+    const done = window.begin(checkpoint, event.time);
+    onTheWay += 1;
+    const before = chains.get(event.key) ?? Promise.resolve();
+    const chain = before
+      .then(() => send(event, body))
+      .then(
+        () => {
+          taken.add(event.id);
+          done();
+        },
+        (error: unknown) => failed.abort(error),
+      )
+      .finally(() => {
+        onTheWay -= 1;
+        place.leave();
+        if (chains.get(event.key) === chain) chains.delete(event.key);
+      });
+    chains.set(event.key, chain);
+    say({});
+  }
+
+  try {
+    const after = lane.progress().checkpoint ?? row.position;
+    const types = row.types ?? undefined;
+    for await (const { event, checkpoint } of lane.follow(row.account_id, { after, types, signal })) {
+      lane.onTrouble(undefined);
+      if (event && !taken.has(event.id)) await begin(event, checkpoint);
+      else window.pass(checkpoint);
+      if (signal.aborted) break;
+    }
+  } finally {
+    await Promise.all(chains.values());
+  }
+  failed.signal.throwIfAborted();
+}
