@@ -53,6 +53,8 @@ type InternalCode =
   | 'publisher_fenced'
   | 'publisher_unavailable'
   | 'proof_invalid'
+  | 'web_refused'
+  | 'web_failed'
   | 'internal_error';
 
 /** The code of every failure but a decider's rejection. Only the API knows HTTP statuses. */

@@ -1,6 +1,7 @@
 import { REQUEST_LIMITS } from './limits/requests.ts';
 import { RUN_LIMITS } from './limits/runs.ts';
 import { STORE_LIMITS } from './limits/stores.ts';
+import { TOOL_LIMITS } from './limits/tools.ts';
 import { TRANSPARENCY_LIMITS } from './limits/transparency.ts';
 import { WEBHOOK_LIMITS } from './limits/webhooks.ts';
 
@@ -13,6 +14,7 @@ export const LIMITS = {
   ...REQUEST_LIMITS,
   ...RUN_LIMITS,
   ...STORE_LIMITS,
+  ...TOOL_LIMITS,
   ...TRANSPARENCY_LIMITS,
   ...WEBHOOK_LIMITS,
 } as const;

@@ -147,4 +147,6 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   publisher_fenced: INTERNAL,
   publisher_unavailable: INTERNAL,
   proof_invalid: INTERNAL,
+  web_refused: INTERNAL,
+  web_failed: INTERNAL,
 };
