@@ -8,6 +8,8 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../shared/ports/webhookProgress.ts';
 import { textsOf } from '../../shared/queries/webhooks.ts';
+import type { DisabledReason } from '../../shared/domain/webhook/events.ts';
+import type { WebhookRow } from '../../shared/readModels/tables.ts';
 import type { ServedWebhooks } from '../api/context.ts';
 import type { Part } from '../server/turnlog.ts';
 import { bodyOf } from '../webhooks/body.ts';
@@ -29,11 +31,10 @@ function webhooksPart(
   const sending = {
     follow: followAccounts(context.store),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
-    bodyOf: bodyOf(config.KAFKA_SOURCE),
+    bodyOf: bodyOf(config.KAFKA_EVENT_SOURCE),
     line: createFairLine({ places, bytes }),
-    textsOf: (row: Parameters<typeof textsOf>[1]) => textsOf(context, row),
-    giveUp: (...given: Parameters<typeof giveUpWebhook> extends [unknown, ...infer Rest] ? Rest : never) =>
-      giveUpWebhook(context, ...given),
+    textsOf: (row: WebhookRow) => textsOf(context, row),
+    giveUp: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
     clock: systemClock,
     logger,
   };
