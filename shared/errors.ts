@@ -27,6 +27,7 @@ type UseCaseCode =
   | 'session_busy'
   | 'stream_damaged'
   | 'release_too_old'
+  | 'position_unknown'
   | 'model_error'
   | 'tool_error'
   | 'model_overloaded'

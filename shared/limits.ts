@@ -1,3 +1,4 @@
+import { FEED_LIMITS } from './limits/feed.ts';
 import { REQUEST_LIMITS } from './limits/requests.ts';
 import { RUN_LIMITS } from './limits/runs.ts';
 import { STORE_LIMITS } from './limits/stores.ts';
@@ -15,6 +16,7 @@ export const LIMITS = {
   ...RUN_LIMITS,
   ...STORE_LIMITS,
   ...TOOL_LIMITS,
+  ...FEED_LIMITS,
   ...TRANSPARENCY_LIMITS,
   ...WEBHOOK_LIMITS,
 } as const;

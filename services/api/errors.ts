@@ -77,6 +77,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description:
       'The session’s stream is not whole: events of it were deleted, are hidden, or are not Turnlog’s; nothing was recorded. The message names the revisions that were found',
   },
+  position_unknown: {
+    status: 409,
+    description:
+      'The log holds nothing at the position: it is of another log, or of what a restored log has lost. Begin anew, and know what you have by the ids of events',
+  },
   payload_too_large: {
     status: 413,
     description: 'The body is over 2 MiB, or the event made from it would be over 1 MiB',

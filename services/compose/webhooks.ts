@@ -4,6 +4,7 @@ import { createWebhookSender } from '../../infra/web/webhookSender.ts';
 import { giveUpWebhook } from '../../shared/commands/webhooks/changeWebhook.ts';
 import type { HandleContext } from '../../shared/commands/handle.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
+import { createAccountFeed } from '../../shared/feed/accountFeed.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../shared/ports/webhookProgress.ts';
@@ -13,7 +14,7 @@ import type { WebhookRow } from '../../shared/readModels/tables.ts';
 import type { ServedWebhooks } from '../api/context.ts';
 import type { Part } from '../server/turnlog.ts';
 import { bodyOf } from '../webhooks/body.ts';
-import { followAccounts } from '../webhooks/follow.ts';
+import { followFeed } from '../webhooks/follow.ts';
 import { startWebhooks, type Webhooks } from '../webhooks/start.ts';
 import type { Opening } from './opening.ts';
 import type { EmbeddedPlace } from './place.ts';
@@ -23,13 +24,14 @@ type Sender = HandleContext & { readModels: ReadModels };
 
 /** The part that sends, while the process serves and no other process sends. */
 function webhooksPart(
-  { config, logger }: Opening,
+  { config, logger, opened }: Opening,
   context: Sender,
   becomeActive: Webhooks['becomeActive'],
 ): Part {
+  const feed = opened.use(createAccountFeed(context.store));
   const { messages: places, messageBytes: bytes } = LIMITS.webhooks;
   const sending = {
-    follow: followAccounts(context.store),
+    follow: followFeed(feed, context.store),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
     bodyOf: bodyOf(config.KAFKA_EVENT_SOURCE),
     line: createFairLine({ places, bytes }),

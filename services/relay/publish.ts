@@ -6,7 +6,7 @@ import { createLogWatch } from '../../shared/eventlog/logWatch.ts';
 import { orIdle } from '../../shared/orIdle.ts';
 import { publishMissing } from './publishMissing.ts';
 import type { Relay } from './relay.ts';
-import { toPublicEvents } from './toPublicEvents.ts';
+import { toPublicEvents } from '../../shared/publicEvents/toPublicEvents.ts';
 
 /** Large, because a transaction costs some ten milliseconds whatever is in it. */
 const BATCH_SIZE = 1000;

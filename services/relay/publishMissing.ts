@@ -5,7 +5,7 @@ import type { Publication } from '../../shared/ports/publisher.ts';
 import { subscribeAfter } from './logIdentity.ts';
 import { orIdle } from '../../shared/orIdle.ts';
 import type { Relay } from './relay.ts';
-import { toPublicEvents } from './toPublicEvents.ts';
+import { toPublicEvents } from '../../shared/publicEvents/toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
 /**

@@ -6,7 +6,7 @@ import type { Channel } from '../../shared/publicEvents/schema.ts';
 import type { Identified } from '../../shared/eventlog/logIdentity.ts';
 import { percentOf } from '../../shared/projections/progress.ts';
 import { subscribeAfter, wasRestored } from './logIdentity.ts';
-import { toPublicEvents } from './toPublicEvents.ts';
+import { toPublicEvents } from '../../shared/publicEvents/toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
 /** In a row, without a batch published between them. */

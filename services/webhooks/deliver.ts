@@ -1,6 +1,5 @@
 import { LIMITS } from '../../shared/limits.ts';
 import { isoTime } from '../../shared/ports/clock.ts';
-import type { Checkpoint } from '../../shared/ports/eventStore.ts';
 import type { WebhookProgress } from '../../shared/ports/webhookProgress.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import { NotTaken, type Lane } from './lane.ts';
@@ -17,7 +16,7 @@ const wellAgain = ({
 }: WebhookProgress): WebhookProgress => progress;
 
 /**
- * Sends what follows the checkpoint until the lane's signal: the events of a key one after the
+ * Sends what follows the cursor until the lane's signal: the events of a key one after the
  * other, those of several keys side by side; only one at a time until one was taken where `probes`
  * says so. The first failure begins nothing more, and what is on its way ends.
  * Errors: NotTaken, those of FollowAccount and of the texts.
@@ -36,10 +35,10 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
     const oldest_at = window.oldest();
     lane.onProgress({ ...progress, ...(oldest_at !== undefined && { oldest_at }) });
   };
-  const window = createProgressWindow((checkpoint, wasTaken) => {
+  const window = createProgressWindow((cursor, wasTaken) => {
     if (wasTaken) lane.onProgress(wellAgain(lane.progress()));
-    say({ checkpoint, ...(wasTaken && { delivered_at: isoTime(clock.now()) }) });
-    // What lies before the checkpoint never comes again.
+    say({ cursor, ...(wasTaken && { delivered_at: isoTime(clock.now()) }) });
+    // What lies before the cursor never comes again.
     if (onTheWay === 0) taken.clear();
   });
 
@@ -50,12 +49,12 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
     most = LIMITS.webhooks.ahead;
   }
 
-  async function begin(event: PublicEvent, checkpoint: Checkpoint): Promise<void> {
+  async function begin(event: PublicEvent, cursor: string): Promise<void> {
     while (onTheWay >= most) await Promise.race(chains.values());
     const body = lane.bodyOf(event);
     const asked = { account_id: row.account_id, bytes: Buffer.byteLength(body) };
     const place = await lane.line.enter(asked, { waitMs: WAIT_MS, signal });
-    const done = window.begin(checkpoint, event.time);
+    const done = window.begin(cursor, event.time);
     onTheWay += 1;
     const before = chains.get(event.key) ?? Promise.resolve();
     const chain = before
@@ -77,12 +76,12 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
   }
 
   try {
-    const after = lane.progress().checkpoint ?? row.position;
-    const types = row.types ?? undefined;
-    for await (const { event, checkpoint } of lane.follow(row.account_id, { after, types, signal })) {
+    const { account_id: accountId, position, types } = row;
+    const from = { accountId, position, types, cursor: lane.progress().cursor };
+    for await (const { event, cursor } of lane.follow({ ...from, signal })) {
       lane.onTrouble(undefined);
-      if (event && !taken.has(event.id)) await begin(event, checkpoint);
-      else window.pass(checkpoint);
+      if (event && !taken.has(event.id)) await begin(event, cursor);
+      else window.pass(cursor);
       if (signal.aborted) break;
     }
   } finally {

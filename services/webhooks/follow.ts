@@ -1,83 +1,51 @@
-import { toDomainEvent } from '../../shared/eventlog/domainEvent.ts';
-import type { Keyring } from '../../shared/eventlog/keyring.ts';
-import { createTrail } from '../../shared/eventlog/logIdentity.ts';
-import { openedEvent, openTexts } from '../../shared/eventlog/openTexts.ts';
-import { belongsIn, streamKind } from '../../shared/eventlog/streams.ts';
-import type {
-  Checkpoint,
-  EventLog,
-  Position,
-  StoredEvent,
-} from '../../shared/ports/eventStore.ts';
-import { withErasedTexts } from '../../shared/publicEvents/erasedTexts.ts';
-import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
-import { toPublicEvent } from '../../shared/publicEvents/toPublicEvent.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
+import { checkpointOf, identityOf, type Identified } from '../../shared/eventlog/logIdentity.ts';
+import type { AccountFeed, FeedItem } from '../../shared/feed/accountFeed.ts';
+import { cursorOf } from '../../shared/feed/cursor.ts';
+import type { Position } from '../../shared/ports/eventStore.ts';
 
 /** How far the log was followed, and the event that is to be sent, where there is one. */
-export interface Followed {
-  event?: PublicEvent;
-  checkpoint: Checkpoint;
-}
+export type Followed = Pick<FeedItem, 'cursor'> & Partial<FeedItem>;
 
 export interface Following {
-  /** Exclusive. */
-  after: Checkpoint | Position;
-  /** Undefined: all of them. */
-  types: readonly string[] | undefined;
+  accountId: string;
+  /** The cursor of what was followed last; undefined for what comes after `position`. */
+  cursor: string | undefined;
+  /** Of the event that the webhook began with. */
+  position: Position;
+  types: readonly string[] | null;
   /** Ends it without an error. */
   signal: AbortSignal;
 }
 
 /**
- * The public events of an account, first what is there, then live. Errors: `log_changed`,
- * `log_restored`, `position_invalid`, `store_unavailable`, and why an event can't be understood.
+ * What is to be sent to a webhook, first what is there, then live. Errors: those of AccountFeed.
  */
-export type FollowAccount = (accountId: string, following: Following) => AsyncIterable<Followed>;
+export type FollowAccount = (following: Following) => AsyncIterable<Followed>;
 
-const BATCH = 256;
-const PUBLIC_KINDS = ['agent', 'session'];
-
-/** What is not ours has no account. */
-function accountOf({ metadata }: StoredEvent): unknown {
-  try {
-    return (JSON.parse(metadata) as { account_id?: unknown } | null)?.account_id;
-  } catch {
-    return undefined;
-  }
+/** Errors: `log_changed` where no event begins there, `store_unavailable`. */
+async function cursorAt(log: Identified, position: Position): Promise<string | undefined> {
+  const [identity, event] = [await identityOf(log), await log.eventAt(position)];
+  return identity && event && cursorOf(checkpointOf(identity, event));
 }
 
-const isPublicOf = (accountId: string) => (event: StoredEvent) =>
-  PUBLIC_KINDS.includes(streamKind(event.stream)) &&
-  belongsIn(event.stream, event.type) &&
-  accountOf(event) === accountId;
-
-type Keys = Pick<Keyring, 'find'>;
-
-/** Undefined for what is not public, and for a type that a newer release has written. */
-async function publicView(keys: Keys, stored: StoredEvent): Promise<PublicEvent | undefined> {
-  const [readable] = await openTexts(keys, [stored]);
-  const recorded = openedEvent(readable!);
-  const known = toDomainEvent(recorded);
-  const event = known && toPublicEvent(known, recorded);
-  return event && readable!.erased ? withErasedTexts(event, JSON.parse(stored.data)) : event;
-}
-
-/** Follows the log for each webhook by itself, so that none waits for another one. */
-export const followAccounts = (log: EventLog & { keys: Keys }): FollowAccount =>
-  async function* follow(accountId, { after, types, signal }) {
-    const trail = createTrail(log, after);
-    const isWanted = isPublicOf(accountId);
-    for await (const batch of log.subscribe({ after, batchSize: BATCH, signal })) {
-      let from = 0;
-      for (const [index, stored] of batch.events.entries()) {
-        if (!isWanted(stored)) continue;
-        const event = await publicView(log.keys, stored);
-        if (!event || (types && !types.includes(event.type))) continue;
-        const checkpoint = await trail.passed(batch.events.slice(from, index + 1));
-        from = index + 1;
-        yield { event, checkpoint: checkpoint! };
-      }
-      const checkpoint = await trail.passed(batch.events.slice(from));
-      if (checkpoint && batch.events.length > 0) yield { checkpoint };
+/**
+ * Follows accounts by their feed. A cursor that a restored log does not know is no cursor: all since
+ * the webhook's creation comes again.
+ */
+export const followFeed = (
+  feed: Pick<AccountFeed, 'followAccount'>,
+  log: Identified,
+): FollowAccount =>
+  async function* follow({ accountId, cursor, position, types, signal }) {
+    const options = { types: types ? new Set(types) : undefined, signal };
+    const after = cursor ?? (await cursorAt(log, position));
+    const from = after === undefined ? 'start' : ({ after } as const);
+    for await (const page of feed.followAccount(accountId, { from, ...options })) {
+      yield* page.items;
+      if (page.cursor !== undefined) yield { cursor: page.cursor };
     }
   };
+
+/** Somebody has declared that the log was restored, and it lacks what was followed last. */
+export const isRestored = (error: unknown): boolean => isTurnlogError(error, 'position_unknown');

@@ -31,7 +31,7 @@ export interface Lane extends Sending {
   onProgress: (progress: WebhookProgress) => void;
   /** Why it can't be sent now, for a reason that is not the receiver's; undefined once it can. */
   onTrouble: (reason: string | undefined) => void;
-  /** Ids of events that were taken, beyond the checkpoint. */
+  /** Ids of events that were taken, beyond the cursor. */
   taken: Set<string>;
   /** Aborts when nothing new is to be begun. */
   signal: AbortSignal;

@@ -5,6 +5,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import { isoTime } from '../../shared/ports/clock.ts';
 import { deliver } from './deliver.ts';
+import { isRestored } from './follow.ts';
 import { NotTaken, type Lane } from './lane.ts';
 
 const { firstPauseMs, longestPauseMs, retryAfterMs, failingMs } = LIMITS.webhooks;
@@ -30,11 +31,14 @@ async function giveUp(lane: Lane, reason: 'failing' | 'gone'): Promise<void> {
   );
 }
 
+/** What a store or others' load brings, and takes away again. */
+const PASSING = ['store_unavailable', 'rate_limited', 'overloaded'] as const;
+
 /** What is not the receiver's doing is for operators. */
 function noteTrouble({ row, onTrouble, onProgress, progress, logger }: Lane, error: unknown): void {
   const { webhook_id } = row;
-  if (isTurnlogError(error, 'log_restored')) {
-    const { checkpoint: _, ...rest } = progress();
+  if (isRestored(error)) {
+    const { cursor: _, ...rest } = progress();
     onProgress(rest);
     return logger.warn(
       { webhook_id },
@@ -42,13 +46,13 @@ function noteTrouble({ row, onTrouble, onProgress, progress, logger }: Lane, err
     );
   }
   const message = isTurnlogError(error) ? error.message : 'It failed; the log says why.';
-  if (!isTurnlogError(error, 'store_unavailable'))
+  if (!PASSING.some((code) => isTurnlogError(error, code)))
     logger.error({ ...inShort(error), webhook_id }, 'nothing can be sent to a webhook');
   onTrouble(message);
 }
 
 /**
- * Sends to one webhook until the signal: after a failure from the checkpoint on, with pauses that
+ * Sends to one webhook until the signal: after a failure from the cursor on, with pauses that
  * grow, one message at a time until one is taken. What was tried in vain for a day is given up, and
  * so is a receiver that says it is gone.
  */

@@ -2,11 +2,9 @@
  * How far webhooks are: beside the log, and kept over restarts. Whoever loses it sends everything
  * since the webhook's creation again. Every adapter passes test/contracts/webhookProgress.ts.
  */
-import type { Checkpoint } from './eventStore.ts';
-
 export interface WebhookProgress {
-  /** Everything up to here is delivered; undefined before the first. */
-  checkpoint?: Checkpoint;
+  /** Of the account's feed: everything up to here is delivered; absent before the first. */
+  cursor?: string;
   /** When the last message was taken; instants are UTC, ISO 8601. */
   delivered_at?: string;
   /** Since when nothing could be delivered; absent while all is well. */

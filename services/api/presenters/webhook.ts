@@ -22,7 +22,7 @@ export function presentWebhook(
     failing_since: failing_since ?? null,
     last_error: progress?.last_error ?? null,
     delivered_at: progress?.delivered_at ?? null,
-    position: progress?.checkpoint?.position ?? null,
+    position: progress?.cursor ?? null,
     lag_ms: oldest === undefined ? 0 : Math.max(0, Math.round(now - Date.parse(oldest))),
   };
 }

@@ -98,7 +98,7 @@ export const Webhook = Type.Object(
     delivered_at: OrNull(Instant, 'When the last message was taken'),
     position: OrNull(
       Type.String(),
-      'Everything up to here was sent and taken, as far as it is kept; null before the first',
+      'Everything up to here was sent and taken: a position of the account’s events; null before the first',
     ),
     lag_ms: Type.Integer({
       minimum: 0,

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { replay, type ReplayProgress } from '../../../services/relay/replay.ts';
-import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import { retry } from '../../../shared/backOff.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import {

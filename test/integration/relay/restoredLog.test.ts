@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { changeableLog, KINDS_OF_LOGS } from '../../support/changedLogs/logs.ts';
 import { size } from '../../support/jest/size.ts';

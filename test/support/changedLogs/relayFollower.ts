@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../shared/ports/publisher.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import {
   agentCreated,
   agentUpdated,

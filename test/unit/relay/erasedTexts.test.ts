@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { jsonSchemas } from '../../../services/relay/contract/jsonSchemas.ts';
-import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { openTexts } from '../../../shared/eventlog/openTexts.ts';
 import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { toMessage } from '../../../infra/kafka/message.ts';
 import { jsonSchemas } from '../../../services/relay/contract/jsonSchemas.ts';
-import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import type { JsonSchema } from '../../../shared/publicEvents/evolution.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
 import { EVERY_EVENT, sessionStarted } from '../../support/events/events.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { breakingChanges } from '../../../shared/publicEvents/evolution.ts';
 import { publicEventSchemas, type PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
-import { toPublicEvents } from '../../../services/relay/toPublicEvents.ts';
+import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { eventSchemas } from '../../../shared/domain/events.ts';
 import { EVERY_EVENT } from '../../support/events/events.ts';

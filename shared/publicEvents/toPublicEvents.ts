@@ -1,20 +1,23 @@
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
-import type { DomainEvent } from '../../shared/domain/events.ts';
-import { metadataFits, toDomainEvent } from '../../shared/eventlog/domainEvent.ts';
-import type { RecordedEvent } from '../../shared/eventlog/event.ts';
-import { openedEvent, type ReadableEvent } from '../../shared/eventlog/openTexts.ts';
-import { belongsIn, streamKind } from '../../shared/eventlog/streams.ts';
-import type { StoredEvent } from '../../shared/ports/eventStore.ts';
-import { withErasedTexts } from '../../shared/publicEvents/erasedTexts.ts';
-import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
-import { toPublicEvent } from '../../shared/publicEvents/toPublicEvent.ts';
+import { isTurnlogError, TurnlogError } from '../errors.ts';
+import type { DomainEvent } from '../domain/events.ts';
+import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { openedEvent, type ReadableEvent } from '../eventlog/openTexts.ts';
+import { belongsIn, streamKind } from '../eventlog/streams.ts';
+import type { StoredEvent } from '../ports/eventStore.ts';
+import { withErasedTexts } from './erasedTexts.ts';
+import type { PublicEvent } from './publicEvent.ts';
+import { toPublicEvent } from './toPublicEvent.ts';
 
 /** The kinds of streams whose events are public. */
 const PUBLIC_KINDS = ['agent', 'session'];
 
+/** True for a stream whose events are public. */
+export const isPublicKind = (stream: string): boolean => PUBLIC_KINDS.includes(streamKind(stream));
+
 /** True for an event that a newer release has written; in a shared log others may write as well. */
 const isOfNewerRelease = ({ stream, type, metadata }: RecordedEvent): boolean =>
-  PUBLIC_KINDS.includes(streamKind(stream)) && belongsIn(stream, type) && metadataFits(metadata);
+  isPublicKind(stream) && belongsIn(stream, type) && metadataFits(metadata);
 
 const placeOf = ({ id, stream, revision, position }: StoredEvent): string =>
   `the event ${id} (${stream} revision ${revision}, position ${position})`;

@@ -1,0 +1,119 @@
+import type { ProtectedStore } from '../eventlog/protectedStore.ts';
+import { LIMITS } from '../limits.ts';
+import { pauseAtMost } from '../pause.ts';
+import type { EventLog } from '../ports/eventStore.ts';
+import { createCatchUp } from './catchUp.ts';
+import { endOf, openCursor } from './cursor.ts';
+import { createLive } from './live.ts';
+import { createLoggedEvents } from './loggedEvents.ts';
+import { placeBehind, type Place } from './place.ts';
+import { publicItems, type FeedItem } from './publicItems.ts';
+
+export type { FeedItem } from './publicItems.ts';
+
+/** Before the log is read again that has shown all, and is not followed live yet. */
+const SETTLE_MS = 100;
+
+/** Where a follower begins: behind what a cursor names, at the first event, or with what comes. */
+export type FeedStart = { after: string } | 'start' | 'now';
+
+export interface FollowOptions {
+  from: FeedStart;
+  /** The public types that are wanted; all without it. */
+  types?: ReadonlySet<string> | undefined;
+  /** Ends the iteration without an error. */
+  signal: AbortSignal;
+}
+
+/** Consecutive events of an account; without any it only says how far the log was looked through. */
+export interface FeedPage {
+  items: readonly FeedItem[];
+  /** Follows on behind the page, as long as the log is the same; undefined at its beginning. */
+  cursor: string | undefined;
+  /** True when, at the moment of looking, the account had no later event. */
+  caughtUp: boolean;
+}
+
+/** The events of accounts, for any number of followers. */
+export interface AccountFeed extends AsyncDisposable {
+  /**
+   * The public events of an account in the order of the log: first what is there, then live, for
+   * ever, or until the feed is disposed of. The first page comes at once, and says where it begins;
+   * the next is read only when it is asked for. Where nothing comes, a page now and then has a later
+   * cursor.
+   * Errors: `position_unknown`, `log_changed` where the log does not hold what the cursor names;
+   * `store_unavailable`, `rate_limited`, `overloaded`; `key_missing`, `stream_damaged`,
+   * `release_too_old` for an event that can't be shown, after all before it. From the last cursor
+   * on, nothing is missed.
+   */
+  followAccount(accountId: string, options: FollowOptions): AsyncGenerator<FeedPage, void>;
+}
+
+const BEGINNING: Place = { start: undefined, cursor: undefined, passed: '' };
+
+/** Errors: those of openCursor. */
+async function placeOf(log: EventLog, from: FeedStart): Promise<Place> {
+  if (from === 'start') return BEGINNING;
+  if (from === 'now') {
+    const { start, cursor } = await endOf(log);
+    return { start, cursor, passed: typeof start === 'object' ? start.position : (start ?? '') };
+  }
+  const start = await openCursor(log, from.after);
+  return typeof start === 'object'
+    ? placeBehind(start)
+    : { start, cursor: from.after, passed: start };
+}
+
+/** The feed of a process: one subscription of the log for all who follow live. */
+export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>): AccountFeed {
+  const logged = createLoggedEvents(log);
+  const live = createLive({ log, logged });
+  const catchUp = createCatchUp({ log, logged });
+  const over = new AbortController();
+
+  async function* follow(
+    accountId: string,
+    { from, types, signal }: FollowOptions,
+  ): AsyncGenerator<FeedPage, void> {
+    let place = await placeOf(log, from);
+    yield { items: [], cursor: place.cursor, caughtUp: false };
+    let isTold = false;
+    let told = { cursor: place.cursor, at: performance.now() };
+    while (!signal.aborted) {
+      const recent = live.after(accountId, place);
+      const found = recent ?? (await catchUp(accountId, place, signal));
+      for await (const page of publicItems(log.keys, found.events, { accountId, types })) {
+        yield { ...page, caughtUp: false };
+        if (signal.aborted) return;
+      }
+      ({ place } = found);
+      if (found.events.length > 0) isTold = false;
+      const isLate = performance.now() - told.at >= LIMITS.feed.progressMs;
+      if ((found.caughtUp && !isTold) || (isLate && place.cursor !== told.cursor)) {
+        told = { cursor: place.cursor, at: performance.now() };
+        isTold = found.caughtUp;
+        yield { items: [], cursor: place.cursor, caughtUp: found.caughtUp };
+      } else if (recent) place = await live.news(accountId, place, signal);
+      else if (found.caughtUp) await pauseAtMost(SETTLE_MS, { signal });
+    }
+  }
+
+  return {
+    async *followAccount(accountId, options) {
+      const signal = AbortSignal.any([options.signal, over.signal]);
+      const following = live.join();
+      try {
+        yield* follow(accountId, { ...options, signal });
+      } catch (error) {
+        // Whoever has ended it is told of nothing that this brought about.
+        if (!signal.aborted) throw error;
+      } finally {
+        following.leave();
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      live.end();
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { createFairLine } from '../fairLine.ts';
+import { LIMITS } from '../limits.ts';
+import type { EventLog } from '../ports/eventStore.ts';
+import type { LoggedEvent, LoggedEvents } from './loggedEvents.ts';
+import { pageOf, placeBehind, type Found, type Place } from './place.ts';
+
+/** The next events of an account, read from the log. */
+export type CatchUp = (accountId: string, place: Place, signal: AbortSignal) => Promise<Found>;
+
+interface Reading {
+  log: Pick<EventLog, 'subscribe'>;
+  logged: LoggedEvents;
+}
+
+/** Reads on from a place until a page is full, the turn is over, or there is nothing more. */
+async function readOn(
+  { log, logged }: Reading,
+  accountId: string,
+  place: Place,
+  signal: AbortSignal,
+): Promise<Found> {
+  const ended = new AbortController();
+  const { batchEvents, pageEvents, pageBytes, scannedEvents } = LIMITS.feed;
+  const batches = log.subscribe({
+    after: place.start,
+    batchSize: batchEvents,
+    signal: AbortSignal.any([signal, ended.signal]),
+  });
+  const events: LoggedEvent[] = [];
+  let bytes = 0;
+  let reached = place;
+  let caughtUp = false;
+  let scanned = 0;
+  try {
+    for await (const batch of batches) {
+      const own = await logged(batch.events, accountId);
+      const taken = pageOf(own, { events: events.length, bytes });
+      events.push(...taken);
+      for (const event of taken) bytes += event.bytes;
+      const isCut = taken.length < own.length;
+      caughtUp = batch.caughtUp && !isCut;
+      if (isCut) reached = placeBehind(taken.at(-1)!.checkpoint);
+      else if (batch.checkpoint) reached = placeBehind(batch.checkpoint, batch.position);
+      else if (batch.position !== undefined) reached = { ...reached, passed: batch.position };
+      scanned += batch.events.length;
+      const isFull = events.length >= pageEvents || bytes >= pageBytes;
+      if (isCut || isFull || caughtUp || scanned >= scannedEvents) break;
+    }
+  } finally {
+    ended.abort();
+  }
+  return { events, place: reached, caughtUp };
+}
+
+/**
+ * Reads for those who are behind: a few at a time, in turn among accounts, and only so far in one go.
+ * Errors of a read: those of the log's subscription, `rate_limited` and `overloaded` where its turn
+ * does not come, the signal's reason.
+ */
+export function createCatchUp(reading: Reading): CatchUp {
+  const line = createFairLine({ places: LIMITS.feed.catchUps, bytes: Infinity });
+  return async (account_id, place, signal) => {
+    const turn = await line.enter(
+      { account_id, bytes: 0 },
+      { waitMs: LIMITS.feed.catchUpWaitMs, signal },
+    );
+    try {
+      return await readOn(reading, account_id, place, signal);
+    } finally {
+      turn.leave();
+    }
+  };
+}

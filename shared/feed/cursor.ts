@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto';
+import { logHasChanged, TurnlogError } from '../errors.ts';
+import {
+  checkpointOf,
+  identityOf,
+  logIdAt,
+  type Identified,
+  type LogIdentity,
+} from '../eventlog/logIdentity.ts';
+import type { Checkpoint, Position } from '../ports/eventStore.ts';
+
+/** Where a follower of a log begins: behind an event, or at a place that holds none of ours. */
+export type Start = Checkpoint | Position;
+
+/** A position, the log (48 bits) and the event there (96 bits). */
+export const CURSOR_PATTERN = '^([0-9]{16}|[0-9]{20}_[0-9]{20})\\.[A-Za-z0-9_-]{24}$';
+const FORM = new RegExp(CURSOR_PATTERN);
+
+const digest = (parts: readonly string[], chars: number): string =>
+  hash('sha256', JSON.stringify(parts), 'base64url').slice(0, chars);
+
+const logDigest = (logId: string): string => digest(['log', logId], 8);
+
+const written = (position: Position, logId: string, event: readonly string[]): string =>
+  `${position.replace('/', '_')}.${logDigest(logId)}${digest([logId, position, ...event], 16)}`;
+
+const cursorAt = (position: Position, identity: LogIdentity): string =>
+  written(position, logIdAt(identity, position), []);
+
+/**
+ * A checkpoint as it is handed to others: it names the event, which may be another account's, and
+ * tells nothing of it.
+ */
+export const cursorOf = ({ position, log_id, event_id, event_hash }: Checkpoint): string =>
+  written(position, log_id, [event_id, event_hash]);
+
+/** True for what may be a cursor of a log. */
+export const isCursor = (text: string): boolean => FORM.test(text);
+
+const unknown = (): TurnlogError =>
+  new TurnlogError(
+    'position_unknown',
+    'The log holds nothing at that position: it is of another log, or of what a restored log has lost. Begin anew, and know what you have by the ids of events.',
+  );
+
+/** Why a log does not hold what a cursor names. */
+function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogError {
+  const log = cursor.slice(-24, -16);
+  const isNamed = (ids: readonly string[]): boolean => ids.some((id) => logDigest(id) === log);
+  const lineage = [root, ...declarations.map(({ id }) => id)];
+  if (declarations.some(({ replaces }) => isNamed(replaces)) || !isNamed(lineage)) return unknown();
+  return logHasChanged(
+    'The log does not hold the event any more that the position names. An operator is to put the right log back, or to declare that it was restored.',
+  );
+}
+
+/**
+ * What a cursor names. Errors: `position_unknown` where the log never held it, or was declared to be
+ * restored without it; `log_changed` where it is gone and nobody has said so; `store_unavailable`.
+ */
+export async function openCursor(log: Identified, cursor: string): Promise<Start> {
+  const identity = await identityOf(log);
+  if (!identity || !isCursor(cursor)) throw unknown();
+  const position = cursor.slice(0, -25).replace('_', '/') as Position;
+  const event = await log.eventAt(position);
+  const checkpoint = event && checkpointOf(identity, event);
+  if (checkpoint && cursorOf(checkpoint) === cursor) return checkpoint;
+  const isWithin = position <= ((await log.head()) ?? '');
+  if (isWithin && cursorAt(position, identity) === cursor) return position;
+  throw misfit(cursor, identity);
+}
+
+/** The end of the log, and its cursor; neither while the log is empty. Errors: `store_unavailable`. */
+export async function endOf(
+  log: Identified,
+): Promise<{ start: Start | undefined; cursor: string | undefined }> {
+  const position = await log.head();
+  const identity = await identityOf(log);
+  if (position === undefined || !identity) return { start: undefined, cursor: undefined };
+  const event = await log.eventAt(position);
+  if (!event) return { start: position, cursor: cursorAt(position, identity) };
+  const checkpoint = checkpointOf(identity, event);
+  return { start: checkpoint, cursor: cursorOf(checkpoint) };
+}

@@ -1,0 +1,137 @@
+import { addAbortListener } from 'node:events';
+import { storeUnavailable } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+import type { EventBatch, EventLog } from '../ports/eventStore.ts';
+import type { LoggedEvents } from './loggedEvents.ts';
+import { pageOf, placeBehind, type Found, type Place } from './place.ts';
+import { createRecent, type Recent } from './recent.ts';
+
+/** One who follows live, and has seen all that there was. */
+interface Waiting {
+  accountId: string;
+  place: Place;
+  wake: () => void;
+}
+
+/** The one subscription for all followers, while there are some. */
+interface Following {
+  ended: AbortController;
+  recent: Recent | undefined;
+  /** How far the log was followed. */
+  latest: { place: Place | undefined; caughtUp: boolean };
+}
+
+export interface Live {
+  /** Follows the log from now on, for somebody who is to leave again. */
+  join(): { leave(): void };
+  /**
+   * What has come for an account after a place; undefined where the log has to be read for that.
+   */
+  after(accountId: string, place: Place): Found | undefined;
+  /** Resolves with how far the log has gone on without an event of the account, within the time. */
+  news(accountId: string, place: Place, signal: AbortSignal): Promise<Place>;
+  /** Lets go of the log. */
+  end(): void;
+}
+
+interface Reading {
+  log: Pick<EventLog, 'subscribe' | 'head'>;
+  logged: LoggedEvents;
+}
+
+/** Follows the log once for all who follow live, and keeps the latest events for them. */
+export function createLive({ log, logged }: Reading): Live {
+  const waiting = new Set<Waiting>();
+  let following: Following | undefined;
+  let followers = 0;
+  let lingering: NodeJS.Timeout | undefined;
+
+  const wakeAll = (): void => waiting.forEach(({ wake }) => wake());
+
+  async function take(now: Following, recent: Recent, batch: EventBatch): Promise<void> {
+    const events = await logged(batch.events);
+    recent.add(events);
+    const { position, checkpoint, caughtUp } = batch;
+    const place = checkpoint && placeBehind(checkpoint, position);
+    now.latest = { place, caughtUp };
+    const accounts = new Set(events.map(({ account_id }) => account_id));
+    for (const one of waiting)
+      if (accounts.has(one.accountId)) one.wake();
+      else if (place && place.passed > one.place.passed) one.place = place;
+  }
+
+  async function follow(now: Following): Promise<void> {
+    const { signal } = now.ended;
+    const after = await log.head();
+    const recent = createRecent(after ?? '');
+    now.recent = recent;
+    wakeAll();
+    const from = { after, batchSize: LIMITS.feed.batchEvents, signal };
+    for await (const batch of log.subscribe(from)) await take(now, recent, batch);
+    if (!signal.aborted) throw storeUnavailable('The event log is not followed any more.');
+  }
+
+  function begin(): Following {
+    const now: Following = {
+      ended: new AbortController(),
+      recent: undefined,
+      latest: { place: undefined, caughtUp: false },
+    };
+    follow(now).catch(() => {
+      // Whoever follows reads the log then, and is told there what is wrong with it.
+      if (following === now) following = undefined;
+      wakeAll();
+    });
+    return now;
+  }
+
+  function end(): void {
+    clearTimeout(lingering);
+    following?.ended.abort();
+    following = undefined;
+  }
+
+  return {
+    join() {
+      followers += 1;
+      clearTimeout(lingering);
+      following ??= begin();
+      let left = false;
+      return {
+        leave() {
+          if (left) return;
+          left = true;
+          followers -= 1;
+          if (followers === 0) lingering = setTimeout(end, LIMITS.feed.lingerMs).unref();
+        },
+      };
+    },
+    after(accountId, place) {
+      following ??= begin();
+      const { recent, latest } = following;
+      const events = recent?.after(place.passed);
+      if (!events) return undefined;
+      const own = events.filter(({ account_id }) => account_id === accountId);
+      const page = pageOf(own);
+      if (page.length < own.length)
+        return { events: page, place: placeBehind(page.at(-1)!.checkpoint), caughtUp: false };
+      const isFurther = latest.place !== undefined && latest.place.passed > place.passed;
+      return { events: page, place: isFurther ? latest.place! : place, caughtUp: true };
+    },
+    async news(accountId, place, signal) {
+      const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
+      const one: Waiting = { accountId, place, wake };
+      waiting.add(one);
+      using _aborting = addAbortListener(signal, () => wake());
+      const timer = setTimeout(wake, LIMITS.feed.progressMs);
+      try {
+        await woken;
+      } finally {
+        clearTimeout(timer);
+        waiting.delete(one);
+      }
+      return one.place;
+    },
+    end,
+  };
+}
