@@ -35,11 +35,11 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
     const oldest_at = window.oldest();
     lane.onProgress({ ...progress, ...(oldest_at !== undefined && { oldest_at }) });
   };
-  const window = createProgressWindow((cursor, wasTaken) => {
-    if (wasTaken) lane.onProgress(wellAgain(lane.progress()));
-    say({ cursor, ...(wasTaken && { delivered_at: isoTime(clock.now()) }) });
+  const window = createProgressWindow((cursor, ids) => {
+    if (ids.length > 0) lane.onProgress(wellAgain(lane.progress()));
+    say({ cursor, ...(ids.length > 0 && { delivered_at: isoTime(clock.now()) }) });
     // What lies before the cursor never comes again.
-    if (onTheWay === 0) taken.clear();
+    for (const id of ids) taken.delete(id);
   });
 
   async function send({ id }: PublicEvent, body: string): Promise<void> {
@@ -54,7 +54,7 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
     const body = lane.bodyOf(event);
     const asked = { account_id: row.account_id, bytes: Buffer.byteLength(body) };
     const place = await lane.line.enter(asked, { waitMs: WAIT_MS, signal });
-    const done = window.begin(cursor, event.time);
+    const done = window.begin(cursor, event);
     onTheWay += 1;
     const before = chains.get(event.key) ?? Promise.resolve();
     const chain = before
@@ -81,7 +81,7 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
     for await (const { event, cursor } of lane.follow({ ...from, signal })) {
       lane.onTrouble(undefined);
       if (event && !taken.has(event.id)) await begin(event, cursor);
-      else window.pass(cursor);
+      else window.pass(cursor, event?.id);
       if (signal.aborted) break;
     }
   } finally {

@@ -1,5 +1,7 @@
 interface Entry {
   cursor: string;
+  /** The events that were taken up to here. */
+  ids: string[];
   /** When its event was recorded; undefined where there is none to wait for. */
   waitsSince: string | undefined;
 }
@@ -7,41 +9,48 @@ interface Entry {
 /** What is on its way, in the order of the log: messages of several keys end in any order. */
 export interface ProgressWindow {
   /** An event that is on its way; to be called once it was taken. */
-  begin(cursor: string, recordedAt: string): () => void;
-  /** There is nothing to send up to here. */
-  pass(cursor: string): void;
+  begin(cursor: string, event: { id: string; time: string }): () => void;
+  /** There is nothing to send up to here: the event was taken before, where there is one. */
+  pass(cursor: string, id?: string): void;
   /** When the oldest event on its way was recorded. */
   oldest(): string | undefined;
 }
 
-/** `onReached` is told of each cursor up to which everything was taken. */
+/** `onReached` is told of each cursor up to which everything was taken, and of the events that were. */
 export function createProgressWindow(
-  onReached: (cursor: string, taken: boolean) => void,
+  onReached: (cursor: string, ids: readonly string[]) => void,
 ): ProgressWindow {
   const entries: Entry[] = [];
 
-  function advance(taken: boolean): void {
+  function advance(): void {
     let reached: string | undefined;
-    while (entries[0] && entries[0].waitsSince === undefined)
-      reached = entries.shift()!.cursor;
-    if (reached !== undefined) onReached(reached, taken);
+    const ids: string[] = [];
+    while (entries[0] && entries[0].waitsSince === undefined) {
+      const entry = entries.shift()!;
+      reached = entry.cursor;
+      ids.push(...entry.ids);
+    }
+    if (reached !== undefined) onReached(reached, ids);
   }
 
   return {
-    begin(cursor, recordedAt) {
-      const entry: Entry = { cursor, waitsSince: recordedAt };
+    begin(cursor, { id, time }) {
+      const entry: Entry = { cursor, ids: [id], waitsSince: time };
       entries.push(entry);
       return () => {
         entry.waitsSince = undefined;
-        advance(true);
+        advance();
       };
     },
-    pass(cursor) {
+    pass(cursor, id) {
+      const ids = id === undefined ? [] : [id];
       const last = entries.at(-1);
       // Many may pass while one is on its way.
-      if (last && last.waitsSince === undefined) last.cursor = cursor;
-      else entries.push({ cursor, waitsSince: undefined });
-      advance(false);
+      if (last && last.waitsSince === undefined) {
+        last.cursor = cursor;
+        last.ids.push(...ids);
+      } else entries.push({ cursor, ids, waitsSince: undefined });
+      advance();
     },
     oldest: () => entries[0]?.waitsSince,
   };
