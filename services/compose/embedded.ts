@@ -197,5 +197,9 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   ];
   const webhooks = webhooksIn(opening, api, place);
   const served = { ...api, tiles: prover.tiles, judge, webhooks: webhooks.served };
-  return { api: served, dataFolder, parts: [...parts, ...erasures, webhooks.part, ...watch, ...relay] };
+  return {
+    api: served,
+    dataFolder,
+    parts: [...parts, ...erasures, webhooks.part, ...watch, ...relay],
+  };
 }

@@ -32,8 +32,8 @@ export interface Turnlog extends AsyncDisposable {
   /** What the API works with; undefined where it is not among the services. */
   api:
     | (RunContext & { tiles: TileReader; webhooks: ServedWebhooks } & Required<
-        Pick<ErasureContext, 'judge'>
-      >)
+          Pick<ErasureContext, 'judge'>
+        >)
     | undefined;
   /** The folder of log or read models, absolute; undefined where the process keeps nothing. */
   dataFolder: string | undefined;

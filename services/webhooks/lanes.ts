@@ -29,11 +29,7 @@ export interface Lanes {
 type Looked = Pick<ReadModels, 'listEnabledWebhooks' | 'findWebhook'>;
 
 /** One lane for each webhook that is enabled. */
-export function createLanes(
-  sending: Sending,
-  readModels: Looked,
-  progress: KeptProgress,
-): Lanes {
+export function createLanes(sending: Sending, readModels: Looked, progress: KeptProgress): Lanes {
   const lanes = new Map<string, Running>();
   let looks = 0;
 

@@ -85,7 +85,7 @@ async function converse(agent: string): Promise<void> {
       continue;
     }
     const input = { input: `call ${call}`, ...(session !== undefined && { session_id: session }) };
-    const reply = await apiClient(load.url, TEST_KEY)
+    const reply = await apiClient(load.url!, TEST_KEY)
       .post(`/v1/agents/${agent}/run`, input)
       .catch(() => undefined);
     if (reply?.status !== 200) {
@@ -105,7 +105,7 @@ async function startServer(): Promise<void> {
 
 /** Of all sessions, killed runs' too: how many events each stream has. */
 async function streams(): Promise<Map<string, number>> {
-  const { get } = apiClient(load.url, TEST_KEY);
+  const { get } = apiClient(load.url!, TEST_KEY);
   const known = new Map<string, number>();
   let after = '';
   for (;;) {
@@ -138,7 +138,7 @@ test(
   async () => {
     await startServer();
     startReceiver();
-    const { post } = apiClient(load.url, TEST_KEY);
+    const { post } = apiClient(load.url!, TEST_KEY);
     const created = await post('/v1/webhooks', { url: `http://127.0.0.1:${port}/hook` });
     const { webhook_id, secret } = created.body.data;
     const agent = (
@@ -175,7 +175,7 @@ test(
     for (const [subject, revisions] of firstSeen(messages))
       expect([subject, revisions]).toEqual([subject, revisions.map((_, index) => index)]);
     for (const message of messages) expect(() => verified(message, secret)).not.toThrow();
-    const { data } = (await apiClient(load.url, TEST_KEY).get(`/v1/webhooks/${webhook_id}`)).body;
+    const { data } = (await apiClient(load.url!, TEST_KEY).get(`/v1/webhooks/${webhook_id}`)).body;
     expect(data).toMatchObject({ state: 'active' });
     // The kills met a webhook at work: fewer events would be no test.
     expect(total).toBeGreaterThan(KILLS * 20);

@@ -150,10 +150,7 @@ export function openSqliteReadModels({
         page.after ?? '',
       ),
     listEnabledWebhooks: async (limit) =>
-      webhooks.list(
-        'WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT ?',
-        limit,
-      ),
+      webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT ?', limit),
     listOpenTurns: async () =>
       current().all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
