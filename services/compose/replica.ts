@@ -170,10 +170,14 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     webhooks: await servedWebhooks(opening, databaseUrl),
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
   };
-  const projector = openProjector(opening, common, databaseUrl);
-  const prover = await openProver(opening, store, databaseUrl);
-  const relay = await openRelay(opening, store);
+  const followers = [
+    ...openProjector(opening, common, databaseUrl),
+    ...(await openProver(opening, store, databaseUrl)),
+    ...openWebhooks(opening, common, databaseUrl),
+    ...(await openRelay(opening, store)),
+  ];
   const database = databasePart(databaseUrl, logger);
+  const own = runs ? [runs.part] : [];
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   const erasures = [
     ...(runs ? [noticePart(runs.api), keysBackPart(runs.api, keyStore)] : []),
@@ -187,17 +191,6 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   return {
     api: served,
     dataFolder: undefined,
-    parts: [
-      store,
-      database,
-      keysPart,
-      ...(runs ? [runs.part] : []),
-      ...shown,
-      ...erasures,
-      ...projector,
-      ...prover,
-      ...openWebhooks(opening, common, databaseUrl),
-      ...relay,
-    ],
+    parts: [store, database, keysPart, ...own, ...shown, ...erasures, ...followers],
   };
 }

@@ -57,7 +57,7 @@ export function webhooksIn(
   context: Sender,
   { dataFolder }: EmbeddedPlace,
 ): { part: Part; served: ServedWebhooks } {
-  const progress = openFileWebhookProgress(join(dataFolder, 'webhooks.json'));
+  const progress = openFileWebhookProgress(join(dataFolder, 'webhook-progress'));
   return {
     part: webhooksPart(opening, context, async () => progress),
     served: { allowPrivate: opening.config.WEBHOOKS_ALLOW_PRIVATE, progress },

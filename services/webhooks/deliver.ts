@@ -30,6 +30,7 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
   let onTheWay = 0;
   let most: number = probes ? 1 : LIMITS.webhooks.ahead;
 
+  const isFull = (): boolean => onTheWay >= most;
   const say = (change: Partial<WebhookProgress>): void => {
     const { oldest_at: _, ...progress } = { ...lane.progress(), ...change };
     const oldest_at = window.oldest();
@@ -50,27 +51,28 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
   }
 
   async function begin(event: PublicEvent, cursor: string): Promise<void> {
-    while (onTheWay >= most) await Promise.race(chains.values());
+    while (isFull()) await Promise.race(chains.values());
     const body = lane.bodyOf(event);
     const asked = { account_id: row.account_id, bytes: Buffer.byteLength(body) };
     const place = await lane.line.enter(asked, { waitMs: WAIT_MS, signal });
     const done = window.begin(cursor, event);
     onTheWay += 1;
-    const before = chains.get(event.key) ?? Promise.resolve();
-    const chain = before
-      .then(() => send(event, body))
-      .then(
-        () => {
-          taken.add(event.id);
-          done();
-        },
-        (error: unknown) => failed.abort(error),
-      )
-      .finally(() => {
+    const before = chains.get(event.key);
+    const work = async (): Promise<void> => {
+      try {
+        await before;
+        await send(event, body);
+        taken.add(event.id);
+        done();
+      } catch (error) {
+        failed.abort(error);
+      } finally {
         onTheWay -= 1;
         place.leave();
         if (chains.get(event.key) === chain) chains.delete(event.key);
-      });
+      }
+    };
+    const chain = work();
     chains.set(event.key, chain);
     say({});
   }

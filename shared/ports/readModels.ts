@@ -66,17 +66,11 @@ export interface ReadModels {
   listApiKeys(accountId: string): Promise<ApiKeyRow[]>;
   /** True once any key was ever issued, revoked ones and those of erased accounts included. */
   hasApiKeys(): Promise<boolean>;
-  /**
-   * By id alone; whose it is, is for the caller to judge. Deleted agents are not found, erased ones
-   * are.
-   */
+  /** By id alone: the caller judges whose it is. Deleted agents are not found, erased ones are. */
   findAgent(agentId: string): Promise<AgentRow | undefined>;
   /** Oldest first, without erased ones; deleted ones where they are asked for. */
   listAgents(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<AgentRow>>;
-  /**
-   * Changes whenever the account's agents do; cheap, so that an answer can be kept. Says nothing of
-   * other accounts: clients see it.
-   */
+  /** Changes with the account's agents, and is cheap; tells nothing of others: clients see it. */
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first, without erased ones. */

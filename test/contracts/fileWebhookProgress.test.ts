@@ -7,7 +7,7 @@ import { webhookProgressContract } from './webhookProgress.ts';
 
 webhookProgressContract('a file', async () => {
   const folder = await temporaryFolder();
-  const path = join(folder, 'webhooks.json');
+  const path = join(folder, 'webhook-progress');
   let opened = openFileWebhookProgress(path);
   return {
     store: async () => (opened = openFileWebhookProgress(path)),
@@ -18,7 +18,7 @@ webhookProgressContract('a file', async () => {
 
 test('a file that is no JSON any more is an empty one: all is sent again', async () => {
   const folder = await temporaryFolder();
-  const path = join(folder, 'webhooks.json');
+  const path = join(folder, 'webhook-progress');
   await writeFile(path, '[["webhook_1",{"revis');
   expect(await openFileWebhookProgress(path).load()).toEqual(new Map());
   await rm(folder, { recursive: true });

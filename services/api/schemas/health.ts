@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { RetentionHealth } from './retentionHealth.ts';
 import { Erasures, TextKeys } from './textKeys.ts';
 import { TransparencyLog } from './transparencyLog.ts';
 import { WebhooksHealth } from './webhooksHealth.ts';
@@ -12,11 +13,6 @@ export const LIVE: Static<typeof Live> = { status: 'live' };
 const Revision = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
   description: 'The first or last revision found; null when none was',
 });
-
-const Counted = (description: string) =>
-  Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-    description: `${description}; null before its first one, and while another process sweeps`,
-  });
 
 export const Ready = Type.Object(
   {
@@ -175,28 +171,7 @@ export const Ready = Type.Object(
     text_keys: Type.Optional(TextKeys),
     erasures: Type.Optional(Erasures),
     webhooks: Type.Optional(WebhooksHealth),
-    retention: Type.Optional(
-      Type.Object(
-        {
-          state: Type.Enum(['waiting', 'sweeping', 'standing_by', 'refusing', 'failing'], {
-            description:
-              '`waiting` for the next sweep; `standing_by` while another process sweeps; `refusing` while the clock is not believed; `failing` after a sweep that could not end',
-          }),
-          due: Counted('Sessions past their maximum that its last sweep left'),
-          held: Counted('Those of them whose account is held'),
-          failed: Counted('Those of them that could not be erased'),
-          erased: Type.Integer({ minimum: 0, description: 'By this process, since its start' }),
-          reason: Type.Optional(
-            Type.String({ description: 'Why it refuses or fails, or why the last one failed' }),
-          ),
-        },
-        {
-          title: 'RetentionHealth',
-          description:
-            'Erasing sessions past the maximum of their account’s retention, where an account has one',
-        },
-      ),
-    ),
+    retention: Type.Optional(RetentionHealth),
   },
   { title: 'Readiness', description: 'What a process that is ready tells about itself' },
 );

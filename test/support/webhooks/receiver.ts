@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
@@ -35,15 +35,18 @@ export async function startReceiver(): Promise<Receiver> {
   const received: Received[] = [];
   let status: number | undefined = 204;
   let headers: Record<string, string> = {};
-  const server = createServer((request, response) => {
-    void text(request).then((body) => {
-      received.push({
-        headers: request.headers as Record<string, string>,
-        text: body,
-        body: JSON.parse(body) as Received['body'],
-      });
-      if (status !== undefined) response.writeHead(status, headers).end();
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await text(request);
+    received.push({
+      headers: request.headers as Record<string, string>,
+      text: body,
+      body: JSON.parse(body) as Received['body'],
     });
+    if (status !== undefined) response.writeHead(status, headers).end();
+  }
+  const server = createServer((request, response) => {
+    // Whoever sends may be stopped.
+    take(request, response).catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 
 const send = (url = receiver.url, options: object = {}) =>
-  createWebhookSender({ allowPrivate: true, answerMs: 300, ...options })({
+  createWebhookSender({ allowPrivate: true, ...options })({
     url,
     secret,
     id: 'e1',
@@ -49,7 +49,7 @@ describe('a message', () => {
 
   test('that has no answer in time was not taken', async () => {
     receiver.answer(undefined);
-    expect(await send()).toEqual({
+    expect(await send(receiver.url, { answerMs: 300 })).toEqual({
       taken: false,
       reason: 'The server did not answer within 0.3 s.',
     });

@@ -82,7 +82,7 @@ function start(): void {
     textsOf: async () => ({ url: 'https://example.com', secret: 'whsec_' }),
     giveUp: async (_row, reason) => void givenUp.push(reason),
     clock: { now: () => Date.parse(AT) },
-    logger: { info: () => {}, warn: () => {}, error: () => {} } as unknown as Lane['logger'],
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
     progress: () => progress,
     onProgress: (now) => void (progress = now),
     onTrouble: (reason) => void troubles.push(reason),
