@@ -1,4 +1,5 @@
 import { CloudEvent, Kafka } from 'cloudevents';
+import { attributesOf } from '../../shared/publicEvents/cloudEvent.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import type { TextMessage } from './sends.ts';
 
@@ -26,21 +27,8 @@ export const tombstoneOf = ({ key }: PublicEvent): TextMessage => ({ key, value:
  */
 export function toMessage(event: PublicEvent, source: string): TextMessage & { value: string } {
   const cloudEvent = new CloudEvent({
-    id: event.id,
-    type: event.type,
-    source,
-    subject: event.key,
-    time: event.time,
-    datacontenttype: 'application/json',
+    ...attributesOf(event, source),
     data: JSON.stringify(event.data),
-    partitionkey: event.key,
-    accountid: event.account_id,
-    streamrevision: event.revision,
-    position: event.position,
-    correlationid: event.correlation_id,
-    causationid: event.causation_id,
-    traceparent: event.traceparent,
-    ...(event.restored !== undefined && { restored: event.restored }),
   });
   const { headers, value } = Kafka.binary(cloudEvent);
   return { key: event.key, value: value as string, headers: toHeaders(headers) };

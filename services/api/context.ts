@@ -3,6 +3,8 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { WebhookProgressReader } from '../../shared/ports/webhookProgress.ts';
 import type { Health } from '../../shared/queries/health.ts';
+import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
+import type { Places } from '../../shared/places.ts';
 import type { AnswerRoom } from './answerRoom.ts';
 
 /**
@@ -35,10 +37,20 @@ export interface ServedWebhooks {
   progress: WebhookProgressReader;
 }
 
+/** The events of accounts as the API serves them. */
+export interface ServedFeed {
+  feed: AccountFeed;
+  /** What clients that follow take up. */
+  followers: Places;
+  /** The `source` of the CloudEvents. */
+  eventSource: string;
+}
+
 /** What the API works with. */
 export type ApiContext = RunContext &
   ProcessContext &
   ServedLog &
+  ServedFeed &
   Pick<ErasureContext, 'judge'> & { webhooks: ServedWebhooks };
 
 /** What an operation of the API works with. */

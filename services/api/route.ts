@@ -11,12 +11,12 @@ export type Access = 'open' | 'key' | Scope;
 
 /**
  * What a route answers: the envelope's data, a page of it, which is written row by row, or bytes of
- * the route's `media` without an envelope.
+ * the route's `media`, or of another one that it names, without an envelope.
  */
 export type Answer<Data> =
   | { data: Data; status?: 200 | 202 }
   | { page: (to: Recipient) => Promise<PageBody> }
-  | { bytes: Uint8Array };
+  | { bytes: Uint8Array; media?: string };
 
 interface RouteRequest<Query, Body> {
   actor: Actor;
@@ -50,6 +50,10 @@ export interface Route<
   data: Data;
   /** The media type of an answer that is bytes; JSON in the envelope without it. */
   media?: string;
+  /** Another media type that the answer may have. */
+  orMedia?: string;
+  /** Headers of the request that the operation looks at, by their names. */
+  headers?: Readonly<Record<string, TSchema>>;
   /** The codes that are this operation's own, beside those that any operation may answer. */
   errors: readonly ErrorCode[];
   /** Bytes that the answer may hold while it is made; there is to be room for them first. */

@@ -118,7 +118,7 @@ async function send(
   { account_id, media }: Sending,
 ): Promise<void> {
   if ('bytes' in answer) {
-    ctx.type = media ?? '';
+    ctx.type = answer.media ?? media ?? '';
     ctx.body = Buffer.from(answer.bytes.buffer, answer.bytes.byteOffset, answer.bytes.byteLength);
     return;
   }

@@ -30,6 +30,7 @@ import { instanceIdOf } from './instanceId.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
+import { openFeed } from './feed.ts';
 import { openRelay } from './relay.ts';
 import { judgeClock, sweepRetention } from './retention.ts';
 import { systemClock } from './system.ts';
@@ -178,11 +179,9 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const webhooks = webhooksIn(opening, api, place);
-  const served = { ...api, tiles: prover.tiles, judge, webhooks: webhooks.served };
-  return {
-    api: served,
-    dataFolder,
-    parts: [...parts, ...erasures, webhooks.part, ...watch, ...relay],
-  };
+  const feed = openFeed(opening, store);
+  const webhooks = webhooksIn(opening, { ...api, ...feed.served }, place);
+  const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
+  const last = [feed.part, webhooks.part, ...watch, ...relay];
+  return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };
 }

@@ -37,6 +37,7 @@ import {
   type PostgresReadModels,
 } from './postgres.ts';
 import { openProver } from './prover.ts';
+import { openFeed } from './feed.ts';
 import { openRelay } from './relay.ts';
 import { judgeDatabaseClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -164,8 +165,10 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const common: Common = { store, damaged, readModels, instances, watch, ...system };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const judge = judgeDatabaseClock(common);
+  const feed = openFeed(opening, store);
   const served = runs && {
     ...runs.api,
+    ...feed.served,
     judge,
     webhooks: await servedWebhooks(opening, databaseUrl),
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
@@ -173,7 +176,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const followers = [
     ...openProjector(opening, common, databaseUrl),
     ...(await openProver(opening, store, databaseUrl)),
-    ...openWebhooks(opening, common, databaseUrl),
+    ...openWebhooks(opening, { ...common, ...feed.served }, databaseUrl),
     ...(await openRelay(opening, store)),
   ];
   const database = databasePart(databaseUrl, logger);
@@ -191,6 +194,6 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   return {
     api: served,
     dataFolder: undefined,
-    parts: [store, database, keysPart, ...own, ...shown, ...erasures, ...followers],
+    parts: [store, database, keysPart, ...own, feed.part, ...shown, ...erasures, ...followers],
   };
 }

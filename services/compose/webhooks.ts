@@ -4,7 +4,9 @@ import { createWebhookSender } from '../../infra/web/webhookSender.ts';
 import { giveUpWebhook } from '../../shared/commands/webhooks/changeWebhook.ts';
 import type { HandleContext } from '../../shared/commands/handle.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
-import { createAccountFeed } from '../../shared/feed/accountFeed.ts';
+import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
+import { cloudEventOf } from '../../shared/publicEvents/cloudEvent.ts';
+import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../shared/ports/webhookProgress.ts';
@@ -13,27 +15,25 @@ import type { DisabledReason } from '../../shared/domain/webhook/events.ts';
 import type { WebhookRow } from '../../shared/readModels/tables.ts';
 import type { ServedWebhooks } from '../api/context.ts';
 import type { Part } from '../server/turnlog.ts';
-import { bodyOf } from '../webhooks/body.ts';
 import { followFeed } from '../webhooks/follow.ts';
 import { startWebhooks, type Webhooks } from '../webhooks/start.ts';
 import type { Opening } from './opening.ts';
 import type { EmbeddedPlace } from './place.ts';
 import { systemClock } from './system.ts';
 
-type Sender = HandleContext & { readModels: ReadModels };
+type Sender = HandleContext & { readModels: ReadModels; feed: AccountFeed };
 
 /** The part that sends, while the process serves and no other process sends. */
 function webhooksPart(
-  { config, logger, opened }: Opening,
+  { config, logger }: Opening,
   context: Sender,
   becomeActive: Webhooks['becomeActive'],
 ): Part {
-  const feed = opened.use(createAccountFeed(context.store));
   const { messages: places, messageBytes: bytes } = LIMITS.webhooks;
   const sending = {
-    follow: followFeed(feed, context.store),
+    follow: followFeed(context.feed, context.store),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
-    bodyOf: bodyOf(config.KAFKA_EVENT_SOURCE),
+    bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
     line: createFairLine({ places, bytes }),
     textsOf: (row: WebhookRow) => textsOf(context, row),
     giveUp: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),

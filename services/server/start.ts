@@ -65,7 +65,12 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
   const app = api
-    ? createApp({ ...api, ...process, logPublic: config.LOG_PUBLIC })
+    ? createApp({
+        ...api,
+        ...process,
+        logPublic: config.LOG_PUBLIC,
+        eventSource: config.KAFKA_EVENT_SOURCE,
+      })
     : createHealthApp(process);
   const server = await serve(app, {
     host: config.HOST,

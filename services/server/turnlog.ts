@@ -1,5 +1,7 @@
 import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
+import type { Places } from '../../shared/places.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { ServedWebhooks } from '../api/context.ts';
 import type { Health } from '../../shared/queries/health.ts';
@@ -31,9 +33,12 @@ export interface Part {
 export interface Turnlog extends AsyncDisposable {
   /** What the API works with; undefined where it is not among the services. */
   api:
-    | (RunContext & { tiles: TileReader; webhooks: ServedWebhooks } & Required<
-          Pick<ErasureContext, 'judge'>
-        >)
+    | (RunContext & {
+        tiles: TileReader;
+        feed: AccountFeed;
+        followers: Places;
+        webhooks: ServedWebhooks;
+      } & Required<Pick<ErasureContext, 'judge'>>)
     | undefined;
   /** The folder of log or read models, absolute; undefined where the process keeps nothing. */
   dataFolder: string | undefined;

@@ -82,6 +82,8 @@ export async function runLane(lane: Lane): Promise<void> {
   while (!signal.aborted) {
     try {
       await deliver(lane, lane.progress().failing_since !== undefined);
+      // What was followed has ended: this process ends, too.
+      await pauseAtMost(firstPauseMs, { signal, ref: false });
     } catch (error) {
       if (signal.aborted) return;
       const ms = await pauseAfter(error).catch((reason: unknown) => {

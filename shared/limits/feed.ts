@@ -28,6 +28,8 @@ export const FEED_LIMITS = {
     lingerMs: 30_000,
     /** How long a page may wait for its first event. */
     waitSeconds: 60,
+    /** Of a page that is answered: it ends with the event that makes it as large. */
+    answerBytes: 256 * KIB,
     /** Between two looks whether the key of a follower still is valid. */
     keyCheckMs: 5_000,
   },

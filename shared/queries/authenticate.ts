@@ -45,6 +45,16 @@ export async function identify(
   return { principal: { account_id, key_id, scopes }, key_id };
 }
 
+/** Whether a key that was valid still is, for who goes on with it for longer than a request. */
+export async function isStillValid(
+  readModels: Pick<ReadModels, 'findApiKey'>,
+  keyId: string,
+  now: number,
+): Promise<boolean> {
+  const key = await readModels.findApiKey(keyId);
+  return key !== undefined && key.revoked_at === null && !isExpired(key.expires_at, now);
+}
+
 /** Errors: `forbidden` when the key lacks the scope. */
 export function requireScope(scopes: readonly Scope[], scope: Scope): void {
   if (!scopes.includes(scope))

@@ -127,7 +127,7 @@ function firstSeen(messages: readonly Received[]): Map<string, number[]> {
   for (const { body } of messages) {
     const revisions = seen.get(body.subject) ?? [];
     seen.set(body.subject, revisions);
-    const revision = Number(body.streamrevision);
+    const revision = body.streamrevision;
     if (!revisions.includes(revision)) revisions.push(revision);
   }
   return seen;

@@ -32,6 +32,8 @@ export const compressed =
       await next();
       ctx.compress = false;
       if (ctx.method === 'HEAD' || (ctx.length ?? Infinity) < THRESHOLD_BYTES || !ctx.body) return;
+      // A compressor would hold events back.
+      if (ctx.response.is('text/event-stream')) return;
       if (!ctx.get('accept-encoding')) return;
       const accepted = ctx.acceptsEncodings('br', 'gzip', 'identity');
       // Who accepts nothing that there is gets the answer as it is (RFC 9110 §12.5.3).

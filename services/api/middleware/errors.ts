@@ -14,7 +14,7 @@ const INTERNAL = 'Something failed inside the service. Its log has this request 
  * What leaves the process: known errors as they are, rejections as their table says, anything else
  * as a generic one.
  */
-function publicError(thrown: unknown): TurnlogError {
+export function publicError(thrown: unknown): TurnlogError {
   const error = (thrown instanceof Rejection && answerTo(thrown)) || thrown;
   if (error instanceof TurnlogError && ERROR_ANSWERS[error.code].status !== 500) return error;
   return new TurnlogError('internal_error', INTERNAL, { cause: error });

@@ -32,9 +32,12 @@ const envelope = ({ data }: Route, collection: Collection) =>
     },
   });
 
-const bytes = ({ media, data }: Route, collection: Collection) => ({
-  [media!.split(';')[0]!]: { schema: described(data, collection) },
-});
+const bytes = ({ media, orMedia, data }: Route, collection: Collection) =>
+  Object.fromEntries(
+    [media, orMedia].flatMap((type) =>
+      type === undefined ? [] : [[type.split(';')[0]!, { schema: described(data, collection) }]],
+    ),
+  );
 
 function success(route: Route, collection: Collection) {
   const links = LINKS[route.operationId];
@@ -56,7 +59,12 @@ const unchanged = (route: Route) => ({
   headers: { ...anyAnswer(route), ...link(route), ETag: etag },
 });
 
-function parameter(name: string, where: 'path' | 'query', schema: object, collection: Collection) {
+function parameter(
+  name: string,
+  where: 'path' | 'query' | 'header',
+  schema: object,
+  collection: Collection,
+) {
   const { description, ...rest } = described(schema, collection);
   return {
     name,
@@ -82,7 +90,15 @@ function parameters(route: Route, collection: Collection) {
   const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) =>
     parameter(name, 'query', schema, collection),
   );
-  return [...inPath, ...inQuery, ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : [])];
+  const inHeader = Object.entries(route.headers ?? {}).map(([name, schema]) =>
+    parameter(name, 'header', schema, collection),
+  );
+  return [
+    ...inPath,
+    ...inQuery,
+    ...inHeader,
+    ...(REVALIDATED.has(route.operationId) ? [ifNoneMatch] : []),
+  ];
 }
 
 /** The tag of a path: what the path is about. */

@@ -2,6 +2,7 @@ import type { Route } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { catalogueRoutes } from './catalogue.ts';
 import { erasureRoutes } from './erasures.ts';
+import { followEventsRoute } from './events.ts';
 import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
@@ -18,6 +19,7 @@ const operations: readonly Route[] = [
   proveSessionRoute,
   ...webhookRoutes,
   ...catalogueRoutes,
+  followEventsRoute,
   ...logRoutes,
   ...healthRoutes,
 ];

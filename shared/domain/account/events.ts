@@ -12,6 +12,7 @@ export const SCOPES = [
   'audit:read',
   'webhooks:read',
   'webhooks:write',
+  'events:read',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 

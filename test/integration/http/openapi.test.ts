@@ -303,7 +303,7 @@ describe('real answers are as described', () => {
     expect(EACH.map(([name]) => name).toSorted()).toEqual(
       operations()
         .map(([name]) => name)
-        .filter((name) => !name.startsWith('get /v1/log/'))
+        .filter((name) => !name.startsWith('get /v1/log/') && name !== 'get /v1/events')
         .toSorted(),
     );
   });
@@ -322,6 +322,25 @@ describe('real answers are as described', () => {
       const documented = Object.keys(operation(name).responses[answer.status]!.content);
       expect([name, documented]).toEqual([name, [type]]);
       expect([200, 404]).toContain(answer.status);
+    }
+  });
+
+  test('by the events of an account, as text in both forms', async () => {
+    const documented = Object.keys(operation('get /v1/events').responses['200']!.content);
+    expect(documented).toEqual(['text/event-stream', 'application/jsonl']);
+    for (const [format, type] of [
+      ['sse', documented[0]],
+      ['jsonl', documented[1]],
+    ]) {
+      const answer = await fetch(`${service.url}/v1/events?format=${format}`, {
+        headers: { 'x-api-key': service.key },
+      });
+      expect([answer.status, answer.headers.get('content-type')!.split(';')[0]]).toEqual([
+        200,
+        type,
+      ]);
+      expect(answer.headers.get('x-request-id')).not.toBeNull();
+      await answer.body!.cancel();
     }
   });
 

@@ -12,7 +12,7 @@ export interface Received {
     id: string;
     type: string;
     subject: string;
-    streamrevision: string;
+    streamrevision: number;
     accountid: string;
     data: Record<string, unknown>;
   };

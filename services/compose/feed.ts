@@ -1,0 +1,19 @@
+import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
+import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { createPlaces, type Places } from '../../shared/places.ts';
+import type { Part } from '../server/turnlog.ts';
+import type { Opening } from './opening.ts';
+
+/**
+ * The feed of a process, and the part that ends it: as soon as the process stops, so that clients go
+ * on elsewhere.
+ */
+export function openFeed(
+  { opened }: Pick<Opening, 'opened'>,
+  store: ProtectedStore,
+): { served: { feed: AccountFeed; followers: Places }; part: Part } {
+  const feed = opened.use(createAccountFeed(store));
+  const followers = createPlaces({ places: LIMITS.feed.followers, bytes: Infinity });
+  return { served: { feed, followers }, part: { upkeep: () => feed } };
+}

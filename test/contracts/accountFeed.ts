@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
+import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
+import { agentCreated } from '../support/events/events.ts';
+import { feedWriter, idsOf, taken } from '../support/feed/feedLog.ts';
+import { size } from '../support/jest/size.ts';
+import { memoryKeys } from '../support/store/memoryKeys.ts';
+import type { EventStoreFixture } from './eventStore.ts';
+
+const RUNS = size({ small: 20, full: 300 });
+
+/** What followers of an account rely on, over any event store. */
+export function accountFeedContract(name: string, open: () => Promise<EventStoreFixture>): void {
+  describe(`the feed of an account over ${name}`, () => {
+    let fixture: EventStoreFixture;
+    const { keys, kept, open: reopened } = memoryKeys();
+    let subscriptions = 0;
+    const counted = (): ProtectedStore => {
+      const store = fixture.store();
+      return {
+        ...store,
+        keys,
+        async *subscribe(options) {
+          subscriptions += 1;
+          try {
+            yield* store.subscribe(options);
+          } finally {
+            subscriptions -= 1;
+          }
+        },
+      };
+    };
+    let store: ProtectedStore;
+    let feed: AccountFeed;
+    let writer: ReturnType<typeof feedWriter>;
+    beforeAll(async () => {
+      fixture = await open();
+      store = counted();
+      feed = createAccountFeed(store);
+      writer = feedWriter(store);
+    });
+    afterAll(async () => {
+      await feed[Symbol.asyncDispose]();
+      await fixture.dispose();
+    });
+
+    test('brings every event once and in order, however often it is cut off', async () => {
+      const own: string[] = [];
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.tuple(fc.constantFrom('acct_1', 'acct_2'), fc.integer({ min: 1, max: 4 })), {
+            maxLength: 12,
+          }),
+          fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 6 }),
+          async (appends, cuts) => {
+            for (const [account, count] of appends) {
+              const ids = await writer.turns(account, count);
+              if (account === 'acct_1') own.push(...ids);
+            }
+            let from: Parameters<typeof taken>[2]['from'] = 'start';
+            const seen: string[] = [];
+            for (const cut of cuts) {
+              const count = Math.min(cut, own.length - seen.length);
+              const { items, cursor } = await taken(feed, 'acct_1', { from, count });
+              seen.push(...idsOf(items));
+              if (cursor !== undefined) from = { after: cursor };
+            }
+            seen.push(...idsOf((await taken(feed, 'acct_1', { from })).items));
+            expect(seen).toEqual(own);
+          },
+        ),
+        { numRuns: RUNS },
+      );
+    });
+
+    test('brings what is written while it is followed, to many followers by one subscription', async () => {
+      const accounts = Array.from({ length: 20 }, (_, index) => `acct_live_${index}`);
+      const following = accounts.map((account) =>
+        taken(feed, account, { from: 'now', count: 30 }).then(({ items }) => idsOf(items)),
+      );
+      // Each is at the end before anything is written.
+      await Promise.all(accounts.map((account) => taken(feed, account, { from: 'now' })));
+      const written = new Map<string, string[]>(accounts.map((account) => [account, []]));
+      for (let round = 0; round < 10; round += 1) {
+        await Promise.all(
+          accounts.map(async (account) =>
+            written.get(account)!.push(...(await writer.turns(account, 3))),
+          ),
+        );
+        expect(subscriptions).toBeLessThanOrEqual(1 + 8);
+      }
+      expect(await Promise.all(following)).toEqual([...written.values()]);
+      expect(subscriptions).toBe(1);
+    });
+
+    test('goes on from its cursors after the store was opened anew', async () => {
+      const ids = await writer.turns('acct_again', 600);
+      const { items, cursor } = await taken(feed, 'acct_again', { from: 'start', count: 450 });
+      await feed[Symbol.asyncDispose]();
+      await fixture.reopen();
+      store = counted();
+      feed = createAccountFeed(store);
+      writer = feedWriter(store);
+      const rest = await taken(feed, 'acct_again', { from: { after: cursor! } });
+      expect([...idsOf(items), ...idsOf(rest.items)]).toEqual(ids);
+      expect(rest.items[0]!.event.data).toMatchObject({ input: 'hello' });
+      const end = await taken(feed, 'acct_again', { from: { after: rest.cursor! } });
+      expect(end.items).toEqual([]);
+    });
+
+    test('shows all before an event whose key is lost, and stops there', async () => {
+      const before = await writer.write('acct_lost', 'agent-agent_1', [agentCreated()]);
+      await writer.write('acct_lost', 'agent-agent_2', [agentCreated()]);
+      const [lost] = await store.readStream('agent-agent_2', { direction: 'forwards', limit: 1 });
+      kept.delete(/"box":"([^.]+)\./.exec(lost!.data)![1]!);
+      const own = createAccountFeed({ ...store, keys: reopened() });
+      const seen: string[] = [];
+      const all = (async () => {
+        const options = { from: 'start' as const, signal: new AbortController().signal };
+        for await (const { items } of own.followAccount('acct_lost', options))
+          seen.push(...idsOf(items));
+      })();
+      await expect(all).rejects.toMatchObject({ code: 'key_missing' });
+      expect(seen).toEqual(before);
+      await own[Symbol.asyncDispose]();
+    });
+
+    test('refuses what is a cursor of another log', async () => {
+      const [one] = (await taken(feed, 'acct_1', { from: 'start', count: 1 })).items;
+      const another = one!.cursor.replace(/.{24}$/, (text) => [...text].toReversed().join(''));
+      await expect(taken(feed, 'acct_1', { from: { after: another } })).rejects.toMatchObject({
+        code: 'position_unknown',
+      });
+    });
+
+    test('ends for all who follow when it is disposed of', async () => {
+      const ending = createAccountFeed(store);
+      const ends = ['acct_1', 'acct_2'].map((account) =>
+        taken(ending, account, { from: 'now', count: 1 }),
+      );
+      await taken(ending, 'acct_1', { from: 'now' });
+      await ending[Symbol.asyncDispose]();
+      for (const { items } of await Promise.all(ends)) expect(items).toEqual([]);
+    });
+  });
+}
