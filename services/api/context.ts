@@ -1,10 +1,10 @@
 import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
-import type { WebhookProgressReader } from '../../shared/ports/webhookProgress.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { Places } from '../../shared/places.ts';
+import type { ServedWebhooks } from '../../shared/queries/webhooks.ts';
 import type { AnswerRoom } from './answerRoom.ts';
 
 /**
@@ -28,13 +28,6 @@ export interface ServedLog {
   tiles: TileReader;
   /** Whether it is read without an API key. */
   logPublic: boolean;
-}
-
-/** Webhooks as the API serves them. */
-export interface ServedWebhooks {
-  /** Whether an address may be private, and without TLS. */
-  allowPrivate: boolean;
-  progress: WebhookProgressReader;
 }
 
 /** The events of accounts as the API serves them. */

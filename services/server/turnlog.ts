@@ -3,7 +3,7 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { Places } from '../../shared/places.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
-import type { ServedWebhooks } from '../api/context.ts';
+import type { ServedWebhooks } from '../../shared/queries/webhooks.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { Repeated } from './sweep.ts';
 

@@ -11,6 +11,13 @@ import type { WebhookRow } from '../readModels/tables.ts';
 export const webhookNotFound = (): TurnlogError =>
   new TurnlogError('webhook_not_found', 'There is no such webhook.');
 
+/** Webhooks as the API serves them. */
+export interface ServedWebhooks {
+  /** Whether an address may be private, and without TLS. */
+  allowPrivate: boolean;
+  progress: WebhookProgressReader;
+}
+
 /** A webhook with its address. */
 export interface ShownWebhook {
   row: WebhookRow;
