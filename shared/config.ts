@@ -9,6 +9,7 @@ import { storeOptions } from './config/stores.ts';
 import { toolOptions } from './config/tools.ts';
 import { transparencyOptions } from './config/transparency.ts';
 import { TurnlogError, type ErrorDetail } from './errors.ts';
+import { webhookOptions } from './config/webhooks.ts';
 import { fromText, lazyValidator, problemsOf, type Words } from './validation.ts';
 
 /** Every option: one environment variable each. An empty variable counts as absent. */
@@ -20,6 +21,7 @@ export const ConfigSchema = Type.Object(
     ...modelOptions,
     ...toolOptions,
     ...runOptions,
+    ...webhookOptions,
     ...kafkaOptions,
   },
   {

@@ -5,6 +5,7 @@ import { STORE_LIMITS } from './limits/stores.ts';
 import { TOOL_LIMITS } from './limits/tools.ts';
 import { TRANSPARENCY_LIMITS } from './limits/transparency.ts';
 import { TURN_LIMITS } from './limits/turns.ts';
+import { WEBHOOK_LIMITS } from './limits/webhooks.ts';
 
 /**
  * Every fixed bound on what a client, a tenant, a model or a provider can make grow, in one place.
@@ -19,4 +20,5 @@ export const LIMITS = {
   ...FEED_LIMITS,
   ...TRANSPARENCY_LIMITS,
   ...TURN_LIMITS,
+  ...WEBHOOK_LIMITS,
 } as const;

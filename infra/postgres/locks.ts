@@ -15,6 +15,9 @@ export const PROVER_LOCK = `${SPACE}, 1`;
 /** Held by the one process that sweeps for sessions past their retention. */
 export const RETENTION_LOCK = `${SPACE}, 2`;
 
+/** Held by the one process that sends to webhooks. */
+export const WEBHOOKS_LOCK = `${SPACE}, 3`;
+
 /**
  * Which generation of the read models: the one that queries are answered from once it is complete,
  * or the one that a rebuild fills. The column of turnlog.projections is called `slot`.

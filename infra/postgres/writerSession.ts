@@ -89,7 +89,12 @@ async function ask(client: Client, lock: string): Promise<boolean> {
 
 interface Wanted {
   databaseUrl: string;
-  name: 'turnlog projector' | 'turnlog rebuild' | 'turnlog prover' | 'turnlog retention';
+  name:
+    | 'turnlog projector'
+    | 'turnlog rebuild'
+    | 'turnlog prover'
+    | 'turnlog retention'
+    | 'turnlog webhooks';
   /** Of locks.ts. */
   lock: string;
 }

@@ -4,6 +4,7 @@ import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { Places } from '../../shared/places.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
+import type { ServedWebhooks } from '../../shared/queries/webhooks.ts';
 import type { AnswerRoom } from './answerRoom.ts';
 
 /**
@@ -45,7 +46,7 @@ export type ApiContext = RunContext &
   ProcessContext &
   ServedLog &
   ServedFeed &
-  Pick<ErasureContext, 'judge'>;
+  Pick<ErasureContext, 'judge'> & { webhooks: ServedWebhooks };
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & {

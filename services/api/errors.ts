@@ -43,6 +43,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description: 'The account, or the agent, has no such session; nothing was recorded',
   },
   turn_not_found: { status: 404, description: 'The session has no such turn, or it has not begun' },
+  webhook_not_found: { status: 404, description: 'The account has no such webhook' },
+  webhook_limit_reached: {
+    status: 409,
+    description: 'The account has as many webhooks as it may have; nothing was created',
+  },
   session_erased: { status: 410, description: 'The texts of the session were erased' },
   agent_erased: { status: 410, description: 'The texts of the agent were erased' },
   erasure_refused: {

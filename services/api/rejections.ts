@@ -2,6 +2,7 @@ import { sessionNotFound } from '../../shared/commands/run/sessionOfRun.ts';
 import { sessionBusy } from '../../shared/commands/run/sessionQueue.ts';
 import { idempotencyConflict } from '../../shared/commands/idempotency/claim.ts';
 import { agentErased, sessionErased } from '../../shared/erased.ts';
+import { webhookNotFound } from '../../shared/queries/webhooks.ts';
 import type { Rejection, RejectionCode } from '../../shared/domain/rejection.ts';
 import type { TurnlogError } from '../../shared/errors.ts';
 import { agentNotFound } from '../../shared/queries/agents.ts';
@@ -24,6 +25,8 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   turn_not_open: DEFECT,
   turn_of_another_run: DEFECT,
   request_differs: idempotencyConflict,
+  webhook_exists: DEFECT,
+  webhook_missing: webhookNotFound,
   agent_exists: DEFECT,
   account_exists: DEFECT,
   account_missing: DEFECT,

@@ -1,5 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { createRateLimiter } from '../../infra/ratelimit/memory.ts';
 import { folderUnusable, isFileError, makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
@@ -27,30 +26,15 @@ import type { Part } from '../server/turnlog.ts';
 import { watchTrouble } from '../server/watchTrouble.ts';
 import { openRunContext, runsPart, watchPart } from './api.ts';
 import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
+import { instanceIdOf } from './instanceId.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
 import { openFeed } from './feed.ts';
 import { openRelay } from './relay.ts';
 import { judgeClock, sweepRetention } from './retention.ts';
-import { systemClock, systemIds } from './system.ts';
-
-/**
- * The name of the folder's server, made at the first start. The server lock sees to it that only
- * one process has it. Errors: `configuration_invalid` when it can't be read or written.
- */
-function instanceIdOf(folder: string): string {
-  const file = join(folder, 'instance-id');
-  try {
-    const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-    if (known !== '') return known;
-    const made = systemIds.uuid();
-    writeFileSync(file, `${made}\n`, { mode: 0o600 });
-    return made;
-  } catch (error) {
-    throw folderUnusable(folder, error);
-  }
-}
+import { systemClock } from './system.ts';
+import { webhooksIn } from './webhooks.ts';
 
 /**
  * By the own clock, as there is no other; only servers that share a cluster without a database
@@ -204,6 +188,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const served = { ...api, ...feed.served, tiles: prover.tiles, judge };
-  return { api: served, dataFolder, parts: [...parts, ...erasures, ...watch, ...relay] };
+  const webhooks = webhooksIn(opening, { ...api, ...feed.served }, place);
+  const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
+  const last = [webhooks.part, ...watch, ...relay];
+  return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };
 }

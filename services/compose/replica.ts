@@ -40,6 +40,7 @@ import { openFeed } from './feed.ts';
 import { openRelay } from './relay.ts';
 import { judgeDatabaseClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
+import { openWebhooks, servedWebhooks } from './webhooks.ts';
 
 /** What every replica works with, whichever services it was started with. */
 type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
@@ -167,11 +168,15 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     ...runs.api,
     ...feed.served,
     judge,
+    webhooks: await servedWebhooks(opening, databaseUrl),
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
   };
-  const projector = openProjector(opening, common, databaseUrl);
-  const prover = await openProver(opening, store, databaseUrl);
-  const relay = await openRelay(opening, store);
+  const followers = [
+    ...openProjector(opening, common, databaseUrl),
+    ...(await openProver(opening, store, databaseUrl)),
+    ...openWebhooks(opening, { ...common, ...feed.served }, databaseUrl),
+    ...(await openRelay(opening, store)),
+  ];
   const database = databasePart(databaseUrl, logger);
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   const erasures = [
@@ -193,6 +198,6 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   return {
     api: served,
     dataFolder: undefined,
-    parts: [...stores, ...shown, ...erasures, ...projector, ...prover, ...relay],
+    parts: [...stores, ...shown, ...erasures, ...followers],
   };
 }

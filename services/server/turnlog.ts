@@ -3,6 +3,7 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { Places } from '../../shared/places.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
+import type { ServedWebhooks } from '../../shared/queries/webhooks.ts';
 import type { Health } from '../../shared/queries/health.ts';
 import type { Repeated } from './sweep.ts';
 
@@ -32,9 +33,12 @@ export interface Part {
 export interface Turnlog extends AsyncDisposable {
   /** What the API works with; undefined where it is not among the services. */
   api:
-    | (RunContext & { tiles: TileReader; feed: AccountFeed; followers: Places } & Required<
-          Pick<ErasureContext, 'judge'>
-        >)
+    | (RunContext & {
+        tiles: TileReader;
+        feed: AccountFeed;
+        followers: Places;
+        webhooks: ServedWebhooks;
+      } & Required<Pick<ErasureContext, 'judge'>>)
     | undefined;
   /** The folder of log or read models, absolute; undefined where the process keeps nothing. */
   dataFolder: string | undefined;

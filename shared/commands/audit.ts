@@ -2,26 +2,10 @@ import { audit } from '../domain/audit/decider.ts';
 import type { Audited } from '../domain/audit/events.ts';
 import { isLogAway, isTurnlogError, storeUnavailable, TurnlogError } from '../errors.ts';
 import { auditStream } from '../eventlog/streams.ts';
+import { inLine } from '../inLine.ts';
 import type { Actor } from './context.ts';
 import { handle, type HandleContext } from './handle.ts';
 import { endOfStream } from './target.ts';
-
-/** By store and account: the last of those in this process who have something to note. */
-const lines = new WeakMap<object, Map<string, Promise<void>>>();
-
-/** Entries of one account follow each other, instead of racing for the end of its audit. */
-function inLine(store: object, accountId: string, work: () => Promise<void>): Promise<void> {
-  const line = lines.get(store) ?? new Map<string, Promise<void>>();
-  lines.set(store, line);
-  const done = (line.get(accountId) ?? Promise.resolve()).then(work);
-  const settled = done
-    .catch(() => undefined)
-    .finally(() => {
-      if (line.get(accountId) === settled) line.delete(accountId);
-    });
-  line.set(accountId, settled);
-  return done;
-}
 
 const NOT_RECORDED = 'What was asked can be answered only once that is recorded in the audit.';
 

@@ -1,6 +1,5 @@
 import { agent } from '../domain/agent/decider.ts';
 import type { AgentConfiguration } from '../domain/agent/events.ts';
-import { isRejection } from '../domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../errors.ts';
 import { readPage } from '../eventlog/readWhole.ts';
 import { agentStream } from '../eventlog/streams.ts';
@@ -9,6 +8,7 @@ import { requireSupported, supportedComponent, type AgentCatalogue } from './age
 import { untilShown, type Actor, type CommandContext } from './context.ts';
 import { handle } from './handle.ts';
 import type { Claim } from './idempotency/claim.ts';
+import { createOnce } from './idempotency/createOnce.ts';
 import { newStream } from './target.ts';
 
 /** What a client says of an agent. */
@@ -70,7 +70,6 @@ async function createdBefore(
   const [created] = await readPage(context, agentStream(agent_id), beginning);
   if (!created) return undefined;
   await untilShown(context, created.recorded.position);
-  context.onReplayed?.();
   return { agent_id, created_at: created.recorded.metadata.recorded_at };
 }
 
@@ -99,17 +98,14 @@ export async function createAgent(
   claim?: Claim,
 ): Promise<CreatedAgent> {
   const agent_id = claim?.reserved.id ?? context.ids.typeId('agent');
-  const before = claim?.first === false ? await createdBefore(context, agent_id) : undefined;
-  if (before) return before;
-  try {
-    return await createNow(context, actor, {
-      agent_id,
-      configuration: await configurationOf(context, actor, input),
-    });
-  } catch (error) {
-    const another = claim && isRejection(error, 'agent_exists');
-    const created = another ? await createdBefore(context, agent_id) : undefined;
-    if (created) return created;
+  return createOnce(context, claim, {
+    before: () => createdBefore(context, agent_id),
+    create: async () => {
+      const configuration = await configurationOf(context, actor, input);
+      return createNow(context, actor, { agent_id, configuration });
+    },
+    exists: 'agent_exists',
+  }).catch((error: unknown) => {
     throw answerable(error);
-  }
+  });
 }

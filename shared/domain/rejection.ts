@@ -13,6 +13,8 @@ export type RejectionCode =
   | 'session_missing'
   | 'session_erased'
   | 'session_of_another_agent'
+  | 'webhook_exists'
+  | 'webhook_missing'
   | 'turn_open'
   | 'turn_not_open'
   | 'turn_of_another_run'

@@ -29,15 +29,19 @@ type KeysToOpen = Pick<Keyring, 'find' | 'forget'>;
 export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
   withTexts(log, keys);
 
+/** Of these the rows hold texts as the log does. */
+const CLOSED_IN_ROWS = ['session', 'webhook'];
+
 /**
- * The same as read models are filled with it: the texts of sessions stay closed (closedText.ts), but
- * for their titles and labels, which lists show and find.
+ * The same as read models are filled with it: the texts of sessions and webhooks stay closed
+ * (closedText.ts), but for titles and labels of sessions, which lists show and find.
  */
 export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
   withTexts(
     log,
     keys,
-    ({ stream, type }) => streamKind(stream) === 'session' && type !== 'session.described.v1',
+    ({ stream, type }) =>
+      CLOSED_IN_ROWS.includes(streamKind(stream)) && type !== 'session.described.v1',
   );
 
 function withTexts<Log extends Followed>(

@@ -2,7 +2,15 @@
  * The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by
  * streams takes them from here.
  */
-export const STREAM_KINDS = ['account', 'agent', 'audit', 'log', 'request', 'session'] as const;
+export const STREAM_KINDS = [
+  'account',
+  'agent',
+  'audit',
+  'log',
+  'request',
+  'session',
+  'webhook',
+] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
 const streamOf =
@@ -18,12 +26,13 @@ export const logStream = streamOf('log');
 /** A request that its client may send again; its id is shared/commands/idempotency/requestId.ts's. */
 export const requestStream = streamOf('request');
 export const sessionStream = streamOf('session');
+export const webhookStream = streamOf('webhook');
 
 /** A UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */
 const ID = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** True for what can be the id of one of these: no other names a stream. */
-export const isIdOf = (kind: 'agent' | 'session', id: string): boolean =>
+export const isIdOf = (kind: 'agent' | 'session' | 'webhook', id: string): boolean =>
   id.startsWith(`${kind}_`) && ID.test(id.slice(kind.length + 1));
 
 /** What the names of our streams begin with, in a log that others may write to as well. */

@@ -37,6 +37,7 @@ const OPENINGS: Readonly<Record<Exclude<StreamKind, 'audit' | 'log'>, DomainEven
   agent: 'agent.created.v1',
   request: 'request.begun.v1',
   session: 'session.started.v1',
+  webhook: 'webhook.created.v1',
 };
 
 /** True for an event that begins its stream where none does, or does not where one has to. */

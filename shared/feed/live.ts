@@ -56,8 +56,11 @@ export function createLive({ log, logged }: Reading): Live {
     now.latest = { place, caughtUp };
     const accounts = new Set(events.map(({ account_id }) => account_id));
     for (const one of waiting)
-      if (accounts.has(one.accountId)) one.wake();
-      else if (place && place.passed > one.place.passed) one.place = place;
+      if (accounts.has(one.accountId)) {
+        // The next batch must not take it past what it is woken for.
+        waiting.delete(one);
+        one.wake();
+      } else if (place && place.passed > one.place.passed) one.place = place;
   }
 
   async function follow(now: Following): Promise<void> {
@@ -119,6 +122,9 @@ export function createLive({ log, logged }: Reading): Live {
       return { events: page, place: isFurther ? latest.place! : place, caughtUp: true };
     },
     async news(accountId, place, signal) {
+      // What came since it looked may be its own, and wakes nobody any more.
+      const known = following?.latest.place;
+      if (known && known.passed > place.passed) return place;
       const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
       const one: Waiting = { accountId, place, wake };
       waiting.add(one);

@@ -11,6 +11,7 @@ import type {
   PARKED_STREAMS,
   SessionRow,
   TurnRow,
+  WebhookRow,
 } from '../readModels/tables.ts';
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
@@ -66,17 +67,11 @@ export interface ReadModels {
   listApiKeys(accountId: string): Promise<ApiKeyRow[]>;
   /** True once any key was ever issued, revoked ones and those of erased accounts included. */
   hasApiKeys(): Promise<boolean>;
-  /**
-   * By id alone; whose it is, is for the caller to judge. Deleted agents are not found, erased ones
-   * are.
-   */
+  /** By id alone: the caller judges whose it is. Deleted agents are not found, erased ones are. */
   findAgent(agentId: string): Promise<AgentRow | undefined>;
   /** Oldest first, without erased ones; deleted ones where they are asked for. */
   listAgents(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<AgentRow>>;
-  /**
-   * Changes whenever the account's agents do; cheap, so that an answer can be kept. Says nothing of
-   * other accounts: clients see it.
-   */
+  /** Changes with the account's agents, and is cheap; tells nothing of others: clients see it. */
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first unless the oldest are asked for, without erased ones. */
@@ -90,6 +85,12 @@ export interface ReadModels {
     sessionId: string,
     page: Bounds & { after?: number },
   ): Promise<TranscriptRows | undefined>;
+  /** By id alone, deleted and erased ones too; whose it is, is for the caller to judge. */
+  findWebhook(webhookId: string): Promise<WebhookRow | undefined>;
+  /** Oldest first, without erased ones; deleted ones where they are asked for. */
+  listWebhooks(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<WebhookRow>>;
+  /** Those of all accounts that events are sent to, the oldest first. */
+  listEnabledWebhooks(limit: number): Promise<WebhookRow[]>;
   /** Streams that were erased, the last of the log first, down to a position. */
   listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
   /** Turns whose end is not recorded. */

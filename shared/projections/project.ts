@@ -6,6 +6,7 @@ import { isRemoval, type Change, type RowChange } from './change.ts';
 import { projectAccount } from './projectAccount.ts';
 import { projectAgent } from './projectAgent.ts';
 import { projectSession } from './projectSession.ts';
+import { projectWebhook } from './projectWebhook.ts';
 import type { Rows, TableName } from '../readModels/tables.ts';
 
 type EventOfKind<Kind extends StreamKind> = Kind extends 'audit'
@@ -24,6 +25,7 @@ const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
   // It is what a request that comes again goes by, and no row.
   request: () => [],
   session: projectSession,
+  webhook: projectWebhook,
 };
 
 /**
@@ -34,6 +36,7 @@ const STREAM_TABLES = {
   account: 'accounts',
   agent: 'agents',
   session: 'sessions',
+  webhook: 'webhooks',
 } as const satisfies Partial<Record<StreamKind, TableName>>;
 type StreamTable = (typeof STREAM_TABLES)[keyof typeof STREAM_TABLES];
 

@@ -67,7 +67,9 @@ async function* eventsOf(
  * `agent_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function readAgentRevisions(
-  source: StreamSource & { readModels: Pick<ReadModels, 'findAgent' | 'findSession'> },
+  source: StreamSource & {
+    readModels: Pick<ReadModels, 'findAgent' | 'findSession' | 'findWebhook'>;
+  },
   accountId: string,
   agentId: string,
   page: RevisionsPage,

@@ -113,6 +113,18 @@ export interface RetentionHealth {
   reason?: string | undefined;
 }
 
+/** How the sending to webhooks goes. */
+export interface WebhooksHealth {
+  /** `standing_by` while another process sends. */
+  state: 'standing_by' | 'active';
+  /** Webhooks that events are sent to, of all accounts; null where another process knows it. */
+  enabled: number | null;
+  /** Those of them whose receivers fail. */
+  failing: number | null;
+  /** One sentence on why nothing can be sent; absent while that goes on. */
+  reason?: string | undefined;
+}
+
 /**
  * Whether a process can do its work, and what it would tell an operator. What is not its own is
  * absent.
@@ -143,6 +155,8 @@ export interface Health {
   text_keys?: { reason: string };
   /** Present while erasures that were begun can't be finished. */
   erasures?: { count: number; reason: string };
+  /** Where events are sent to webhooks. */
+  webhooks?: WebhooksHealth;
   /** Where sessions are erased whose time is over. */
   retention?: RetentionHealth;
 }

@@ -12,7 +12,7 @@ import type { TurnRow } from '../readModels/tables.ts';
 import { readTranscript } from './sessions.ts';
 
 export type TurnSource = StreamSource & {
-  readModels: Pick<ReadModels, 'findTranscript' | 'findSession' | 'findAgent'>;
+  readModels: Pick<ReadModels, 'findTranscript' | 'findSession' | 'findAgent' | 'findWebhook'>;
 };
 
 /** A turn of a session. */

@@ -13,6 +13,7 @@ import type {
 import type { AgentParameters } from '../domain/agent/parameters.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { Tokens } from '../domain/schema.ts';
+import type { DisabledReason } from '../domain/webhook/events.ts';
 import type { ToolCalledData } from '../domain/session/events.ts';
 import type { TurnContext } from '../domain/session/parts.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
@@ -144,6 +145,32 @@ export const TABLES = {
     rewritten: true,
   }),
 
+  webhooks: table({
+    columns: {
+      webhook_id: text,
+      account_id: text,
+      /** Closed, as the log has it, and so is the secret. */
+      url: text,
+      secret: text,
+      /** Types of events that are sent; null: all. */
+      types: orNull(json<string[]>()),
+      /** Why nothing is sent; null while it is enabled. */
+      disabled: orNull(word<DisabledReason>()),
+      created_at: text,
+      updated_at: text,
+      /** Position of its first event: what comes after it is sent. */
+      position: word<Position>(),
+      deleted: boolean,
+      erased: boolean,
+      revision: integer,
+    },
+    key: ['webhook_id'],
+    indexes: [
+      { on: ['account_id', 'webhook_id'], where: 'NOT erased' },
+      { on: ['webhook_id'], where: 'disabled IS NULL AND NOT deleted' },
+    ],
+  }),
+
   /** For processes that have to let go of what they remember of an erased stream. */
   erasures: table({
     columns: {
@@ -174,6 +201,7 @@ export type ApiKeyRow = Rows['api_keys'];
 export type AgentRow = Rows['agents'];
 export type SessionRow = Rows['sessions'];
 export type TurnRow = Rows['turns'];
+export type WebhookRow = Rows['webhooks'];
 export type ErasureRow = Rows['erasures'];
 
 /** Tables whose rows go together with what they belong to: by which column. */

@@ -46,6 +46,18 @@ export function listSessions(accountId: string, page: Page & SessionFilter) {
   );
 }
 
+/** The webhooks of an account, oldest first, without erased ones; deleted ones if they are asked for. */
+export const listWebhooks = (accountId: string, page: Page & { deleted?: true }) =>
+  selectPage(
+    {
+      table: 'webhooks',
+      key: 'webhook_id',
+      where: `webhooks.account_id = $1 AND NOT webhooks.${page.deleted ? 'erased' : 'deleted'} AND webhooks.webhook_id > $2`,
+      parameters: [accountId, page.after ?? ''],
+    },
+    page,
+  );
+
 /** The turns of a session, oldest first. */
 export const listTurns = (sessionId: string, page: Bounds & { after?: number }) =>
   selectPage(

@@ -16,7 +16,7 @@ import {
 import { heldBy } from '../locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
-import { listAgents, listSessions, listTurns } from './listings.ts';
+import { listAgents, listSessions, listTurns, listWebhooks } from './listings.ts';
 import { toPage, type Statement } from './pages.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
@@ -82,6 +82,7 @@ export function openPostgresReadModels({
   const apiKeys = rowReader(reader, 'api_keys');
   const agents = rowReader(reader, 'agents');
   const sessions = rowReader(reader, 'sessions');
+  const webhooks = rowReader(reader, 'webhooks');
   const erasures = rowReader(reader, 'erasures');
 
   const page = async <Name extends TableName>(
@@ -131,6 +132,10 @@ export function openPostgresReadModels({
       );
       return found && { session: found.session, turns: toPage(found.turns) };
     },
+    findWebhook: (webhookId) => webhooks.find('WHERE webhook_id = $1', webhookId),
+    listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
+    listEnabledWebhooks: (limit) =>
+      webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT $1', limit),
     listOpenTurns: () =>
       reader.rows<OpenTurn>(
         `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,

@@ -113,6 +113,7 @@ export function openSqliteReadModels({
   const agents = rowReader(follower, 'agents');
   const sessions = rowReader(follower, 'sessions');
   const turns = rowReader(follower, 'turns');
+  const webhooks = rowReader(follower, 'webhooks');
   const erasures = rowReader(follower, 'erasures');
 
   return {
@@ -162,6 +163,16 @@ export function openSqliteReadModels({
           }
         );
       }),
+    findWebhook: async (webhookId) => webhooks.find('WHERE webhook_id = ?', webhookId),
+    listWebhooks: async (accountId, page) =>
+      webhooks.page(
+        page,
+        `WHERE account_id = ? AND NOT ${page.deleted ? 'erased' : 'deleted'} AND webhook_id > ? ORDER BY webhook_id`,
+        accountId,
+        page.after ?? '',
+      ),
+    listEnabledWebhooks: async (limit) =>
+      webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT ?', limit),
     listOpenTurns: async () =>
       current().all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Route } from '../route.ts';
-import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
+import { AgentId, CommonQuery, SessionId, WebhookId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
 import { TurnNumber } from '../schemas/turns.ts';
 import { failures } from './failures.ts';
@@ -21,6 +21,7 @@ import { LINKS } from './links.ts';
 const IN_PATH: Readonly<Record<string, TSchema>> = {
   agentId: AgentId,
   sessionId: SessionId,
+  webhookId: WebhookId,
   level: TileLevel,
   index: TileIndex,
   turn: TurnNumber,

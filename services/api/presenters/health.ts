@@ -6,6 +6,7 @@ import type {
   ProjectionHealth,
   RelayHealth,
   RetentionHealth,
+  WebhooksHealth,
 } from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
 
@@ -40,6 +41,11 @@ const presentRetention = ({ reason, ...told }: RetentionHealth) => ({
   ...(reason !== undefined && { reason }),
 });
 
+const presentWebhooks = ({ reason, ...told }: WebhooksHealth) => ({
+  ...told,
+  ...(reason !== undefined && { reason }),
+});
+
 const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
   stream,
   first_revision,
@@ -65,6 +71,7 @@ export function presentHealth({
   text_keys,
   erasures,
   retention,
+  webhooks,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.count ?? 0;
@@ -80,7 +87,8 @@ export function presentHealth({
     open_circuits !== undefined ||
     text_keys !== undefined ||
     erasures !== undefined ||
-    retention?.reason !== undefined;
+    retention?.reason !== undefined ||
+    webhooks?.reason !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),
@@ -95,6 +103,7 @@ export function presentHealth({
     ...(transparency_log && { transparency_log }),
     ...(text_keys && { text_keys }),
     ...(erasures && { erasures }),
+    ...(webhooks && { webhooks: presentWebhooks(webhooks) }),
     ...(retention && { retention: presentRetention(retention) }),
   };
 }

@@ -11,6 +11,7 @@ import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 import { turnStreamRoutes } from './turnStream.ts';
 import { turnRoutes } from './turns.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 const operations: readonly Route[] = [
   ...agentRoutes,
@@ -20,6 +21,7 @@ const operations: readonly Route[] = [
   ...turnRoutes,
   ...erasureRoutes,
   proveSessionRoute,
+  ...webhookRoutes,
   ...catalogueRoutes,
   followEventsRoute,
   ...logRoutes,

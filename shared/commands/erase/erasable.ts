@@ -6,6 +6,8 @@ import type { DomainEvent } from '../../domain/events.ts';
 import type { Erasure } from '../../domain/schema.ts';
 import { session } from '../../domain/session/decider.ts';
 import type { SessionEvent } from '../../domain/session/events.ts';
+import { webhook } from '../../domain/webhook/decider.ts';
+import type { WebhookEvent } from '../../domain/webhook/events.ts';
 import { streamKind } from '../../eventlog/streams.ts';
 
 /** What an erasure needs to know of a kind of streams: what their events come to, and what it says. */
@@ -37,6 +39,11 @@ const ERASABLE = {
     decide: (erasure, state) => session.decide({ type: 'erase_session', ...erasure }, state),
     event: (data) => ({ type: 'session.erased.v1', data }),
   } satisfies Erasable<typeof session.initialState, SessionEvent>,
+  webhook: {
+    ...webhook,
+    decide: (erasure, state) => webhook.decide({ type: 'erase_webhook', ...erasure }, state),
+    event: (data) => ({ type: 'webhook.erased.v1', data }),
+  } satisfies Erasable<typeof webhook.initialState, WebhookEvent>,
 };
 
 /** How streams of this one's kind are erased. Errors: a plain Error for a kind without texts. */

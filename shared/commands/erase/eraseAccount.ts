@@ -31,7 +31,11 @@ export interface AccountContext extends ErasureContext {
 export interface AccountProgress {
   sessions: number;
   agents: number;
+  webhooks: number;
 }
+
+const countOf = ({ sessions, agents, webhooks }: AccountProgress): number =>
+  sessions + agents + webhooks;
 
 interface Going {
   note?: string | undefined;
@@ -126,7 +130,7 @@ export async function eraseAccount(
   { note, signal, onProgress, damaged = false }: Going,
 ): Promise<ErasedAccount> {
   const { account_id } = actor;
-  const done: AccountProgress = { sessions: 0, agents: 0 };
+  const done: AccountProgress = { sessions: 0, agents: 0, webhooks: 0 };
   const unrecorded = new Set<string>();
   const unowned = new Set<string>();
 
@@ -154,18 +158,18 @@ export async function eraseAccount(
     if (unrecorded.has(stream)) return;
     const erased = await recorded(stream, true, eraseStream);
     if (erased && erased.position > last) last = erased.position;
-    if (erased && !erased.again) done[streamKind(stream) === 'agent' ? 'agents' : 'sessions'] += 1;
+    if (erased && !erased.again) done[`${streamKind(stream)}s` as keyof AccountProgress] += 1;
     onProgress?.(done);
   }
 
   /** True where there was anything. */
   async function eraseAll(): Promise<boolean> {
-    const before = done.sessions + done.agents;
+    const before = countOf(done);
     const readModels = await context.readModelsAt(last);
     const parked = await parkedOf(context.store, readModels, account_id);
     parked.unowned.forEach((stream) => unowned.add(stream));
     for await (const stream of streamsOf(readModels, account_id, parked)) await eraseOne(stream);
-    return done.sessions + done.agents > before;
+    return countOf(done) > before;
   }
 
   await requireNothingKept(context, account_id, damaged);

@@ -1,4 +1,4 @@
-import { agentStream, sessionStream, streamKind } from '../../eventlog/streams.ts';
+import { agentStream, sessionStream, streamKind, webhookStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { EventLog } from '../../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
@@ -9,7 +9,14 @@ import { erasureRefused } from './requireErasable.ts';
 /** What tells of the streams of an account. */
 export type Owned = Pick<
   ReadModels,
-  'listAgents' | 'listSessions' | 'listParkedStreams' | 'findAccount' | 'findAgent' | 'findSession'
+  | 'listAgents'
+  | 'listSessions'
+  | 'listWebhooks'
+  | 'listParkedStreams'
+  | 'findAccount'
+  | 'findAgent'
+  | 'findSession'
+  | 'findWebhook'
 >;
 
 const PAGE = { limit: 100, bytes: LIMITS.http.pageBytes };
@@ -42,7 +49,7 @@ interface Parked {
 }
 
 /**
- * The parked sessions and agents: no row shows one that was parked at its first event.
+ * The parked sessions, agents and webhooks: no row shows one that was parked at its first event.
  * Errors: `erasure_refused` where more are parked than are looked at, `store_unavailable`.
  */
 export async function parkedOf(
@@ -58,7 +65,7 @@ export async function parkedOf(
     );
   const parked: Parked = { own: [], unowned: [] };
   for (const { stream } of streams) {
-    if (!['agent', 'session'].includes(streamKind(stream))) continue;
+    if (!['agent', 'session', 'webhook'].includes(streamKind(stream))) continue;
     const owner = await ownerOf({ store, readModels }, stream);
     if (owner === undefined) parked.unowned.push(stream);
     else if (owner === accountId) parked.own.push(stream);
@@ -66,7 +73,7 @@ export async function parkedOf(
   return parked;
 }
 
-/** The streams of an account's sessions, agents, and what is parked of them. Errors: those of parkedOf. */
+/** The streams of an account's sessions, agents, webhooks, and what is parked of them. Errors: those of parkedOf. */
 export async function* streamsOf(
   readModels: Owned,
   accountId: string,
@@ -79,5 +86,10 @@ export async function* streamsOf(
     ({ agent_id }) => agent_id,
   );
   for await (const { agent_id } of agents) yield agentStream(agent_id);
+  const webhooks = pagesOf(
+    (page) => readModels.listWebhooks(accountId, { ...page, deleted: true }),
+    ({ webhook_id }) => webhook_id,
+  );
+  for await (const { webhook_id } of webhooks) yield webhookStream(webhook_id);
   yield* own;
 }

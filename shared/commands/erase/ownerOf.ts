@@ -7,7 +7,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 
 interface Sources {
   store: Pick<EventLog, 'readStream'>;
-  readModels: Pick<ReadModels, 'findSession' | 'findAgent'>;
+  readModels: Pick<ReadModels, 'findSession' | 'findAgent' | 'findWebhook'>;
 }
 
 /** As the log says; undefined where it does not, or is damaged. Errors: `store_unavailable`. */
@@ -26,13 +26,14 @@ async function recordedOwner(
 }
 
 /**
- * Whose an agent's or a session's stream is; undefined where nobody knows it.
+ * Whose the stream of an agent, a session or a webhook is; undefined where nobody knows it.
  * Errors: `store_unavailable`.
  */
 export async function ownerOf(sources: Sources, stream: string): Promise<string | undefined> {
   const recorded = await recordedOwner(sources, stream);
   if (recorded !== undefined) return recorded;
-  const { findAgent, findSession } = sources.readModels;
-  const id = streamId(stream);
-  return (await (streamKind(stream) === 'agent' ? findAgent(id) : findSession(id)))?.account_id;
+  const { findAgent, findSession, findWebhook } = sources.readModels;
+  const finds = { agent: findAgent, session: findSession, webhook: findWebhook };
+  const kind = streamKind(stream) as keyof typeof finds;
+  return (await finds[kind](streamId(stream)))?.account_id;
 }

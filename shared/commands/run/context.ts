@@ -14,7 +14,7 @@ import type { AgentCatalogue } from '../agentCatalogue.ts';
 import type { CommandContext } from '../context.ts';
 import type { LeftOpen } from '../recovery/leftOpen.ts';
 import type { Admission } from './admission.ts';
-import type { TokenBudget } from './contextWindow.ts';
+import type { TokenBudget } from './tokens.ts';
 import type { LiveTurns, TurnPublisher } from './liveTurns.ts';
 import type { MirroredTurns } from './mirrorTurns.ts';
 import type { RunRequest } from './request.ts';

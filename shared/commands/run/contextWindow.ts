@@ -1,74 +1,19 @@
-import type { LRUCache } from 'lru-cache';
 import type { ChatMessage, ChatRequest, ChatSettings } from '../../domain/session/chat.ts';
 import { systemText, turnMessages, type Summary, type Turn } from '../../domain/session/prompt.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
-import type { TokenCounter } from '../../ports/tokenCounter.ts';
 import type { RunRequest } from './request.ts';
+import { bytesOf, countMessages, mostTokens, type TokenBudget } from './tokens.ts';
 
-/**
- * What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name).
- */
-export const MESSAGE_OVERHEAD = 4;
 /** Room kept for the answer where the registry names no limit of its own. */
 const DEFAULT_OUTPUT_RESERVE = 4_096;
-
-export interface TokenBudget {
-  counter: TokenCounter;
-  /** Tokens of turns that have ended, by session and turn: they never change. */
-  turnTokens: LRUCache<string, number>;
-}
-
-/** What a tokenizer sees of messages. */
-export const textsOf = (messages: readonly ChatMessage[]): string[] =>
-  messages.flatMap((message) => [
-    message.content ?? '',
-    ...('tool_calls' in message
-      ? (message.tool_calls ?? []).map((call) => call.function.name + call.function.arguments)
-      : []),
-  ]);
-
-/** UTF-8 bytes of messages in a prompt. */
-export const bytesOf = (messages: readonly ChatMessage[]): number =>
-  textsOf(messages).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-
-/** No tokenizer in use makes more tokens than bytes, so this often spares the real count. */
-const mostTokens = (messages: readonly ChatMessage[]): number =>
-  bytesOf(messages) + messages.length * MESSAGE_OVERHEAD;
 
 /** UTF-8 bytes of what a model is shown, but for what the format adds. */
 export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn[]): number =>
   Buffer.byteLength(agent.instruction) +
   Buffer.byteLength(input) +
   history.reduce((sum, turn) => sum + bytesOf(turnMessages(turn)), 0);
-
-/** Tokens of messages in a prompt, as the tokenizer counts them, or more than `atMost`. */
-const countMessages = async (
-  counter: TokenCounter,
-  messages: readonly ChatMessage[],
-  accountId: string,
-  atMost?: number,
-): Promise<number> =>
-  messages.length * MESSAGE_OVERHEAD + (await counter.count(textsOf(messages), accountId, atMost));
-
-/** Of English, about. */
-const BYTES_OF_A_TOKEN = 4;
-
-/**
- * Tokens of what a model was sent and has answered already: where they can't be counted in time,
- * about as many as they may be, since the answer is not to be lost for that.
- */
-export const countAfterwards = (
-  counter: TokenCounter,
-  said: readonly string[],
-  accountId: string,
-): Promise<number> =>
-  counter.count(said, accountId).catch((error: unknown) => {
-    if (!isTurnlogError(error)) throw error;
-    const bytes = said.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-    return Math.ceil(bytes / BYTES_OF_A_TOKEN);
-  });
 
 /**
  * Tokens of the model's context that the answer leaves: all that the agent asked for is kept for it.

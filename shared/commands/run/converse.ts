@@ -13,7 +13,7 @@ import { unlessAborted } from '../../unlessAborted.ts';
 import { msSince } from '../../msSince.ts';
 import { askModels } from './askModels.ts';
 import { callTools } from './callTools.ts';
-import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './contextWindow.ts';
+import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './tokens.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
 import { requireFormat } from './responseFormat.ts';

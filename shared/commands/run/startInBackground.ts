@@ -11,6 +11,16 @@ import type { TurnName } from './turnWatch.ts';
 /** A run that goes on, or the result of one that was quick enough. */
 export type Started = { running: TurnName } | { result: RunResult };
 
+/** Undefined where the turn goes on for longer. */
+const resultWithin = (
+  endedWithin: (waitMs: number) => Promise<RunResult>,
+  waitMs: number,
+): Promise<RunResult | undefined> =>
+  endedWithin(waitMs).catch((error: unknown) => {
+    if (!isTurnlogError(error, 'idempotency_in_progress')) throw error;
+    return undefined;
+  });
+
 /**
  * Begins a run that goes on by itself. Resolves when its turn is recorded and shown, or, where it
  * ends within `waitMs`, with its result: then a failure is the caller's. Errors: those of runAgent.
@@ -20,10 +30,16 @@ export async function startInBackground(
   actor: Actor,
   { waitMs, ...input }: RunInput & { waitMs: number },
 ): Promise<Started> {
-  const { session_id, turn, position, ended } = await beginRun(context, actor, {
-    ...input,
-    deltas: true,
-  });
+  const begun = await beginRun(context, actor, { ...input, deltas: true });
+  const { session_id, turn, position } = begun;
+  if (begun.endedWithin) {
+    // Whoever has begun it before looks after it.
+    const result = waitMs > 0 ? await resultWithin(begun.endedWithin, waitMs) : undefined;
+    if (result) return { result };
+    await untilTurnShown(context, position);
+    return { running: { session_id, turn } };
+  }
+  const { ended } = begun;
   const ending = ended.finally(() => context.sessions.watch.tellOthers(session_id));
   if (waitMs > 0 && (await settlesWithin(ending, waitMs))) return { result: await ended };
   ending.catch((error: unknown) => {

@@ -10,6 +10,8 @@ export const SCOPES = [
   'sessions:read',
   'sessions:erase',
   'audit:read',
+  'webhooks:read',
+  'webhooks:write',
   'events:read',
 ] as const;
 export type Scope = (typeof SCOPES)[number];

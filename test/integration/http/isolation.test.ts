@@ -18,6 +18,7 @@ import {
 } from '../../support/http/service.ts';
 
 const NO_AGENT = 'agent_01kahz0b2re5v8k2s4n6t8w0y2';
+const NO_WEBHOOK = 'webhook_01kahz2d4tg7x0n4w6r8y0a2b4';
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
 
 let service: TestService;
@@ -28,6 +29,7 @@ let session: string;
 let strangersAgent: string;
 /** What the stranger sends with each write. */
 let more: Record<string, string> = {};
+let webhook: string;
 
 beforeAll(async () => {
   service = await startTestService();
@@ -42,6 +44,8 @@ beforeAll(async () => {
     post: (path, body) => client.post(path, body, more),
     send: (method, path, body) => client.send(method, path, body, more),
   };
+  webhook = (await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' })).body.data
+    .webhook_id as string;
   strangersAgent = (
     await stranger.post('/v1/agents', { name: 'Mine', instruction: 'Obey.', model: 'scripted' })
   ).body.data.agent_id as string;
@@ -185,10 +189,31 @@ describe("another account's agent or session", () => {
       'session_not_found',
       'get /v1/sessions/{sessionId}/proof',
     ],
+    [
+      'GET a webhook',
+      () => stranger.get(`/v1/webhooks/${webhook}`),
+      () => stranger.get(`/v1/webhooks/${NO_WEBHOOK}`),
+      'webhook_not_found',
+      'get /v1/webhooks/{webhookId}',
+    ],
+    [
+      'change a webhook',
+      () => stranger.send('PATCH', `/v1/webhooks/${webhook}`, { enabled: false }),
+      () => stranger.send('PATCH', `/v1/webhooks/${NO_WEBHOOK}`, { enabled: false }),
+      'webhook_not_found',
+      'patch /v1/webhooks/{webhookId}',
+    ],
+    [
+      'delete a webhook',
+      () => stranger.send('DELETE', `/v1/webhooks/${webhook}`, ''),
+      () => stranger.send('DELETE', `/v1/webhooks/${NO_WEBHOOK}`, ''),
+      'webhook_not_found',
+      'delete /v1/webhooks/{webhookId}',
+    ],
   ];
 
   test('is asked for by every operation that names one', () => {
-    const naming = routes.filter(({ path }) => /\{(agent|session)Id\}/.test(path));
+    const naming = routes.filter(({ path }) => /\{(agent|session|webhook)Id\}/.test(path));
     expect([...new Set(ATTEMPTS.map(([, , , , operation]) => operation))].toSorted()).toEqual(
       naming.map(({ method, path }) => `${method} ${path}`).toSorted(),
     );
@@ -226,6 +251,7 @@ describe("another account's agent or session", () => {
       expect.objectContaining({ name: 'Same' }),
     ]);
     expect((await stranger.get('/v1/sessions')).body.data).toEqual([]);
+    expect((await stranger.get('/v1/webhooks')).body.data).toEqual([]);
     expect((await stranger.get(`/v1/sessions?agent_id=${agent}`)).body.data).toEqual([]);
     expect((await stranger.get('/v1/sessions?label=case:12')).body.data).toEqual([]);
     expect((await service.get('/v1/sessions?label=case:12')).body.data).toHaveLength(1);
@@ -299,6 +325,9 @@ describe('an id of the wrong shape', () => {
       await service.get(`/v1/sessions/${id}/turns/1`),
       await service.get(`/v1/sessions/${session}/turns/${id}`),
       await service.post(`/v1/sessions/${id}/cancel`, {}),
+      await service.get(`/v1/webhooks/${id}`),
+      await service.send('PATCH', `/v1/webhooks/${id}`, {}),
+      await service.send('DELETE', `/v1/webhooks/${id}`, ''),
       await service.get(`/v1/log/tile/0/${id}`),
       await service.get(`/v1/log/tile/${id}/000`),
       await service.get(`/v1/log/tile/entries/${id}`),

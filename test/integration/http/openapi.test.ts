@@ -47,6 +47,7 @@ let document: Document;
 let ajv: Ajv2020;
 let agent: string;
 let session: string;
+let webhook: string;
 
 beforeAll(async () => {
   service = await startTestService(
@@ -71,12 +72,18 @@ beforeAll(async () => {
   ]);
   session = (await service.post(`/v1/agents/${agent}/run`, { input: '1+1?' })).body.data
     .session_id as string;
+  webhook = await newWebhook();
   for (const script of [{ status: 500 }, { text: 'again' }]) {
     service.model.use(script);
     await service.post(`/v1/agents/${agent}/run`, { input: 'go on', session_id: session });
   }
 });
 afterAll(() => service.close());
+
+async function newWebhook(): Promise<string> {
+  const created = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
+  return created.body.data.webhook_id as string;
+}
 
 const operations = (): [string, Operation][] =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -298,6 +305,20 @@ describe('real answers are as described', () => {
       'post /v1/agents/{agentId}/run',
       () => service.post(`/v1/agents/${agent}/run`, { input: 'hi' }),
     ],
+    ['get /v1/webhooks', () => service.get('/v1/webhooks')],
+    ['get /v1/webhooks/{webhookId}', () => service.get(`/v1/webhooks/${webhook}`)],
+    [
+      'post /v1/webhooks',
+      () => service.post('/v1/webhooks', { url: 'https://receiver.invalid/y' }),
+    ],
+    [
+      'patch /v1/webhooks/{webhookId}',
+      () => service.send('PATCH', `/v1/webhooks/${webhook}`, { enabled: false }),
+    ],
+    [
+      'delete /v1/webhooks/{webhookId}',
+      async () => service.send('DELETE', `/v1/webhooks/${await newWebhook()}`, ''),
+    ],
     [
       'delete /v1/sessions/{sessionId}',
       async () => {
@@ -421,7 +442,9 @@ describe('real answers are as described', () => {
       const path = template
         .replace('{agentId}', agent)
         .replace('{sessionId}', session)
-        .replace('{turn}', '1');
+        .replace('{turn}', '1')
+        .replace('{webhookId}', webhook);
+
       const ask = (client: Client): Promise<Reply> =>
         method === 'get' ? client.get(path) : client.send(method.toUpperCase(), path, {});
       expect(security).not.toEqual([]);

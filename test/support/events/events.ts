@@ -26,6 +26,7 @@ import type {
   TurnStartedData,
 } from '../../../shared/domain/session/events.ts';
 import type { ModelCall } from '../../../shared/domain/session/parts.ts';
+import type { WebhookEvent, WebhookSettings } from '../../../shared/domain/webhook/events.ts';
 import type { SessionRow } from '../../../shared/readModels/tables.ts';
 
 export const AGENT_ID = 'agent_1';
@@ -228,6 +229,28 @@ export const accountErased = (changes: Partial<AccountErasure> = {}): AccountEve
   data: { key_ids: erasure.key_ids, ...changes },
 });
 
+export const webhookSettings = (changes: Partial<WebhookSettings> = {}): WebhookSettings => ({
+  url: 'https://example.com/turnlog',
+  ...changes,
+});
+export const webhookCreated = (changes?: Partial<WebhookSettings>): WebhookEvent => ({
+  type: 'webhook.created.v1',
+  data: { ...webhookSettings(changes), secret: 'whsec_c2VjcmV0' },
+});
+export const webhookChanged = (changes?: Partial<WebhookSettings>): WebhookEvent => ({
+  type: 'webhook.changed.v1',
+  data: webhookSettings(changes),
+});
+export const webhookEnabled = (): WebhookEvent => ({ type: 'webhook.enabled.v1', data: {} });
+export const webhookDisabled = (
+  reason: 'request' | 'failing' | 'gone' = 'failing',
+): WebhookEvent => ({ type: 'webhook.disabled.v1', data: { reason } });
+export const webhookDeleted = (): WebhookEvent => ({ type: 'webhook.deleted.v1', data: {} });
+export const webhookErased = (changes: Partial<Erasure> = {}): WebhookEvent => ({
+  type: 'webhook.erased.v1',
+  data: { ...erasure, reason: 'account', ...changes },
+});
+
 export const restoreAccepted = (replaces = ['log_0']): LogEvent => ({
   type: 'log.restore_accepted.v1',
   data: { replaces, reason: 'a disk broke' },
@@ -277,6 +300,12 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'session.compacted.v1': sessionCompacted(1, 2, { summary_revision: 1 }),
   'session.described.v1': sessionDescribed({ case: '12', 'to.do': 'an answer' }, 'A title'),
   'session.erased.v1': sessionErased({ note: 'a-note' }),
+  'webhook.created.v1': webhookCreated({ types: ['turnlog.session.turn_completed.v1'] }),
+  'webhook.changed.v1': webhookChanged({ url: 'https://example.com/other' }),
+  'webhook.enabled.v1': webhookEnabled(),
+  'webhook.disabled.v1': webhookDisabled(),
+  'webhook.deleted.v1': webhookDeleted(),
+  'webhook.erased.v1': webhookErased({ note: 'a-note' }),
 };
 
 /** The row of a session that has just begun; a new column of sessions is named here. */

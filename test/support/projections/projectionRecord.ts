@@ -22,6 +22,7 @@ import {
   turnStarted,
   requestBegun,
   restoreAccepted,
+  webhookCreated,
 } from '../events/events.ts';
 import { recordHistory } from '../events/history.ts';
 
@@ -49,6 +50,7 @@ const BEGINNINGS: Record<StreamKind, DomainEvent> = {
   log: restoreAccepted(),
   request: requestBegun(),
   session: sessionStarted('agent_1'),
+  webhook: webhookCreated({ types: ['turnlog.session.turn_completed.v1'] }),
 };
 
 /** By its type, each event behind those that it needs before it, where that is more than the beginning of its stream. */
@@ -56,6 +58,11 @@ const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
   'account.key_issued.v1': [opened, issued],
   'account.erased.v1': [opened, issued, EVERY_EVENT['account.erased.v1']],
   'account.key_revoked.v1': [opened, issued, { type: 'account.key_revoked.v1', data: key }],
+  'webhook.enabled.v1': [
+    webhookCreated(),
+    EVERY_EVENT['webhook.disabled.v1'],
+    EVERY_EVENT['webhook.enabled.v1'],
+  ],
   'session.turn_started.v1': running,
   'session.tool_called.v1': called,
   'session.turn_completed.v1': [...called, turnCompleted(1, { tool_used: 'calculator' })],

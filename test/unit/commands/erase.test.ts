@@ -84,6 +84,8 @@ const NONE = {
   findAccount: async () => undefined,
   findAgent: async () => undefined,
   findSession: async () => undefined,
+  findWebhook: async () => undefined,
+  listWebhooks: async () => ({ rows: [], more: false }),
 };
 const begun = async (): Promise<string[]> =>
   (await context.store.keys.listErasures(10)).map(({ stream }) => stream);

@@ -148,6 +148,8 @@ describe('an erasure', () => {
         findAccount: async () => undefined,
         findAgent: async () => undefined,
         findSession: async () => undefined,
+        findWebhook: async () => undefined,
+        listWebhooks: async () => ({ rows: [], more: false }),
       }),
     };
     const eraseAll = () => eraseAccount(all, actor, { signal: new AbortController().signal });

@@ -1,0 +1,61 @@
+import { Webhook } from 'standardwebhooks';
+import { isTurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { Delivered, WebhookMessage, WebhookSender } from '../../shared/ports/webhookSender.ts';
+import { createGuardedFetch, type GuardOptions } from './guardedFetch.ts';
+
+const GONE = 410;
+const SECOND_MS = 1_000;
+
+/** In seconds, or until a date (RFC 9110 §10.2.3); undefined for what is neither. */
+function retryAfterMs(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d{1,9}$/.test(header)
+    ? Number(header) * SECOND_MS
+    : Date.parse(header) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+function outcomeOf(status: number, headers: Readonly<Record<string, string>>): Delivered {
+  if (status >= 200 && status < 300) return { taken: true };
+  const reason = `The receiver answered ${status}.`;
+  if (status === GONE) return { taken: false, reason, gone: true };
+  const wait = [429, 503].includes(status) ? retryAfterMs(headers['retry-after']) : undefined;
+  return { taken: false, reason, ...(wait !== undefined && { retryAfterMs: wait }) };
+}
+
+/** Each attempt is signed at its own time: receivers refuse what is older than some minutes. */
+function headersOf({ id, secret, body }: WebhookMessage): Record<string, string> {
+  const at = new Date();
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': 'Turnlog',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / SECOND_MS)),
+    'webhook-signature': new Webhook(secret).sign(id, at, body),
+  };
+}
+
+/**
+ * Sends messages as Standard Webhooks has them
+ * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), to
+ * checked addresses only, and follows no redirect.
+ */
+export function createWebhookSender(
+  options: Pick<GuardOptions, 'allowPrivate' | 'resolve' | 'ca'> & { answerMs?: number },
+): WebhookSender {
+  const { answerMs: ms = LIMITS.webhooks.answerMs, ...guard } = options;
+  const { answerBytes: bytes } = LIMITS.webhooks;
+  const post = createGuardedFetch({ ...guard, redirects: 0, bytes, ms });
+  return async (message) => {
+    const { url, body, signal } = message;
+    try {
+      const answer = await post({ url, method: 'POST', headers: headersOf(message), body }, signal);
+      return outcomeOf(answer.status, answer.headers);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isTurnlogError(error)) throw error;
+      return { taken: false, reason: error.message };
+    }
+  };
+}

@@ -1,0 +1,28 @@
+import type { Static } from 'typebox';
+import type { ShownWebhook } from '../../../shared/queries/webhooks.ts';
+import type { Webhook } from '../schemas/webhooks.ts';
+
+/** A webhook and how it goes, without its secret. `now` in milliseconds since the epoch. */
+export function presentWebhook(
+  { row, url, progress }: ShownWebhook,
+  now: number,
+): Static<typeof Webhook> {
+  const { webhook_id, types, disabled, created_at, updated_at } = row;
+  // What is kept of the time before the webhook was changed last says nothing of it now.
+  const failing_since = progress?.revision === row.revision ? progress.failing_since : undefined;
+  const oldest = progress?.oldest_at;
+  return {
+    webhook_id,
+    url,
+    types,
+    created_at,
+    updated_at,
+    state: disabled ? 'disabled' : failing_since === undefined ? 'active' : 'failing',
+    ...(disabled && { disabled_reason: disabled }),
+    failing_since: failing_since ?? null,
+    last_error: progress?.last_error ?? null,
+    delivered_at: progress?.delivered_at ?? null,
+    position: progress?.cursor ?? null,
+    lag_ms: oldest === undefined ? 0 : Math.max(0, Math.round(now - Date.parse(oldest))),
+  };
+}

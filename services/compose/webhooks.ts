@@ -1,0 +1,87 @@
+import { join } from 'node:path';
+import { openFileWebhookProgress } from '../../infra/files/webhookProgress.ts';
+import { createWebhookSender } from '../../infra/web/webhookSender.ts';
+import { giveUpWebhook } from '../../shared/commands/webhooks/changeWebhook.ts';
+import type { HandleContext } from '../../shared/commands/handle.ts';
+import { createFairLine } from '../../shared/fairLine.ts';
+import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
+import { cloudEventOf } from '../../shared/publicEvents/cloudEvent.ts';
+import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { ReadModels } from '../../shared/ports/readModels.ts';
+import type { WebhookProgressStore } from '../../shared/ports/webhookProgress.ts';
+import { textsOf, type ServedWebhooks } from '../../shared/queries/webhooks.ts';
+import type { DisabledReason } from '../../shared/domain/webhook/events.ts';
+import type { WebhookRow } from '../../shared/readModels/tables.ts';
+import type { Part } from '../server/turnlog.ts';
+import { followFeed } from '../webhooks/follow.ts';
+import { startWebhooks, type Webhooks } from '../webhooks/start.ts';
+import type { Opening } from './opening.ts';
+import type { EmbeddedPlace } from './place.ts';
+import { systemClock } from './system.ts';
+
+type Sender = HandleContext & { readModels: ReadModels; feed: AccountFeed };
+
+/** The part that sends, while the process serves and no other process sends. */
+function webhooksPart(
+  { config, logger }: Opening,
+  context: Sender,
+  becomeActive: Webhooks['becomeActive'],
+): Part {
+  const { messages: places, messageBytes: bytes } = LIMITS.webhooks;
+  const sending = {
+    follow: followFeed(context.feed, context.store),
+    send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
+    bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
+    line: createFairLine({ places, bytes }),
+    textsOf: (row: WebhookRow) => textsOf(context, row),
+    giveUp: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
+    clock: systemClock,
+    logger,
+  };
+  let running: ReturnType<typeof startWebhooks> | undefined;
+  return {
+    health: async () => (running ? { webhooks: running.health() } : {}),
+    upkeep() {
+      running = startWebhooks({ sending, readModels: context.readModels, becomeActive });
+      const { close } = running;
+      return { [Symbol.asyncDispose]: close };
+    },
+  };
+}
+
+/** Webhooks of the one process with that data folder. */
+export function webhooksIn(
+  opening: Opening,
+  context: Sender,
+  { dataFolder }: EmbeddedPlace,
+): { part: Part; served: ServedWebhooks } {
+  const progress = openFileWebhookProgress(join(dataFolder, 'webhook-progress'));
+  return {
+    part: webhooksPart(opening, context, async () => progress),
+    served: { allowPrivate: opening.config.WEBHOOKS_ALLOW_PRIVATE, progress },
+  };
+}
+
+/** What the API of a replica knows of webhooks. */
+export async function servedWebhooks(
+  { config, opened }: Opening,
+  databaseUrl: string,
+): Promise<ServedWebhooks> {
+  const { openPostgresWebhookProgress } = await import('../../infra/postgres/webhookProgress.ts');
+  const progress = opened.adopt(openPostgresWebhookProgress(databaseUrl), ({ close }) => close());
+  return { allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE, progress };
+}
+
+/** The sending of one process of several; no part where the projector is not among the services. */
+export function openWebhooks(opening: Opening, context: Sender, databaseUrl: string): Part[] {
+  const { logger, services } = opening;
+  if (!services.includes('projector')) return [];
+  const onFailure = (error: unknown, retry_in_ms: number): void =>
+    logger.warn({ err: error, retry_in_ms }, 'The database of webhooks is away');
+  const becomeActive = async (signal: AbortSignal): Promise<WebhookProgressStore | undefined> => {
+    const { awaitPostgresWebhooks } = await import('../../infra/postgres/webhookProgress.ts');
+    return awaitPostgresWebhooks({ databaseUrl, signal, onFailure });
+  };
+  return [webhooksPart(opening, context, becomeActive)];
+}
