@@ -152,9 +152,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // cluster may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const damaged = reportDamage(logger);
-  const followed = appendsWhileFollowed(store, projector.logChanged);
   const storage = {
-    store: followed,
+    store: appendsWhileFollowed(store, projector.logChanged),
     damaged,
     readModels,
     known: readModels,
@@ -166,7 +165,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   // A cluster's adapter tells of its trouble itself.
   const watch: Part[] = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
   const shown = readModelsPart(projector, api);
-  const parts = [store, shown, runsPart(api), damagePart(damaged), prover.part];
+  const feed = openFeed(opening, store);
+  const parts = [store, shown, runsPart(api), damagePart(damaged), prover.part, feed.part];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const judge = judgeClock(store, { now: systemClock.now, newest: store.head });
   const erasures = [
@@ -179,9 +179,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const feed = openFeed(opening, store);
   const webhooks = webhooksIn(opening, { ...api, ...feed.served }, place);
   const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
-  const last = [feed.part, webhooks.part, ...watch, ...relay];
+  const last = [webhooks.part, ...watch, ...relay];
   return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };
 }

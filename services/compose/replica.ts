@@ -180,7 +180,6 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     ...(await openRelay(opening, store)),
   ];
   const database = databasePart(databaseUrl, logger);
-  const own = runs ? [runs.part] : [];
   const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
   const erasures = [
     ...(runs ? [noticePart(runs.api), keysBackPart(runs.api, keyStore)] : []),
@@ -191,9 +190,10 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       onErased: (erased) => runs && forgetErased(runs.api, erased),
     }),
   ];
+  const stores = [store, database, keysPart, ...(runs ? [runs.part] : []), feed.part];
   return {
     api: served,
     dataFolder: undefined,
-    parts: [store, database, keysPart, ...own, feed.part, ...shown, ...erasures, ...followers],
+    parts: [...stores, ...shown, ...erasures, ...followers],
   };
 }

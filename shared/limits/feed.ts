@@ -15,7 +15,7 @@ export const FEED_LIMITS = {
     recentEvents: 5_000,
     recentBytes: 8 * MIB,
     /** Events of the log that are read at a time. */
-    batchEvents: 250,
+    batchEvents: 100,
     /** Events of the log that one who is behind looks through before it is another one's turn. */
     scannedEvents: 5_000,
     /** Reads of the log at a time, of those who are behind; half of them of one account. */

@@ -222,7 +222,8 @@ describe('an id of the wrong shape', () => {
       await service.get(`/v1/agents/${id}`),
       await service.post(`/v1/agents/${id}/run`, input),
       await service.get(`/v1/sessions/${id}`),
-      await service.get(`/v1/sessions/${id}/events`),
+      // Whoever writes `..` asks for /v1/events, which has no end.
+      ...(id === '%2e%2e' ? [] : [await service.get(`/v1/sessions/${id}/events`)]),
       await service.send('DELETE', `/v1/sessions/${id}`, ''),
       await service.post(`/v1/agents/${id}/erase`, ''),
       await service.get(`/v1/sessions/${id}/proof`),

@@ -112,7 +112,7 @@ describe('a key', () => {
       ['/v1/webhooks/x', {}, 'PATCH'],
       ['/v1/webhooks/x', '', 'DELETE'],
     ],
-    'events:read': () => [['/v1/events?format=jsonl']],
+    'events:read': () => [['/v1/events?after=0']],
     'audit:read': () => [
       ['/v1/sessions/x/proof'],
       ['/v1/log/tile/0/x'],
