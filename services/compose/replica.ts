@@ -68,9 +68,8 @@ async function openApi(
   let registration: Registration | undefined;
   opening.opened.defer(async () => {
     if (api.sessions.leftOpen.size > 0) return;
-    await registration?.end().catch((error: unknown) => {
-      const fields = { err: error };
-      logger.warn(fields, 'this instance could not be taken out of the list of instances');
+    await registration?.end().catch((err: unknown) => {
+      logger.warn({ err }, 'this instance could not be taken out of the list of instances');
     });
   });
   const register = async (): Promise<void> => {
@@ -188,13 +187,8 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
       onErased: (erased) => runs && forgetErased(runs.api, erased),
     }),
   ];
-  const stores = [
-    store,
-    database,
-    keysPart,
-    ...(runs ? [runs.part, watchPart(runs.api)] : []),
-    feed.part,
-  ];
+  const own = runs ? [runs.part, watchPart(runs.api)] : [];
+  const stores = [store, database, keysPart, ...own, feed.part];
   return {
     api: served,
     dataFolder: undefined,
