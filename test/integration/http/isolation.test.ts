@@ -315,15 +315,11 @@ describe('an id of the wrong shape', () => {
       await service.send('DELETE', `/v1/agents/${id}`, ''),
       await service.get(`/v1/agents/${id}/revisions`),
       await service.get(`/v1/sessions/${id}`),
-<<<<<<< HEAD
       await service.send('PATCH', `/v1/sessions/${id}`, { title: 'x' }),
-      await service.get(`/v1/sessions/${id}/events`),
       await service.get(`/v1/sessions/${id}/turns/1/stream`),
       await service.get(`/v1/sessions/${session}/turns/${id}/stream`),
-=======
       // Whoever writes `..` asks for /v1/events, which has no end.
       ...(id === '%2e%2e' ? [] : [await service.get(`/v1/sessions/${id}/events`)]),
->>>>>>> f
       await service.send('DELETE', `/v1/sessions/${id}`, ''),
       await service.post(`/v1/agents/${id}/erase`, ''),
       await service.get(`/v1/sessions/${id}/proof`),
