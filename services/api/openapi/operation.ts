@@ -1,5 +1,4 @@
 import type { TSchema } from 'typebox';
-import { LIMITS } from '../../../shared/limits.ts';
 import { IF_MATCH } from '../agentTag.ts';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
@@ -87,7 +86,7 @@ const ifMatch = {
   required: false,
   description:
     'The `ETag` of the agent as the client knows it, or several; where it is at another revision, nothing is recorded',
-  schema: { type: 'string', pattern: IF_MATCH, maxLength: LIMITS.text.ifMatchCharacters },
+  schema: { type: 'string', pattern: IF_MATCH, examples: ['"0-1b2m2y8asgtpgamy7phcfg"'] },
 };
 
 function parameters(route: Route, collection: Collection) {
