@@ -1,5 +1,4 @@
 import type { TSchema } from 'typebox';
-import { IF_MATCH } from '../agentTag.ts';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, SessionId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
@@ -86,7 +85,7 @@ const ifMatch = {
   required: false,
   description:
     'The `ETag` of the agent as the client knows it, or several; where it is at another revision, nothing is recorded',
-  schema: { type: 'string', pattern: IF_MATCH, examples: ['"0-1b2m2y8asgtpgamy7phcfg"'] },
+  schema: { type: 'string', examples: ['"0-1b2m2y8asgtpgamy7phcfg"'] },
 };
 
 function parameters(route: Route, collection: Collection) {
