@@ -17,8 +17,7 @@ export async function findOwnAgent(
   agentId: string,
 ): Promise<AgentRow> {
   const agent = await readModels.findAgent(agentId);
-  if (!agent || agent.account_id !== accountId)
-    throw agentNotFound();
+  if (!agent || agent.account_id !== accountId) throw agentNotFound();
   if (agent.erased) throw agentErased();
   return agent;
 }

@@ -5,4 +5,6 @@ import { createHash } from 'node:crypto';
  * as much room as any other.
  */
 export const labelToken = (account_id: string, name: string, value: string): string =>
-  createHash('sha256').update(JSON.stringify([account_id, name, value])).digest('base64url');
+  createHash('sha256')
+    .update(JSON.stringify([account_id, name, value]))
+    .digest('base64url');
