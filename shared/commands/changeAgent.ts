@@ -38,7 +38,7 @@ function requireExpected({ expected }: ChangedAgent, { head }: Found): void {
   if (!expected || expected.includes(head.revision)) return;
   throw new TurnlogError(
     'precondition_failed',
-    `The agent is at revision ${head.revision}, and If-Match names another one. Read it again, and decide anew.`,
+    `The agent is at revision ${head.revision}, and If-Match does not name that: its ETag stands there as it was answered, with its quotes. Read the agent again, and decide anew.`,
   );
 }
 

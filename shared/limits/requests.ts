@@ -96,8 +96,6 @@ export const REQUEST_LIMITS = {
     referenceCharacters: 256,
     /** Of a note on an erasure. */
     noteCharacters: 256,
-    /** Of a list of ETags. */
-    ifMatchCharacters: 1_024,
     instructionBytes: 256 * KIB,
     inputBytes: 512 * KIB,
   },

@@ -18,6 +18,7 @@ export interface RowAccess {
   /** Takes rows away for good, as far as the database can. */
   remove: (removals: readonly Removal[]) => Awaitable<void>;
   park: (streams: readonly ParkedStream[]) => Awaitable<void>;
+  /** Lets go of streams that were erased, whether they were parked or not. */
   unpark: (streams: readonly string[]) => Awaitable<void>;
   /** Runs a statement on savepoints. */
   execute: (sql: string) => Awaitable<unknown>;

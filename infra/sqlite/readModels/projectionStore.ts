@@ -18,13 +18,13 @@ export function projectionStoreAt(
   const database = openGenerationFile(options);
   const { tables } = options.version;
   const forgetting = options.exclusive ? undefined : createForgetting({ database, ...options });
-  let removes = false;
+  let erases = false;
   const access = createRowAccess(database, tables);
   const rows: RowAccess = {
     ...access,
-    remove(removals) {
-      removes = true;
-      return access.remove(removals);
+    unpark(streams) {
+      erases = true;
+      return access.unpark(streams);
     },
   };
   const selectCheckpoint = database.prepare(
@@ -64,12 +64,12 @@ export function projectionStoreAt(
    * timers or I/O.
    */
   async function transaction<Result>(work: (rows: RowAccess) => Promise<Result>): Promise<Result> {
-    removes = false;
+    erases = false;
     database.exec('BEGIN IMMEDIATE');
     try {
       const result = await work(rows);
       database.exec('COMMIT');
-      if (removes) forgetting?.erased();
+      if (erases) forgetting?.erased();
       return result;
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');

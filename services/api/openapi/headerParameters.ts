@@ -1,5 +1,3 @@
-import { LIMITS } from '../../../shared/limits.ts';
-import { IF_MATCH } from '../agentTag.ts';
 import { IDEMPOTENCY_KEY } from '../once.ts';
 import type { Route } from '../route.ts';
 
@@ -52,7 +50,7 @@ const ifMatch = {
   required: false,
   description:
     'The `ETag` of the agent as the client knows it, or several; where it is at another revision, nothing is recorded',
-  schema: { type: 'string', pattern: IF_MATCH, maxLength: LIMITS.text.ifMatchCharacters },
+  schema: { type: 'string', examples: ['"0-1b2m2y8asgtpgamy7phcfg"'] },
 };
 
 /** The headers that an operation looks at beside its own. */

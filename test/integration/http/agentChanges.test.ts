@@ -162,16 +162,13 @@ describe('If-Match', () => {
     expect((await remove({ 'if-match': '*' })).status).toBe(200);
   });
 
-  test('compares strong tags only, and refuses what is none', async () => {
+  test('compares strong tags only, and nothing else names a revision', async () => {
     const known = await tag();
     expect(known).toMatch(/^"0-[\w-]+"$/);
-    expectFailure(await patch({ name: 'x' }, { 'if-match': `W/${known}` }), 'precondition_failed');
-    expectFailure(await patch({ name: 'x' }, { 'if-match': '"nobody"' }), 'precondition_failed');
-    for (const wrong of ['0', '"0', `${known} ${known}`, `"${'x'.repeat(1_100)}"`]) {
-      const answer = await patch({ name: 'x' }, { 'if-match': wrong });
-      expectFailure(answer, 'invalid_request');
-      expect(answer.body.details).toHaveProperty('If-Match');
-    }
+    const head = await log.head();
+    for (const other of [`W/${known}`, '"nobody"', '0', '"0', '"', '"0-x '.repeat(2_000)])
+      expectFailure(await patch({ name: 'x' }, { 'if-match': other }), 'precondition_failed');
+    expect(await log.head()).toBe(head);
   });
 });
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
       if (text === 'for ever') return { fault: 'never_answer' };
       return { text: 'yes', ...(text === 'slow' && { delay_ms: 300 }) };
     },
-    { RUN_WAIT_MS: '1000' },
+    { RUN_WAIT_MS: '5000' },
   );
   log = await watchLog(service.folder);
   agent = await service.createAgent();

@@ -26,6 +26,8 @@ function told(event: components['schemas']['SessionEvent']): string {
       return textOf(event.data.output);
     case 'session.turn_failed.v1':
       return textOf(event.data.message);
+    case 'session.described.v1':
+      return event.data.labels.map(({ value }) => textOf(value)).join();
     case 'session.turn_interrupted.v1':
     case 'session.erased.v1':
       return event.data.reason;
