@@ -45,9 +45,10 @@ export function startWebhooks({ sending, readModels, becomeActive }: Webhooks): 
       await lanes!.look().then(
         () => void (reason = undefined),
         (error: unknown) => {
+          // Who keeps the read models tells that they are away.
+          if (isLogAway(error)) return;
           reason = reasonOf(error);
-          if (!isLogAway(error))
-            logger.error({ err: error }, 'it could not be looked which webhooks there are');
+          logger.error({ err: error }, 'it could not be looked which webhooks there are');
         },
       );
       await pauseAtMost(LOOK_MS, { signal, ref: false });

@@ -115,7 +115,7 @@ describe('an answer that the client has', () => {
       '/openapi.json',
     ]) {
       const etag = (await service.get(path)).headers.get('etag')!;
-      expect(etag).toMatch(/^W\/"[\w-]{22}"$/);
+      expect(etag).toMatch(/^(?:W\/"|"0-)[\w-]{22}"$/);
       const again = await ask(path, etag);
       expect([again.status, again.headers.get('etag')]).toEqual([304, etag]);
       expect((await ask(path, 'W/"another"')).status).toBe(200);

@@ -80,6 +80,7 @@ describe('a stream with an event that can not be applied', () => {
       runs_in_flight: 0,
       runs_waiting: 0,
       transparency_log: expect.objectContaining({ state: 'active' }),
+      webhooks: { state: 'active', enabled: 0, failing: 0 },
     });
     await logged(/"level":"error".*agent-agent_bad.*was parked/);
 

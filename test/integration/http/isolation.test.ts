@@ -44,7 +44,9 @@ beforeAll(async () => {
     post: (path, body) => client.post(path, body, more),
     send: (method, path, body) => client.send(method, path, body, more),
   };
-  webhook = (await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' })).body.data
+  const made = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
+  if (made.status !== 200) throw new Error(JSON.stringify(made.body));
+  webhook = made.body.data
     .webhook_id as string;
   strangersAgent = (
     await stranger.post('/v1/agents', { name: 'Mine', instruction: 'Obey.', model: 'scripted' })

@@ -19,6 +19,7 @@ let server: ServerProcess;
 let url: string;
 let client: Client;
 let agent: string;
+let doomed: string;
 let session: string;
 
 beforeAll(async () => {
@@ -41,6 +42,9 @@ beforeAll(async () => {
       model: 'scripted',
       tool: 'calculator',
     })
+  ).body.data.agent_id as string;
+  doomed = (
+    await client.post('/v1/agents', { name: 'Test', instruction: 'Go.', model: 'scripted' })
   ).body.data.agent_id as string;
   session = (await client.post(`/v1/agents/${agent}/run`, { input: 'hi' })).body.data
     .session_id as string;
@@ -246,9 +250,9 @@ const request = fc
   });
 type Drawn = typeof request extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The agent and the session exist only when the requests are sent. */
-const named = (text: string): string =>
-  text.replaceAll('AGENT', agent).replaceAll('SESSION', session);
+/** The agents and the session exist only when the requests are sent. What is deleted is another one. */
+const named = (text: string, verb: string): string =>
+  text.replaceAll('AGENT', verb === 'DELETE' ? doomed : agent).replaceAll('SESSION', session);
 
 async function answerTo({
   verb,
@@ -256,7 +260,7 @@ async function answerTo({
   all,
   text,
 }: Drawn): Promise<{ status: number; code: string }> {
-  const [reply] = await exchange(url, rawRequest(named(line), all, named(text)), {
+  const [reply] = await exchange(url, rawRequest(named(line, verb), all, named(text, verb)), {
     bodiless: verb === 'HEAD',
   });
   if (!reply) throw new Error('the connection was closed without an answer');
@@ -318,6 +322,7 @@ test(`${REQUESTS} generated requests are each answered with the envelope and a c
     runs_in_flight: 0,
     runs_waiting: 0,
     transparency_log: expect.objectContaining({ state: 'active' }),
+    webhooks: { state: 'active', enabled: 0, failing: 0 },
   });
   server.kill('SIGTERM');
   expect(await server.exited).toBe(0);

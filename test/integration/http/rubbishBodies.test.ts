@@ -231,7 +231,7 @@ describe('JSON that is not what is described', () => {
       'invalid_request',
     );
     expect(JSON.stringify(details)).toContain(
-      'is not a known field; known are name, instruction, model, tool, component, compaction.',
+      'is not a known field; known are name, instruction, model, tool, component, compaction, temperature, max_output_tokens, response_format.',
     );
     expect(Object.values(details!)).toEqual([expect.objectContaining({ path: `/${field}` })]);
     expect(({} as Record<string, unknown>)['name']).toBeUndefined();

@@ -292,6 +292,7 @@ function suite(serverUrl: string): void {
       projection: { caught_up: true, lag_events: 0, lag_ms: 0, parked_streams: [] },
       projector: { state: 'active', lag_events: 0, lag_ms: 0 },
       transparency_log: expect.objectContaining({ state: 'active' }),
+      webhooks: { state: 'active', enabled: 0, failing: 0 },
     });
     expectFailure(await stranger.get('/v1/agents'), 'not_found');
     const standby = await start('projector');
