@@ -37,7 +37,8 @@ export const cursorOf = ({ position, log_id, event_id, event_hash }: Checkpoint)
 /** True for what may be a cursor of a log. */
 export const isCursor = (text: string): boolean => FORM.test(text);
 
-const unknown = (): TurnlogError =>
+/** The answer to a cursor that the log has never held. */
+export const positionUnknown = (): TurnlogError =>
   new TurnlogError(
     'position_unknown',
     'The log holds nothing at that position: it is of another log, or of what a restored log has lost. Begin anew, and know what you have by the ids of events.',
@@ -48,7 +49,8 @@ function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogErr
   const log = cursor.slice(-24, -16);
   const isNamed = (ids: readonly string[]): boolean => ids.some((id) => logDigest(id) === log);
   const lineage = [root, ...declarations.map(({ id }) => id)];
-  if (declarations.some(({ replaces }) => isNamed(replaces)) || !isNamed(lineage)) return unknown();
+  if (declarations.some(({ replaces }) => isNamed(replaces)) || !isNamed(lineage))
+    return positionUnknown();
   return logHasChanged(
     'The log does not hold the event any more that the position names. An operator is to put the right log back, or to declare that it was restored.',
   );
@@ -60,7 +62,7 @@ function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogErr
  */
 export async function openCursor(log: Identified, cursor: string): Promise<Start> {
   const identity = await identityOf(log);
-  if (!identity || !isCursor(cursor)) throw unknown();
+  if (!identity || !isCursor(cursor)) throw positionUnknown();
   const position = cursor.slice(0, -25).replace('_', '/') as Position;
   const event = await log.eventAt(position);
   const checkpoint = event && checkpointOf(identity, event);

@@ -1,7 +1,6 @@
 import type { Context } from 'koa';
-import { TurnlogError } from '../../../shared/errors.ts';
 import type { FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
-import { isCursor } from '../../../shared/feed/cursor.ts';
+import { isCursor, positionUnknown } from '../../../shared/feed/cursor.ts';
 import { settlesWithin } from '../../../shared/settlesWithin.ts';
 import { clientLeft, whenClosed } from '../clientLeft.ts';
 import { linkNext } from '../envelope.ts';
@@ -17,18 +16,10 @@ const JSONL = 'application/jsonl; charset=utf-8';
 /** So long a stream keeps its status back, for what is wrong with its first events. */
 const FIRST_LOOK_MS = 1_000;
 
-/** Errors: `invalid_request` for a `Last-Event-ID` that is no cursor. */
+/** Errors: `position_unknown` for a `Last-Event-ID` that is no cursor: no log has such a one. */
 function startOf(ctx: Context, { after, from }: { after?: string; from?: string }): FeedStart {
   const last = ctx.get('last-event-id');
-  if (last !== '' && !isCursor(last))
-    throw new TurnlogError('invalid_request', 'Last-Event-ID names no event of the feed.', {
-      details: {
-        'last-event-id': {
-          message: '"Last-Event-ID" must be the id of an event of this stream, as it was sent.',
-          path: 'header/last-event-id',
-        },
-      },
-    });
+  if (last !== '' && !isCursor(last)) throw positionUnknown();
   const cursor = last === '' ? after : last;
   if (cursor !== undefined) return { after: cursor };
   return from === 'now' ? 'now' : 'start';

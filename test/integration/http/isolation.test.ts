@@ -46,8 +46,7 @@ beforeAll(async () => {
   };
   const made = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
   if (made.status !== 200) throw new Error(JSON.stringify(made.body));
-  webhook = made.body.data
-    .webhook_id as string;
+  webhook = made.body.data.webhook_id as string;
   strangersAgent = (
     await stranger.post('/v1/agents', { name: 'Mine', instruction: 'Obey.', model: 'scripted' })
   ).body.data.agent_id as string;

@@ -10,7 +10,6 @@ from turnlog_client.models import (
     AgentNotFound,
     CreateAgentRequest,
     CreateAgentRequestModel,
-    CreateAgentRequestTool,
     CreateAgentResponse200,
     GetSessionResponse200,
     InvalidRequest,
@@ -29,7 +28,7 @@ made = create_agent.sync(
         name="Sums",
         instruction="Be brief.",
         model=CreateAgentRequestModel.OFFLINE_ECHO,
-        tool=CreateAgentRequestTool.CALCULATOR,
+        tool="calculator",
     ),
 )
 assert isinstance(made, CreateAgentResponse200), made
