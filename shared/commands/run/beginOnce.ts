@@ -46,13 +46,13 @@ async function answerOf(
   const end = endOf(context, found);
   if (waitMs < Infinity && !(await settlesWithin(end, waitMs))) throw idempotencyInProgress();
   const { answer, position } = await end;
+  context.onReplayed?.();
   await untilTurnShown(context, position);
   if (answer instanceof Error) throw answer;
   return answer;
 }
 
 function begunBefore(context: RunContext, found: FoundTurn): BegunRun {
-  context.onReplayed?.();
   const { session_id, turn, position } = found;
   let ended: Promise<RunResult> | undefined;
   return {
@@ -61,6 +61,7 @@ function begunBefore(context: RunContext, found: FoundTurn): BegunRun {
     position,
     endedWithin: (waitMs) => answerOf(context, found, waitMs),
     get ended() {
+      context.onReplayed?.();
       return (ended ??= answerOf(context, found));
     },
   };
