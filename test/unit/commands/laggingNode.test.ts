@@ -20,7 +20,7 @@ import {
 import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 import { ALL } from '../../support/projections/agentsOf.ts';
 
-const SESSION = 'session_1';
+const SESSION = 'session_01kahz0b2re5v8k2s4n6t8w0y2';
 const ACCOUNT = 'acct_1';
 const NOTHING = -1;
 
