@@ -28,7 +28,7 @@ interface Message {
 export function openPostgresBroadcast(databaseUrl: string, name: string): Broadcast {
   if (!MEMBER.test(name)) throw new RangeError(`${name} can't be the name of a member`);
   const closing = new AbortController();
-  const heard = new Set<(message: string) => void>();
+  const listeners = new Set<{ hear: (message: string) => void; missed?: () => void }>();
   const waiting: Message[] = [];
   let connection: Connection | undefined;
   let sending = false;
@@ -60,10 +60,13 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
     });
     const { client, ended, close } = opened;
     try {
-      client.on('notification', ({ payload = '' }) => heard.forEach((hear) => hear(payload)));
+      client.on('notification', ({ payload = '' }) =>
+        listeners.forEach(({ hear }) => hear(payload)),
+      );
       await client.query(`LISTEN ${channelOf(ALL)}; LISTEN ${channelOf(name)}`);
       connection = opened;
       onConnected();
+      listeners.forEach(({ missed }) => missed?.());
       const over = AbortSignal.any([ended, closing.signal]);
       while (!over.aborted) {
         await pauseAtMost(HEARTBEAT_MS, { signal: over, ref: false });
@@ -91,14 +94,17 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
     name,
     send(to, text) {
       if (Buffer.byteLength(text) > MESSAGE_BYTES) throw new RangeError('too long a message');
-      if (!MEMBER.test(to) || !connection || waiting.length >= LIMITS.stream.messages) return;
+      if (!MEMBER.test(to) || !connection || waiting.length >= LIMITS.stream.messages) return false;
       waiting.push({ channel: channelOf(to), text });
       void sendWaiting();
+      return true;
     },
-    listen(hear) {
-      heard.add(hear);
-      return () => heard.delete(hear);
+    listen(hear, missed) {
+      const listener = { hear, ...(missed && { missed }) };
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
+    connected: () => connection !== undefined,
     async close() {
       closing.abort();
       await following;

@@ -29,7 +29,6 @@ interface Purpose {
     | 'turnlog webhooks'
     | 'turnlog listener'
     | 'turnlog broadcast'
-    | 'turnlog signals'
     | 'turnlog queries'
     | 'turnlog instances'
     | 'turnlog rate limits'

@@ -12,6 +12,7 @@ import { createMirroredTurns } from '../../shared/commands/run/mirrorTurns.ts';
 import { createRunsInFlight } from '../../shared/commands/run/runsInFlight.ts';
 import { startSendingDeltas } from '../../shared/commands/run/sendDeltas.ts';
 import { createSessionQueue } from '../../shared/commands/run/sessionQueue.ts';
+import { createTurnSignals } from '../../shared/commands/run/turnSignals.ts';
 import { createTurnWatch } from '../../shared/commands/run/turnWatch.ts';
 import type { Config } from '../../shared/config.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
@@ -24,7 +25,6 @@ import { startClosing, startWatching } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { openModels } from './models.ts';
 import type { Opening } from './opening.ts';
-import { openTurnSignals } from './postgres.ts';
 import { systemClock, systemIds } from './system.ts';
 import { openTools } from './tools.ts';
 
@@ -33,10 +33,8 @@ type RunStorage = Pick<
   RunContext,
   'store' | 'damaged' | 'readModels' | 'known' | 'instance' | 'rateLimiter'
 > & {
-  /** How this process speaks with those that run turns which are followed here; where it is not alone. */
+  /** How this process speaks with others over the log, of what their turns put out and of their ends. */
   broadcast?: Broadcast;
-  /** Where processes over one log tell each other things; undefined without a database. */
-  databaseUrl?: string;
   /** Whether other processes may write to the log all the same. */
   sharesLog?: boolean;
 };
@@ -51,18 +49,11 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
 /** What the API and its runs work with. Errors: `configuration_invalid` (the files of models and tools). */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
   const { config, logger, opened } = opening;
-  const {
-    broadcast = createMemoryBroadcast().join('alone'),
-    databaseUrl,
-    sharesLog,
-    ...stores
-  } = storage;
+  const { broadcast: others, sharesLog, ...stores } = storage;
+  const broadcast = others ?? createMemoryBroadcast().join('alone');
   const live = createLiveTurns();
   opened.use(startSendingDeltas({ broadcast, live }));
-  const signals =
-    databaseUrl === undefined
-      ? undefined
-      : opened.adopt(await openTurnSignals(databaseUrl), (told) => told.close());
+  const signals = others && createTurnSignals(others);
   const shared = signals !== undefined || sharesLog === true;
   return {
     ...stores,

@@ -47,12 +47,6 @@ export async function openShared(
   return { rateLimiter: createSharedRateLimiter(counts), broadcast };
 }
 
-/** How processes tell each other of the ends of turns. Opens without waiting for the server. */
-export async function openTurnSignals(databaseUrl: string) {
-  const postgres = await import('../../infra/postgres/turnSignals.ts');
-  return postgres.openTurnSignals(databaseUrl);
-}
-
 /**
  * Looks whether the database can carry what services need of it, and migrates it where the role
  * may. Errors: `configuration_invalid`, `store_unavailable`.

@@ -63,7 +63,7 @@ async function openApi(
   const known = rememberedRows(readModels, store);
   const shared = await openShared(opening.opened, databaseUrl, id);
   const instance = { id, isGone, isOverdue };
-  const storage = { store, damaged, readModels, known, instance, databaseUrl, ...shared };
+  const storage = { store, damaged, readModels, known, instance, ...shared };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {

@@ -4,7 +4,7 @@ export const TURN_LIMITS = {
   turn: {
     /** How long one request waits for the end of a turn (`Prefer: wait`), in seconds. */
     waitSeconds: 60,
-    /** Requests that wait for the end of a turn, of all accounts; half of them of one. */
+    /** Requests that wait for a turn, by `Prefer` or as one sent again; half of them of one account. */
     waiting: 2_000,
     /** Characters of a `Prefer` header that are looked at. */
     preferChars: 1_024,

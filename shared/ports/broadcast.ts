@@ -18,10 +18,15 @@ export interface Broadcast {
   readonly name: string;
   /**
    * Sends to a member, or to all; at once, or never. What is too long is an error of the caller; what
-   * comes while too many wait is left out.
+   * comes while too many wait, or without a connection, is left out: false then.
    */
-  send(to: string, message: string): void;
-  /** Hears what is sent to this process; returns what ends that. */
-  listen(hear: (message: string) => void): () => void;
+  send(to: string, message: string): boolean;
+  /**
+   * Hears what is sent to this process; returns what ends that. `missed` is called each time that the
+   * connection is there: what was sent up to then may have been lost.
+   */
+  listen(hear: (message: string) => void, missed?: () => void): () => void;
+  /** Whether messages come through now, as far as is known. */
+  connected(): boolean;
   close(): Promise<void>;
 }

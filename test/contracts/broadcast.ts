@@ -78,8 +78,9 @@ export function broadcastContract(name: string, open: () => Promise<BroadcastUnd
       one.broadcast.send('other', 'x');
       one.broadcast.send('one', 'last');
       expect(await heardBy(one, 1)).toEqual(['last']);
+      expect(one.broadcast.connected()).toBe(true);
       await one.broadcast.close();
-      one.broadcast.send('one', 'x');
+      expect([one.broadcast.send('one', 'x'), one.broadcast.connected()]).toEqual([false, false]);
       await sleep(50);
       expect([one.heard, other!.heard]).toEqual([['last'], []]);
     });

@@ -16,11 +16,15 @@ if (server) {
     };
   });
 
-  test('a member that has lost its connection hears again', async () => {
+  test('a member that has lost its connection hears again, and that it may have missed something', async () => {
     const database = await createTestDatabase(server.url);
     const member = openPostgresBroadcast(database.url, 'one');
-    let heard = 0;
-    member.listen(() => (heard += 1));
+    let [heard, missed] = [0, 0];
+    member.listen(
+      () => (heard += 1),
+      () => (missed += 1),
+    );
+    expect([member.connected(), member.send('one', 'x')]).toEqual([false, false]);
     const hears = (): Promise<number> => {
       const before = heard;
       return eventually(
@@ -32,8 +36,10 @@ if (server) {
       );
     };
     await hears();
+    expect([member.connected(), missed]).toEqual([true, 1]);
     expect(await cutConnections(database.url, 'broadcast')).toBe(1);
     await hears();
+    expect(missed).toBe(2);
     await member.close();
     await database.drop();
   });

@@ -72,7 +72,7 @@ function suite(serverUrl: string): void {
   test('one whose signals were cut a moment ago is found to be cancelled all the same', async () => {
     const session = (await run(owner)).body.data.session_id as string;
     await replicas.model.received(1);
-    await cutConnections(replicas.databaseUrl, 'signals');
+    await cutConnections(replicas.databaseUrl, 'broadcast');
     await cancel(other, session);
     const began = performance.now();
     await replicas.model.abandoned(1);

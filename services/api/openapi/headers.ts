@@ -56,8 +56,8 @@ export const HEADERS = {
     required: true,
   },
   RetryAfter: {
-    description: 'Seconds to wait before the request is sent again',
-    required: true,
+    description:
+      'Seconds to wait before the request is sent again; absent where it is not meant to be, since its turn was cancelled',
     schema: { type: 'integer', minimum: 0, examples: [1] },
   },
   Link: text('With `rel="next"`: where the next page is; absent on the last one', [

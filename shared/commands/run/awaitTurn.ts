@@ -1,7 +1,11 @@
 import { addAbortListener } from 'node:events';
+import { pauseAtMost } from '../../pause.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 import type { RunSessions } from './context.ts';
 import type { WatchedTurn } from './turnWatch.ts';
+
+/** What was told to have ended, and is not seen to, is looked at again after so long. */
+const LOOK_AGAIN_MS = 100;
 
 interface Waiting {
   account_id: string;
@@ -48,6 +52,8 @@ export async function awaitTurn(context: WatchContext, waiting: Waiting): Promis
       const left = until - performance.now();
       await untilSomething(context, { session_id, turn, revision }, { waitMs: left, signal });
       row = await look();
+      const late = Math.min(LOOK_AGAIN_MS, until - performance.now());
+      if (row.status === 'running' && late > 0) await pauseAtMost(late, { signal });
     }
     return row;
   } finally {

@@ -46,21 +46,36 @@ async function answerOf(
   const end = endOf(context, found);
   if (waitMs < Infinity && !(await settlesWithin(end, waitMs))) throw idempotencyInProgress();
   const { answer, position } = await end;
+  context.onReplayed?.();
   await untilTurnShown(context, position);
   if (answer instanceof Error) throw answer;
   return answer;
 }
 
-function begunBefore(context: RunContext, found: FoundTurn): BegunRun {
-  context.onReplayed?.();
+/** Takes one of the places of those who wait for turns. Errors: `rate_limited`, `overloaded`, those of the wait. */
+async function inPlace<Result>(
+  { sessions }: RunContext,
+  account_id: string,
+  wait: () => Promise<Result>,
+): Promise<Result> {
+  const place = sessions.waits.claim({ account_id, bytes: 0 });
+  try {
+    return await wait();
+  } finally {
+    place.leave();
+  }
+}
+
+function begunBefore(context: RunContext, account_id: string, found: FoundTurn): BegunRun {
   const { session_id, turn, position } = found;
   let ended: Promise<RunResult> | undefined;
   return {
     session_id,
     turn,
     position,
-    endedWithin: (waitMs) => answerOf(context, found, waitMs),
+    endedWithin: (waitMs) => inPlace(context, account_id, () => answerOf(context, found, waitMs)),
     get ended() {
+      context.onReplayed?.();
       return (ended ??= answerOf(context, found));
     },
   };
@@ -70,11 +85,12 @@ function begunBefore(context: RunContext, found: FoundTurn): BegunRun {
  * Begins the turn of a request, unless a try of it has: then gives that one. Of tries in this
  * process one is at it, and the others wait until that has begun, or has given up; of tries
  * elsewhere the session's stream takes one.
- * Errors: `idempotency_in_progress`, those of `begin`.
+ * Errors: `idempotency_in_progress`, `rate_limited` and `overloaded` where too many wait, those of
+ * `begin`.
  */
 export async function beginOnce(
   context: RunContext,
-  { session_id, claim }: { session_id: string; claim: Claim },
+  { account_id, session_id, claim }: { account_id: string; session_id: string; claim: Claim },
   begin: () => Promise<BegunRun>,
 ): Promise<BegunRun> {
   const { beginning } = context.sessions;
@@ -82,13 +98,14 @@ export async function beginOnce(
   for (let { first } = claim; ; first = false) {
     const other = beginning.get(claim.request_id);
     if (other) {
-      if (!(await settlesWithin(other, until - performance.now()))) throw idempotencyInProgress();
+      const wait = (): Promise<boolean> => settlesWithin(other, until - performance.now());
+      if (!(await inPlace(context, account_id, wait))) throw idempotencyInProgress();
       continue;
     }
     const found = first
       ? undefined
       : await createTurnSearch(context.store, session_id, claim).find();
-    if (found) return begunBefore(context, found);
+    if (found) return begunBefore(context, account_id, found);
     if (beginning.has(claim.request_id)) continue;
     const begun = begin();
     const settled = begun.then(
@@ -100,7 +117,7 @@ export async function beginOnce(
       return await begun;
     } catch (error) {
       if (!(error instanceof TurnBegunBefore)) throw error;
-      return begunBefore(context, error.found);
+      return begunBefore(context, account_id, error.found);
     } finally {
       beginning.delete(claim.request_id);
     }

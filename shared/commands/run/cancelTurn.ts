@@ -66,7 +66,11 @@ export async function reserveCancellation(
 ): Promise<Reserved> {
   await requireOwn(context, actor.account_id, session_id);
   if (turn !== undefined) return { turn };
-  const { state } = await sessionTarget(session_id).load(context);
+  // A node that shows nothing yet must not leave the turn open to be chosen by a later try.
+  const { state } = await untilWhole(context, sessionStream(session_id), {
+    look: () => sessionTarget(session_id).load(context),
+    missing: eventsGone,
+  });
   return 'turn' in state ? { turn: state.turn } : {};
 }
 

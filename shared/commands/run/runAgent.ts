@@ -50,7 +50,7 @@ export async function beginRun(
   const { claim, session_id = claim?.reserved.id } = input;
   const begin = (): Promise<BegunRun> => beginNow(context, actor, input);
   return claim && session_id !== undefined
-    ? beginOnce(context, { session_id, claim }, begin)
+    ? beginOnce(context, { account_id: actor.account_id, session_id, claim }, begin)
     : begin();
 }
 

@@ -32,7 +32,7 @@ export function startSendingDeltas({
   const senders = new Map<string, Sender>();
   const closing = new AbortController();
 
-  const tell = (to: string, message: DeltaMessage): void =>
+  const tell = (to: string, message: DeltaMessage): boolean =>
     broadcast.send(to, JSON.stringify(message));
 
   /** Sends what there is, as far as a batch goes; false where that only the record has. */

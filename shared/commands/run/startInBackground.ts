@@ -36,6 +36,7 @@ export async function startInBackground(
     // Whoever has begun it before looks after it.
     const result = waitMs > 0 ? await resultWithin(begun.endedWithin, waitMs) : undefined;
     if (result) return { result };
+    context.onReplayed?.();
     await untilTurnShown(context, position);
     return { running: { session_id, turn } };
   }

@@ -5,21 +5,19 @@ import type { StoredEvent } from '../../ports/eventStore.ts';
 /** How a turn ended, as far as it matters to who waits for that. */
 export type TurnEnd = 'ended' | 'cancelled' | 'erased';
 
-/** The error of a run whose turn somebody else has ended. */
-const interrupted = (message: string, cause?: unknown): TurnlogError =>
-  new TurnlogError('turn_interrupted', message, { retriable: true, retryAfterSeconds: 1, cause });
-
 /** What a run answers whose turn was ended by somebody else. */
 export function endedByOthers(end: TurnEnd, cause?: unknown): TurnlogError {
   switch (end) {
     case 'erased':
       return sessionErased(cause);
     case 'cancelled':
-      return interrupted('The turn was cancelled.', cause);
+      // Without a time to wait: a client that heeds it would run again what was to be stopped.
+      return new TurnlogError('turn_interrupted', 'The turn was cancelled.', { cause });
     case 'ended':
-      return interrupted(
+      return new TurnlogError(
+        'turn_interrupted',
         'The turn was interrupted before its end could be recorded. Try again.',
-        cause,
+        { retriable: true, retryAfterSeconds: 1, cause },
       );
     default:
       return end satisfies never;

@@ -1,8 +1,8 @@
 import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { EventStore } from '../../ports/eventStore.ts';
-import type { TurnSignals } from '../../ports/turnSignals.ts';
 import { signOf, type TurnEnd } from './turnEnds.ts';
+import type { TurnSignals } from './turnSignals.ts';
 
 /** How often the log is asked about a turn whose client waits, in milliseconds. */
 const FOR_CLIENT_MS = 500;

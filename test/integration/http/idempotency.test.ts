@@ -162,7 +162,9 @@ describe('a POST with a key that came before', () => {
       async () => held,
       (waiting) => waiting.length > 0,
     );
-    expectFailure(await run({ input: 'held' }, key), 'idempotency_in_progress');
+    const tooLate = await run({ input: 'held' }, key);
+    expectFailure(tooLate, 'idempotency_in_progress');
+    expect(isReplayed(tooLate)).toBe(false);
     const waiting = run({ input: 'held' }, key);
     letGo();
     const [one, other] = await Promise.all([first, waiting]);

@@ -67,7 +67,10 @@ test('the run’s client is told at once that it was cancelled, and who waits fo
   const waiting = service.get(`/v1/sessions/${session}/turns/2`, { prefer: 'wait=60' });
   const began = performance.now();
   await cancel(session, { turn: 2 });
-  expect(expectFailure(await running, 'turn_interrupted').error).toBe('The turn was cancelled.');
+  const cancelled = await running;
+  expect(expectFailure(cancelled, 'turn_interrupted').error).toBe('The turn was cancelled.');
+  // Nothing that sends again what it is told to must bring it back.
+  expect(cancelled.headers.get('retry-after')).toBeNull();
   expect((await waiting).body.data.error.code).toBe('cancelled');
   expect(performance.now() - began).toBeLessThan(SOON_MS);
 });

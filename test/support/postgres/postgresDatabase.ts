@@ -40,7 +40,7 @@ const CUT_WITHIN_MS = 10_000;
  */
 export const cutConnections = async (
   databaseUrl: string,
-  name: 'projector' | 'rebuild' | 'listener' | 'queries' | 'instances' | 'broadcast' | 'signals',
+  name: 'projector' | 'rebuild' | 'listener' | 'queries' | 'instances' | 'broadcast',
 ): Promise<number> =>
   (
     await execute(

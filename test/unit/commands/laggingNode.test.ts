@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LRUCache } from 'lru-cache';
 import type { RunContext } from '../../../shared/commands/run/context.ts';
+import { reserveCancellation } from '../../../shared/commands/run/cancelTurn.ts';
 import { sessionOfRun } from '../../../shared/commands/run/sessionOfRun.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
@@ -19,7 +20,7 @@ import {
 import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
 import { ALL } from '../../support/projections/agentsOf.ts';
 
-const SESSION = 'session_1';
+const SESSION = 'session_01kahz0b2re5v8k2s4n6t8w0y2';
 const ACCOUNT = 'acct_1';
 const NOTHING = -1;
 
@@ -140,4 +141,10 @@ describe.each([
     const page = await readSessionEvents(context, ACCOUNT, SESSION, { ...ALL, ...after });
     expect([page.rows.length, context.damaged.list()]).toEqual([rows, []]);
   });
+});
+
+test('a cancellation that may come again is about the turn that there is, though a node shows none yet', async () => {
+  const context = contextOn(lagging(fixture.store(), NOTHING, 300));
+  const actor = { account_id: ACCOUNT, key_id: 'k', request_id: 'r' };
+  expect(await reserveCancellation(context, actor, { session_id: SESSION })).toEqual({ turn: 1 });
 });

@@ -30,7 +30,7 @@ function mirrored(lose: (message: string) => boolean = () => false) {
     ...owner,
     send(to, message) {
       sent.push(message);
-      if (!lose(message)) owner.send(to, message);
+      return lose(message) || owner.send(to, message);
     },
   };
   const live = createLiveTurns();

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { TurnListener, TurnSignals } from '../../../shared/commands/run/turnSignals.ts';
 import { createTurnWatch, type TurnWatch } from '../../../shared/commands/run/turnWatch.ts';
 import type { TurnEnd } from '../../../shared/commands/run/turnEnds.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
-import type { TurnListener, TurnSignals } from '../../../shared/ports/turnSignals.ts';
 
 const SESSION = 'session_1';
 
@@ -18,7 +18,6 @@ const signals: TurnSignals = {
   tell: (sessionId) => void told.push(sessionId),
   listen: (listener) => void (others = listener),
   connected: () => connected,
-  close: async () => undefined,
 };
 
 const store = {
