@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { createLiveTurns } from '../../../shared/commands/run/liveTurns.ts';
 import { FIRST_PLACE } from '../../../shared/domain/session/turnPlace.ts';
 
@@ -39,4 +39,30 @@ test('a turn whose text nobody wants keeps none, and tells its changes', async (
   publisher.end();
   await change;
   expect(live.chars()).toBe(0);
+});
+
+test('reading a long text as it comes takes what has come, and nothing of what was read', () => {
+  const live = createLiveTurns();
+  const publisher = live.begin(subject, true);
+  const turn = live.find('s', 1)!;
+  const cut = jest.spyOn(String.prototype, 'slice');
+  let place = FIRST_PLACE;
+  /** Characters that were put together so that so many pieces were read. */
+  const charsFor = (pieces: number): number => {
+    cut.mockClear();
+    for (let index = 0; index < pieces; index += 1) {
+      publisher.text(1, 'word ');
+      place = turn.next(place)!.place;
+    }
+    return cut.mock.contexts.reduce<number>((sum, text) => sum + String(text).length, 0);
+  };
+  try {
+    const first = charsFor(1_000);
+    charsFor(20_000);
+    expect(first).toBeGreaterThan(5_000);
+    expect(charsFor(1_000)).toBeLessThan(1.1 * first);
+    expect(place.chars).toBe(22_000 * 5);
+  } finally {
+    cut.mockRestore();
+  }
 });
