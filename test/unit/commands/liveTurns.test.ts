@@ -6,7 +6,7 @@ import { FIRST_PLACE } from '../../../shared/domain/session/turnPlace.ts';
 const subject = { account_id: 'a', session_id: 's', turn: 1 };
 
 test('a turn that has more text than there is room for lets go of it, and of its room', async () => {
-  const live = createLiveTurns({ mostChars: 100 });
+  const live = createLiveTurns({ mostChars: 200 });
   const publisher = live.begin(subject, true);
   const turn = live.find('s', 1)!;
   publisher.text(1, 'x'.repeat(60));
@@ -17,6 +17,18 @@ test('a turn that has more text than there is room for lets go of it, and of its
   expect([turn.isKept(), live.chars(), turn.next(FIRST_PLACE)]).toEqual([false, 0, undefined]);
   publisher.text(1, 'more');
   expect(live.chars()).toBe(0);
+});
+
+test('an account that has all it can get leaves others room', () => {
+  const live = createLiveTurns({ mostChars: 400 });
+  const begin = (account_id: string, turn: number) => {
+    const publisher = live.begin({ account_id, session_id: account_id, turn }, true);
+    publisher.text(1, 'x'.repeat(60));
+    return live.find(account_id, turn)!.isKept();
+  };
+  expect([1, 2, 3, 4, 5].map((turn) => begin('a', turn))).toEqual([true, true, true, false, false]);
+  expect(begin('b', 1)).toBe(true);
+  expect(live.chars()).toBe(240);
 });
 
 test('the text of a turn that has ended is kept a moment longer, and found no more', async () => {
