@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually } from '../../support/processes/operator.ts';
+import { revokeKey } from '../../../shared/commands/accounts.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { allEvents, openEvents, textIn, type Heard } from '../../support/http/sse.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
@@ -298,6 +300,37 @@ describe('the stream of a turn', () => {
     }
   });
 });
+
+test('who follows a turn hears no more of it when the key was revoked', async () => {
+  const account = await newKey(service.folder);
+  const second = await newKey(service.folder, { account: account.account_id });
+  const client = await clientWith(service.url, account);
+  await clientWith(service.url, second);
+  const created = await client.post('/v1/agents', {
+    name: 'A',
+    instruction: 'I',
+    model: 'scripted',
+  });
+  const go = steps('one ', 'two');
+  const own = await openEvents(`${service.url}/v1/agents/${created.body.data.agent_id}/run`, {
+    method: 'POST',
+    headers: { ...headers(), 'x-api-key': account.api_key },
+    body: '{"input":"hi"}',
+  });
+  const { session_id } = (await next(own.events)).data;
+  const stream = await openEvents(`${service.url}/v1/sessions/${session_id}/turns/1/stream`, {
+    headers: { 'x-api-key': second.api_key },
+  });
+  await next(stream.events);
+  await next(stream.events);
+  const actor = { account_id: account.account_id, key_id: 'operator', request_id: 'test' };
+  await asOperator(service.folder, (operator) => revokeKey(operator, actor, second.key_id));
+  await sleep(LIMITS.feed.keyCheckMs + 500);
+  go(0);
+  expect(await allEvents(stream)).toEqual([]);
+  go(1);
+  expect((await allEvents(own)).at(-1)).toMatchObject({ event: 'turn.completed' });
+}, 30_000);
 
 test('a stop ends a stream with an error that is true, and does not wait for who follows', async () => {
   const own = await startTestService({ text: 'Hi' }, { SHUTDOWN_GRACE_MS: '100' });
