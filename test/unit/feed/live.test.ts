@@ -31,7 +31,8 @@ async function following() {
   const log: Pick<EventLog, 'subscribe' | 'head'> = {
     head: async () => HEAD,
     async *subscribe({ signal }) {
-      while (!signal?.aborted) {
+      for (;;) {
+        if (signal?.aborted) return;
         const next = waiting.shift();
         if (!next) {
           await new Promise<void>((resolve) => (wake = resolve));
