@@ -7,14 +7,15 @@ interface PageOptions extends FollowOptions {
   source: string;
   /** The most events. */
   limit: number;
-  /** How long the first event is waited for. */
+  /** How long the first event is waited for, where there is none yet. */
   waitMs: number;
 }
 
 /**
  * A page of an account's events, one a line, and the cursor behind it. It ends at so many events, at
- * so many bytes, and at the end of the log; without any event only when the wait is over. Errors:
- * those of followAccount.
+ * so many bytes, and at the end of the log; without any event only when the wait is over. Where the
+ * log is long, and little of it the account's, it ends when it was looked through for so long, too.
+ * Errors: those of followAccount.
  */
 export async function feedPage(
   { followAccount }: AccountFeed,
@@ -39,9 +40,11 @@ export async function feedPage(
       }
       behind = page.cursor;
       const isFull = lines.length >= limit || bytes >= LIMITS.feed.answerBytes;
-      const leftMs = waitMs - (performance.now() - began);
+      const tookMs = performance.now() - began;
+      const leftMs = waitMs - tookMs;
       const isLooked = page.items.length === 0 && page.caughtUp;
-      if (isFull || (isLooked && (lines.length > 0 || leftMs <= 0))) break;
+      const isLate = tookMs >= Math.max(waitMs, LIMITS.feed.progressMs);
+      if (isFull || isLate || (isLooked && (lines.length > 0 || leftMs <= 0))) break;
       if (isLooked) timer ??= setTimeout(() => waited.abort(), leftMs);
     }
     return { text: lines.join(''), cursor: behind };

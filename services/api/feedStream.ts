@@ -3,10 +3,10 @@ import type { Actor } from '../../shared/commands/context.ts';
 import type { FeedItem, FeedPage } from '../../shared/feed/accountFeed.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { cloudEventOf } from '../../shared/publicEvents/cloudEvent.ts';
-import { isStillValid } from '../../shared/queries/authenticate.ts';
 import type { RouteContext } from './context.ts';
 import { failureEnvelope } from './envelope.ts';
 import type { StreamEvent } from './eventStream.ts';
+import { keyCheck } from './keyCheck.ts';
 import { publicError } from './middleware/errors.ts';
 
 /** An event of the feed as clients get it, in one line. */
@@ -19,17 +19,6 @@ const positionOf = (cursor: string): StreamEvent => ({
   event: 'position',
   data: JSON.stringify({ cursor }),
 });
-
-/** Looks now and then whether the client's key is still valid. */
-function keyCheck({ known, clock }: RouteContext, { key_id }: Actor): () => Promise<boolean> {
-  let checkedAt = performance.now();
-  return async () => {
-    const now = performance.now();
-    if (now - checkedAt < LIMITS.feed.keyCheckMs) return true;
-    checkedAt = now;
-    return isStillValid(known, key_id, clock.now());
-  };
-}
 
 /**
  * The pages of a feed as a stream: each event with its cursor as id, now and then the position where

@@ -1,7 +1,6 @@
 import type { Context } from 'koa';
 import { nameOfPlace, type TurnPlace } from '../../shared/domain/session/turnPlace.ts';
 import type { TurnSubject } from '../../shared/commands/run/liveTurns.ts';
-import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Place } from '../../shared/places.ts';
@@ -88,15 +87,12 @@ export async function* turnEvents(
     known = undefined;
     return found;
   };
-  const requireUp = (): void => {
-    if (api.availability() === 'stopping') throw shuttingDown();
-  };
   const following = {
     live: api.sessions.live,
     elsewhere: api.sessions.elsewhere,
     look,
     now: api.clock.now,
-    requireUp,
+    stopping: api.stopping,
     ...(ended && { conclude: () => ended }),
   };
   for await (const news of followTurn(following, subject, after, signal))

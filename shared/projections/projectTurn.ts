@@ -13,7 +13,7 @@ export type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
 
 /** What is told of a turn that was cut off. */
-export const INTERRUPTIONS: Record<InterruptionReason | InterruptionCause, string> = {
+const INTERRUPTIONS: Record<InterruptionReason | InterruptionCause, string> = {
   crash: 'The service stopped while the turn was running.',
   cancelled: 'The turn was cancelled.',
   deadline: 'The turn did not end before its deadline.',

@@ -25,8 +25,8 @@ interface Following {
   conclude?: (() => Promise<TurnEnd>) | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Looked at where a wait is for another process: throws where this one won't wait any more. */
-  requireUp: () => void;
+  /** Aborts when this process won't wait for others any more. */
+  stopping: AbortSignal;
 }
 
 /** Follows a turn that runs here. Returns the place behind what was given. */
@@ -50,8 +50,8 @@ async function* fromLive(
 /**
  * What a turn puts out after a place, while it runs and for ever after it, and then how it ended. It
  * comes from the run itself where that is here and keeps its text, and from the record otherwise.
- * Errors: those of `look`, of `requireUp`, `store_unavailable` where the end of the turn is long
- * overdue, the signal's reason.
+ * Errors: those of `look`, `store_unavailable` where the end of the turn is long overdue, the reason
+ * of `signal`, and of `stopping` where it is for another process to go on.
  */
 export async function* followTurn(
   following: Following,
@@ -59,8 +59,9 @@ export async function* followTurn(
   after: TurnPlace,
   signal: AbortSignal,
 ): AsyncGenerator<TurnNews> {
-  const { live, elsewhere, look, conclude, now, requireUp } = following;
+  const { live, elsewhere, look, conclude, now, stopping } = following;
   const { session_id, turn } = subject;
+  const either = AbortSignal.any([signal, stopping]);
   let place = after;
   for (;;) {
     const running = live.find(session_id, turn);
@@ -86,13 +87,17 @@ export async function* followTurn(
       await unlessAborted(changed, signal);
       continue;
     }
-    requireUp();
+    either.throwIfAborted();
     if (now() > Date.parse(record.deadline) + LIMITS.stream.overdueMs)
       throw storeUnavailable('The end of the turn is not recorded yet.');
     const mirror = elsewhere.follow(subject, record.rounds.length + 1);
     const [from, began] = [place, performance.now()];
-    place = yield* fromLive(mirror, place, signal);
+    try {
+      place = yield* fromLive(mirror.turn, place, either);
+    } finally {
+      mirror.leave();
+    }
     const early = LIMITS.stream.lookMs - (performance.now() - began);
-    if (place === from && early > 0) await pauseFor(early, signal);
+    if (place === from && early > 0) await pauseFor(early, either);
   }
 }

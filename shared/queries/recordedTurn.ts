@@ -1,5 +1,4 @@
-import type { SessionEvent, ToolCalledData } from '../domain/session/events.ts';
-import type { TurnContext } from '../domain/session/parts.ts';
+import type { ToolCalledData } from '../domain/session/events.ts';
 import type { Round } from '../domain/session/turnPlace.ts';
 import { resultOf, type RunResult } from '../commands/run/result.ts';
 import { sessionErased } from '../erased.ts';
@@ -10,7 +9,7 @@ import { sessionStream } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import { INTERRUPTIONS } from '../projections/projectTurn.ts';
+import { turnAfter, type TurnEvent } from '../projections/projectTurn.ts';
 import type { TurnRow } from '../readModels/tables.ts';
 import { readTranscript } from './sessions.ts';
 
@@ -36,10 +35,9 @@ const turnNotFound = (): TurnlogError =>
 const FIRST_PAGE = 12;
 const LATER_PAGE = 64;
 
-type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
-
-const isOfTurn = (event: KnownEvent['event']): event is TurnEvent =>
-  typeof (event.data as { turn?: unknown }).turn === 'number';
+/** The number of the turn that an event belongs to; undefined for one of the session itself. */
+const turnOf = ({ event }: KnownEvent): number | undefined =>
+  (event.data as { turn?: number }).turn;
 
 function roundsOf(calls: readonly ToolCalledData[], output: string | undefined): Round[] {
   const byRound = Map.groupBy(calls, ({ round }) => round);
@@ -51,49 +49,37 @@ function roundsOf(calls: readonly ToolCalledData[], output: string | undefined):
   return output === undefined ? rounds : [...rounds, { text: output, calls: [] }];
 }
 
-/** A turn from its events, the first of which is its start. */
-function fromEvents(session_id: string, events: readonly TurnEvent[]): RecordedTurn {
-  const calls: ToolCalledData[] = [];
-  let output: string | undefined;
-  let end: TurnEnd | undefined;
-  let deadline = '';
-  let context: TurnContext | undefined;
-  for (const { type, data } of events) {
-    if (type === 'session.turn_started.v1') ({ deadline, context } = data);
-    else if (type === 'session.tool_called.v1') calls.push(data);
-    else if (type === 'session.turn_completed.v1') {
-      ({ output } = data);
-      end = { result: resultOf(session_id, data, context) };
-    } else if (type === 'session.turn_failed.v1')
-      end = { failed: { code: data.code, message: data.message } };
-    else
-      end = {
-        failed: { code: 'turn_interrupted', message: INTERRUPTIONS[data.cause ?? data.reason] },
-      };
+/** How the turn ended that a row is of; undefined while it is open. */
+function endOf(row: TurnRow): TurnEnd | undefined {
+  const { session_id, status, output, tokens, error, context } = row;
+  if (status === 'running') return undefined;
+  // A turn that failed may have both as well.
+  if (status === 'completed' && output !== null && tokens !== null) {
+    const finish_reason = row.finish_reason ?? '';
+    const completed = { ...row, output, tokens, finish_reason };
+    return { result: resultOf(session_id, completed, context ?? undefined) };
   }
-  return { rounds: roundsOf(calls, output), end, deadline };
+  const code = status === 'interrupted' ? 'turn_interrupted' : (error?.code ?? '');
+  return { failed: { code, message: error?.message ?? '' } };
 }
 
-/** The same from its row, which has its texts open. */
+/** The turn that a row is of, which has its texts open. */
 function fromRow(row: TurnRow): RecordedTurn {
-  const { turn, session_id, output, tokens, model, tool_used, status, error, deadline } = row;
-  const calls = row.tool_calls.map((call) => ({ ...call, turn }));
-  const completed = output !== null && tokens !== null;
-  const end: TurnEnd = completed
-    ? {
-        result: resultOf(
-          session_id,
-          { output, model, tool_used, tokens, finish_reason: row.finish_reason ?? '' },
-          row.context ?? undefined,
-        ),
-      }
-    : {
-        failed: {
-          code: status === 'interrupted' ? 'turn_interrupted' : (error?.code ?? ''),
-          message: error?.message ?? '',
-        },
-      };
-  return { rounds: roundsOf(calls, completed ? output : undefined), end, deadline };
+  const calls = row.tool_calls.map((call) => ({ ...call, turn: row.turn }));
+  return {
+    rounds: roundsOf(calls, row.output ?? undefined),
+    end: endOf(row),
+    deadline: row.deadline,
+  };
+}
+
+/** The same from its events, the first of which is its start. */
+function fromEvents(events: readonly KnownEvent[]): RecordedTurn {
+  const row = events.reduce<TurnRow | undefined>(
+    (before, { recorded, event }) => turnAfter(before, recorded, event as TurnEvent),
+    undefined,
+  );
+  return fromRow(row!);
 }
 
 /** What the read models show of a turn that has ended; undefined where they don't yet. */
@@ -121,7 +107,7 @@ export async function readTurn(
   const { account_id, session_id } = subject;
   const stream = sessionStream(session_id);
   const maxBytes = LIMITS.store.pageBytes;
-  let events: TurnEvent[] = [];
+  let events: KnownEvent[] = [];
   let from: number | undefined;
   for (let limit = FIRST_PAGE; ; limit = LATER_PAGE) {
     const place = from === undefined ? {} : { from };
@@ -132,11 +118,10 @@ export async function readTurn(
       if (last?.recorded.metadata.account_id !== account_id) throw sessionNotFound();
       if (last.event.type === 'session.erased.v1') throw sessionErased();
     }
-    const found = page.map(({ event }) => event).filter(isOfTurn);
-    const newest = found.at(-1)?.data.turn ?? 0;
-    if (from === undefined && newest < turn) throw turnNotFound();
-    events = [...found.filter(({ data }) => data.turn === turn), ...events];
-    if (events[0]?.type === 'session.turn_started.v1') return fromEvents(session_id, events);
+    const newest = page.findLast((known) => turnOf(known) !== undefined);
+    if (from === undefined && (newest ? turnOf(newest)! : 0) < turn) throw turnNotFound();
+    events = [...page.filter((known) => turnOf(known) === turn), ...events];
+    if (events[0]?.event.type === 'session.turn_started.v1') return fromEvents(events);
     const first = page[0]?.recorded.revision ?? 0;
     if (first === 0) throw turnNotFound();
     const shown = events.length === 0 ? await shownTurn(source, subject, turn) : undefined;

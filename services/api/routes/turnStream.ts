@@ -9,6 +9,7 @@ import {
 import { TurnlogError } from '../../../shared/errors.ts';
 import { whenClosed } from '../clientLeft.ts';
 import { sendEventStream } from '../eventStream.ts';
+import { keyCheck, whileAllowed } from '../keyCheck.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { TURN_NUMBER } from '../schemas/turns.ts';
@@ -56,7 +57,8 @@ const streamTurnRoute = defineRoute({
     'release_too_old',
     'key_missing',
   ],
-  handle: async (api, { actor: { account_id }, params }, ctx) => {
+  handle: async (api, { actor, params }, ctx) => {
+    const { account_id } = actor;
     const session_id = params['sessionId']!;
     const asked = params['turn']!;
     // A number that no turn has: the session is looked for all the same.
@@ -72,10 +74,14 @@ const streamTurnRoute = defineRoute({
       return undefined;
     }
     claimStream(api, account_id, ctx);
+    // An open turn may have moved on before it is followed: it is looked at again then.
+    const ended = first?.turn.end && first;
+    if (!ended) first?.done();
     const place = after === 'end' || after === undefined ? FIRST_PLACE : after;
     sendEventStream(ctx, async function* (signal) {
       if (after === undefined) yield startedEvent(subject);
-      yield* turnEvents(api, { subject, after: place, first }, ctx, signal);
+      const events = turnEvents(api, { subject, after: place, first: ended }, ctx, signal);
+      yield* whileAllowed(events, keyCheck(api, actor));
     });
     return undefined;
   },

@@ -66,15 +66,29 @@ function nextIn(rounds: readonly LiveRound[], after: TurnPlace): TurnPart | unde
 
 /**
  * What turns put out is kept once each, while they run and a moment longer; whoever follows one holds
- * no more than a place in it. Where all together have more than the process keeps, a turn's text is
- * let go, and those who follow it wait for the record.
+ * no more than a place in it. Where those of an account have more than its share of what the process
+ * keeps, a turn's text is let go, and those who follow it wait for the record.
  */
 export function createLiveTurns({
   mostChars = LIMITS.stream.liveChars,
   lingerMs = LIMITS.stream.lingerMs,
 }: { mostChars?: number; lingerMs?: number } = {}): LiveTurns {
   const turns = new Map<string, LiveTurn>();
+  const heldOf = new Map<string, number>();
   let held = 0;
+
+  /** Whether an account may have so many characters more: half of what the others leave. */
+  function hasRoom(account_id: string, chars: number): boolean {
+    const own = heldOf.get(account_id) ?? 0;
+    return own + chars <= (mostChars - (held - own)) / 2;
+  }
+
+  function hold(account_id: string, chars: number): void {
+    const own = (heldOf.get(account_id) ?? 0) + chars;
+    held += chars;
+    if (own > 0) heldOf.set(account_id, own);
+    else heldOf.delete(account_id);
+  }
 
   function begin(subject: TurnSubject, kept: boolean, textKey?: TextKey): TurnPublisher {
     let rounds: LiveRound[] = [];
@@ -82,6 +96,7 @@ export function createLiveTurns({
     let ended = false;
     let own = 0;
     let change: PromiseWithResolvers<void> | undefined;
+    const { account_id } = subject;
     const key = keyOf(subject.session_id, subject.turn);
 
     const tell = (): void => {
@@ -91,7 +106,7 @@ export function createLiveTurns({
     const letGo = (): void => {
       isKept = false;
       rounds = [];
-      held -= own;
+      hold(account_id, -own);
       own = 0;
       tell();
     };
@@ -111,8 +126,8 @@ export function createLiveTurns({
     return {
       text(round, piece) {
         if (!isKept) return;
-        if (held + piece.length > mostChars) return letGo();
-        held += piece.length;
+        if (!hasRoom(account_id, piece.length)) return letGo();
+        hold(account_id, piece.length);
         own += piece.length;
         roundOf(round).text.add(piece);
         tell();

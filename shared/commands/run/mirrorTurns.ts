@@ -14,9 +14,10 @@ import {
 export interface MirroredTurns extends Disposable {
   /**
    * Follows a turn whose rounds before this one are recorded; all who do so in this process share one
-   * mirror. It ends when the record has more, or when nothing is heard any more.
+   * mirror. It ends when the record has more, when nothing is heard any more, or when the last has
+   * left.
    */
-  follow(subject: TurnSubject, round: number): LiveTurn;
+  follow(subject: TurnSubject, round: number): { turn: LiveTurn; leave: () => void };
 }
 
 interface Mirror {
@@ -24,6 +25,7 @@ interface Mirror {
   publisher: TurnPublisher;
   round: number;
   chars: number;
+  followers: number;
   /** One message after the other. */
   last: Promise<void>;
   silence: NodeJS.Timeout;
@@ -54,17 +56,16 @@ export function createMirroredTurns({
     broadcast.send(ALL, JSON.stringify({ is: 'follow', session_id, turn, to, round, chars }));
   }
 
-  function end(subject: { session_id: string; turn: number }): void {
-    const mirror = mirrors.get(keyOf(subject));
-    if (!mirror) return;
-    mirrors.delete(keyOf(subject));
+  function end(mirror: Mirror): void {
+    if (mirrors.get(keyOf(mirror.turn)) !== mirror) return;
+    mirrors.delete(keyOf(mirror.turn));
     clearTimeout(mirror.silence);
     clearInterval(mirror.renewal);
     mirror.publisher.end();
   }
 
   async function hearText(mirror: Mirror, message: TextMessage): Promise<void> {
-    if (message.round > mirror.round) return end(message);
+    if (message.round > mirror.round) return end(mirror);
     if (message.round < mirror.round) return;
     // Something was lost: it is asked for again.
     if (message.chars > mirror.chars) return ask(mirror.turn, mirror);
@@ -82,7 +83,7 @@ export function createMirroredTurns({
     const mirror = mirrors.get(keyOf(message));
     if (!mirror) return;
     mirror.last = mirror.last.then(() =>
-      message.is === 'text' ? hearText(mirror, message) : end(message),
+      message.is === 'text' ? hearText(mirror, message) : end(mirror),
     );
   });
 
@@ -93,8 +94,9 @@ export function createMirroredTurns({
       publisher,
       round,
       chars: 0,
+      followers: 0,
       last: Promise.resolve(),
-      silence: setTimeout(end, silentMs, subject).unref(),
+      silence: setTimeout(() => end(mirror), silentMs).unref(),
       renewal: setInterval(() => ask(subject, mirror), interestMs / 3).unref(),
     };
     mirrors.set(keyOf(subject), mirror);
@@ -105,13 +107,22 @@ export function createMirroredTurns({
   return {
     follow(subject, round) {
       const known = mirrors.get(keyOf(subject));
-      if (known?.round === round && known.turn.isKept()) return known.turn;
-      end(subject);
-      return begin(subject, round).turn;
+      const isFit = known?.round === round && known.turn.isKept();
+      if (known && !isFit) end(known);
+      const mirror = isFit ? known : begin(subject, round);
+      mirror.followers += 1;
+      let left = false;
+      const leave = (): void => {
+        if (left) return;
+        left = true;
+        mirror.followers -= 1;
+        if (mirror.followers === 0) end(mirror);
+      };
+      return { turn: mirror.turn, leave };
     },
     [Symbol.dispose]() {
       stop();
-      for (const { turn } of mirrors.values()) end(turn);
+      for (const mirror of mirrors.values()) end(mirror);
     },
   };
 }

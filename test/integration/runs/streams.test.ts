@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually } from '../../support/processes/operator.ts';
+import { revokeKey } from '../../../shared/commands/accounts.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { allEvents, openEvents, textIn, type Heard } from '../../support/http/sse.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
@@ -241,6 +243,31 @@ describe('the stream of a turn', () => {
     await expect(follow(`${session_id}/turns/13`)).resolves.toMatchObject({ status: 404 });
   });
 
+  test('of an answer that is not what was asked for has its text and its failure, for ever', async () => {
+    const strict = await service.createAgent({ response_format: { type: 'json_object' } });
+    service.model.use({ text: 'No JSON.' });
+    const live = await allEvents(
+      await openEvents(`${service.url}/v1/agents/${strict}/run`, {
+        method: 'POST',
+        headers: headers(),
+        body: '{"input":"hi"}',
+      }),
+    );
+    expect(live.at(-1)).toMatchObject({ event: 'error', data: { code: 'model_error' } });
+    const { session_id } = live[0]!.data;
+    const expectSame = async (): Promise<void> => {
+      const again = await allEvents(await follow(`${session_id}/turns/1`));
+      expect(content(again)).toEqual(content(live));
+      expect(textIn(again)).toBe('No JSON.');
+    };
+    await expectSame();
+    service.model.use({ text: '{}' });
+    // So many that it is read from the read models.
+    for (let turn = 2; turn <= 12; turn += 1)
+      await service.post(`/v1/agents/${strict}/run`, { input: 'hi', session_id });
+    await expectSame();
+  });
+
   test('answers at once what is not there, and what names no place', async () => {
     service.model.use({ text: 'Hi' });
     const { session_id } = (await service.post(`/v1/agents/${agent}/run`, { input: 'hi' })).body
@@ -274,6 +301,37 @@ describe('the stream of a turn', () => {
   });
 });
 
+test('who follows a turn hears no more of it when the key was revoked', async () => {
+  const account = await newKey(service.folder);
+  const second = await newKey(service.folder, { account: account.account_id });
+  const client = await clientWith(service.url, account);
+  await clientWith(service.url, second);
+  const created = await client.post('/v1/agents', {
+    name: 'A',
+    instruction: 'I',
+    model: 'scripted',
+  });
+  const go = steps('one ', 'two');
+  const own = await openEvents(`${service.url}/v1/agents/${created.body.data.agent_id}/run`, {
+    method: 'POST',
+    headers: { ...headers(), 'x-api-key': account.api_key },
+    body: '{"input":"hi"}',
+  });
+  const { session_id } = (await next(own.events)).data;
+  const stream = await openEvents(`${service.url}/v1/sessions/${session_id}/turns/1/stream`, {
+    headers: { 'x-api-key': second.api_key },
+  });
+  await next(stream.events);
+  await next(stream.events);
+  const actor = { account_id: account.account_id, key_id: 'operator', request_id: 'test' };
+  await asOperator(service.folder, (operator) => revokeKey(operator, actor, second.key_id));
+  await sleep(LIMITS.feed.keyCheckMs + 500);
+  go(0);
+  expect(await allEvents(stream)).toEqual([]);
+  go(1);
+  expect((await allEvents(own)).at(-1)).toMatchObject({ event: 'turn.completed' });
+}, 30_000);
+
 test('a stop ends a stream with an error that is true, and does not wait for who follows', async () => {
   const own = await startTestService({ text: 'Hi' }, { SHUTDOWN_GRACE_MS: '100' });
   try {
@@ -306,11 +364,11 @@ test('a stop ends a stream with an error that is true, and does not wait for who
 }, 60_000);
 
 test('a client that is slow to read holds nobody up, and misses nothing', async () => {
-  service.model.use({ pieces: Array.from({ length: 100 }, () => 'x'.repeat(5_000)) });
+  service.model.use({ pieces: Array.from({ length: 70 }, () => 'x'.repeat(10_000)) });
   const slow = await run();
   const { session_id } = (await next(slow.events)).data;
   await sleep(100);
   const other = await allEvents(await follow(`${session_id}/turns/1`));
-  expect(textIn(other)).toHaveLength(500_000);
-  expect(textIn(await allEvents(slow))).toHaveLength(500_000);
+  expect(textIn(other)).toHaveLength(700_000);
+  expect(textIn(await allEvents(slow))).toHaveLength(700_000);
 });

@@ -58,8 +58,8 @@ const TEXT = Array.from({ length: 3_000 }, (_, index) => `${index} 😀é\u0001"
 test('a turn is heard elsewhere as it comes, byte for byte, and nobody between reads it', async () => {
   const { publisher, elsewhere, sent } = mirrored();
   publisher.text(1, 'first ');
-  const mirror = elsewhere.follow(subject, 1);
-  expect(elsewhere.follow(subject, 1)).toBe(mirror);
+  const { turn: mirror } = elsewhere.follow(subject, 1);
+  expect(elsewhere.follow(subject, 1).turn).toBe(mirror);
   const heard = textOf(mirror);
   await sleep(20);
   for (const piece of TEXT.match(/[^]{1,700}/gu)!) publisher.text(1, piece);
@@ -74,7 +74,7 @@ test('what gets lost is asked for again', async () => {
   const { publisher, elsewhere } = mirrored(
     (message) => message.includes('"text"') && (count += 1) % 3 === 0,
   );
-  const mirror = elsewhere.follow(subject, 1);
+  const { turn: mirror } = elsewhere.follow(subject, 1);
   const heard = textOf(mirror);
   for (const piece of TEXT.match(/[^]{1,700}/gu)!) publisher.text(1, piece);
   // A gap is noticed when something comes behind it.
@@ -90,11 +90,11 @@ test('what gets lost is asked for again', async () => {
 test('a mirror ends where the record has more: at a tool call, and at the end of the turn', async () => {
   const { publisher, elsewhere } = mirrored();
   publisher.text(1, 'one');
-  const first = textOf(elsewhere.follow(subject, 1));
+  const first = textOf(elsewhere.follow(subject, 1).turn);
   await sleep(20);
   publisher.called(call);
   expect(await first).toBe('one');
-  const second = elsewhere.follow(subject, 2);
+  const { turn: second } = elsewhere.follow(subject, 2);
   publisher.text(2, 'two');
   await sleep(100);
   expect(second.next({ round: 2, chars: 0, calls: 0 })).toMatchObject({ text: 'two' });
@@ -106,7 +106,8 @@ test('a mirror ends where the record has more: at a tool call, and at the end of
 test('what somebody else sends in between opens nowhere', async () => {
   const { join } = createMemoryBroadcast();
   const stranger = join('stranger');
-  const mirror = createMirroredTurns({ broadcast: join('other'), keys }).follow(subject, 1);
+  const elsewhere = createMirroredTurns({ broadcast: join('other'), keys });
+  const { turn: mirror } = elsewhere.follow(subject, 1);
   const of = { is: 'text', session_id: 'session_1', turn: 3, round: 1, chars: 0, key: KEY.id };
   for (const box of ['', 'AAAA', Buffer.alloc(100).toString('base64url')])
     stranger.send('other', JSON.stringify({ ...of, box }));
@@ -114,4 +115,18 @@ test('what somebody else sends in between opens nowhere', async () => {
     stranger.send('other', rubbish);
   await sleep(50);
   expect([mirror.next(FIRST_PLACE), mirror.hasEnded()]).toEqual([undefined, false]);
+});
+
+test('a mirror ends with the last who follows it, though its turn goes on', async () => {
+  const { publisher, elsewhere } = mirrored();
+  const [one, other] = [elsewhere.follow(subject, 1), elsewhere.follow(subject, 1)];
+  one.leave();
+  one.leave();
+  publisher.text(1, 'goes on');
+  await sleep(50);
+  expect(other.turn.next(FIRST_PLACE)).toMatchObject({ text: 'goes on' });
+  expect(other.turn.hasEnded()).toBe(false);
+  other.leave();
+  expect(other.turn.hasEnded()).toBe(true);
+  expect(elsewhere.follow(subject, 1).turn).not.toBe(other.turn);
 });
