@@ -8,7 +8,7 @@ import { deliver } from './deliver.ts';
 import { isRestored } from './follow.ts';
 import { NotTaken, type Lane } from './lane.ts';
 
-const { firstPauseMs, longestPauseMs, retryAfterMs, failingMs } = LIMITS.webhooks;
+const { answerMs, firstPauseMs, longestPauseMs, retryAfterMs, failingMs } = LIMITS.webhooks;
 /** A receiver that comes back is not met by all webhooks at once. */
 const PAUSES = { firstMs: firstPauseMs, longestMs: longestPauseMs, spread: [0.5, 1] } as const;
 
@@ -60,6 +60,8 @@ export async function runLane(lane: Lane): Promise<void> {
   const { signal } = lane;
   const pauses = createBackOff(PAUSES);
   let failedAt: number | undefined;
+  /** From one failure to the next, where nothing of ours comes between them. */
+  let expectedMs = 0;
 
   async function pauseAfter(error: unknown): Promise<number> {
     if (!(error instanceof NotTaken)) {
@@ -72,11 +74,13 @@ export async function runLane(lane: Lane): Promise<void> {
       failedAt = undefined;
     }
     const now = performance.now();
-    const { failing_ms } = noteFailure(lane, error, now - (failedAt ?? now));
+    const { failing_ms } = noteFailure(lane, error, Math.min(now - (failedAt ?? now), expectedMs));
     failedAt = now;
+    const pauseMs = Math.max(pauses.next(), Math.min(asked, retryAfterMs));
+    expectedMs = pauseMs + answerMs;
     if (gone) await giveUp(lane, 'gone');
     else if (failing_ms >= failingMs) await giveUp(lane, 'failing');
-    return Math.max(pauses.next(), Math.min(asked, retryAfterMs));
+    return pauseMs;
   }
 
   while (!signal.aborted) {

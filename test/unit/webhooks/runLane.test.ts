@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { runLane } from '../../../services/webhooks/runLane.ts';
 import type { Lane } from '../../../services/webhooks/lane.ts';
 import { createFairLine } from '../../../shared/fairLine.ts';
@@ -149,6 +149,31 @@ describe('a lane', () => {
       (reasons) => reasons.length > 0,
     );
     expect(givenUp[0]).toBe('failing');
+  });
+
+  test('is not given up for the time in which something of ours was away', async () => {
+    log = ['a'];
+    answers = { a0: Array.from({ length: 9 }, () => refused()) };
+    const now = performance.now.bind(performance);
+    let aheadMs = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    start();
+    await eventually(
+      async () => tried,
+      ({ length }) => length === 1,
+    );
+    await eventually(
+      async () => progress,
+      ({ failing_since }) => failing_since !== undefined,
+    );
+    aheadMs = 2 * LIMITS.webhooks.failingMs;
+    await eventually(
+      async () => progress,
+      ({ failing_ms = 0 }) => failing_ms > 0,
+    );
+    clock.mockRestore();
+    expect(progress.failing_ms).toBeLessThan(LIMITS.webhooks.answerMs + 1_000);
+    expect(givenUp).toEqual([]);
   });
 
   test('is given up at once where the receiver is gone', async () => {
