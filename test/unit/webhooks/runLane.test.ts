@@ -196,6 +196,23 @@ describe('a lane', () => {
     expect(performance.now() - begun).toBeGreaterThan(850);
   });
 
+  test('has forgotten the trouble of long ago', async () => {
+    log = ['a'];
+    followFails = Array.from({ length: 7 }, () => new TurnlogError('store_unavailable', 'Away.'));
+    const now = performance.now.bind(performance);
+    const clock = jest
+      .spyOn(performance, 'now')
+      .mockImplementation(() => now() + followed.length * 120_000);
+    const began = now();
+    start();
+    await eventually(
+      async () => progress,
+      ({ cursor }) => cursor === '0',
+    );
+    clock.mockRestore();
+    expect(now() - began).toBeLessThan(10_000);
+  });
+
   test('begins anew where a restored log has lost what was sent last', async () => {
     log = ['a', 'b'];
     progress = { revision: 0, cursor: '7' };
