@@ -30,6 +30,20 @@ function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
+/** Those to end when this process exits: one listener for all, however many servers there are. */
+const live = new Set<ChildProcess>();
+const killAll = (): void => live.forEach((child) => killGroup(child, 'SIGKILL'));
+
+function killAtExit(child: ChildProcess): void {
+  if (live.size === 0) process.once('exit', killAll);
+  live.add(child);
+}
+
+function forget(child: ChildProcess): void {
+  live.delete(child);
+  if (live.size === 0) process.removeListener('exit', killAll);
+}
+
 /**
  * A server as a child process that speaks over its standard input and output. The library's own
  * transport leaves behind what its process has started; this one has a process group of its own,
@@ -40,10 +54,6 @@ export function createProcessTransport(options: ProcessOptions): ProcessTranspor
   let child: ChildProcess | undefined;
   let ended: Promise<void> = Promise.resolve();
   let words = '';
-
-  const killAtExit = (): void => {
-    if (child) killGroup(child, 'SIGKILL');
-  };
 
   function read(chunk: Buffer): void {
     try {
@@ -80,7 +90,7 @@ export function createProcessTransport(options: ProcessOptions): ProcessTranspor
     };
     started.once('exit', () => {
       killGroup(started, 'SIGKILL');
-      process.removeListener('exit', killAtExit);
+      forget(started);
       // What it wrote last is still on its way; who has left its group may keep the pipes open.
       void settlesWithin(once(started, 'close'), LAST_WORDS_MS).then(finish, finish);
     });
@@ -94,7 +104,7 @@ export function createProcessTransport(options: ProcessOptions): ProcessTranspor
         child = spawn(command, args, { env, cwd, detached: true, stdio: 'pipe' });
         child.once('spawn', () => resolve());
         child.once('error', reject);
-        process.once('exit', killAtExit);
+        killAtExit(child);
         attach(child);
       }),
     async send(message: JSONRPCMessage) {
@@ -106,8 +116,8 @@ export function createProcessTransport(options: ProcessOptions): ProcessTranspor
     },
     async close() {
       const closing = child;
-      if (!closing || closing.pid === undefined) {
-        process.removeListener('exit', killAtExit);
+      if (closing?.pid === undefined) {
+        if (closing) forget(closing);
         return;
       }
       closing.stdin?.end();

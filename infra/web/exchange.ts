@@ -47,16 +47,22 @@ const firstOf = (headers: Dispatcher.ResponseData['headers']): Record<string, st
  */
 export async function exchange(wanted: Exchange, signal: AbortSignal): Promise<Answered> {
   const { url, addresses, method, headers, body, bytes, ca } = wanted;
+  // The client knows of no socket that is not connected yet: one that never is would stay for ever.
+  const over = new AbortController();
+  const lookup = pinnedTo(addresses);
   const client = new Client(url.origin, {
     allowH2: false,
     maxHeaderSize: LIMITS.web.headerBytes,
     headersTimeout: 0,
     bodyTimeout: 0,
     connectTimeout: 0,
-    connect: { lookup: pinnedTo(addresses), ...(ca === undefined ? {} : { ca }) },
+    connect: { lookup, signal: over.signal, ...(ca === undefined ? {} : { ca }) },
   });
   // What is asked of the socket after it was destroyed is nobody's concern.
-  const stop = (): void => void client.destroy(signal.reason as Error).catch(() => {});
+  const stop = (): void => {
+    void client.destroy(signal.reason as Error).catch(() => {});
+    over.abort();
+  };
   signal.addEventListener('abort', stop, { once: true });
   try {
     signal.throwIfAborted();
@@ -73,5 +79,6 @@ export async function exchange(wanted: Exchange, signal: AbortSignal): Promise<A
   } finally {
     signal.removeEventListener('abort', stop);
     void client.destroy().catch(() => {});
+    over.abort();
   }
 }

@@ -54,16 +54,17 @@ export function checkUrl(text: string, base?: URL): URL {
   return url;
 }
 
-/** All addresses of a host are checked: one of them that is not public refuses it. */
+/** Each address that may be connected to is checked: one of them that is not public refuses the host. */
 async function checkedAddresses(
   { hostname }: URL,
   { allowPrivate, resolve = resolveName }: GuardOptions,
 ): Promise<string[]> {
-  const addresses = await addressesOf(hostname, resolve);
+  // A name server may tell of thousands.
+  const addresses = (await addressesOf(hostname, resolve)).slice(0, LIMITS.web.addresses);
   if (addresses.length === 0) throw webFailed('has a name that no name server knows');
   if (!allowPrivate && !addresses.every((address) => isPublicAddress(address)))
     throw webRefused('leads to a network that is not public');
-  return addresses.slice(0, LIMITS.web.addresses);
+  return addresses;
 }
 
 function redirectOf({ status, headers }: Answered, from: URL): URL | undefined {

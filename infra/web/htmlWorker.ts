@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { convert } from 'html-to-text';
+import { LIMITS } from '../../shared/limits.ts';
 import type { Html } from './htmlThread.ts';
 
 /** Elements deeper than this are left out: nobody writes such pages, and each takes stack. */
@@ -8,6 +9,9 @@ const IGNORED = ['img', 'script', 'style', 'noscript', 'svg', 'template'];
 
 const { text, url } = workerData as Html;
 
+/** As a browser follows it. */
+const absolute = (href: string): string => URL.parse(href, url)?.href ?? href;
+
 parentPort!.postMessage(
   convert(text, {
     wordwrap: false,
@@ -15,12 +19,13 @@ parentPort!.postMessage(
     limits: { maxDepth: DEEPEST, ellipsis: '…' },
     selectors: [
       { selector: 'title', format: 'block' },
-      { selector: 'a', options: { baseUrl: url, hideLinkHrefIfSameAsText: true } },
+      { selector: 'a', options: { pathRewrite: absolute, hideLinkHrefIfSameAsText: true } },
       ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({
         selector,
         options: { uppercase: false },
       })),
       ...IGNORED.map((selector) => ({ selector, format: 'skip' })),
     ],
-  }),
+    // Links may be many times as long as the page that has them.
+  }).slice(0, LIMITS.web.pageBytes),
 );

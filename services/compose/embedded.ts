@@ -188,7 +188,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
       onErased: (erased) => forgetErased(api, erased),
     }),
   ];
-  const webhooks = webhooksIn(opening, { ...api, ...feed.served }, place);
+  const webhooks = webhooksIn(opening, { ...api, ...feed.served, shown: [shown] }, place);
   const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
   const last = [webhooks.part, ...watch, ...relay];
   return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };

@@ -170,14 +170,17 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     webhooks: await servedWebhooks(opening, databaseUrl),
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
   };
+  const projector = openProjector(opening, common, databaseUrl);
+  const models = readModelsPart(common);
+  const followed = { ...common, ...feed.served, shown: [...projector, models] };
   const followers = [
-    ...openProjector(opening, common, databaseUrl),
+    ...projector,
     ...(await openProver(opening, store, databaseUrl)),
-    ...openWebhooks(opening, { ...common, ...feed.served }, databaseUrl),
+    ...openWebhooks(opening, followed, databaseUrl),
     ...(await openRelay(opening, store)),
   ];
   const database = databasePart(databaseUrl, logger);
-  const shown = [readModelsPart(common), sweepPart(common, runs?.api), damagePart(damaged)];
+  const shown = [models, sweepPart(common, runs?.api), damagePart(damaged)];
   const erasures = [
     ...(runs ? [noticePart(runs.api), keysBackPart(runs.api, keyStore)] : []),
     finishPart({ ...common, judge }, { api: runs?.api, alone: false, visibilityWaitMs }),

@@ -22,11 +22,20 @@ import { systemClock } from './system.ts';
 
 type Sender = HandleContext & { readModels: ReadModels; feed: AccountFeed };
 
+/** Who sends when, and what is asked of the read models before. */
+type Sends = Pick<Webhooks, 'becomeActive' | 'doubt'>;
+
+/** Parts that know whether the read models can be trusted; they are prepared before. */
+type Shown = readonly Pick<Part, 'doubt'>[];
+
+const doubtOfAny = (shown: Shown): string | undefined =>
+  shown.map((part) => part.doubt?.()).find((doubt) => doubt !== undefined);
+
 /** The part that sends, while the process serves and no other process sends. */
 function webhooksPart(
   { config, logger }: Opening,
   context: Sender,
-  becomeActive: Webhooks['becomeActive'],
+  { becomeActive, doubt }: Sends,
 ): Part {
   const { messages: places, messageBytes: bytes } = LIMITS.webhooks;
   const sending = {
@@ -40,10 +49,14 @@ function webhooksPart(
     logger,
   };
   let running: ReturnType<typeof startWebhooks> | undefined;
+  let starting: string | undefined = 'The read models are being brought up to date.';
   return {
+    prepare: async () => void (starting = undefined),
     health: async () => (running ? { webhooks: running.health() } : {}),
     upkeep() {
-      running = startWebhooks({ sending, readModels: context.readModels, becomeActive });
+      const { readModels } = context;
+      const wanted = { sending, readModels, becomeActive, doubt: () => starting ?? doubt() };
+      running = startWebhooks(wanted);
       const { close } = running;
       return { [Symbol.asyncDispose]: close };
     },
@@ -53,12 +66,15 @@ function webhooksPart(
 /** Webhooks of the one process with that data folder. */
 export function webhooksIn(
   opening: Opening,
-  context: Sender,
+  context: Sender & { shown: Shown },
   { dataFolder }: EmbeddedPlace,
 ): { part: Part; served: ServedWebhooks } {
   const progress = openFileWebhookProgress(join(dataFolder, 'webhook-progress'));
   return {
-    part: webhooksPart(opening, context, async () => progress),
+    part: webhooksPart(opening, context, {
+      becomeActive: async () => progress,
+      doubt: () => doubtOfAny(context.shown),
+    }),
     served: { allowPrivate: opening.config.WEBHOOKS_ALLOW_PRIVATE, progress },
   };
 }
@@ -74,7 +90,11 @@ export async function servedWebhooks(
 }
 
 /** The sending of one process of several; no part where the projector is not among the services. */
-export function openWebhooks(opening: Opening, context: Sender, databaseUrl: string): Part[] {
+export function openWebhooks(
+  opening: Opening,
+  context: Sender & { shown: Shown },
+  databaseUrl: string,
+): Part[] {
   const { logger, services } = opening;
   if (!services.includes('projector')) return [];
   const onFailure = (error: unknown, retry_in_ms: number): void =>
@@ -83,5 +103,6 @@ export function openWebhooks(opening: Opening, context: Sender, databaseUrl: str
     const { awaitPostgresWebhooks } = await import('../../infra/postgres/webhookProgress.ts');
     return awaitPostgresWebhooks({ databaseUrl, signal, onFailure });
   };
-  return [webhooksPart(opening, context, becomeActive)];
+  const doubt = (): string | undefined => doubtOfAny(context.shown);
+  return [webhooksPart(opening, context, { becomeActive, doubt })];
 }

@@ -51,8 +51,11 @@ export async function keepProgress(
   signal: AbortSignal,
 ): Promise<void> {
   let failed = false;
-  while (!signal.aborted) {
+  let last = false;
+  while (!last) {
     await pauseAtMost(LIMITS.webhooks.keepMs, { signal, ref: false });
+    // What comes while a round keeps what was there needs one more.
+    last = signal.aborted;
     await progress.flush().then(
       () => void (failed = false),
       (error: unknown) => {

@@ -62,12 +62,12 @@ export function createLanes(sending: Sending, readModels: Looked, progress: Kept
     return lane;
   }
 
-  /** Of what was deleted, nothing is kept. */
+  /** Of what was deleted, nothing is kept. What read models don't know yet may be there. */
   async function forgetDeleted(enabled: ReadonlySet<string>): Promise<void> {
     for (const id of progress.ids()) {
       if (enabled.has(id)) continue;
       const row = await readModels.findWebhook(id);
-      if (!row || row.deleted) progress.set(id, undefined);
+      if (row?.deleted) progress.set(id, undefined);
     }
   }
 

@@ -8,9 +8,12 @@ import { deliver } from './deliver.ts';
 import { isRestored } from './follow.ts';
 import { NotTaken, type Lane } from './lane.ts';
 
-const { firstPauseMs, longestPauseMs, retryAfterMs, failingMs } = LIMITS.webhooks;
+const { answerMs, firstPauseMs, longestPauseMs, retryAfterMs, failingMs } = LIMITS.webhooks;
 /** A receiver that comes back is not met by all webhooks at once. */
 const PAUSES = { firstMs: firstPauseMs, longestMs: longestPauseMs, spread: [0.5, 1] } as const;
+/** What is ours is tried sooner again, and as if anew where it went well for so long. */
+const TROUBLES = { ...PAUSES, longestMs: 30_000 } as const;
+const STEADY_MS = 60_000;
 
 /** Notes the failure; `elapsedMs` since the one before. Gives how long nothing was taken. */
 function noteFailure({ progress, onProgress, clock }: Lane, error: NotTaken, elapsedMs: number) {
@@ -59,12 +62,17 @@ function noteTrouble({ row, onTrouble, onProgress, progress, logger }: Lane, err
 export async function runLane(lane: Lane): Promise<void> {
   const { signal } = lane;
   const pauses = createBackOff(PAUSES);
+  const troubles = createBackOff(TROUBLES);
+  let began = 0;
   let failedAt: number | undefined;
+  /** From one failure to the next, where nothing of ours comes between them. */
+  let expectedMs = 0;
 
   async function pauseAfter(error: unknown): Promise<number> {
     if (!(error instanceof NotTaken)) {
+      if (performance.now() - began > STEADY_MS) troubles.reset();
       noteTrouble(lane, error);
-      return pauses.next();
+      return troubles.next();
     }
     const { gone, retryAfterMs: asked = 0 } = error.outcome;
     if (lane.progress().failing_since === undefined) {
@@ -72,15 +80,18 @@ export async function runLane(lane: Lane): Promise<void> {
       failedAt = undefined;
     }
     const now = performance.now();
-    const { failing_ms } = noteFailure(lane, error, now - (failedAt ?? now));
+    const { failing_ms } = noteFailure(lane, error, Math.min(now - (failedAt ?? now), expectedMs));
     failedAt = now;
+    const pauseMs = Math.max(pauses.next(), Math.min(asked, retryAfterMs));
+    expectedMs = pauseMs + answerMs;
     if (gone) await giveUp(lane, 'gone');
     else if (failing_ms >= failingMs) await giveUp(lane, 'failing');
-    return Math.max(pauses.next(), Math.min(asked, retryAfterMs));
+    return pauseMs;
   }
 
   while (!signal.aborted) {
     try {
+      began = performance.now();
       await deliver(lane, lane.progress().failing_since !== undefined);
       // What was followed has ended: this process ends, too.
       await pauseAtMost(firstPauseMs, { signal, ref: false });
@@ -88,7 +99,7 @@ export async function runLane(lane: Lane): Promise<void> {
       if (signal.aborted) return;
       const ms = await pauseAfter(error).catch((reason: unknown) => {
         noteTrouble(lane, reason);
-        return pauses.next();
+        return troubles.next();
       });
       await pauseAtMost(ms, { signal, ref: false });
     }

@@ -17,6 +17,11 @@ export interface Webhooks {
   sending: Sending;
   readModels: Pick<ReadModels, 'listEnabledWebhooks' | 'findWebhook'>;
   /**
+   * Why the read models can't be trusted now; undefined where they can. While they are made anew,
+   * a webhook that was deleted may be there, with an address that it no longer has.
+   */
+  doubt: () => string | undefined;
+  /**
    * Waits until no other process sends; undefined when the signal aborted first. Errors:
    * `store_unavailable`.
    */
@@ -33,24 +38,29 @@ const reasonOf = (error: unknown): string =>
   isTurnlogError(error) ? error.message : 'It failed; the log says why.';
 
 /** Sends events to webhooks, in this process or after another one. It needs nobody's care. */
-export function startWebhooks({ sending, readModels, becomeActive }: Webhooks): RunningWebhooks {
+export function startWebhooks(webhooks: Webhooks): RunningWebhooks {
+  const { sending, readModels, becomeActive, doubt } = webhooks;
   const { logger } = sending;
   const closing = new AbortController();
   const pauses = createBackOff(PAUSES);
   let lanes: Lanes | undefined;
   let reason: string | undefined;
 
+  async function look(): Promise<void> {
+    reason = doubt();
+    if (reason !== undefined) return;
+    try {
+      await lanes!.look();
+    } catch (error) {
+      reason = reasonOf(error);
+      if (!isLogAway(error))
+        logger.error({ err: error }, 'it could not be looked which webhooks there are');
+    }
+  }
+
   async function lookOnAndOn(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await lanes!.look().then(
-        () => void (reason = undefined),
-        (error: unknown) => {
-          // Who keeps the read models tells that they are away.
-          if (isLogAway(error)) return;
-          reason = reasonOf(error);
-          logger.error({ err: error }, 'it could not be looked which webhooks there are');
-        },
-      );
+      await look();
       await pauseAtMost(LOOK_MS, { signal, ref: false });
     }
   }

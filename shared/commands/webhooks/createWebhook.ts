@@ -29,10 +29,8 @@ const mintSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 /** Errors: `webhook_limit_reached`. */
 async function requireRoom({ readModels }: WebhookContext, accountId: string): Promise<void> {
   const limit = LIMITS.webhooks.ofAccount;
-  const { rows } = await readModels.listWebhooks(accountId, {
-    limit,
-    bytes: LIMITS.http.pageBytes,
-  });
+  const page = { limit, bytes: LIMITS.http.pageBytes };
+  const { rows } = await readModels.listWebhooks(accountId, page);
   if (rows.length >= limit)
     throw new TurnlogError(
       'webhook_limit_reached',

@@ -1,4 +1,5 @@
 import { TurnlogError } from '../../errors.ts';
+import { LIMITS } from '../../limits.ts';
 
 const refused = (message: string): TurnlogError =>
   new TurnlogError('invalid_request', `The request body is not valid: "url" ${message}.`, {
@@ -16,5 +17,7 @@ export function requireWebhookUrl(url: string, allowPrivate: boolean): string {
   if (!allowed.includes(protocol)) throw refused(`must begin with ${allowed.join('// or ')}//`);
   if (username + password !== '') throw refused('must not carry a user or a password');
   if (hash !== '') throw refused('must not have a fragment');
+  if (href.length > LIMITS.web.urlChars)
+    throw refused(`must not be longer than ${LIMITS.web.urlChars} characters once it is encoded`);
   return href;
 }

@@ -192,6 +192,7 @@ describe('the address of a webhook', () => {
     ['with a password', 'https://me:secret@example.com/x'],
     ['with a fragment', 'https://example.com/x#y'],
     ['that is too long', `https://example.com/${'x'.repeat(2_048)}`],
+    ['that is too long once it is encoded', `https://example.com/${'é'.repeat(2_000)}`],
   ])('is refused: %s', async (_what, url) => {
     const failure = expectFailure(await service.post('/v1/webhooks', { url }), 'invalid_request');
     expect(failure.details).toHaveProperty('url');

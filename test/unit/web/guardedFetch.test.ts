@@ -108,6 +108,13 @@ describe('what may be asked', () => {
     ).rejects.toMatchObject(refused('not public'));
   });
 
+  test('looks at no more addresses of a name than it may connect to', async () => {
+    const resolve = async () => Array<string>(6_000).fill('8.8.8.8').with(5_999, '10.0.0.1');
+    await expect(
+      get('http://many.example/', { allowPrivate: false, resolve, ms: 1 }),
+    ).rejects.toMatchObject(failed(/within|reached/));
+  });
+
   test('says that a name is not known', async () => {
     await expect(get('http://none.example/', { resolve: async () => [] })).rejects.toMatchObject(
       failed('no name server knows'),
@@ -296,6 +303,20 @@ describe('what a server answers', () => {
     const answer = await get(`http://127.0.0.1:${port}/`);
     expect(answer).toMatchObject({ status: 204, truncated: false, body: Buffer.alloc(0) });
   });
+
+  test.each(['http', 'https'])(
+    'is not held on to where it never says a word: %s',
+    async (protocol) => {
+      const closed = Promise.withResolvers<void>();
+      const port = await serveRaw((socket) => {
+        socket.resume().on('close', () => closed.resolve());
+      });
+      const asked = get(`${protocol}://127.0.0.1:${port}/`, { ms: 200 });
+      await expect(asked).rejects.toMatchObject(failed('within'));
+      await closed.promise;
+    },
+    2_000,
+  );
 
   test('is not waited for once the caller has left', async () => {
     const port = await serveRaw(() => {});

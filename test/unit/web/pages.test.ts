@@ -36,6 +36,16 @@ describe('a page', () => {
     );
   });
 
+  test('has links as a browser follows them', async () => {
+    const origin = await page(
+      'text/html',
+      '<a href="/a">1</a> <a href="b?c">2</a> <a href="//x.example/d">3</a>',
+    );
+    expect(await readPage(`${origin}docs/page.html`, calling)).toBe(
+      `1 [${origin}a] 2 [${origin}docs/b?c] 3 [http://x.example/d]`,
+    );
+  });
+
   test.each([
     ['application/json', '{"a":[1]}'],
     ['application/problem+json', '{}'],

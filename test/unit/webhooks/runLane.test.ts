@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { runLane } from '../../../services/webhooks/runLane.ts';
 import type { Lane } from '../../../services/webhooks/lane.ts';
 import { createFairLine } from '../../../shared/fairLine.ts';
@@ -151,6 +151,31 @@ describe('a lane', () => {
     expect(givenUp[0]).toBe('failing');
   });
 
+  test('is not given up for the time in which something of ours was away', async () => {
+    log = ['a'];
+    answers = { a0: Array.from({ length: 9 }, () => refused()) };
+    const now = performance.now.bind(performance);
+    let aheadMs = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    start();
+    await eventually(
+      async () => tried,
+      ({ length }) => length === 1,
+    );
+    await eventually(
+      async () => progress,
+      ({ failing_since }) => failing_since !== undefined,
+    );
+    aheadMs = 2 * LIMITS.webhooks.failingMs;
+    await eventually(
+      async () => progress,
+      ({ failing_ms = 0 }) => failing_ms > 0,
+    );
+    clock.mockRestore();
+    expect(progress.failing_ms).toBeLessThan(LIMITS.webhooks.answerMs + 1_000);
+    expect(givenUp).toEqual([]);
+  });
+
   test('is given up at once where the receiver is gone', async () => {
     log = ['a'];
     answers = { a0: [refused({ gone: true })] };
@@ -169,6 +194,23 @@ describe('a lane', () => {
     start();
     await reaches(0);
     expect(performance.now() - begun).toBeGreaterThan(850);
+  });
+
+  test('has forgotten the trouble of long ago', async () => {
+    log = ['a'];
+    followFails = Array.from({ length: 7 }, () => new TurnlogError('store_unavailable', 'Away.'));
+    const now = performance.now.bind(performance);
+    const clock = jest
+      .spyOn(performance, 'now')
+      .mockImplementation(() => now() + followed.length * 120_000);
+    const began = now();
+    start();
+    await eventually(
+      async () => progress,
+      ({ cursor }) => cursor === '0',
+    );
+    clock.mockRestore();
+    expect(now() - began).toBeLessThan(10_000);
   });
 
   test('begins anew where a restored log has lost what was sent last', async () => {
