@@ -47,8 +47,14 @@ export function createCheckThread(): CheckThread {
     worker.on('exit', () => {
       if (running === worker) running = undefined;
     });
+    try {
+      await answerOf(worker, START_MS);
+    } catch (error) {
+      // What it says later is no answer to a question.
+      await worker.terminate();
+      throw error;
+    }
     running = worker;
-    await answerOf(worker, START_MS);
     return worker;
   }
 
