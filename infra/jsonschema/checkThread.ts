@@ -47,6 +47,7 @@ export function createCheckThread(): CheckThread {
     worker.on('exit', () => {
       if (running === worker) running = undefined;
     });
+    running = worker;
     try {
       await answerOf(worker, START_MS);
     } catch (error) {
@@ -54,7 +55,6 @@ export function createCheckThread(): CheckThread {
       await worker.terminate();
       throw error;
     }
-    running = worker;
     return worker;
   }
 

@@ -110,7 +110,9 @@ export async function replaceAgent(
 const nullsOf = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value === null));
 const withoutNulls = <Fields extends object>(fields: Fields) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as {
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
+  ) as {
     [Name in keyof Fields]?: NonNullable<Fields[Name]>;
   };
 
