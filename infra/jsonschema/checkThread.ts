@@ -48,7 +48,13 @@ export function createCheckThread(): CheckThread {
       if (running === worker) running = undefined;
     });
     running = worker;
-    await answerOf(worker, START_MS);
+    try {
+      await answerOf(worker, START_MS);
+    } catch (error) {
+      // What it says later is no answer to a question.
+      await worker.terminate();
+      throw error;
+    }
     return worker;
   }
 

@@ -31,7 +31,7 @@ function recorded(format: ChatResponseFormat): ResponseFormat {
   return { ...format, json_schema: { ...others, schema: JSON.stringify(schema) } };
 }
 
-/** Errors: those of supportedParameters. */
+/** Errors: those of recordedParameters. */
 async function recordedFormat(
   schemas: SchemaChecker,
   format: ChatResponseFormat,
@@ -46,20 +46,28 @@ async function recordedFormat(
   return result;
 }
 
-/**
- * An agent's parameters as they are recorded; undefined where none is set. Errors: `invalid_request`
- * for more tokens than the model answers, and for a JSON Schema that can't be checked; `overloaded`,
- * `rate_limited` where there is no time to look at it.
- */
-export async function supportedParameters(
-  { models, schemas }: Pick<AgentCatalogue, 'models' | 'schemas'>,
-  { model, temperature, max_output_tokens, response_format }: ParametersInput & { model: string },
-  accountId: string,
-): Promise<AgentParameters | undefined> {
+/** Errors: `invalid_request` for more tokens than the model answers. One that is not known answers any. */
+export function requireOutputTokens(
+  { models }: Pick<AgentCatalogue, 'models'>,
+  model: string,
+  tokens: number | undefined,
+): void {
   const known = models.find(model);
   const most = known ? mostOutputTokens(known) : Infinity;
-  if (max_output_tokens !== undefined && max_output_tokens > most)
+  if (tokens !== undefined && tokens > most)
     throw invalid('/max_output_tokens', `must not be more than ${most}, which ${model} has`);
+}
+
+/**
+ * An agent's parameters as they are recorded; undefined where none is set. Errors: `invalid_request`
+ * for a JSON Schema that can't be checked; `overloaded`, `rate_limited` where there is no time to
+ * look at it.
+ */
+export async function recordedParameters(
+  { schemas }: Pick<AgentCatalogue, 'schemas'>,
+  { temperature, max_output_tokens, response_format }: ParametersInput,
+  accountId: string,
+): Promise<AgentParameters | undefined> {
   const format = response_format && (await recordedFormat(schemas, response_format, accountId));
   const parameters = {
     ...(temperature !== undefined && { temperature }),
@@ -67,4 +75,14 @@ export async function supportedParameters(
     ...(format && { response_format: format }),
   };
   return Object.keys(parameters).length === 0 ? undefined : parameters;
+}
+
+/** The same, of an agent with this model. Errors: also those of requireOutputTokens. */
+export async function supportedParameters(
+  catalogue: Pick<AgentCatalogue, 'models' | 'schemas'>,
+  input: ParametersInput & { model: string },
+  accountId: string,
+): Promise<AgentParameters | undefined> {
+  requireOutputTokens(catalogue, input.model, input.max_output_tokens);
+  return recordedParameters(catalogue, input, accountId);
 }

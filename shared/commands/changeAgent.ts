@@ -8,7 +8,7 @@ import { findOwnAgent } from '../queries/agents.ts';
 import type { AgentRow } from '../readModels/tables.ts';
 import { requireSupported, supportedComponent, type AgentCatalogue } from './agentCatalogue.ts';
 import { untilShown, type Actor, type CommandContext } from './context.ts';
-import { supportedParameters } from './agentParameters.ts';
+import { recordedParameters, requireOutputTokens } from './agentParameters.ts';
 import { answerable, configurationOf, type AgentInput } from './createAgent.ts';
 import { authorOf } from './facts.ts';
 import { handleFound, type Handled } from './handle.ts';
@@ -107,32 +107,19 @@ export async function replaceAgent(
   return configured(context, actor, asked, () => configuration);
 }
 
-/** The parameters that a patch sets, as they are recorded. Errors: those of supportedParameters. */
-async function parametersOf(
-  { catalogue, readModels }: ChangeContext,
-  { account_id }: Actor,
-  { agent_id }: ChangedAgent,
-  patch: AgentPatch,
-): Promise<AgentParameters | undefined> {
-  const { temperature, max_output_tokens, response_format } = patch;
-  const set = {
-    ...(typeof temperature === 'number' && { temperature }),
-    ...(typeof max_output_tokens === 'number' && { max_output_tokens }),
-    ...(response_format && { response_format }),
-  };
-  if (Object.keys(set).length === 0) return undefined;
-  const model = patch.model ?? (await findOwnAgent(readModels, account_id, agent_id)).model;
-  return supportedParameters(catalogue, { ...set, model }, account_id);
-}
-
 const nullsOf = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value === null));
-const withoutNulls = (fields: object): object =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+const withoutNulls = <Fields extends object>(fields: Fields) =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
+  ) as {
+    [Name in keyof Fields]?: NonNullable<Fields[Name]>;
+  };
 
 /**
  * Changes some of an agent's configuration (RFC 7396). Only what is named has to be on offer: what
- * the service does not have any more keeps nobody from changing the rest.
+ * the service does not have any more keeps nobody from changing the rest. Another model has to have
+ * the tokens that the agent asks for.
  * Errors: those of replaceAgent.
  */
 export async function patchAgent(
@@ -143,20 +130,27 @@ export async function patchAgent(
 ): Promise<AgentRow> {
   const { catalogue } = context;
   requireSupported(catalogue, patch.model ?? undefined, patch.tool ?? undefined);
-  const { temperature, max_output_tokens, response_format, ...others } = patch;
-  const asks = await parametersOf(context, actor, asked, patch);
-  const named =
-    patch.component === undefined
-      ? others
-      : { ...others, component: supportedComponent(catalogue, patch.component ?? undefined) };
+  const { temperature, max_output_tokens, response_format, compaction, ...others } = patch;
+  const taken = { temperature, max_output_tokens, response_format };
+  const asks = await recordedParameters(catalogue, withoutNulls(taken), actor.account_id);
+  const named = {
+    ...others,
+    // None and false are the same: it is recorded where it is wanted.
+    ...(compaction !== undefined && { compaction: compaction || null }),
+    ...(patch.component !== undefined && {
+      component: supportedComponent(catalogue, patch.component ?? undefined),
+    }),
+  };
   const merged = (before: AgentConfiguration | undefined): AgentConfiguration => {
     const { parameters: known, ...fields } = before ?? {};
-    const taken = { temperature, max_output_tokens, response_format };
-    const parameters = withoutNulls({ ...known, ...nullsOf(taken), ...asks });
-    return {
+    const parameters: AgentParameters = withoutNulls({ ...known, ...nullsOf(taken), ...asks });
+    const after = {
       ...withoutNulls({ ...fields, ...named }),
       ...(Object.keys(parameters).length > 0 && { parameters }),
     } as AgentConfiguration;
+    if (patch.model !== undefined || typeof max_output_tokens === 'number')
+      requireOutputTokens(catalogue, after.model, parameters.max_output_tokens);
+    return after;
   };
   return configured(context, actor, asked, merged);
 }

@@ -56,7 +56,7 @@ export async function configurationOf(
     model,
     ...(tool !== undefined && { tool }),
     component,
-    ...(compaction !== undefined && { compaction }),
+    ...(compaction && { compaction }),
     ...(parameters && { parameters }),
   };
 }

@@ -6,7 +6,8 @@ const isOwn = (reference: unknown): boolean =>
 
 /**
  * Why a JSON Schema of a client is not taken, as the rest of a sentence, before it is compiled:
- * it is too large or too deep, refers to what is elsewhere, or asks for more than a check.
+ * it is too large or too deep, refers to what is elsewhere, asks for more than a check, or has a text
+ * that no canonical JSON holds.
  */
 export function refusedSchema(schema: object): string | undefined {
   const { schemaBytes, schemaDepth } = LIMITS.responseFormat;
@@ -17,9 +18,12 @@ export function refusedSchema(schema: object): string | undefined {
     const { $ref, $dynamicRef, $async } = value as Record<string, unknown>;
     if (!isOwn($ref) || !isOwn($dynamicRef)) return 'must refer to places in itself only: #…';
     if ($async !== undefined) return 'must not have $async';
-    for (const member of Object.values(value) as unknown[])
+    for (const [name, member] of Object.entries(value) as [string, unknown][]) {
+      if (!name.isWellFormed() || (typeof member === 'string' && !member.isWellFormed()))
+        return 'must not have half of a character';
       if (typeof member === 'object' && member !== null)
         waiting.push({ value: member, depth: depth + 1 });
+    }
   }
   return Buffer.byteLength(JSON.stringify(schema)) > schemaBytes
     ? `must not be longer than ${schemaBytes} bytes as JSON`

@@ -45,17 +45,17 @@ export async function beginTurn(
   async function attempt(): Promise<OpenRun | 'held' | 'moved'> {
     const loaded = await sessionOfRun(context, request, tokens, bounds);
     if (search) await search.requireNone(loaded.head.revision, bounds);
-    // A turn that is begun after one try has the summary, or does without.
-    if (!compacted) {
-      compacted = true;
-      if (await compactWhereFull(context, request, { settings, loaded, tokens, signal }))
-        return 'moved';
-    }
     const bytes = promptBytes(request, loaded.history);
     if (!arrival.grow(bytes)) {
       // Without its place and what was loaded, it holds nothing that others wait for.
       await arrival.enter(bytes, Math.max(0, bounds.until - performance.now()), signal);
       return 'moved';
+    }
+    // A turn that is begun after one try has the summary, or does without.
+    if (!compacted) {
+      compacted = true;
+      if (await compactWhereFull(context, request, { settings, loaded, tokens, signal }))
+        return 'moved';
     }
     try {
       const run = await startTurn(context, request, { settings, loaded });

@@ -49,15 +49,16 @@ async function sumUp(
 ) {
   const { summaryTokens, summaryChars } = LIMITS.run;
   const { tools: _, response_format: __, ...others } = settings;
-  const own: ChatSettings = {
-    ...others,
-    max_completion_tokens: Math.min(settings.max_completion_tokens ?? Infinity, summaryTokens),
-  };
+  const max_output_tokens = Math.min(settings.max_completion_tokens ?? Infinity, summaryTokens);
+  const own: ChatSettings = { ...others, max_completion_tokens: max_output_tokens };
+  const { agent } = request;
+  // A fallback is asked for no longer summary.
+  const asking = { ...agent, parameters: { ...agent.parameters, max_output_tokens } };
   const calls: ModelCall[] = [];
   const body = compactionRequest(own, loaded.shown, older);
   const { content, tool_calls } = await callModel(
     context,
-    { run: { request }, request: body, calls },
+    { run: { request: { ...request, agent: asking } }, request: body, calls },
     signal,
   );
   const summary = content?.trim() ?? '';

@@ -21,8 +21,13 @@ function configurationOf(state: AgentState): AgentConfiguration {
     : new Rejection('agent_erased', 'The agent was erased.');
 }
 
+/** Members in order, those of members, too: the log does not keep the order in which they came. */
+const inOrder = (_name: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    : value;
 const written = (configuration: AgentConfiguration): string =>
-  JSON.stringify(Object.entries(configuration).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  JSON.stringify(configuration, inOrder);
 
 function decide(command: AgentCommand, state: AgentState): AgentEvent[] {
   switch (command.type) {

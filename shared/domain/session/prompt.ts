@@ -112,7 +112,7 @@ export const compactionRequest = (
   before: Pick<Summary, 'text'> | undefined,
   turns: readonly Turn[],
 ): ChatRequest => {
-  const { tools: _, response_format: __, model, ...limits } = settings;
+  const { tools: _, response_format: __, model, temperature, ...limits } = settings;
   const said = [...(before ? [`Before: ${before.text}`] : []), ...turns.map(turnText)];
   return {
     ...limits,
@@ -121,6 +121,7 @@ export const compactionRequest = (
       { content: said.join('\n\n'), role: 'user' },
     ],
     model,
+    ...(temperature !== undefined && { temperature }),
   };
 };
 
