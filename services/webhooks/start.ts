@@ -47,14 +47,14 @@ export function startWebhooks(webhooks: Webhooks): RunningWebhooks {
   let reason: string | undefined;
 
   async function look(): Promise<void> {
-    reason = doubt();
-    if (reason !== undefined) return;
+    if (doubt() !== undefined) return;
     try {
       await lanes!.look();
+      reason = undefined;
     } catch (error) {
+      if (isLogAway(error)) return;
       reason = reasonOf(error);
-      if (!isLogAway(error))
-        logger.error({ err: error }, 'it could not be looked which webhooks there are');
+      logger.error({ err: error }, 'it could not be looked which webhooks there are');
     }
   }
 
@@ -109,7 +109,7 @@ export function startWebhooks(webhooks: Webhooks): RunningWebhooks {
       return {
         state: lanes ? 'active' : 'standing_by',
         ...counted,
-        reason: reason ?? lanes?.trouble(),
+        reason: doubt() ?? reason ?? lanes?.trouble(),
       };
     },
     async close() {

@@ -7,8 +7,8 @@ import type { KnownEvent } from '../eventlog/wholeStream.ts';
 const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
   const event = known?.event as SessionEvent | undefined;
   if (event?.type !== 'session.compacted.v1') return undefined;
-  const { summary, up_to_turn } = event.data;
-  return { text: summary, up_to_turn, revision: known!.recorded.revision };
+  const { summary, up_to_turn, dropped = 0 } = event.data;
+  return { text: summary, up_to_turn, dropped, revision: known!.recorded.revision };
 };
 
 /**

@@ -12,6 +12,7 @@ import { newestThatFit, roomBeside, tokensOfTurns } from './contextWindow.ts';
 import { callModel } from './converse.ts';
 import type { RunRequest } from './request.ts';
 import type { SessionForRun } from './sessionOfRun.ts';
+import { contextOf } from './startTurn.ts';
 
 /** Of the room for earlier turns: from where on older ones are summed up, and what stays as it is. */
 const FULL = 0.75;
@@ -88,10 +89,12 @@ export async function compactWhereFull(
   const older = await olderTurns(context, request, before);
   if (older.length === 0) return false;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(context.limits.timeoutMs)]);
+  const { dropped } = contextOf(loaded);
   try {
     const compaction = {
       from_turn: older[0]!.turn,
       up_to_turn: older.at(-1)!.turn,
+      ...(dropped > 0 && { dropped }),
       agent_revision: agent.revision,
       ...(shown && { summary_revision: shown.revision }),
       ...(await sumUp(context, request, { ...before, signal: limit }, older)),

@@ -18,13 +18,22 @@ interface Start {
 }
 
 /** How much of the session the model sees. */
-function contextOf({ state, history, turns, shown, whole }: SessionForRun): TurnContext {
+export function contextOf({
+  state,
+  history,
+  turns,
+  summary,
+  shown,
+  whole,
+}: SessionForRun): TurnContext {
   const before = state.status === 'none' ? 0 : state.turn;
   const oldest = history[0]?.turn ?? before + 1;
   const all = whole && history.length === turns.length;
+  // Of a summary that is left out, the turns are, too.
+  const hidden = shown ? shown.dropped : (summary?.up_to_turn ?? 0);
   return {
     turns: history.length,
-    dropped: all ? 0 : oldest - 1 - (shown?.up_to_turn ?? 0),
+    dropped: all ? hidden : oldest - 1 - (shown ? shown.up_to_turn - shown.dropped : 0),
     ...(shown && { compacted: shown.up_to_turn }),
   };
 }

@@ -126,6 +126,13 @@ export const SessionCompacted = eventSchema(
   {
     from_turn: Turn,
     up_to_turn: Turn,
+    dropped: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'Earlier turns that had fallen out before, and that the summary knows nothing of',
+      }),
+    ),
     summary: ProtectedText({
       description: 'What prompts hold in place of the turns up to `up_to_turn`',
     }),

@@ -25,6 +25,8 @@ export interface Turn {
 export interface Summary {
   text: string;
   up_to_turn: number;
+  /** Turns before those that it sums up, which had fallen out by then. */
+  dropped: number;
   /** Of the event that holds it. */
   revision: number;
 }

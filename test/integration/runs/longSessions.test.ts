@@ -155,8 +155,24 @@ describe('compaction', () => {
     service.model.use(answers({ text: 'long word '.repeat(60) }));
     const { session_id, contexts } = await converse(await compacting(), 14);
     expect((await summaries(session_id)).length).toBeGreaterThan(0);
+    const { turns, dropped } = contexts.at(-1)!;
     expect(contexts.at(-1)).not.toHaveProperty('compacted');
+    expect(turns + dropped).toBe(13);
     expect(contexts.at(-1)!.turns).toBeGreaterThan(0);
+  });
+
+  test('that begins late says what had fallen out before, and goes on saying so', async () => {
+    service.model.use(answers({ text: 'They asked.' }));
+    const agent = await service.createAgent({ model: 'narrow' });
+    const { session_id, contexts } = await converse(agent, 12);
+    const { dropped } = contexts.at(-1)!;
+    expect(dropped).toBeGreaterThan(2);
+    await service.send('PATCH', `/v1/agents/${agent}`, { compaction: true });
+    const later = (await converse(agent, 8, session_id)).contexts;
+    expect(later.at(-1)!.compacted).toBeGreaterThan(dropped);
+    expect(later.at(-1)!.dropped).toBeGreaterThanOrEqual(dropped);
+    const [first] = await summaries(session_id);
+    expect(first!.data['from_turn']).toBe(first!.data['dropped'] + 1);
   });
 
   test('is not done for an agent that does not ask for it', async () => {

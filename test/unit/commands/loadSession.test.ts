@@ -106,7 +106,7 @@ test('a session of large turns is read in pages of a bounded size', async () => 
 describe('a summary', () => {
   const LAST = 60;
   const SUMMED = 40;
-  const summary = { up_to_turn: SUMMED, text: `what was said up to ${SUMMED}` };
+  const summary = { up_to_turn: SUMMED, dropped: 0, text: `what was said up to ${SUMMED}` };
   /** The revision that the summary is recorded at, right after turn `after`. */
   const revisionAfter = (after: number): number => 1 + 2 * after;
   const history = (after: number): SessionEvent[] =>
