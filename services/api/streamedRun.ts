@@ -11,7 +11,7 @@ import { claimStream, startedEvent, turnEvents } from './turnEvents.ts';
 
 /** Whether the client would rather have events than JSON. */
 export const wantsEvents = (ctx: Context): boolean =>
-  ctx.get('accept').includes('text/event-stream') &&
+  ctx.get('accept').toLowerCase().includes('text/event-stream') &&
   ctx.accepts('application/json', 'text/event-stream') === 'text/event-stream';
 
 /**

@@ -104,7 +104,6 @@ export async function createAgent(
       const configuration = await configurationOf(context, actor, input);
       return createNow(context, actor, { agent_id, configuration });
     },
-    exists: 'agent_exists',
   }).catch((error: unknown) => {
     throw answerable(error);
   });

@@ -1,4 +1,3 @@
-import { isRejection, type RejectionCode } from '../../domain/rejection.ts';
 import type { CommandContext } from '../context.ts';
 import type { Claim } from './claim.ts';
 
@@ -7,8 +6,6 @@ interface Creation<Created> {
   /** What an earlier try created; undefined where none did. */
   before: () => Promise<Created | undefined>;
   create: () => Promise<Created>;
-  /** What `create` is refused with where it was created before. */
-  exists: RejectionCode;
 }
 
 /**
@@ -18,7 +15,7 @@ interface Creation<Created> {
 export async function createOnce<Created>(
   { onReplayed }: Pick<CommandContext, 'onReplayed'>,
   claim: Claim | undefined,
-  { before, create, exists }: Creation<Created>,
+  { before, create }: Creation<Created>,
 ): Promise<Created> {
   const again = async (): Promise<Created | undefined> => {
     const created = await before();
@@ -30,7 +27,8 @@ export async function createOnce<Created>(
   try {
     return await create();
   } catch (error) {
-    const another = claim && isRejection(error, exists) ? await again() : undefined;
+    // Another try at the same time may have created it, and so be why this one is refused.
+    const another = claim && (await again().catch(() => undefined));
     if (another) return another;
     throw error;
   }

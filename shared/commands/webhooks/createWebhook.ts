@@ -94,5 +94,5 @@ export function createWebhook(
       return { webhook_id, url, types: types ?? null, secret, created_at: recorded_at };
     });
   const before = () => createdBefore(context, webhook_id);
-  return createOnce(context, claim, { before, create, exists: 'webhook_exists' });
+  return createOnce(context, claim, { before, create });
 }
