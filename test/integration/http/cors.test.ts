@@ -41,6 +41,7 @@ describe('with CORS_ORIGINS', () => {
       'if-match',
       'if-none-match',
       'last-event-id',
+      'prefer',
       'x-api-key',
       'x-request-id',
     ]);
@@ -65,6 +66,8 @@ describe('with CORS_ORIGINS', () => {
         'etag',
         'idempotency-replayed',
         'link',
+        'location',
+        'preference-applied',
         'ratelimit',
         'ratelimit-policy',
         'retry-after',
