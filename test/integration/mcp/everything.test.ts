@@ -91,18 +91,18 @@ describe.each(['stdio', 'streamable HTTP'])('server-everything over %s', (kind) 
     );
     setTimeout(() => leaving.abort(reason), 200);
     await expect(call).rejects.toBe(reason);
-    expect(performance.now() - began).toBeLessThan(1_500);
+    expect(performance.now() - began).toBeLessThan(10_000);
     expect((await group.call('echo', { message: 'still here' }, calling)).is_error).toBe(false);
   });
 
   test('makes calls side by side', async () => {
     const began = performance.now();
     const results = await Promise.all(
-      Array.from({ length: 4 }, () =>
-        group.call('trigger-long-running-operation', { duration: 1, steps: 1 }, calling),
+      Array.from({ length: 8 }, () =>
+        group.call('trigger-long-running-operation', { duration: 2, steps: 1 }, calling),
       ),
     );
     expect(results.every(({ is_error }) => !is_error)).toBe(true);
-    expect(performance.now() - began).toBeLessThan(3_500);
+    expect(performance.now() - began).toBeLessThan(12_000);
   });
 });

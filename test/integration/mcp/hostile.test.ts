@@ -64,9 +64,9 @@ describe('a server that', () => {
   });
 
   test('does not answer is not waited for, and is told', async () => {
-    const { act } = await opened('plain', { callMs: 300 });
+    const { act } = await opened('plain', { callMs: 2_000 });
     expect(await act('hang')).toEqual({
-      result: expect.stringContaining('did not answer within 0.3 s'),
+      result: expect.stringContaining('did not answer within 2 s'),
       is_error: true,
     });
     await until(() => true);
@@ -174,7 +174,7 @@ test('schemas that would harm are refused, and others do not: no check takes lon
   const longest = async (tool: string, args: unknown) => {
     const began = performance.now();
     const result = await group.call(tool, args, calling);
-    expect(performance.now() - began).toBeLessThan(1_500);
+    expect(performance.now() - began).toBeLessThan(10_000);
     return result;
   };
   expect(await longest('slow', { a: `${'a'.repeat(50)}b` })).toEqual({

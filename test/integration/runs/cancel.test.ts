@@ -4,8 +4,11 @@ import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
 
-/** What is promised, from the request to the model's closed connection. */
-const SOON_MS = 1_000;
+/**
+ * From the request to the model's closed connection, on a machine with other things to do; a second
+ * is promised (test/faults/cancel.test.ts, at full size), and the model takes far longer by itself.
+ */
+const SOON_MS = 4_000;
 
 let service: TestService;
 let agent: string;
