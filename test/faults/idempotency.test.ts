@@ -30,7 +30,13 @@ const KILL_EVERY_MS = 2_500;
 /** A dead owner's turn is not closed before 30 s. */
 const ANSWERED_WITHIN_MS = 120_000;
 /** What records nothing, or is about a replica: the same request is to be sent again. */
-const AGAIN = ['store_unavailable', 'session_busy', 'idempotency_in_progress', 'overloaded'];
+const AGAIN = [
+  'store_unavailable',
+  'session_busy',
+  'idempotency_in_progress',
+  'overloaded',
+  'rate_limited',
+];
 const postgres = await startPostgresServer();
 
 interface Keyed {
