@@ -230,17 +230,27 @@ test('a run that takes longer than its limit is model_timeout, whatever its atte
   }
 });
 
-test('a model that was taken out of the configuration is refused at the run, with what is supported', async () => {
+test('a model that was taken out of the configuration is refused at the run, and its agent is moved to another one, session and all', async () => {
   const changing = await startTestService();
   try {
     const old = await changing.createAgent();
+    const begun = await changing.post(`/v1/agents/${old}/run`, { input: 'hi' });
+    const { session_id } = begun.body.data;
     await changing.restart({ MODELS_FILE: '' });
     const { error } = expectFailure(
       await changing.post(`/v1/agents/${old}/run`, { input: 'hi' }),
       'model_not_supported',
     );
     expect(error).toContain('offline-echo');
-    expect((await changing.get('/v1/sessions')).body.data).toEqual([]);
+    expect((await changing.get('/v1/sessions')).body.data).toHaveLength(1);
+    // What is not on offer any more keeps nobody from changing the rest, or from moving on.
+    const path = `/v1/agents/${old}`;
+    expect((await changing.send('PATCH', path, { name: 'Still there' })).status).toBe(200);
+    expect((await changing.send('PATCH', path, { model: 'offline-echo' })).status).toBe(200);
+    const next = await changing.post(`${path}/run`, { input: 'hi', session_id });
+    expect([next.status, next.body.data.metadata.model]).toEqual([200, 'offline-echo']);
+    const { turns } = (await changing.get(`/v1/sessions/${session_id}`)).body.data;
+    expect(turns.map((turn: { agent_revision: number }) => turn.agent_revision)).toEqual([0, 2]);
   } finally {
     await changing.close();
   }
