@@ -5,7 +5,8 @@ import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Place } from '../../shared/places.ts';
 import { followTurn, type Look, type TurnNews } from '../../shared/queries/followTurn.ts';
-import { readTurn, type TurnEnd } from '../../shared/queries/recordedTurn.ts';
+import { recordedTurn, type TurnEnd } from '../../shared/queries/recordedTurn.ts';
+import { readTurn } from '../../shared/queries/turn.ts';
 import { whenClosed } from './clientLeft.ts';
 import type { RouteContext } from './context.ts';
 import { failureEnvelope, successEnvelope } from './envelope.ts';
@@ -52,12 +53,12 @@ function eventOf(news: TurnNews, turn: number, requestId: string): StreamEvent {
 /** Takes room for a turn's record, and reads it. Errors: those of readTurn and of the room. */
 export async function lookAtTurn(
   api: RouteContext,
-  { account_id, session_id, turn }: TurnSubject,
+  subject: TurnSubject,
   ctx: Context,
 ): Promise<Look> {
-  const room: Place = await api.answers.take(account_id, LIMITS.http.pageBytes, ctx.res);
+  const room: Place = await api.answers.take(subject.account_id, LIMITS.http.pageBytes, ctx.res);
   try {
-    return { turn: await readTurn(api, { account_id, session_id }, turn), done: room.leave };
+    return { turn: recordedTurn(await readTurn(api, subject)), done: room.leave };
   } catch (error) {
     room.leave();
     throw error;

@@ -26,7 +26,7 @@ async function readWithRoom(
 ): ReturnType<typeof readTurn> {
   const held = await api.answers.take(account_id, MAKING_BYTES, ctx.res);
   try {
-    return await readTurn(api, account_id, turn);
+    return await readTurn(api, { account_id, ...turn });
   } finally {
     held.leave();
   }

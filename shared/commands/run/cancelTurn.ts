@@ -93,7 +93,7 @@ export async function cancelTurn(
   const name = { session_id, turn };
   if (!appended) {
     if (claim?.first === false) context.onReplayed?.();
-    const { status, error } = await readTurn(context, actor.account_id, name);
+    const { status, error } = await readTurn(context, { account_id: actor.account_id, ...name });
     if (status === 'running')
       throw new TurnlogError('session_busy', 'The turn has begun only now. Try again.', {
         retriable: true,
