@@ -18,6 +18,8 @@ type UseCaseCode =
   | 'agent_not_found'
   | 'session_not_found'
   | 'turn_not_found'
+  | 'replay_not_found'
+  | 'session_of_replay'
   | 'webhook_not_found'
   | 'webhook_limit_reached'
   | 'session_erased'

@@ -43,6 +43,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description: 'The account, or the agent, has no such session; nothing was recorded',
   },
   turn_not_found: { status: 404, description: 'The session has no such turn, or it has not begun' },
+  replay_not_found: { status: 404, description: 'The account has no such replay' },
+  session_of_replay: {
+    status: 409,
+    description: 'The session was made by a replay, and stays as it is',
+  },
   webhook_not_found: { status: 404, description: 'The account has no such webhook' },
   webhook_limit_reached: {
     status: 409,

@@ -3,6 +3,7 @@ import { sessionBusy } from '../../shared/commands/run/sessionQueue.ts';
 import { idempotencyConflict } from '../../shared/commands/idempotency/claim.ts';
 import { agentErased, sessionErased } from '../../shared/erased.ts';
 import { webhookNotFound } from '../../shared/queries/webhooks.ts';
+import { replayNotFound, sessionOfReplay } from '../../shared/replays.ts';
 import type { Rejection, RejectionCode } from '../../shared/domain/rejection.ts';
 import type { TurnlogError } from '../../shared/errors.ts';
 import { agentNotFound } from '../../shared/queries/agents.ts';
@@ -21,6 +22,11 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   session_of_another_agent: sessionNotFound,
   // A run waits for its turn; whatever else has to wait for the end of a turn is asked to come
   // again.
+  replay_exists: DEFECT,
+  replay_missing: replayNotFound,
+  replay_ended: DEFECT,
+  // A session that a replay made is the replay's alone; a fork of it is anybody's.
+  session_of_replay: sessionOfReplay,
   turn_open: sessionBusy,
   turn_not_open: DEFECT,
   turn_of_another_run: DEFECT,

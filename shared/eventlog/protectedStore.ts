@@ -30,7 +30,7 @@ export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen):
   withTexts(log, keys);
 
 /** Of these the rows hold texts as the log does. */
-const CLOSED_IN_ROWS = ['session', 'webhook'];
+const CLOSED_IN_ROWS = ['replay', 'session', 'webhook'];
 
 /**
  * The same as read models are filled with it: the texts of sessions and webhooks stay closed

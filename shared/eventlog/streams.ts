@@ -7,6 +7,7 @@ export const STREAM_KINDS = [
   'agent',
   'audit',
   'log',
+  'replay',
   'request',
   'session',
   'webhook',
@@ -23,6 +24,7 @@ export const agentStream = streamOf('agent');
 /** What was done with an account's events: apart, because it grows with each time that they are read. */
 export const auditStream = streamOf('audit');
 export const logStream = streamOf('log');
+export const replayStream = streamOf('replay');
 /** A request that its client may send again; its id is shared/commands/idempotency/requestId.ts's. */
 export const requestStream = streamOf('request');
 export const sessionStream = streamOf('session');
@@ -32,7 +34,7 @@ export const webhookStream = streamOf('webhook');
 const ID = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** True for what can be the id of one of these: no other names a stream. */
-export const isIdOf = (kind: 'agent' | 'session' | 'webhook', id: string): boolean =>
+export const isIdOf = (kind: 'agent' | 'replay' | 'session' | 'webhook', id: string): boolean =>
   id.startsWith(`${kind}_`) && ID.test(id.slice(kind.length + 1));
 
 /** What the names of our streams begin with, in a log that others may write to as well. */

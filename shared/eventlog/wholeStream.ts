@@ -37,6 +37,7 @@ const OPENINGS: Readonly<Record<Exclude<StreamKind, 'audit' | 'log'>, DomainEven
   agent: 'agent.created.v1',
   request: 'request.begun.v1',
   session: 'session.started.v1',
+  replay: 'replay.started.v1',
   webhook: 'webhook.created.v1',
 };
 

@@ -6,7 +6,7 @@ export interface Clock {
 
 export interface Ids {
   /** A TypeID: `prefix_` and a UUIDv7 in base 32; sorts by time of creation. */
-  typeId(prefix: 'acct' | 'agent' | 'session' | 'webhook' | 'key'): string;
+  typeId(prefix: 'acct' | 'agent' | 'session' | 'replay' | 'webhook' | 'key'): string;
   /** A UUIDv7 in its usual form. */
   uuid(): string;
 }

@@ -24,6 +24,7 @@ const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
   log: () => [],
   // It is what a request that comes again goes by, and no row.
   request: () => [],
+  replay: () => [],
   session: projectSession,
   webhook: projectWebhook,
 };

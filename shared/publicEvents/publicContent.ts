@@ -46,7 +46,13 @@ export function contentOf(event: DomainEvent, id: string): PublicContent | undef
       return {
         type: 'turnlog.session.started.v1',
         channel: 'sessions',
-        data: { session_id: id, agent_id, ...(forked_from && { forked_from }) },
+        data: {
+          session_id: id,
+          agent_id,
+          ...(forked_from && {
+            forked_from: { session_id: forked_from.session_id, turn: forked_from.turn },
+          }),
+        },
       };
     }
     case 'session.turn_started.v1': {
@@ -157,6 +163,12 @@ export function contentOf(event: DomainEvent, id: string): PublicContent | undef
       };
     case 'log.restore_accepted.v1':
     case 'request.begun.v1':
+    case 'replay.started.v1':
+    case 'replay.session_started.v1':
+    case 'replay.turns_compared.v1':
+    case 'replay.session_ended.v1':
+    case 'replay.ended.v1':
+    case 'replay.erased.v1':
     case 'webhook.created.v1':
     case 'webhook.changed.v1':
     case 'webhook.enabled.v1':

@@ -1,5 +1,5 @@
 import type { Tokens } from '../domain/schema.ts';
-import type { ToolCalledData } from '../domain/session/events.ts';
+import type { ForkedFrom, ToolCalledData } from '../domain/session/events.ts';
 import type { TurnContext } from '../domain/session/parts.ts';
 import { integer, json, orNull, table, text, word } from './table.ts';
 
@@ -16,17 +16,24 @@ export const SESSION_TABLES = {
       turns: integer,
       title: orNull(text),
       labels: json<Record<string, string>>(),
+      /** The session and the turn that it was forked from. */
+      forked_from: orNull(json<ForkedFrom>()),
+      /** Of a session that a replay made: the replay, and the recorded session. */
+      replay_id: orNull(text),
+      replay_of: orNull(text),
       created_at: text,
       updated_at: text,
       revision: integer,
     },
     key: ['session_id'],
     indexes: [
-      { on: ['account_id', 'session_id'], where: "status <> 'erased'" },
+      { on: ['account_id', 'session_id'], where: "status <> 'erased' AND replay_id IS NULL" },
       { on: ['account_id', 'agent_id', 'session_id'], where: "status <> 'erased'" },
       { on: ['account_id', 'session_id'], where: "status = 'running'" },
       { on: ['account_id', 'created_at'], where: "status <> 'erased'" },
       { on: ['account_id', 'updated_at'], where: "status <> 'erased'" },
+      { on: ['account_id', 'replay_id', 'session_id'], where: 'replay_id IS NOT NULL' },
+      { on: ['replay_of', 'session_id'], where: 'replay_of IS NOT NULL' },
     ],
   }),
 

@@ -3,6 +3,8 @@ import type { AccountEvent } from '../../domain/account/events.ts';
 import { agent } from '../../domain/agent/decider.ts';
 import type { AgentEvent } from '../../domain/agent/events.ts';
 import type { DomainEvent } from '../../domain/events.ts';
+import { replay } from '../../domain/replay/decider.ts';
+import type { ReplayEvent } from '../../domain/replay/events.ts';
 import type { Erasure } from '../../domain/schema.ts';
 import { session } from '../../domain/session/decider.ts';
 import type { SessionEvent } from '../../domain/session/events.ts';
@@ -34,6 +36,11 @@ const ERASABLE = {
     decide: (erasure, state) => agent.decide({ type: 'erase_agent', ...erasure }, state),
     event: (data) => ({ type: 'agent.erased.v1', data }),
   } satisfies Erasable<typeof agent.initialState, AgentEvent>,
+  replay: {
+    ...replay,
+    decide: (erasure, state) => replay.decide({ type: 'erase_replay', ...erasure }, state),
+    event: (data) => ({ type: 'replay.erased.v1', data }),
+  } satisfies Erasable<typeof replay.initialState, ReplayEvent>,
   session: {
     ...session,
     decide: (erasure, state) => session.decide({ type: 'erase_session', ...erasure }, state),

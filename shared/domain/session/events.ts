@@ -2,15 +2,40 @@ import { Type } from 'typebox';
 import { ModelCall, Settings, TurnContext, TurnNumber as Turn } from './parts.ts';
 import { Erasure, eventSchema, Instant, ProtectedText, Tokens, type EventOf } from '../schema.ts';
 
+const REPLAY_ROLES = ['replay', 'judge'] as const;
+
 export const SessionStarted = eventSchema(
   'session.started.v1',
   {
     agent_id: Type.String(),
     forked_from: Type.Optional(
       Type.Object(
-        { session_id: Type.String(), turn: Turn },
+        {
+          session_id: Type.String(),
+          turn: Turn,
+          revision: Type.Optional(
+            Type.Integer({ minimum: 0, description: 'Of the event that ended the turn' }),
+          ),
+          hash: Type.Optional(Type.String({ description: 'The hash of that event' })),
+        },
         { title: 'ForkedFrom', description: 'The session and the turn that it was forked from' },
       ),
+    ),
+    replay: Type.Optional(
+      Type.Object(
+        {
+          replay_id: Type.String(),
+          session_id: Type.String({ description: 'The recorded session' }),
+          role: Type.Enum(REPLAY_ROLES, {
+            description:
+              '`replay`: it runs the turns again; `judge`: a model judges one of them in it',
+          }),
+        },
+        { title: 'ReplayOf', description: 'Of a session that a replay made' },
+      ),
+    ),
+    instruction: Type.Optional(
+      ProtectedText({ description: "What its turns run with in place of the agent's" }),
     ),
   },
   'A session began',
@@ -39,12 +64,23 @@ export const TurnStarted = eventSchema(
           'Revision of the newest session.compacted event; its summary is in the prompt where `context` says so',
       }),
     ),
+    summary_session_id: Type.Optional(
+      Type.String({
+        description:
+          'The session of that event where it is another: one that this one was forked from',
+      }),
+    ),
+    replay_of: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Of a replay: the recorded turn that is run again' }),
+    ),
     owner: Type.String({ description: 'Instance that runs the turn' }),
     deadline: Instant,
     idempotency_key: Type.Optional(Type.String()),
   },
   'A turn began: what was asked, and all that its model requests are built from',
 );
+
+const REPLAYED_CALLS = ['recorded', 'live', 'missing'] as const;
 
 export const ToolCalled = eventSchema(
   'session.tool_called.v1',
@@ -64,6 +100,12 @@ export const ToolCalled = eventSchema(
     ),
     result: ProtectedText(),
     is_error: Type.Boolean(),
+    replayed: Type.Optional(
+      Type.Enum(REPLAYED_CALLS, {
+        description:
+          'Of a replay: whether the result is the recorded one, one of the tool itself, or says that there is none',
+      }),
+    ),
     duration_ms: Type.Integer({ minimum: 0 }),
   },
   'A tool was called for the model',
@@ -179,6 +221,7 @@ export const sessionEventSchemas = [
 ] as const;
 
 export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
+export type ForkedFrom = NonNullable<EventOf<typeof SessionStarted>['data']['forked_from']>;
 export type TurnStartedData = EventOf<typeof TurnStarted>['data'];
 export type ToolCalledData = EventOf<typeof ToolCalled>['data'];
 export type TurnCompletedData = EventOf<typeof TurnCompleted>['data'];

@@ -1,3 +1,9 @@
+import type {
+  ReplayEnd,
+  ReplayEvent,
+  ReplayStartedData,
+  TurnComparison,
+} from '../../../shared/domain/replay/events.ts';
 /**
  * The vocabulary of recorded events: every event that a test needs is built here, with defaults for
  * what the test does not care about. A new event type, or a new field of one, changes this file and
@@ -266,6 +272,52 @@ export const requestBegun = (changes: Partial<RequestBegunData> = {}): RequestEv
   },
 });
 
+export const replayStarted = (changes: Partial<ReplayStartedData> = {}): ReplayEvent => ({
+  type: 'replay.started.v1',
+  data: {
+    sessions: [{ session_id: 'session_1', revision: 4, turns: 2 }],
+    tools: 'recorded',
+    missing_tools: 'stop',
+    concurrency: 2,
+    budget_tokens: 1_000,
+    ...changes,
+  },
+});
+export const turnComparison = (
+  turn: number,
+  changes: Partial<TurnComparison> = {},
+): TurnComparison => ({
+  turn,
+  replay_turn: turn,
+  outcome: 'same',
+  requests: 'same',
+  tools: { added: 0, missing: 0, changed: 0, unanswered: 0 },
+  recorded: { model: 'gpt', tokens: { prompt: 9, completion: 3, total: 12 }, duration_ms: 5 },
+  replayed: { model: 'gpt', tokens: { prompt: 9, completion: 3, total: 12 }, duration_ms: 4 },
+  checks: [],
+  ...changes,
+});
+export const replaySessionStarted = (session_id = 'session_1'): ReplayEvent => ({
+  type: 'replay.session_started.v1',
+  data: { session_id, replay_session_id: 'session_2' },
+});
+export const replayTurnsCompared = (turns = [turnComparison(1)]): ReplayEvent => ({
+  type: 'replay.turns_compared.v1',
+  data: { session_id: 'session_1', turns },
+});
+export const replaySessionEnded = (): ReplayEvent => ({
+  type: 'replay.session_ended.v1',
+  data: { session_id: 'session_1', status: 'completed' },
+});
+export const replayEnded = (changes: Partial<ReplayEnd> = {}): ReplayEvent => ({
+  type: 'replay.ended.v1',
+  data: { status: 'completed', ...changes },
+});
+export const replayErased = (changes: Partial<Erasure> = {}): ReplayEvent => ({
+  type: 'replay.erased.v1',
+  data: { ...erasure, reason: 'account', ...changes },
+});
+
 /**
  * One of each type, with what it may hold beside its defaults. The compiler names a type that is
  * left out.
@@ -284,6 +336,12 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'agent.deleted.v1': agentDeleted(),
   'agent.erased.v1': agentErased({ note: 'a-note' }),
   'log.restore_accepted.v1': restoreAccepted(),
+  'replay.started.v1': replayStarted({ instruction: 'Be brief.', checks: '[]', from_turn: 2 }),
+  'replay.session_started.v1': replaySessionStarted(),
+  'replay.turns_compared.v1': replayTurnsCompared(),
+  'replay.session_ended.v1': replaySessionEnded(),
+  'replay.ended.v1': replayEnded(),
+  'replay.erased.v1': replayErased({ note: 'a-note' }),
   'request.begun.v1': requestBegun({ reserved: { id: 'session_1', revision: 4 } }),
   'session.started.v1': sessionStarted(AGENT_ID, {
     forked_from: { session_id: 'session_0', turn: 2 },
@@ -317,6 +375,9 @@ export const sessionRow = (changes: Partial<SessionRow> = {}): SessionRow => ({
   turns: 0,
   title: null,
   labels: {},
+  forked_from: null,
+  replay_id: null,
+  replay_of: null,
   created_at: at(0),
   updated_at: at(0),
   revision: 0,
