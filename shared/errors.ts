@@ -20,6 +20,8 @@ type UseCaseCode =
   | 'turn_not_found'
   | 'replay_not_found'
   | 'session_of_replay'
+  | 'replay_limit_reached'
+  | 'tool_not_recorded'
   | 'webhook_not_found'
   | 'webhook_limit_reached'
   | 'session_erased'

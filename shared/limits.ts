@@ -1,4 +1,5 @@
 import { FEED_LIMITS } from './limits/feed.ts';
+import { REPLAY_LIMITS } from './limits/replays.ts';
 import { REQUEST_LIMITS } from './limits/requests.ts';
 import { RUN_LIMITS } from './limits/runs.ts';
 import { STORE_LIMITS } from './limits/stores.ts';
@@ -21,4 +22,5 @@ export const LIMITS = {
   ...TRANSPARENCY_LIMITS,
   ...TURN_LIMITS,
   ...WEBHOOK_LIMITS,
+  ...REPLAY_LIMITS,
 } as const;

@@ -48,6 +48,15 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     status: 409,
     description: 'The session was made by a replay, and stays as it is',
   },
+  replay_limit_reached: {
+    status: 409,
+    description: 'As many replays of the account run as may run at a time; none was started',
+  },
+  tool_not_recorded: {
+    status: 502,
+    description:
+      'Of a replayed turn: the model called a tool as the recorded turn had not, and no result is recorded',
+  },
   webhook_not_found: { status: 404, description: 'The account has no such webhook' },
   webhook_limit_reached: {
     status: 409,

@@ -9,6 +9,7 @@ import type {
   ApiKeyRow,
   ErasureRow,
   PARKED_STREAMS,
+  ReplayRow,
   SessionRow,
   TurnRow,
   WebhookRow,
@@ -91,6 +92,10 @@ export interface ReadModels {
   listWebhooks(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<WebhookRow>>;
   /** Those of all accounts that events are sent to, the oldest first. */
   listEnabledWebhooks(limit: number): Promise<WebhookRow[]>;
+  /** By id alone, erased ones too; whose it is, is for the caller to judge. */
+  findReplay(replayId: string): Promise<ReplayRow | undefined>;
+  /** Replays that have not ended, the oldest first; of one account where it is named. */
+  listRunningReplays(limit: number, accountId?: string): Promise<ReplayRow[]>;
   /** Streams that were erased, the last of the log first, down to a position. */
   listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
   /** Turns whose end is not recorded. */

@@ -5,6 +5,7 @@ import { streamId, streamKind, type StreamKind } from '../eventlog/streams.ts';
 import { isRemoval, type Change, type RowChange } from './change.ts';
 import { projectAccount } from './projectAccount.ts';
 import { projectAgent } from './projectAgent.ts';
+import { projectReplay } from './projectReplay.ts';
 import { projectSession } from './projectSession.ts';
 import { projectWebhook } from './projectWebhook.ts';
 import type { Rows, TableName } from '../readModels/tables.ts';
@@ -24,7 +25,7 @@ const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
   log: () => [],
   // It is what a request that comes again goes by, and no row.
   request: () => [],
-  replay: () => [],
+  replay: projectReplay,
   session: projectSession,
   webhook: projectWebhook,
 };
@@ -36,6 +37,7 @@ const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
 const STREAM_TABLES = {
   account: 'accounts',
   agent: 'agents',
+  replay: 'replays',
   session: 'sessions',
   webhook: 'webhooks',
 } as const satisfies Partial<Record<StreamKind, TableName>>;

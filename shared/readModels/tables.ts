@@ -12,6 +12,7 @@ import type {
 } from '../domain/account/events.ts';
 import type { AgentParameters } from '../domain/agent/parameters.ts';
 import type { Position } from '../ports/eventStore.ts';
+import type { ReplayEnd } from '../domain/replay/events.ts';
 import type { DisabledReason } from '../domain/webhook/events.ts';
 import { SESSION_TABLES } from './sessionTables.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
@@ -105,6 +106,19 @@ export const TABLES = {
     ],
   }),
 
+  replays: table({
+    columns: {
+      replay_id: text,
+      account_id: text,
+      status: word<'running' | ReplayEnd['status'] | 'erased'>(),
+      created_at: text,
+      updated_at: text,
+      revision: integer,
+    },
+    key: ['replay_id'],
+    indexes: [{ on: ['replay_id'], where: "status = 'running'" }],
+  }),
+
   /** For processes that have to let go of what they remember of an erased stream. */
   erasures: table({
     columns: {
@@ -135,6 +149,7 @@ export type ApiKeyRow = Rows['api_keys'];
 export type AgentRow = Rows['agents'];
 export type SessionRow = Rows['sessions'];
 export type TurnRow = Rows['turns'];
+export type ReplayRow = Rows['replays'];
 export type WebhookRow = Rows['webhooks'];
 export type ErasureRow = Rows['erasures'];
 

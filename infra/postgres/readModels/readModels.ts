@@ -83,6 +83,7 @@ export function openPostgresReadModels({
   const agents = rowReader(reader, 'agents');
   const sessions = rowReader(reader, 'sessions');
   const webhooks = rowReader(reader, 'webhooks');
+  const replays = rowReader(reader, 'replays');
   const erasures = rowReader(reader, 'erasures');
 
   const page = async <Name extends TableName>(
@@ -136,6 +137,13 @@ export function openPostgresReadModels({
     listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
     listEnabledWebhooks: (limit) =>
       webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT $1', limit),
+    findReplay: (replayId) => replays.find('WHERE replay_id = $1', replayId),
+    listRunningReplays: (limit, accountId) =>
+      replays.list(
+        "WHERE status = 'running' AND account_id = coalesce($2, account_id) ORDER BY replay_id LIMIT $1",
+        limit,
+        accountId ?? null,
+      ),
     listOpenTurns: () =>
       reader.rows<OpenTurn>(
         `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,

@@ -114,6 +114,7 @@ export function openSqliteReadModels({
   const sessions = rowReader(follower, 'sessions');
   const turns = rowReader(follower, 'turns');
   const webhooks = rowReader(follower, 'webhooks');
+  const replays = rowReader(follower, 'replays');
   const erasures = rowReader(follower, 'erasures');
 
   return {
@@ -173,6 +174,13 @@ export function openSqliteReadModels({
       ),
     listEnabledWebhooks: async (limit) =>
       webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT ?', limit),
+    findReplay: async (replayId) => replays.find('WHERE replay_id = ?', replayId),
+    listRunningReplays: async (limit, accountId) =>
+      replays.list(
+        "WHERE status = 'running' AND account_id = coalesce(?, account_id) ORDER BY replay_id LIMIT ?",
+        accountId ?? null,
+        limit,
+      ),
     listOpenTurns: async () =>
       current().all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",

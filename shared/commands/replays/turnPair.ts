@@ -1,0 +1,49 @@
+import type { ReplaySettings, TurnComparison } from '../../domain/replay/events.ts';
+import type {
+  SessionCompactedData,
+  SessionEvent,
+  ToolCalledData,
+  TurnStartedData,
+} from '../../domain/session/events.ts';
+
+export type TurnEnded = Extract<
+  SessionEvent,
+  {
+    type: 'session.turn_completed.v1' | 'session.turn_failed.v1' | 'session.turn_interrupted.v1';
+  }
+>;
+
+/** A turn as the log has it, with its texts. */
+export interface WholeTurn {
+  started: TurnStartedData;
+  /** Summaries of older turns that were made since the turn before, oldest first. */
+  compactions: SessionCompactedData[];
+  calls: ToolCalledData[];
+  /** Undefined while it is open. */
+  end: TurnEnded | undefined;
+  /** Of its last event, as is its time. */
+  revision: number;
+  recorded_at: string;
+}
+
+/** A replay, as far as it never changes. */
+export interface RunningReplay {
+  replay_id: string;
+  account_id: string;
+  settings: ReplaySettings;
+}
+
+/** A recorded turn and its replay. */
+export interface TurnPair {
+  replay: RunningReplay;
+  session_id: string;
+  recorded: WholeTurn;
+  /** Undefined for a turn that was not run again. */
+  replayed: (WholeTurn & { session_id: string }) | undefined;
+}
+
+/**
+ * Says how a replayed turn compares with the recorded one, and makes the checks of the replay. What
+ * it throws as `retriable` is asked again later.
+ */
+export type CompareTurn = (pair: TurnPair, signal: AbortSignal) => Promise<TurnComparison>;

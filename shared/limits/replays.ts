@@ -1,0 +1,30 @@
+const SECOND_MS = 1_000;
+
+/** The fixed bounds of replays: a part of LIMITS. */
+export const REPLAY_LIMITS = {
+  replays: {
+    /** Sessions of one replay. */
+    sessions: 2_000,
+    /** Replays of one account that run at a time. */
+    running: 4,
+    /** Of all accounts; the newest beyond it wait. */
+    runningOfAll: 1_000,
+    /** Sessions that one replay runs at a time, at the most. */
+    concurrency: 4,
+    /** Turns that are replayed at a time, of all replays; the accounts take turns. */
+    turns: 4,
+    /** How long a turn waits for the runs of clients to end, before it begins beside them. */
+    giveWayMs: 100,
+    /** Turns that are compared before that is recorded. */
+    comparedAtOnce: 20,
+    /** How long a comparison waits for those that are recorded with it. */
+    comparedWithinMs: SECOND_MS,
+    /** How often it is looked which replays run: a cancelled one ends then. */
+    lookMs: 250,
+    /** Between two tries of what a passing trouble keeps back. */
+    firstPauseMs: 500,
+    longestPauseMs: 60 * SECOND_MS,
+    /** Tries of a turn that takes too long, or that others interrupt. */
+    tries: 3,
+  },
+} as const;
