@@ -1,11 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { compareTools, type ComparedCall } from '../../../shared/commands/replay/compareTools.ts';
-import {
-  comparedTurn,
-  compareTurn,
-  type ComparedTurn,
-} from '../../../shared/commands/replay/compareTurn.ts';
+import { compareTools, type ComparedCall } from '../../../shared/commands/replays/compareTools.ts';
+import { compareTurn, type ComparedTurn } from '../../../shared/commands/replays/compareTurn.ts';
 import type { ModelCall } from '../../../shared/domain/session/parts.ts';
 
 const TOKENS = { prompt: 3, completion: 2, total: 5 };
@@ -27,19 +23,37 @@ const modelCall: fc.Arbitrary<ModelCall> = few('a', 'b').map((request_sha256) =>
   tokens: TOKENS,
   duration_ms: 1,
 }));
-const turn: fc.Arbitrary<ComparedTurn> = fc.record({
-  turn: fc.integer({ min: 1, max: 9 }),
-  model: few('m', 'n'),
-  status: fc.constantFrom('completed', 'failed', 'interrupted'),
-  input: fc.string(),
-  output: few('yes', 'no'),
-  code: few('model_error'),
-  tokens: fc.constant(TOKENS),
-  duration_ms: fc.nat(),
-  tool_calls: calls,
-  calls: fc.array(modelCall, { maxLength: 3 }),
+const started = {
+  turn: 1,
+  input: 'What time is it?',
+  agent_revision: 0,
+  model: 'm',
+  settings: { model: 'm' },
+  context_from_turn: 1,
+  owner: 'o',
+  deadline: '2026-01-01T00:00:00.000Z',
+};
+const common = { turn: 1, tokens: TOKENS, duration_ms: 4 };
+const made = fc.array(modelCall, { maxLength: 3 });
+const toolCalls = calls.map((of) =>
+  of.map((one) => ({ ...one, turn: 1, call_id: 'c', duration_ms: 1 })),
+);
+const completed = (output: string, of: ModelCall[]): ComparedTurn['end'] => ({
+  type: 'session.turn_completed.v1',
+  data: { ...common, output, model: 'm', tool_used: '', finish_reason: 'stop', calls: of },
 });
-const answered = turn.map((of): ComparedTurn => ({ ...of, status: 'completed', code: undefined }));
+const failed = (of: ModelCall[]): ComparedTurn['end'] => ({
+  type: 'session.turn_failed.v1',
+  data: { turn: 1, code: 'model_error', message: 'No', tokens: TOKENS, calls: of },
+});
+const answer = fc.tuple(few('yes', 'no'), made).map(([output, of]) => completed(output, of));
+const answered: fc.Arbitrary<ComparedTurn> = fc
+  .tuple(toolCalls, answer)
+  .map(([of, end]) => ({ started, calls: of, end }));
+const unanswered: fc.Arbitrary<ComparedTurn> = fc
+  .tuple(toolCalls, made.map(failed))
+  .map(([of, end]) => ({ started, calls: of, end }));
+const turn = fc.oneof(answered, unanswered);
 const price = () => ({ amount: '0.5', currency: 'EUR' });
 
 test('a turn beside itself is the same, and so is all that it did', () => {
@@ -79,34 +93,24 @@ test('calls that are made in another order in one round, as they are in no order
   );
 });
 
+const dataOf = ({ end }: ComparedTurn) => end?.data as { output?: string; calls: ModelCall[] };
+
 test('an outcome says of two turns what became of the answer', () => {
   fc.assert(
     fc.property(turn, turn, (recorded, replayed) => {
       const { outcome, code, requests } = compareTurn(recorded, replayed, price);
-      const same = recorded.output === replayed.output ? 'same' : 'changed';
-      const due = replayed.status === 'completed' ? same : 'failed';
-      expect(outcome).toBe(recorded.status === 'completed' ? due : 'skipped');
+      const [before, after] = [dataOf(recorded), dataOf(replayed)];
+      const same = before.output === after.output ? 'same' : 'changed';
+      const due = after.output === undefined ? 'failed' : same;
+      expect(outcome).toBe(before.output === undefined ? 'skipped' : due);
       expect(code).toBe(outcome === 'failed' ? 'model_error' : undefined);
-      const hashes = [recorded, replayed].map((of) =>
-        of.calls.map(({ request_sha256 }) => request_sha256).join(),
-      );
+      const hashes = [before, after].map((of) => of.calls.map((one) => one.request_sha256).join());
       expect(requests).toBe(hashes[0] === hashes[1] ? 'same' : 'changed');
     }),
   );
 });
 
-const one: ComparedTurn = {
-  turn: 1,
-  model: 'm',
-  status: 'completed',
-  input: 'Hi',
-  output: 'Ho',
-  code: undefined,
-  tokens: TOKENS,
-  duration_ms: 4,
-  tool_calls: [],
-  calls: [],
-};
+const one: ComparedTurn = { started, calls: [], end: completed('Ho', []) };
 const asked = (fallback?: string): ModelCall => ({
   request_sha256: 'a',
   response_id: 'r',
@@ -127,8 +131,8 @@ test('a turn costs what its calls cost, each at the price of the model that answ
     return amount === undefined ? undefined : { amount, currency: 'EUR' };
   };
   const { recorded, replayed } = compareTurn(
-    { ...one, calls: [asked(), asked('other')] },
-    { ...one, calls: [asked(), asked('unpriced')] },
+    { ...one, end: completed('Ho', [asked(), asked('other')]) },
+    { ...one, end: completed('Ho', [asked(), asked('unpriced')]) },
     costOf,
   );
   expect(recorded.cost).toBe('0.75');
@@ -145,6 +149,14 @@ test('a turn that was not run again is skipped, with nothing beside it', () => {
   });
 });
 
+test('of a replay that was cut off, or is open, the turn has failed', () => {
+  const cut = { turn: 1, reason: 'crash', cause: 'shutdown' } as const;
+  const interrupted = { type: 'session.turn_interrupted.v1', data: cut } as const;
+  const { outcome, code } = compareTurn(one, { ...one, end: interrupted }, price);
+  expect({ outcome, code }).toEqual({ outcome: 'failed', code: 'shutdown' });
+  expect(compareTurn(one, { ...one, end: undefined }, price).outcome).toBe('failed');
+});
+
 test('calls that the log had no result for are counted', () => {
   const missing = { round: 1, tool: 't', arguments: '{}', result: '', is_error: true } as const;
   expect(compareTools([], [{ ...missing, replayed: 'missing' }])).toEqual({
@@ -153,38 +165,4 @@ test('calls that the log had no result for are counted', () => {
     changed: 0,
     unanswered: 1,
   });
-});
-
-test('a turn is read from its events', () => {
-  const started = {
-    turn: 2,
-    input: 'What time is it?',
-    agent_revision: 0,
-    model: 'm',
-    settings: { model: 'm' },
-    context_from_turn: 1,
-    owner: 'o',
-    deadline: '2026-01-01T00:00:00.000Z',
-  };
-  const called = { turn: 2, round: 1, call_id: 'c', tool: 'clock', arguments: '{}' };
-  const result = { result: 'noon', is_error: false, duration_ms: 1 };
-  const begun = [
-    { type: 'session.turn_started.v1' as const, data: started },
-    { type: 'session.tool_called.v1' as const, data: { ...called, ...result } },
-  ];
-  const failed = { turn: 2, code: 'model_error', message: 'No', tokens: TOKENS, calls: [asked()] };
-  expect(comparedTurn([...begun, { type: 'session.turn_failed.v1', data: failed }])).toMatchObject({
-    turn: 2,
-    status: 'failed',
-    code: 'model_error',
-    tool_calls: [{ tool: 'clock', result: 'noon' }],
-    calls: [{ request_sha256: 'a' }],
-  });
-  const cut = { turn: 2, reason: 'crash', cause: 'shutdown' } as const;
-  const interrupted = { type: 'session.turn_interrupted.v1', data: cut } as const;
-  expect(comparedTurn([...begun, interrupted])).toMatchObject({
-    status: 'interrupted',
-    code: 'shutdown',
-  });
-  expect(() => comparedTurn([interrupted])).toThrow('begin with its start');
 });
