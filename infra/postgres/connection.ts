@@ -26,6 +26,7 @@ interface Purpose {
     | 'turnlog prover'
     | 'turnlog tiles'
     | 'turnlog retention'
+    | 'turnlog replays'
     | 'turnlog webhooks'
     | 'turnlog listener'
     | 'turnlog broadcast'

@@ -94,6 +94,7 @@ interface Wanted {
     | 'turnlog rebuild'
     | 'turnlog prover'
     | 'turnlog retention'
+    | 'turnlog replays'
     | 'turnlog webhooks';
   /** Of locks.ts. */
   lock: string;

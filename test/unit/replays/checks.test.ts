@@ -49,7 +49,7 @@ function whole(turn: number, output: string | undefined): WholeTurn {
     owner: 'o',
     deadline: '2026-01-01T00:00:00.000Z',
   };
-  return { started, compactions: [], calls: [], end, revision: 2, recorded_at: '' };
+  return { started, compactions: [], calls: [], end, revision: 2, hash: '', recorded_at: '' };
 }
 
 interface Case {

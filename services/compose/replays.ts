@@ -1,0 +1,56 @@
+import { createCompareTurn } from '../../shared/commands/replays/comparePair.ts';
+import type { RunContext } from '../../shared/commands/run/context.ts';
+import { createFairLine } from '../../shared/fairLine.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { askJudgeWith } from '../replays/askJudge.ts';
+import { startReplays, type ActivePlace } from '../replays/start.ts';
+import type { Part } from '../server/turnlog.ts';
+import type { Opening } from './opening.ts';
+
+type BecomeActive = (signal: AbortSignal) => Promise<ActivePlace | undefined>;
+
+/** Parts that know whether the read models can be trusted; they are prepared before. */
+type Shown = readonly Pick<Part, 'doubt'>[];
+
+/** The part that runs replays, while the process serves and no other one runs them. */
+function replaysPart(context: RunContext, shown: Shown, becomeActive: BecomeActive): Part {
+  const { turns: places } = LIMITS.replays;
+  const line = createFairLine({ places, bytes: Infinity });
+  const running = { context, line, runs: { count: 0 } };
+  const { catalogue } = context;
+  const compareTurn = createCompareTurn({ catalogue, askJudge: askJudgeWith(running) });
+  const replaying = { ...running, compareTurn };
+  let starting: string | undefined = 'The read models are being brought up to date.';
+  let started: ReturnType<typeof startReplays> | undefined;
+  const doubt = (): string | undefined =>
+    starting ?? shown.map((part) => part.doubt?.()).find((told) => told !== undefined);
+  return {
+    prepare: async () => void (starting = undefined),
+    health: async () => (started ? { replays: started.health() } : {}),
+    upkeep() {
+      started = startReplays({ replaying, doubt, becomeActive });
+      const { close } = started;
+      return { [Symbol.asyncDispose]: close };
+    },
+  };
+}
+
+/** Replays of the one process with that data folder. */
+export const replaysAlone = (context: RunContext, shown: Shown): Part =>
+  replaysPart(context, shown, async () => ({
+    lost: new AbortController().signal,
+    close: async () => undefined,
+  }));
+
+/** The same of one process of several. */
+export const replaysInTurn = (
+  { logger }: Pick<Opening, 'logger'>,
+  context: RunContext,
+  { shown, databaseUrl }: { shown: Shown; databaseUrl: string },
+): Part =>
+  replaysPart(context, shown, async (signal) => {
+    const { awaitPostgresReplays } = await import('../../infra/postgres/replays.ts');
+    const onFailure = (error: unknown, retry_in_ms: number): void =>
+      logger.warn({ err: error, retry_in_ms }, 'The database of replays is away');
+    return awaitPostgresReplays({ databaseUrl, signal, onFailure });
+  });

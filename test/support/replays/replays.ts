@@ -1,0 +1,89 @@
+import { authorOf, factsOf, appendFacts } from '../../../shared/commands/facts.ts';
+import { replay, type ReplayState } from '../../../shared/domain/replay/decider.ts';
+import type { ReplayEvent, ReplaySettings } from '../../../shared/domain/replay/events.ts';
+import type { SessionEvent } from '../../../shared/domain/session/events.ts';
+import { NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { readPage } from '../../../shared/eventlog/readWhole.ts';
+import type { StreamSource } from '../../../shared/eventlog/noteDamage.ts';
+import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
+import type { KnownEvent } from '../../../shared/eventlog/wholeStream.ts';
+import { asOperator, eventually } from '../processes/operator.ts';
+
+/** All events of a stream, with their texts. */
+async function readAll(source: StreamSource, stream: string): Promise<KnownEvent[]> {
+  const events: KnownEvent[] = [];
+  for (;;) {
+    const page = { direction: 'forwards', from: events.length, limit: 500 } as const;
+    const read = await readPage(source, stream, page);
+    if (read.length === 0) return events;
+    events.push(...read);
+  }
+}
+
+/** The events of a session, as they were decided. */
+export const eventsOf = (folder: string, sessionId: string): Promise<SessionEvent[]> =>
+  asOperator(folder, async (operator) =>
+    (await readAll(operator, sessionStream(sessionId))).map(({ event }) => event as SessionEvent),
+  );
+
+/** What a test says of a replay; by default its tools answer from the log. */
+export type Asked = Partial<ReplaySettings> & { sessions: readonly string[] };
+
+const DEFAULTS: ReplaySettings = {
+  tools: 'recorded',
+  missing_tools: 'stop',
+  concurrency: 2,
+  budget_tokens: 1_000_000_000,
+};
+
+/** Starts a replay of whole sessions, on the data folder of a running service; resolves with its id. */
+export const startReplayOf = (folder: string, { sessions, ...settings }: Asked): Promise<string> =>
+  asOperator(folder, async (operator) => {
+    const replay_id = operator.ids.typeId('replay');
+    let account_id = '';
+    const asked = [];
+    for (const session_id of sessions) {
+      const events = await readAll(operator, sessionStream(session_id));
+      account_id = events[0]!.recorded.metadata.account_id;
+      const turns = events.filter(({ event }) => event.type === 'session.turn_started.v1').length;
+      asked.push({ session_id, revision: events.length - 1, turns });
+    }
+    const data = { ...DEFAULTS, ...settings, sessions: asked };
+    const events = replay.decide({ type: 'start_replay', replay: data }, replay.initialState);
+    const author = authorOf({ account_id, key_id: 'key_1', request_id: 'test' });
+    const facts = await factsOf(operator, author, NO_STREAM, events);
+    const target = { stream: replayStream(replay_id), head: NO_STREAM };
+    await appendFacts(operator.store, target, facts);
+    return replay_id;
+  });
+
+export interface ToldReplay {
+  events: ReplayEvent[];
+  state: ReplayState;
+  /** Ids of the sessions that it made, by the recorded ones. */
+  made: ReadonlyMap<string, string>;
+}
+
+/** What a replay has recorded by now. */
+export const toldOf = (folder: string, replayId: string): Promise<ToldReplay> =>
+  asOperator(folder, async (operator) => {
+    const known = await readAll(operator, replayStream(replayId));
+    const events = known.map(({ event }) => event as ReplayEvent);
+    const made = events.flatMap((event): [string, string][] =>
+      event.type === 'replay.session_started.v1'
+        ? [[event.data.session_id, event.data.replay_session_id]]
+        : [],
+    );
+    const state = events.reduce(replay.evolve, replay.initialState);
+    return { events, state, made: new Map(made) };
+  });
+
+/** Waits until a replay has ended; the test's time limit is the bound. */
+export const endOf = (folder: string, replayId: string): Promise<ToldReplay> =>
+  eventually(
+    () => toldOf(folder, replayId),
+    ({ state }) => state.status === 'ended',
+  );
+
+export const comparisonsIn = ({ events }: ToldReplay) =>
+  events.flatMap((event) => (event.type === 'replay.turns_compared.v1' ? event.data.turns : []));
