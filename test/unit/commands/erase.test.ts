@@ -86,6 +86,7 @@ const NONE = {
   findSession: async () => undefined,
   findWebhook: async () => undefined,
   listWebhooks: async () => ({ rows: [], more: false }),
+  listReplays: async () => ({ rows: [], more: false }),
 };
 const begun = async (): Promise<string[]> =>
   (await context.store.keys.listErasures(10)).map(({ stream }) => stream);

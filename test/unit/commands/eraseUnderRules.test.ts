@@ -150,6 +150,7 @@ describe('an erasure', () => {
         findSession: async () => undefined,
         findWebhook: async () => undefined,
         listWebhooks: async () => ({ rows: [], more: false }),
+        listReplays: async () => ({ rows: [], more: false }),
       }),
     };
     const eraseAll = () => eraseAccount(all, actor, { signal: new AbortController().signal });
