@@ -1,6 +1,6 @@
 import { createFairLine } from '../../shared/fairLine.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { SchemaChecker } from '../../shared/ports/schemaChecker.ts';
+import { TOO_SLOW, type SchemaChecker } from '../../shared/ports/schemaChecker.ts';
 import type { Question } from './check.ts';
 import { createCheckThread } from './checkThread.ts';
 
@@ -24,7 +24,7 @@ export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
     try {
       return await thread.ask(question);
     } catch {
-      return 'takes too long to check';
+      return TOO_SLOW;
     } finally {
       place.leave();
     }

@@ -8,6 +8,23 @@ import { lazyValidator, problemsOf, type Words } from '../../shared/validation.t
 const strict = { additionalProperties: false };
 const Id = Type.String({ minLength: 1, maxLength: 256 });
 const Tokens = Type.Integer({ minimum: 1 });
+/** Text, since a number of JSON is not read as it is written. */
+const Decimal = Type.String({
+  pattern: '^(0|[1-9]\\d{0,8})(\\.\\d{1,9})?$',
+  'x-rule':
+    'must be a decimal in quotes with 9 digits before and after its point at the most, as "2.50"',
+});
+
+const Price = Type.Object(
+  {
+    input_per_million: Decimal,
+    output_per_million: Decimal,
+    currency: Type.Optional(
+      Type.String({ pattern: '^[A-Z]{3}$', 'x-rule': 'must be a code of ISO 4217, as "EUR"' }),
+    ),
+  },
+  strict,
+);
 
 const ModelsFile = Type.Object(
   {
@@ -33,6 +50,7 @@ const ModelsFile = Type.Object(
           context_window: Tokens,
           max_output_tokens: Type.Optional(Tokens),
           fallbacks: Type.Optional(Type.Array(Id, { maxItems: LIMITS.model.fallbacks })),
+          price: Type.Optional(Price),
         },
         strict,
       ),

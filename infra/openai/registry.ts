@@ -73,12 +73,28 @@ function defaultProviders({
     : [offline];
 }
 
+/** What a price is in that names none. */
+const DEFAULT_CURRENCY = 'USD';
+
+/** Costs are added up, so all prices are in one currency. */
+function currencyProblems({ models }: ModelsFile): Problems {
+  const currencies = models.map(({ price }) => price && (price.currency ?? DEFAULT_CURRENCY));
+  const first = currencies.find((currency) => currency !== undefined);
+  return Object.fromEntries(
+    currencies.flatMap((currency, index) =>
+      currency === undefined || currency === first
+        ? []
+        : [[`/models/${index}/price/currency`, `must be ${first}, as that of the first price`]],
+    ),
+  );
+}
+
 function problemsOf(
   file: ModelsFile,
   providers: ReadonlyMap<string, Provider>,
   env: RegistryOptions['env'],
 ): Problems {
-  const problems: Problems = {};
+  const problems = currencyProblems(file);
   for (const [id, { base_url, api_key_env, allow_plain_http }] of Object.entries(
     file.providers ?? {},
   )) {
@@ -139,9 +155,10 @@ export async function loadRegistry(options: RegistryOptions): Promise<Registry> 
   if (Object.keys(problems).length > 0) throw badModelsFile(options.modelsFile, problems);
   return {
     providers: [...providers.values()],
-    models: file.models.map((model) => ({
+    models: file.models.map(({ price, ...model }) => ({
       ...model,
       upstream_model: model.upstream_model ?? model.id,
+      ...(price && { price: { currency: DEFAULT_CURRENCY, ...price } }),
     })),
   };
 }

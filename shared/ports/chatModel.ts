@@ -14,6 +14,14 @@ export interface ChatAnswer {
   tokens: Tokens | undefined;
 }
 
+/** What a model's tokens cost; decimals as text, so that none is rounded. */
+export interface Price {
+  input_per_million: string;
+  output_per_million: string;
+  /** ISO 4217; the same one for all models. */
+  currency: string;
+}
+
 /** A model that an agent may name; reached at an OpenAI-compatible server. */
 export interface ModelInfo {
   id: string;
@@ -24,6 +32,7 @@ export interface ModelInfo {
   max_output_tokens?: number;
   /** Ids of the models to ask, in this order, where this one is in trouble. */
   fallbacks?: string[];
+  price?: Price;
 }
 
 /** This process has no room for an answer: its provider has done nothing wrong. */

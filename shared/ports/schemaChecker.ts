@@ -1,3 +1,6 @@
+/** What is answered where there was not time enough to find out. */
+export const TOO_SLOW = 'takes too long to check';
+
 /**
  * Checks texts against JSON Schemas (2020-12) that clients wrote: neither may hold anything up,
  * whatever it is. A schema is JSON text. What is answered is the rest of a sentence, without a word

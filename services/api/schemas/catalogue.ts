@@ -1,5 +1,14 @@
 import { Type } from 'typebox';
 
+const Price = Type.Object(
+  {
+    input_per_million: Type.String({ description: 'Of tokens of a prompt, a decimal' }),
+    output_per_million: Type.String({ description: 'Of tokens of an answer, a decimal' }),
+    currency: Type.String({ description: 'ISO 4217, the same of all models' }),
+  },
+  { title: 'Price', description: "What a model's tokens cost" },
+);
+
 const Model = Type.Object(
   {
     id: Type.String(),
@@ -11,6 +20,7 @@ const Model = Type.Object(
         description: 'Models that are asked, in this order, where this one is in trouble',
       }),
     ),
+    price: Type.Optional(Price),
   },
   { title: 'Model', description: 'A model that an agent may name' },
 );

@@ -102,8 +102,11 @@ function decide(command: ReplayCommand, state: ReplayState): ReplayEvent[] {
   }
 }
 
-const tokensOf = (turns: readonly TurnComparison[]): number =>
-  turns.reduce((sum, { replayed }) => sum + (replayed?.tokens?.total ?? 0), 0);
+/** Tokens that replayed turns and their judges took. */
+export const tokensOf = (turns: readonly TurnComparison[]): number =>
+  turns
+    .flatMap(({ replayed, checks }) => [replayed, ...checks])
+    .reduce((sum, took) => sum + (took?.tokens?.total ?? 0), 0);
 
 function withSession(
   state: ReplayState,

@@ -78,6 +78,7 @@ const CheckResult = Type.Object(
     passed: Type.Boolean(),
     code: Type.Optional(Type.String({ description: 'Why it could not be made' })),
     session_id: Type.Optional(Type.String({ description: 'The session of the model that judged' })),
+    tokens: Type.Optional(Tokens),
   },
   { title: 'CheckResult', description: 'A check of a replayed turn' },
 );

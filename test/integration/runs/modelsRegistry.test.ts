@@ -162,6 +162,52 @@ describe('the models registry', () => {
     expect(error.message).toContain('NOT_SET');
   });
 
+  test("takes models' prices as they are written, in US dollars where they do not say", async () => {
+    const price = { input_per_million: '0.150000001', output_per_million: '10' };
+    const modelsFile = await fileOf({
+      models: [
+        { ...aModel, price },
+        { ...aModel, id: 'other' },
+      ],
+    });
+    const { models } = await load({ modelsFile, openaiApiKey: 'sk-1' });
+    expect(models.map((model) => model.price)).toEqual([{ ...price, currency: 'USD' }, undefined]);
+  });
+
+  test('reports every price that there can not be, and a second currency', async () => {
+    const form = await problem({
+      models: [
+        { ...aModel, price: { input_per_million: 2.5, output_per_million: '1e3' } },
+        { ...aModel, id: 'o', price: { input_per_million: '-1', currency: 'eur' } },
+      ],
+    });
+    expect(Object.values(form.details ?? {})).toEqual([
+      { path: '/models/0/price/input_per_million', message: 'must be string' },
+      { path: '/models/0/price/output_per_million', message: expect.stringContaining('decimal') },
+      { path: '/models/1/price', message: expect.stringContaining('output_per_million') },
+      { path: '/models/1/price/input_per_million', message: expect.stringContaining('decimal') },
+      { path: '/models/1/price/currency', message: expect.stringContaining('ISO 4217') },
+    ]);
+    const free = { input_per_million: '0', output_per_million: '0' };
+    const meant = await problem(
+      {
+        models: [
+          { ...aModel, price: free },
+          { ...aModel, id: 'a', price: { ...free, currency: 'EUR' } },
+          { ...aModel, id: 'b', price: { ...free, currency: 'USD' } },
+          { ...aModel, id: 'c', price: { ...free, currency: 'CHF' } },
+        ],
+      },
+      { openaiApiKey: 'sk-1' },
+    );
+    expect(Object.values(meant.details ?? {})).toEqual(
+      [1, 3].map((index) => ({
+        path: `/models/${index}/price/currency`,
+        message: 'must be USD, as that of the first price',
+      })),
+    );
+  });
+
   test('reports every fallback that there can not be', async () => {
     const fallbacks = ['n', 'm', 'gone', 'n'];
     const models = [

@@ -1,0 +1,92 @@
+import type { CheckResult } from '../../domain/replay/events.ts';
+import type { Tokens } from '../../domain/schema.ts';
+import { costOf } from '../../queries/cost.ts';
+import type { AgentCatalogue } from '../agentCatalogue.ts';
+import { meets, type Check } from './checks.ts';
+import { compareTurn, outputOf } from './compareTurn.ts';
+import { JUDGE_INSTRUCTION, judgeInput, verdictOf } from './judge.ts';
+import type { CompareTurn, TurnPair } from './turnPair.ts';
+
+/** What a model is asked that judges, for the replay of a turn. */
+export interface Question {
+  pair: TurnPair;
+  /** Id in the registry. */
+  model: string;
+  instruction: string;
+  input: string;
+}
+
+/** What it answered, in a session of its own: an output, or a code that says why there is none. */
+export interface Judged {
+  session_id: string;
+  output?: string;
+  code?: string;
+  tokens?: Tokens;
+}
+
+/** Asks a model in a session of its own. What it throws as `retriable` may be asked again. */
+export type AskJudge = (question: Question, signal: AbortSignal) => Promise<Judged>;
+
+interface Comparing {
+  catalogue: Pick<AgentCatalogue, 'models' | 'schemas'>;
+  askJudge: AskJudge;
+}
+
+type Verdict = Omit<CheckResult, 'check'>;
+
+const failed = (code: string): Verdict => ({ passed: false, code });
+
+async function judged(
+  askJudge: AskJudge,
+  { model, criteria }: { model: string; criteria: string },
+  { pair, output, signal }: { pair: TurnPair; output: string; signal: AbortSignal },
+): Promise<Verdict> {
+  const input = judgeInput({ criteria, input: pair.recorded.started.input, output });
+  const question = { pair, model, instruction: JUDGE_INSTRUCTION, input };
+  const answer = await askJudge(question, signal);
+  const took = {
+    session_id: answer.session_id,
+    ...(answer.tokens && { tokens: answer.tokens }),
+  };
+  if (answer.output === undefined) return { ...failed(answer.code ?? 'judge_unclear'), ...took };
+  const verdict = verdictOf(answer.output);
+  return { ...(verdict === undefined ? failed('judge_unclear') : { passed: verdict }), ...took };
+}
+
+/** The checks of a replay that are of a turn, with their numbers. */
+const checksOf = ({ replay, session_id, recorded }: TurnPair): (readonly [number, Check])[] =>
+  replay.settings.checks === undefined
+    ? []
+    : [...(JSON.parse(replay.settings.checks) as Check[]).entries()].filter(
+        ([, check]) =>
+          (check.turn ?? recorded.started.turn) === recorded.started.turn &&
+          (check.session_id ?? session_id) === session_id,
+      );
+
+/**
+ * Compares replayed turns with the recorded ones, at today's prices, and makes the checks of those
+ * that were run again, one after the other.
+ */
+export function createCompareTurn({ catalogue, askJudge }: Comparing): CompareTurn {
+  const price = (model: string, tokens: Tokens) => costOf(catalogue.models.find(model), tokens);
+
+  async function make(check: Check, pair: TurnPair, signal: AbortSignal): Promise<Verdict> {
+    const output = outputOf(pair.replayed!);
+    if (output === undefined) return failed('no_answer');
+    if ('judge' in check) return judged(askJudge, check.judge, { pair, output, signal });
+    const { account_id } = pair.replay;
+    const met = await meets({ schemas: catalogue.schemas, account_id }, check, output);
+    return met === 'undecided' ? failed('check_too_slow') : { passed: met };
+  }
+
+  return async (pair, signal) => {
+    const compared = compareTurn(pair.recorded, pair.replayed, price);
+    if (compared.outcome === 'skipped') return compared;
+    const checks: CheckResult[] = [];
+    for (const [number, check] of checksOf(pair)) {
+      signal.throwIfAborted();
+      checks.push({ check: number, ...(await make(check, pair, signal)) });
+    }
+    return { ...compared, checks };
+  };
+}
