@@ -10,3 +10,10 @@ export const sessionOfReplay = (): TurnlogError =>
     'session_of_replay',
     'The session was made by a replay, and stays as it is: fork it to go on with it.',
   );
+
+/** For a turn of a replay whose model calls a tool as it was not called before. */
+export const toolNotRecorded = (tool: string): TurnlogError =>
+  new TurnlogError(
+    'tool_not_recorded',
+    `The model called ${tool}, and no result of such a call is recorded.`,
+  );

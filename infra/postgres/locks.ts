@@ -18,6 +18,9 @@ export const RETENTION_LOCK = `${SPACE}, 2`;
 /** Held by the one process that sends to webhooks. */
 export const WEBHOOKS_LOCK = `${SPACE}, 3`;
 
+/** Held by the one process that runs replays. */
+export const REPLAYS_LOCK = `${SPACE}, 4`;
+
 /**
  * Which generation of the read models: the one that queries are answered from once it is complete,
  * or the one that a rebuild fills. The column of turnlog.projections is called `slot`.

@@ -27,6 +27,7 @@ const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>>
   replay_ended: DEFECT,
   // A session that a replay made is the replay's alone; a fork of it is anybody's.
   session_of_replay: sessionOfReplay,
+  session_moved: DEFECT,
   turn_open: sessionBusy,
   turn_not_open: DEFECT,
   turn_of_another_run: DEFECT,

@@ -31,6 +31,7 @@ import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import { readModelsFolder, type EmbeddedPlace } from './place.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
 import { openFeed } from './feed.ts';
+import { replaysAlone } from './replays.ts';
 import { openRelay } from './relay.ts';
 import { judgeClock, sweepRetention } from './retention.ts';
 import { systemClock } from './system.ts';
@@ -190,6 +191,6 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   ];
   const webhooks = webhooksIn(opening, { ...api, ...feed.served, shown: [shown] }, place);
   const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
-  const last = [webhooks.part, ...watch, ...relay];
+  const last = [webhooks.part, replaysAlone(api, [shown]), ...watch, ...relay];
   return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };
 }

@@ -37,6 +37,7 @@ import {
 } from './postgres.ts';
 import { openProver } from './prover.ts';
 import { openFeed } from './feed.ts';
+import { replaysInTurn } from './replays.ts';
 import { openRelay } from './relay.ts';
 import { judgeDatabaseClock, sweepRetention } from './retention.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -191,10 +192,11 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     }),
   ];
   const own = runs ? [runs.part, watchPart(runs.api)] : [];
+  const replays = runs ? [replaysInTurn(opening, runs.api, { shown: followed.shown, databaseUrl })] : [];
   const stores = [store, database, keysPart, ...own, feed.part];
   return {
     api: served,
     dataFolder: undefined,
-    parts: [...stores, ...shown, ...erasures, ...followers],
+    parts: [...stores, ...shown, ...erasures, ...followers, ...replays],
   };
 }

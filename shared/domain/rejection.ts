@@ -19,6 +19,7 @@ export type RejectionCode =
   | 'replay_missing'
   | 'replay_ended'
   | 'session_of_replay'
+  | 'session_moved'
   | 'turn_open'
   | 'turn_not_open'
   | 'turn_of_another_run'

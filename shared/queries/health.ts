@@ -125,6 +125,16 @@ export interface WebhooksHealth {
   reason?: string | undefined;
 }
 
+/** How the running of replays goes. */
+export interface ReplaysHealth {
+  /** `standing_by` while another process runs them. */
+  state: 'standing_by' | 'active';
+  /** Replays that run, of all accounts; null where another process knows it. */
+  running: number | null;
+  /** One sentence on why none can be run, or one of them not; absent while that goes on. */
+  reason?: string | undefined;
+}
+
 /**
  * Whether a process can do its work, and what it would tell an operator. What is not its own is
  * absent.
@@ -157,6 +167,8 @@ export interface Health {
   erasures?: { count: number; reason: string };
   /** Where events are sent to webhooks. */
   webhooks?: WebhooksHealth;
+  /** Where replays are run. */
+  replays?: ReplaysHealth;
   /** Where sessions are erased whose time is over. */
   retention?: RetentionHealth;
 }

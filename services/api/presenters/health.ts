@@ -6,6 +6,7 @@ import type {
   ProjectionHealth,
   RelayHealth,
   RetentionHealth,
+  ReplaysHealth,
   WebhooksHealth,
 } from '../../../shared/queries/health.ts';
 import type { Ready } from '../schemas/health.ts';
@@ -46,6 +47,11 @@ const presentWebhooks = ({ reason, ...told }: WebhooksHealth) => ({
   ...(reason !== undefined && { reason }),
 });
 
+const presentReplays = ({ reason, ...told }: ReplaysHealth) => ({
+  ...told,
+  ...(reason !== undefined && { reason }),
+});
+
 const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream) => ({
   stream,
   first_revision,
@@ -72,6 +78,7 @@ export function presentHealth({
   erasures,
   retention,
   webhooks,
+  replays,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.count ?? 0;
@@ -88,7 +95,8 @@ export function presentHealth({
     text_keys !== undefined ||
     erasures !== undefined ||
     retention?.reason !== undefined ||
-    webhooks?.reason !== undefined;
+    webhooks?.reason !== undefined ||
+    replays?.reason !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),
@@ -104,6 +112,7 @@ export function presentHealth({
     ...(text_keys && { text_keys }),
     ...(erasures && { erasures }),
     ...(webhooks && { webhooks: presentWebhooks(webhooks) }),
+    ...(replays && { replays: presentReplays(replays) }),
     ...(retention && { retention: presentRetention(retention) }),
   };
 }

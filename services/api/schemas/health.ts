@@ -4,6 +4,7 @@ import { Retention } from './retention.ts';
 import { Erasures, TextKeys } from './textKeys.ts';
 import { ToolServers } from './toolServers.ts';
 import { TransparencyLog } from './transparencyLog.ts';
+import { ReplaysHealth } from './replaysHealth.ts';
 import { WebhooksHealth } from './webhooksHealth.ts';
 
 export const Live = Type.Object(
@@ -20,7 +21,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log is not carried on, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be finished, sessions past their retention can’t be erased, or nothing can be sent to webhooks; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log is not carried on, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be finished, sessions past their retention can’t be erased, nothing can be sent to webhooks, or a replay can’t be run; ' +
         'everything else is served',
     }),
     projection: Type.Optional(
@@ -166,6 +167,7 @@ export const Ready = Type.Object(
     text_keys: Type.Optional(TextKeys),
     erasures: Type.Optional(Erasures),
     webhooks: Type.Optional(WebhooksHealth),
+    replays: Type.Optional(ReplaysHealth),
     retention: Type.Optional(Retention),
   },
   { title: 'Readiness', description: 'What a process that is ready tells about itself' },

@@ -21,8 +21,9 @@ export interface WholeTurn {
   calls: ToolCalledData[];
   /** Undefined while it is open. */
   end: TurnEnded | undefined;
-  /** Of its last event, as is its time. */
+  /** Of its last event, as are its hash and its time. */
   revision: number;
+  hash: string;
   recorded_at: string;
 }
 

@@ -40,7 +40,7 @@ function fallbackTo({ id, upstream_model, max_output_tokens }: ModelInfo, own?: 
  */
 export async function askModels(
   { catalogue: { models }, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
-  { of: { agent, actor }, request, calls, onDelta }: Question,
+  { of: { agent, actor, replay }, request, calls, onDelta }: Question,
   signal: AbortSignal,
 ): Promise<Answered> {
   let shown = false;
@@ -57,6 +57,8 @@ export async function askModels(
   };
   const last = calls.at(-1);
   if (last) return ask(last.fallback);
+  const recorded = replay?.fallback;
+  if (recorded && models.find(recorded.model)) return ask(recorded);
   try {
     return await ask(undefined);
   } catch (error) {

@@ -7,7 +7,7 @@ import { pauseFor } from '../../pause.ts';
 import { interruptIfOrphaned } from '../recovery/interruptTurn.ts';
 import type { Arrival } from './admission.ts';
 import type { OpenRun, RunContext } from './context.ts';
-import { compactWhereFull } from './compact.ts';
+import { compactBefore } from './compactBefore.ts';
 import { promptBytes } from './contextWindow.ts';
 import { createTurnSearch } from './findTurn.ts';
 import type { RunRequest } from './request.ts';
@@ -54,8 +54,8 @@ export async function beginTurn(
     // A turn that is begun after one try has the summary, or does without.
     if (!compacted) {
       compacted = true;
-      if (await compactWhereFull(context, request, { settings, loaded, tokens, signal }))
-        return 'moved';
+      const before = { settings, loaded, tokens, signal };
+      if (await compactBefore(context, request, before, bounds)) return 'moved';
     }
     try {
       const run = await startTurn(context, request, { settings, loaded });

@@ -5,6 +5,7 @@ import type { ToolCalledData } from '../../domain/session/events.ts';
 import { LIMITS } from '../../limits.ts';
 import { msSince } from '../../msSince.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
+import { toolNotRecorded } from '../../replays.ts';
 import { unlessAborted } from '../../unlessAborted.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { recordInRun } from './record.ts';
@@ -28,7 +29,7 @@ interface Begun {
 /**
  * Makes the tool calls of one answer side by side, and records them in the model's order. A call
  * that ended is recorded in any case; what has not ended when the run is cut off is let go of.
- * Errors: those of the allowance for what goes beyond it, those of recordInRun, the signal's reason.
+ * Errors: those of the allowance for what goes beyond it, `tool_not_recorded`, those of recordInRun, the signal's reason.
  */
 export async function callTools(
   context: RunContext,
@@ -61,6 +62,8 @@ export async function callTools(
     recording = false;
     run.turn.tool_calls.push(whole);
     run.live.called(whole);
+    if (whole.replayed === 'missing' && run.request.replay?.stops)
+      throw toolNotRecorded(whole.tool);
   }
 
   try {
@@ -115,12 +118,14 @@ async function callTool(
 ): Promise<Called> {
   const began = performance.now();
   const { name, arguments: args } = call.function;
-  const { agent, actor } = request;
+  const { agent, actor, replay } = request;
   const wanted = { name, arguments: args, account_id: actor.account_id };
+  const replayed = replay?.answer(wanted);
   const { result, is_error } =
-    agent.tool === null
+    replayed ??
+    (agent.tool === null
       ? { result: `There is no function ${name}.`, is_error: true }
-      : await unlessAborted(catalogue.toolbox.call(agent.tool, wanted, signal), signal);
+      : await unlessAborted(catalogue.toolbox.call(agent.tool, wanted, signal), signal));
   return {
     turn: state.turn,
     call_id: call.id,
@@ -128,6 +133,7 @@ async function callTool(
     arguments: args,
     result,
     is_error,
+    ...(replay && { replayed: replayed?.replayed ?? 'live' }),
     duration_ms: msSince(began),
   };
 }

@@ -19,7 +19,7 @@ const FULL = 0.75;
 const KEPT = 0.4;
 
 /** What is known when a turn is about to begin. */
-interface Before {
+export interface Before {
   settings: ChatSettings;
   loaded: SessionForRun;
   /** That the prompt has for earlier turns. */
@@ -79,15 +79,32 @@ export async function compactWhereFull(
   request: RunRequest,
   before: Before,
 ): Promise<boolean> {
-  const { loaded, signal } = before;
-  const { state, head, shown, summary } = loaded;
-  const { agent, session_id, actor } = request;
+  const { loaded } = before;
+  const { state } = loaded;
+  const { agent, session_id } = request;
   if (!agent.compaction || state.status !== 'idle') return false;
   const { failedCompactions } = context.sessions;
   if (state.turn - (failedCompactions.get(session_id) ?? -Infinity) < LIMITS.run.compactionPause)
     return false;
   const older = await olderTurns(context, request, before);
-  if (older.length === 0) return false;
+  return older.length > 0 && compact(context, request, before, older);
+}
+
+/**
+ * The same for turns that are known: true when the session is to be loaded again. Errors: those of
+ * compactWhereFull; in a replay also those of the model that may pass.
+ */
+export async function compact(
+  context: RunContext,
+  request: RunRequest,
+  before: Before,
+  older: readonly Turn[],
+): Promise<boolean> {
+  const { loaded, signal } = before;
+  const { state, head, shown, summary } = loaded;
+  const { agent, session_id, actor } = request;
+  if (state.status !== 'idle') return false;
+  const { failedCompactions } = context.sessions;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(context.limits.timeoutMs)]);
   const { dropped } = contextOf(loaded);
   try {
@@ -107,6 +124,7 @@ export async function compactWhereFull(
     signal.throwIfAborted();
     if (isTurnlogError(error, 'stream_conflict')) return true;
     if (isTurnlogError(error, 'store_unavailable')) throw error;
+    if (request.replay && isTurnlogError(error) && error.retriable) throw error;
     failedCompactions.set(session_id, state.turn);
     context.logger.warn(
       {

@@ -34,7 +34,10 @@ export async function planPrompt(
   { catalogue, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
   request: RunRequest,
 ): Promise<PromptPlan> {
-  const settings = await settingsFor(catalogue, request.agent);
+  const { settings: recorded, shown } = request.replay ?? {};
+  const settings = recorded ?? (await settingsFor(catalogue, request.agent));
+  // What was shown then is shown again.
+  if (shown) return { settings, tokens: Infinity };
   const model = catalogue.models.find(request.agent.model)!;
   return { settings, tokens: await historyBudget(budget, model, settings, request) };
 }

@@ -29,8 +29,10 @@ export async function requestOf(
 ): Promise<RunRequest> {
   const { known, catalogue, ids } = context;
   const { session_id = asked.claim?.reserved.id ?? ids.typeId('session') } = asked;
-  const agent = await findOwnAgent(known, actor.account_id, asked.agent_id);
-  requireSupported(catalogue, agent.model, agent.tool ?? undefined);
+  const agent =
+    asked.replay?.agent ?? (await findOwnAgent(known, actor.account_id, asked.agent_id));
+  // What a replay calls of its tools, if anything, it finds out when it calls it.
+  requireSupported(catalogue, agent.model, (!asked.replay && agent.tool) || undefined);
   if (!isIdOf('session', session_id)) throw sessionNotFound();
   const new_session = asked.session_id === undefined;
   const request = { ...asked, actor, agent, session_id, new_session };

@@ -1,3 +1,4 @@
+import { sessionOfReplay } from '../../replays.ts';
 import { isTurnlogError, TurnlogError } from '../../errors.ts';
 import { asDamage } from '../../eventlog/noteDamage.ts';
 import { readPage } from '../../eventlog/readWhole.ts';
@@ -18,7 +19,7 @@ export interface RunBounds {
 }
 
 /** As much of a run's request as tells its session. */
-interface SessionOfRun extends Pick<RunRequest, 'session_id' | 'new_session'> {
+interface SessionOfRun extends Pick<RunRequest, 'session_id' | 'new_session' | 'replay'> {
   actor: Pick<RunRequest['actor'], 'account_id'>;
   agent: Pick<RunRequest['agent'], 'agent_id'>;
 }
@@ -39,7 +40,11 @@ async function isShown(
 }
 
 /** The agent and the account of a session. */
-type Whose = Readonly<{ account_id: string | undefined; agent_id: string | undefined }>;
+type Whose = Readonly<{
+  account_id: string | undefined;
+  agent_id: string | undefined;
+  replay_id: string | undefined;
+}>;
 
 /** Whose session it is, as this process remembers or the log says; undefined where neither does. */
 async function whoseSession(
@@ -48,7 +53,7 @@ async function whoseSession(
 ): Promise<Whose | undefined> {
   const known = sessions.memory.peek(sessionId);
   if (known && known.state.status !== 'none')
-    return { account_id: known.account_id, agent_id: known.state.agent_id };
+    return { account_id: known.account_id, replay_id: undefined, ...known.state };
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [first] = await readPage({ store, damaged }, sessionStream(sessionId), beginning).catch(
     (error: unknown) => {
@@ -59,13 +64,15 @@ async function whoseSession(
   );
   if (first?.event.type !== 'session.started.v1') return undefined;
   const { recorded, event } = first;
-  return { account_id: recorded.metadata.account_id, agent_id: event.data.agent_id };
+  const { agent_id, replay } = event.data;
+  return { account_id: recorded.metadata.account_id, agent_id, replay_id: replay?.replay_id };
 }
 
 /**
  * Asked before the run waits for anything: nobody is kept waiting by runs on a session that isn't
  * theirs, or learns whether it is busy.
- * Errors: `session_not_found` unless it is the account's and the agent's, `store_unavailable`.
+ * Errors: `session_not_found` unless it is the account's and the agent's, `session_of_replay`,
+ * `store_unavailable`.
  */
 export async function requireOwnSession(context: RunContext, request: RunRequest): Promise<void> {
   if (request.new_session) return;
@@ -75,6 +82,7 @@ export async function requireOwnSession(context: RunContext, request: RunRequest
     ? whose.account_id === actor.account_id && whose.agent_id === agent.agent_id
     : await isShown(context, request);
   if (!own) throw sessionNotFound();
+  if (whose && whose.replay_id !== request.replay?.replay_id) throw sessionOfReplay();
 }
 
 /** Reads the session when it is the account's turn: its events may be large. */
@@ -114,6 +122,7 @@ export async function sessionOfRun(
   bounds: RunBounds,
 ): Promise<SessionForRun> {
   const { session_id } = request;
+  const recorded = request.replay?.shown;
   if (request.new_session) return { ...NEW_SESSION, shown: undefined };
   const { store, damaged, budget, sessions } = context;
   const roomFor = async (summary: Summary | undefined): Promise<number | undefined> =>
@@ -124,7 +133,9 @@ export async function sessionOfRun(
         { store, damaged, memory: sessions.memory },
         session_id,
         async (turns, summary) =>
-          newestThatFit(budget, (await roomFor(summary)) ?? tokens, request, turns),
+          recorded
+            ? turns.filter(({ turn }) => turn >= recorded.from_turn)
+            : newestThatFit(budget, (await roomFor(summary)) ?? tokens, request, turns),
       ),
     );
   let loaded = await look();
@@ -139,7 +150,8 @@ export async function sessionOfRun(
   }
   if (loaded.account_id !== request.actor.account_id) throw sessionNotFound();
   const { summary } = loaded;
-  return { ...loaded, shown: (await roomFor(summary)) === undefined ? undefined : summary };
+  const fits = recorded ? recorded.summary : (await roomFor(summary)) !== undefined;
+  return { ...loaded, shown: fits ? summary : undefined };
 }
 
 /**

@@ -40,7 +40,7 @@ export function contextOf({
 
 function commandOf(
   { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
-  { agent, new_session, input, claim }: RunRequest,
+  { agent, new_session, input, claim, replay }: RunRequest,
   { settings, loaded }: Start,
 ): SessionCommand {
   const { state, history, summary } = loaded;
@@ -48,6 +48,7 @@ function commandOf(
     type: 'start_turn',
     agent_id: agent.agent_id,
     new_session,
+    ...(replay && { replay }),
     turn: {
       input,
       agent_revision: agent.revision,
@@ -58,6 +59,7 @@ function commandOf(
       ...(summary && { summary_revision: summary.revision }),
       owner: instance.id,
       deadline: isoTime(clock.now() + limits.timeoutMs),
+      ...(replay && { replay_of: replay.turn }),
       ...(claim && { idempotency_key: claim.request_id }),
     },
   };

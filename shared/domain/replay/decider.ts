@@ -58,7 +58,7 @@ function running(state: ReplayState): Live {
 
 function sessionIn(state: ReplayState, sessionId: string): ReplayedSession {
   const session = running(state).sessions.get(sessionId);
-  if (!session || session.ended) throw missing();
+  if (!session) throw missing();
   return session;
 }
 
@@ -76,7 +76,8 @@ function decide(command: ReplayCommand, state: ReplayState): ReplayEvent[] {
     }
     case 'record_comparison': {
       const { session_id, turns, end } = command;
-      const { compared } = sessionIn(state, session_id);
+      const { compared, ended } = sessionIn(state, session_id);
+      if (ended) return [];
       const fresh = turns.filter(({ turn }) => turn > compared);
       return [
         ...(fresh.length > 0

@@ -2,6 +2,7 @@ import type { Description } from './description.ts';
 import type { Erasure } from '../schema.ts';
 import type {
   SessionCompactedData,
+  SessionStartedData,
   ToolCalledData,
   TurnCompletedData,
   TurnFailedData,
@@ -22,7 +23,12 @@ export type SessionCommand =
       agent_id: string;
       new_session: boolean;
       turn: Omit<TurnStartedData, 'turn'>;
+      /** Of a turn that a replay runs: whose session it is, and the last turn that it has seen there. */
+      replay?: { replay_id: string; after_turn: number };
     }
+  /** Begins the session of a replay, before its first turn. */
+  | ({ type: 'begin_session' } & Required<Pick<SessionStartedData, 'replay'>> &
+      Omit<SessionStartedData, 'replay'>)
   | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
@@ -34,8 +40,13 @@ export type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
 export type SessionState =
   | { status: 'none' }
   /** `turn` is the last turn that began, 0 before the first. */
-  | { status: 'idle'; agent_id: string; turn: number }
-  | ({ status: 'running'; agent_id: string; deadline: string } & TurnOfRun)
-  | { status: 'erased'; agent_id: string; turn: number };
+  | ({ status: 'idle'; turn: number } & Whose)
+  | ({ status: 'running'; deadline: string } & TurnOfRun & Whose)
+  | ({ status: 'erased'; turn: number } & Whose);
+/** The agent of a session, and the replay that made it, where one did. */
+interface Whose {
+  agent_id: string;
+  replay_id?: string;
+}
 /** A session with an open turn. */
 export type RunningSession = Extract<SessionState, { status: 'running' }>;

@@ -12,6 +12,18 @@ function requireSessionOf(command: CommandOf<'start_turn'>, state: SessionState)
     if (!command.new_session) throw new Rejection('session_missing', 'There is no such session.');
   } else if (state.agent_id !== command.agent_id)
     throw new Rejection('session_of_another_agent', 'The session belongs to another agent.');
+  else requireReplayOf(command, state);
+}
+
+/** Only its replay runs turns of a session that a replay made, and none of them twice. */
+function requireReplayOf(
+  { replay }: CommandOf<'start_turn'>,
+  state: Exclude<SessionState, { status: 'none' }>,
+): void {
+  if (state.replay_id !== replay?.replay_id)
+    throw new Rejection('session_of_replay', 'The session was made by a replay.');
+  if (replay && replay.after_turn !== state.turn)
+    throw new Rejection('session_moved', 'Another turn of the session has begun meanwhile.');
 }
 
 function startTurn(
@@ -33,6 +45,10 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
   switch (command.type) {
     case 'start_turn':
       return startTurn(command, state);
+    case 'begin_session': {
+      const { type: _, ...data } = command;
+      return [{ type: 'session.started.v1', data }];
+    }
     case 'record_tool_call': {
       const { run, call } = command;
       return [{ type: 'session.tool_called.v1', data: { ...call, turn: run.turn } }];
@@ -63,14 +79,18 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
 }
 
 function evolve(state: SessionState, event: SessionEvent): SessionState {
-  if (event.type === 'session.started.v1')
-    return { status: 'idle', agent_id: event.data.agent_id, turn: 0 };
+  if (event.type === 'session.started.v1') {
+    const { agent_id, replay } = event.data;
+    return { status: 'idle', agent_id, turn: 0, ...(replay && { replay_id: replay.replay_id }) };
+  }
   if (state.status === 'none') throw new Error(`${event.type} before session.started.v1`);
+  const { agent_id, replay_id } = state;
+  const whose = { agent_id, ...(replay_id !== undefined && { replay_id }) };
   switch (event.type) {
     case 'session.turn_started.v1':
       return {
         status: 'running',
-        agent_id: state.agent_id,
+        ...whose,
         turn: event.data.turn,
         owner: event.data.owner,
         deadline: event.data.deadline,
@@ -82,9 +102,9 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
     case 'session.turn_completed.v1':
     case 'session.turn_failed.v1':
     case 'session.turn_interrupted.v1':
-      return { status: 'idle', agent_id: state.agent_id, turn: event.data.turn };
+      return { status: 'idle', ...whose, turn: event.data.turn };
     case 'session.erased.v1':
-      return { status: 'erased', agent_id: state.agent_id, turn: state.turn };
+      return { status: 'erased', ...whose, turn: state.turn };
     default:
       return event satisfies never;
   }

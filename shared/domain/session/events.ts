@@ -222,6 +222,7 @@ export const sessionEventSchemas = [
 
 export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
 export type ForkedFrom = NonNullable<EventOf<typeof SessionStarted>['data']['forked_from']>;
+export type SessionStartedData = EventOf<typeof SessionStarted>['data'];
 export type TurnStartedData = EventOf<typeof TurnStarted>['data'];
 export type ToolCalledData = EventOf<typeof ToolCalled>['data'];
 export type TurnCompletedData = EventOf<typeof TurnCompleted>['data'];

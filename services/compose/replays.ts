@@ -1,0 +1,52 @@
+import { compareTurn } from '../../shared/commands/replays/compareTurn.ts';
+import type { RunContext } from '../../shared/commands/run/context.ts';
+import { createFairLine } from '../../shared/fairLine.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { startReplays, type ActivePlace } from '../replays/start.ts';
+import type { Part } from '../server/turnlog.ts';
+import type { Opening } from './opening.ts';
+
+type BecomeActive = (signal: AbortSignal) => Promise<ActivePlace | undefined>;
+
+/** Parts that know whether the read models can be trusted; they are prepared before. */
+type Shown = readonly Pick<Part, 'doubt'>[];
+
+/** The part that runs replays, while the process serves and no other one runs them. */
+function replaysPart(context: RunContext, shown: Shown, becomeActive: BecomeActive): Part {
+  const { turns: places } = LIMITS.replays;
+  const line = createFairLine({ places, bytes: Infinity });
+  const replaying = { context, compareTurn, line, runs: { count: 0 } };
+  let starting: string | undefined = 'The read models are being brought up to date.';
+  let running: ReturnType<typeof startReplays> | undefined;
+  const doubt = (): string | undefined =>
+    starting ?? shown.map((part) => part.doubt?.()).find((told) => told !== undefined);
+  return {
+    prepare: async () => void (starting = undefined),
+    health: async () => (running ? { replays: running.health() } : {}),
+    upkeep() {
+      running = startReplays({ replaying, doubt, becomeActive });
+      const { close } = running;
+      return { [Symbol.asyncDispose]: close };
+    },
+  };
+}
+
+/** Replays of the one process with that data folder. */
+export const replaysAlone = (context: RunContext, shown: Shown): Part =>
+  replaysPart(context, shown, async () => ({
+    lost: new AbortController().signal,
+    close: async () => undefined,
+  }));
+
+/** The same of one process of several. */
+export const replaysInTurn = (
+  { logger }: Pick<Opening, 'logger'>,
+  context: RunContext,
+  { shown, databaseUrl }: { shown: Shown; databaseUrl: string },
+): Part =>
+  replaysPart(context, shown, async (signal) => {
+    const { awaitPostgresReplays } = await import('../../infra/postgres/replays.ts');
+    const onFailure = (error: unknown, retry_in_ms: number): void =>
+      logger.warn({ err: error, retry_in_ms }, 'The database of replays is away');
+    return awaitPostgresReplays({ databaseUrl, signal, onFailure });
+  });

@@ -1,0 +1,205 @@
+import { beginningOf, beginReplaySession } from '../../shared/commands/replays/replaySession.ts';
+import {
+  readReplayedTurns,
+  type ReplayedTurns,
+} from '../../shared/commands/replays/replayedTurns.ts';
+import { createTurnNumbers } from '../../shared/commands/replays/turnNumbers.ts';
+import { turnToReplay, type SessionPair } from '../../shared/commands/replays/turnToReplay.ts';
+import type { RunningReplay, WholeTurn } from '../../shared/commands/replays/turnPair.ts';
+import { wholeTurns } from '../../shared/commands/replays/wholeTurns.ts';
+import type { ReplayedSession } from '../../shared/domain/replay/decider.ts';
+import type { SessionEnd } from '../../shared/domain/replay/events.ts';
+import type { ForkedFrom, SessionStartedData } from '../../shared/domain/session/events.ts';
+import { createComparisons, type Comparisons } from './comparisons.ts';
+import { createPauses, isPassing, patiently } from './patience.ts';
+import type { ReplayLog } from './replayLog.ts';
+import type { Replaying } from './replaying.ts';
+import { runTurn } from './runTurn.ts';
+
+/** The tokens of a replay. */
+export interface Budget {
+  spend(tokens: number): void;
+  isSpent(): boolean;
+}
+
+/** A session that is to be replayed, and what with. */
+export interface SessionToRun {
+  replay: RunningReplay;
+  log: ReplayLog;
+  session: ReplayedSession;
+  budget: Budget;
+  signal: AbortSignal;
+}
+
+type End = Omit<SessionEnd, 'session_id'>;
+
+/** What stands while the turns of one session are replayed. */
+interface Progress extends SessionPair {
+  turns: ReplayedTurns;
+  comparisons: Comparisons;
+  /** Summaries that were made since the last turn that was replayed. */
+  compactions: WholeTurn['compactions'];
+}
+
+const hasAnswer = ({ end }: WholeTurn): boolean => end?.type === 'session.turn_completed.v1';
+
+/** The turn behind which the replayed ones begin; undefined where they are all. */
+const pointOf = (session_id: string, { started, revision, hash }: WholeTurn): ForkedFrom => ({
+  session_id,
+  turn: started.turn,
+  revision,
+  hash,
+});
+
+/** The id of the replay's session, which is recorded before the session begins. */
+async function reservedId(
+  { context }: Replaying,
+  { log, session: { session_id, replay_session_id } }: SessionToRun,
+): Promise<string> {
+  if (replay_session_id !== undefined) return replay_session_id;
+  const id = context.ids.typeId('session');
+  await log.tell({ type: 'start_session', session_id, replay_session_id: id });
+  // Whoever came first has named it.
+  const known = log.state();
+  return ('sessions' in known && known.sessions.get(session_id)?.replay_session_id) || id;
+}
+
+/** The turns of a recorded session, which passing trouble does not end. Errors: those of wholeTurns. */
+async function* turnsUpTo(
+  { context }: Replaying,
+  sessionId: string,
+  upTo: number,
+  signal: AbortSignal,
+): AsyncGenerator<WholeTurn> {
+  const pause = createPauses();
+  for (let from = 0; ; ) {
+    try {
+      for await (const turn of wholeTurns(context, sessionId, { from, upTo })) {
+        from = turn.revision + 1;
+        yield turn;
+      }
+      return;
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+    }
+    await pause(signal);
+  }
+}
+
+async function begin(
+  replaying: Replaying,
+  run: SessionToRun,
+  recorded: SessionStartedData,
+  before: WholeTurn | undefined,
+): Promise<Progress> {
+  const { context } = replaying;
+  const { replay, log, session, signal } = run;
+  const { session_id } = session;
+  const forked_from = before ? pointOf(session_id, before) : recorded.forked_from;
+  const shared = forked_from?.turn ?? 0;
+  const replay_session_id = await patiently(() => reservedId(replaying, run), {
+    signal,
+    logger: context.logger,
+  });
+  const toBegin = { session_id, replay_session_id, recorded, forked_from };
+  await patiently(() => beginReplaySession(context, log.actor, replay, toBegin), {
+    signal,
+    logger: context.logger,
+  });
+  return {
+    replay,
+    recorded,
+    replay_session_id,
+    numbers: createTurnNumbers(shared),
+    turns: readReplayedTurns(context, replay_session_id, shared),
+    comparisons: createComparisons(log, session_id),
+    compactions: [],
+  };
+}
+
+/** Replays a turn, unless it was before, and compares it. True where nothing follows it. */
+async function replayTurn(
+  replaying: Replaying,
+  { log, session, budget, signal }: SessionToRun,
+  progress: Progress,
+  turn: WholeTurn,
+): Promise<boolean> {
+  const { context, compareTurn } = replaying;
+  const { replay, turns, numbers, comparisons, replay_session_id } = progress;
+  const number = turn.started.turn;
+  const patience = { signal, logger: context.logger };
+  progress.compactions.push(...turn.compactions);
+  const isCompared = number <= session.compared;
+  let replayed: WholeTurn | undefined;
+  if (hasAnswer(turn)) {
+    const { compactions } = progress;
+    const next = () => {
+      const again = { turn, compactions, after_turn: turns.lastTurn() };
+      return turnToReplay(context, progress, again);
+    };
+    const made = await patiently(() => turns.lastTry(number), patience);
+    const isDone = isCompared || (made && (hasAnswer(made) || isStop(made)));
+    const toRun = { actor: log.actor, turns, recorded: number };
+    replayed = isDone ? made : await runTurn(replaying, toRun, next, signal);
+    if (replayed && hasAnswer(replayed)) numbers.add(number, replayed.started.turn);
+    progress.compactions = [];
+  }
+  if (!isCompared) {
+    const pair = {
+      replay,
+      session_id: session.session_id,
+      recorded: turn,
+      replayed: replayed && { ...replayed, session_id: replay_session_id },
+    };
+    const comparison = await patiently(() => compareTurn(pair, signal), patience);
+    budget.spend(comparison.replayed?.tokens?.total ?? 0);
+    comparisons.add(comparison);
+    if (comparisons.isDue()) await patiently(() => comparisons.flush(), patience);
+  }
+  return replayed !== undefined && isStop(replayed);
+}
+
+const isStop = ({ end }: WholeTurn): boolean =>
+  end?.type === 'session.turn_failed.v1' && end.data.code === 'tool_not_recorded';
+
+/**
+ * Replays the turns of a session one after the other, from where its replay is. Undefined where the
+ * tokens were used before its end; else it is recorded how it ended.
+ * Errors: what keeps the session from being replayed, Rejection of the replay's stream, the signal's
+ * reason.
+ */
+export async function replaySession(
+  replaying: Replaying,
+  run: SessionToRun,
+): Promise<End | undefined> {
+  const { context } = replaying;
+  const { replay, session, budget, signal } = run;
+  const { session_id, revision: upTo } = session;
+  const { from_turn = 1, up_to_turn = Infinity } = replay.settings;
+  const patience = { signal, logger: context.logger };
+  const recorded = await patiently(
+    () => beginningOf(context, replay.account_id, session_id),
+    patience,
+  );
+  let progress: Progress | undefined;
+  let before: WholeTurn | undefined;
+  let end: End | undefined = { status: 'completed' };
+  for await (const turn of turnsUpTo(replaying, session_id, upTo, signal)) {
+    if (turn.started.turn > up_to_turn) break;
+    if (turn.started.turn < from_turn) {
+      before = turn;
+      continue;
+    }
+    progress ??= await begin(replaying, run, recorded, before);
+    if (turn.started.turn > session.compared && budget.isSpent()) {
+      end = undefined;
+      break;
+    }
+    if (!(await replayTurn(replaying, run, progress, turn))) continue;
+    end = { status: 'stopped', code: 'tool_not_recorded' };
+    break;
+  }
+  const comparisons = progress?.comparisons ?? createComparisons(run.log, session_id);
+  await patiently(() => comparisons.flush(end), patience);
+  return end;
+}

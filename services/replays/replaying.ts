@@ -1,0 +1,18 @@
+import type { CompareTurn } from '../../shared/commands/replays/turnPair.ts';
+import type { RunContext } from '../../shared/commands/run/context.ts';
+import type { FairLine } from '../../shared/fairLine.ts';
+
+/** What all replays of a process are run with. */
+export interface Replaying {
+  context: RunContext;
+  compareTurn: CompareTurn;
+  /** Turns that are replayed at a time; the accounts take turns. */
+  line: FairLine;
+  /** Runs that it has begun, beside those of clients. */
+  runs: { count: number };
+}
+
+/** The account's client has cancelled the replay, or it was erased. */
+export class ReplayEnded extends Error {}
+/** The process stops, or another one goes on. */
+export class ReplayLeft extends Error {}

@@ -1,0 +1,86 @@
+import type { RunningReplay } from '../../shared/commands/replays/turnPair.ts';
+import type { ReplayedSession } from '../../shared/domain/replay/decider.ts';
+import { isRejection } from '../../shared/domain/rejection.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
+import { inShort } from '../../shared/inShort.ts';
+import { patiently } from './patience.ts';
+import { openReplayLog, type ReplayLog } from './replayLog.ts';
+import type { Replaying } from './replaying.ts';
+import { replaySession, type Budget } from './replaySession.ts';
+
+/** True where the replay was cancelled, or erased, and so nothing of it is to be recorded. */
+const isOver = (error: unknown): boolean =>
+  isRejection(error, 'replay_ended') || isRejection(error, 'replay_missing');
+
+interface Work {
+  replay: RunningReplay;
+  log: ReplayLog;
+  budget: Budget;
+  signal: AbortSignal;
+}
+
+/** Replays one session; what keeps it from being replayed keeps back no other. */
+async function oneSession(
+  replaying: Replaying,
+  work: Work,
+  session: ReplayedSession,
+): Promise<void> {
+  const { log, signal } = work;
+  const { logger } = replaying.context;
+  try {
+    await replaySession(replaying, { ...work, session });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isOver(error)) throw error;
+    const { session_id } = session;
+    const code = isTurnlogError(error) || isRejection(error) ? error.code : 'internal_error';
+    const failure = { replay_id: work.replay.replay_id, session_id, ...inShort(error) };
+    logger.warn(failure, 'a session could not be replayed');
+    const end = { status: 'failed', code } as const;
+    const told = { type: 'record_comparison', session_id, turns: [], end } as const;
+    await patiently(() => log.tell({ type: 'record_comparison', session_id, turns: [], end }), { signal, logger });
+  }
+}
+
+/**
+ * Runs a replay from where it is to its end, so many sessions at a time. Errors: the signal's
+ * reason, those of reading its stream.
+ */
+export async function runReplay(
+  replaying: Replaying,
+  replayId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { context } = replaying;
+  const patience = { signal, logger: context.logger };
+  const log = await patiently(() => openReplayLog(context, replayId), patience);
+  const state = log.state();
+  if (state.status !== 'running') return;
+  const { settings, sessions, tokens } = state;
+  const { account_id } = log.actor;
+  let spent = tokens;
+  const budget: Budget = {
+    spend: (more) => void (spent += more),
+    isSpent: () => spent >= settings.budget_tokens,
+  };
+  const work = { replay: { replay_id: replayId, account_id, settings }, log, budget, signal };
+  const left = [...sessions.values()].filter(({ ended }) => !ended).values();
+  const lane = async (): Promise<void> => {
+    for (const session of left) {
+      if (budget.isSpent()) return;
+      await oneSession(replaying, work, session);
+    }
+  };
+  const lanes = Array.from({ length: settings.concurrency }, lane);
+  const ended = await Promise.allSettled(lanes);
+  signal.throwIfAborted();
+  const failed = ended.find((lane) => lane.status === 'rejected');
+  if (failed) {
+    if (isOver(failed.reason)) return;
+    throw failed.reason;
+  }
+  const now = log.state();
+  const all = 'sessions' in now && [...now.sessions.values()].every((session) => session.ended);
+  const status = all ? 'completed' : 'budget_exhausted';
+  await patiently(() => log.tell({ type: 'end_replay', status }), patience);
+}

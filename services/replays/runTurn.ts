@@ -1,0 +1,101 @@
+import { addAbortListener } from 'node:events';
+import type { ReplayedTurns } from '../../shared/commands/replays/replayedTurns.ts';
+import type { WholeTurn } from '../../shared/commands/replays/turnPair.ts';
+import { cancelTurn } from '../../shared/commands/run/cancelTurn.ts';
+import type { RunInput } from '../../shared/commands/run/request.ts';
+import { runAgent } from '../../shared/commands/run/runAgent.ts';
+import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
+import type { Actor } from '../../shared/commands/context.ts';
+import { isRejection } from '../../shared/domain/rejection.ts';
+import { isTurnlogError, storeUnavailable } from '../../shared/errors.ts';
+import { inShort } from '../../shared/inShort.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { pauseFor } from '../../shared/pause.ts';
+import { createPauses, isPassing } from './patience.ts';
+import { ReplayEnded, type Replaying } from './replaying.ts';
+
+/** However long the line is, whoever waits in it is let in or stopped. */
+const WAIT_MS = 2 ** 31 - 1;
+const LOOK_MS = 5;
+
+/** Waits while clients' runs are in flight, up to a bound. Errors: the signal's reason. */
+async function giveWayToRuns({ context, runs }: Replaying, signal: AbortSignal): Promise<void> {
+  const { admission } = context.sessions;
+  const until = performance.now() + LIMITS.replays.giveWayMs;
+  const othersRun = (): boolean => admission.inFlight() + admission.waiting() > runs.count;
+  while (othersRun() && performance.now() < until) await pauseFor(LOOK_MS, signal);
+}
+
+/** The run of a turn; the signal ends it, and its turn. Errors: those of runAgent. */
+async function runOnce(
+  replaying: Replaying,
+  actor: Actor,
+  input: RunInput,
+  signal: AbortSignal,
+): Promise<void> {
+  const { context, line, runs } = replaying;
+  const { account_id } = actor;
+  const session_id = input.session_id!;
+  const place = await line.enter({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
+  try {
+    await giveWayToRuns(replaying, signal);
+    runs.count += 1;
+    const running = runAgent(context, actor, input).finally(() => void (runs.count -= 1));
+    using _ = addAbortListener(signal, () => {
+      // A turn that is cancelled says so; one that another process begins again was cut off.
+      if (signal.reason instanceof ReplayEnded)
+        cancelTurn(context, actor, { session_id }).catch((error: unknown) =>
+          context.logger.warn(inShort(error), 'a turn of a cancelled replay could not be ended'),
+        );
+      context.sessions.inFlight.end((subject) => subject.session_id === session_id, shuttingDown());
+    });
+    await running;
+  } finally {
+    place.leave();
+  }
+}
+
+/**
+ * Runs a recorded turn again until it has ended for a reason of its own, and resolves with the turn.
+ * `next` makes the run, which goes on where the session is by then.
+ * Errors: those for which no turn could begin and that no waiting mends, the signal's reason.
+ */
+export async function runTurn(
+  replaying: Replaying,
+  { actor, turns, recorded }: { actor: Actor; turns: ReplayedTurns; recorded: number },
+  next: () => Promise<RunInput>,
+  signal: AbortSignal,
+): Promise<WholeTurn> {
+  const { logger } = replaying.context;
+  const pause = createPauses();
+  let seen: WholeTurn | undefined;
+  for (let tries = 1; ;) {
+    signal.throwIfAborted();
+    let failed: unknown;
+    try {
+      await runOnce(replaying, actor, await next(), signal);
+    } catch (error) {
+      failed = error;
+    }
+    const last = await turns.lastTry(recorded).catch((error: unknown) => {
+      if (!isPassing(error)) throw error;
+      failed ??= error;
+      return undefined;
+    });
+    seen = last ?? seen;
+    if (seen?.end?.type === 'session.turn_completed.v1') return seen;
+    signal.throwIfAborted();
+    // A node that follows the others may not have it yet.
+    failed ??= storeUnavailable('The turn that was replayed can not be read yet.');
+    if (!isPassing(failed) && !isRejection(failed, 'session_moved')) {
+      const again = isTurnlogError(failed) && failed.retriable;
+      if (!again || tries >= LIMITS.replays.tries) {
+        if (last) return last;
+        throw failed;
+      }
+      tries += 1;
+    }
+    logger.debug(inShort(failed), 'a turn is replayed once more');
+    await pause(signal);
+  }
+}
