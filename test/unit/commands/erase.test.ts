@@ -85,6 +85,7 @@ const NONE = {
   findAgent: async () => undefined,
   findSession: async () => undefined,
   findWebhook: async () => undefined,
+  findReplay: async () => undefined,
   listWebhooks: async () => ({ rows: [], more: false }),
   listReplays: async () => ({ rows: [], more: false }),
 };

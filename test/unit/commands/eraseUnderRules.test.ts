@@ -149,6 +149,7 @@ describe('an erasure', () => {
         findAgent: async () => undefined,
         findSession: async () => undefined,
         findWebhook: async () => undefined,
+        findReplay: async () => undefined,
         listWebhooks: async () => ({ rows: [], more: false }),
         listReplays: async () => ({ rows: [], more: false }),
       }),
