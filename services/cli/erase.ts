@@ -103,12 +103,12 @@ async function eraseAll(context: CliContext, account_id: string, options: Option
         progress.update(() => `${counts.sessions} sessions and ${counts.agents} agents erased`),
     },
   );
-  const { erasure, sessions, agents, webhooks, unrecorded, unowned } = done;
+  const { erasure, sessions, agents, webhooks, replays, unrecorded, unowned } = done;
   await bringUpToDate(operator);
   progress.end(`${sessions} sessions and ${agents} agents erased`);
   const { event = null, erased_at = null } = erasure ?? {};
   output.show(
-    { account_id, erased_at, event, sessions, agents, webhooks, unrecorded, unowned },
+    { account_id, erased_at, event, sessions, agents, webhooks, replays, unrecorded, unowned },
     `${account_id} is erased, with its keys, ${sessions} sessions and ${agents} agents.`,
     ...left(done),
   );

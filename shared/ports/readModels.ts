@@ -9,33 +9,17 @@ import type {
   ApiKeyRow,
   ErasureRow,
   PARKED_STREAMS,
-  ReplayRow,
   SessionRow,
   TurnRow,
   WebhookRow,
 } from '../readModels/tables.ts';
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
+import type { Bounds, Page, PageOf } from './pageOf.ts';
+import type { ReplayReads } from './replayReads.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
-/** How much to read: a page ends where the next row would go beyond either bound. */
-export interface Bounds {
-  /** The most rows, ≥ 1. */
-  limit: number;
-  /** The most UTF-8 bytes of the rows' text and JSON; a larger row is a page by itself. */
-  bytes: number;
-}
-
-export interface Page extends Bounds {
-  /** Exclusive start: the key of the last row of the page before. */
-  after?: string;
-}
-
-export interface PageOf<Row> {
-  rows: Row[];
-  /** True when another row follows. */
-  more: boolean;
-}
+export type { Bounds, Page, PageOf };
 
 /** A stream with an event that could not be applied: later ones are skipped until a rebuild. */
 export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
@@ -57,7 +41,7 @@ export interface TranscriptRows {
  * All queries reject with `store_unavailable` when the read models can't be reached, or are not
  * caught up for the first time yet.
  */
-export interface ReadModels {
+export interface ReadModels extends ReplayReads {
   /** Without erased ones. */
   listAccounts(): Promise<AccountRow[]>;
   findAccount(accountId: string): Promise<AccountRow | undefined>;
@@ -92,10 +76,6 @@ export interface ReadModels {
   listWebhooks(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<WebhookRow>>;
   /** Those of all accounts that events are sent to, the oldest first. */
   listEnabledWebhooks(limit: number): Promise<WebhookRow[]>;
-  /** By id alone, erased ones too; whose it is, is for the caller to judge. */
-  findReplay(replayId: string): Promise<ReplayRow | undefined>;
-  /** Replays that have not ended, the oldest first; of one account where it is named. */
-  listRunningReplays(limit: number, accountId?: string): Promise<ReplayRow[]>;
   /** Streams that were erased, the last of the log first, down to a position. */
   listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
   /** Turns whose end is not recorded. */

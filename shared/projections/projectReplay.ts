@@ -1,27 +1,44 @@
-import type { ReplayEvent } from '../domain/replay/events.ts';
+import type { ReplayEvent, ReplayStartedData } from '../domain/replay/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import type { ReplayRow } from '../readModels/tables.ts';
-import { absent, present, type Change } from './change.ts';
+import { noSums, withTurn } from '../readModels/replaySums.ts';
+import { replayEntry } from '../readModels/replayTables.ts';
+import type { ReplayRow, ReplaySessionRow } from '../readModels/tables.ts';
+import { absent, present, type Change, type RowChange } from './change.ts';
 import { noteErasure } from './erasure.ts';
 
-/** What an event that is not the first changes in the row. */
-function patch(event: Exclude<ReplayEvent, { type: 'replay.started.v1' }>): Partial<ReplayRow> {
+/** How many turns of the sessions are to be replayed. */
+const turnsOf = ({ sessions, from_turn = 1, up_to_turn = Infinity }: ReplayStartedData): number =>
+  sessions.reduce(
+    (sum, { turns }) => sum + Math.max(0, Math.min(turns, up_to_turn) - from_turn + 1),
+    0,
+  );
+
+/** What an event that is not the first changes in the row of the replay. */
+function patch(
+  { sums }: ReplayRow,
+  event: Exclude<ReplayEvent, { type: 'replay.started.v1' }>,
+): Partial<ReplayRow> {
+  const { sessions } = sums;
   switch (event.type) {
     case 'replay.session_started.v1':
-    case 'replay.turns_compared.v1':
-    case 'replay.session_ended.v1':
       return {};
+    case 'replay.turns_compared.v1':
+      return { sums: event.data.turns.reduce(withTurn, sums) };
+    case 'replay.session_ended.v1': {
+      const { status } = event.data;
+      return { sums: { ...sums, sessions: { ...sessions, [status]: sessions[status] + 1 } } };
+    }
     case 'replay.ended.v1':
-      return { status: event.data.status };
+      return { status: event.data.status, code: event.data.code ?? null };
     case 'replay.erased.v1':
-      return { status: 'erased' };
+      return { status: 'erased', settings: null };
     default:
       return event satisfies never;
   }
 }
 
-/** What an event of a replay's stream does to `replays`. */
+/** What an event of a replay's stream does to `replays`, `replay_sessions` and `replay_turns`. */
 export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Change[] {
   const replay_id = streamId(recorded.stream);
   const { revision } = recorded;
@@ -30,21 +47,83 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
   function change(found: ReplayRow | undefined): ReplayRow | undefined {
     if (event.type === 'replay.started.v1') {
       absent(found, 'replay');
+      const { sessions, ...settings } = event.data;
       return {
         replay_id,
         account_id,
         status: 'running',
+        code: null,
+        settings,
+        sums: noSums(sessions.length, turnsOf(event.data)),
         created_at: recorded_at,
         updated_at: recorded_at,
         revision,
       };
     }
     if (event.type === 'replay.erased.v1' && !found) return undefined;
-    return { ...present(found, 'replay'), ...patch(event), updated_at: recorded_at, revision };
+    const row = present(found, 'replay');
+    return { ...row, ...patch(row, event), updated_at: recorded_at, revision };
   }
 
-  const changes: Change[] = [{ table: 'replays', key: [replay_id], change }];
-  return event.type === 'replay.erased.v1'
-    ? [...changes, noteErasure(recorded, event.data)]
-    : changes;
+  const session = (
+    session_id: string,
+    after: (row: ReplaySessionRow | undefined) => ReplaySessionRow,
+  ): RowChange => ({
+    table: 'replay_sessions',
+    key: [replay_id, session_id],
+    change: (row) => ({ ...after(row), revision }),
+  });
+  const following = (session_id: string, more: Partial<ReplaySessionRow>): RowChange =>
+    session(session_id, (row) => ({ ...present(row, 'replayed session'), ...more }));
+
+  const row: Change = { table: 'replays', key: [replay_id], change };
+  switch (event.type) {
+    case 'replay.started.v1':
+      return [
+        row,
+        ...event.data.sessions.map(({ session_id, turns }) =>
+          session(session_id, () => ({
+            replay_id,
+            session_id,
+            turns,
+            status: 'waiting',
+            code: null,
+            replay_session_id: null,
+            revision,
+          })),
+        ),
+      ];
+    case 'replay.session_started.v1': {
+      const { session_id, replay_session_id } = event.data;
+      return [row, following(session_id, { status: 'running', replay_session_id })];
+    }
+    case 'replay.session_ended.v1': {
+      const { session_id, status, code = null } = event.data;
+      return [row, following(session_id, { status, code })];
+    }
+    case 'replay.turns_compared.v1':
+      return [
+        row,
+        ...event.data.turns.map((comparison): RowChange => {
+          const { session_id } = event.data;
+          const { turn, outcome, checks } = comparison;
+          const entry = replayEntry(session_id, turn);
+          const failed_checks = checks.filter(({ passed }) => !passed).length;
+          const of = { replay_id, entry, session_id, turn, outcome, failed_checks };
+          const key = [replay_id, entry] as const;
+          return { table: 'replay_turns', key, change: () => ({ ...of, comparison, revision }) };
+        }),
+      ];
+    case 'replay.ended.v1':
+      return [row];
+    case 'replay.erased.v1':
+      return [
+        row,
+        { table: 'replay_sessions', owner: replay_id },
+        { table: 'replay_turns', owner: replay_id },
+        noteErasure(recorded, event.data),
+      ];
+    default:
+      return event satisfies never;
+  }
 }

@@ -68,7 +68,7 @@ async function* eventsOf(
  */
 export async function readAgentRevisions(
   source: StreamSource & {
-    readModels: Pick<ReadModels, 'findAgent' | 'findSession' | 'findWebhook'>;
+    readModels: Pick<ReadModels, 'findAgent' | 'findReplay' | 'findSession' | 'findWebhook'>;
   },
   accountId: string,
   agentId: string,

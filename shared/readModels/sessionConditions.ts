@@ -1,5 +1,5 @@
 import type { Page } from '../ports/readModels.ts';
-import type { SessionFilter } from './sessionFilter.ts';
+import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
 import { labelToken } from './labelToken.ts';
 
 /** What a listed session has to fulfil, for SQL: columns and operators, each with its value. */
@@ -8,13 +8,15 @@ export interface SessionConditions {
   columns: (readonly [condition: string, value: string])[];
   /** Tokens of labels. */
   tokens: string[];
+  /** On `sessions`, without a value. */
+  fixed: string[];
   descending: boolean;
 }
 
 /** What is asked of the sessions of an account, but for whose they are. */
 export function sessionConditions(
   accountId: string,
-  { after, order = 'newest', labels = [], ...filter }: Page & SessionFilter,
+  { after, order = 'newest', labels = [], replay_id, ...filter }: Page & SessionFilter,
 ): SessionConditions {
   const descending = order === 'newest';
   const conditions: (readonly [string, string | undefined])[] = [
@@ -24,6 +26,7 @@ export function sessionConditions(
     ['created_at <', filter.created_to],
     ['updated_at >=', filter.updated_from],
     ['updated_at <', filter.updated_to],
+    ['replay_id =', replay_id === ANY_REPLAY ? undefined : replay_id],
     [`session_id ${descending ? '<' : '>'}`, after],
   ];
   return {
@@ -31,6 +34,7 @@ export function sessionConditions(
       (condition): condition is [string, string] => condition[1] !== undefined,
     ),
     tokens: labels.map(([name, value]) => labelToken(accountId, name, value)),
+    fixed: replay_id === undefined ? ['replay_id IS NULL'] : [],
     descending,
   };
 }

@@ -1,3 +1,6 @@
+/** Sessions that a replay made as well as others. */
+export const ANY_REPLAY = Symbol('any replay');
+
 /** Which sessions are meant, all of it together, and in which order; instants in ISO 8601. */
 export interface SessionFilter {
   agent_id?: string;
@@ -10,6 +13,11 @@ export interface SessionFilter {
   created_to?: string;
   updated_from?: string;
   updated_to?: string;
+  /**
+   * The sessions that this replay made, or all sessions of whatever origin; without it only those
+   * that no replay made.
+   */
+  replay_id?: string | typeof ANY_REPLAY;
   /** By their ids. */
   order?: 'newest' | 'oldest';
 }

@@ -12,8 +12,8 @@ import type {
 } from '../domain/account/events.ts';
 import type { AgentParameters } from '../domain/agent/parameters.ts';
 import type { Position } from '../ports/eventStore.ts';
-import type { ReplayEnd } from '../domain/replay/events.ts';
 import type { DisabledReason } from '../domain/webhook/events.ts';
+import { REPLAY_TABLES } from './replayTables.ts';
 import { SESSION_TABLES } from './sessionTables.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
 
@@ -106,18 +106,7 @@ export const TABLES = {
     ],
   }),
 
-  replays: table({
-    columns: {
-      replay_id: text,
-      account_id: text,
-      status: word<'running' | ReplayEnd['status'] | 'erased'>(),
-      created_at: text,
-      updated_at: text,
-      revision: integer,
-    },
-    key: ['replay_id'],
-    indexes: [{ on: ['replay_id'], where: "status = 'running'" }],
-  }),
+  ...REPLAY_TABLES,
 
   /** For processes that have to let go of what they remember of an erased stream. */
   erasures: table({
@@ -150,6 +139,8 @@ export type AgentRow = Rows['agents'];
 export type SessionRow = Rows['sessions'];
 export type TurnRow = Rows['turns'];
 export type ReplayRow = Rows['replays'];
+export type ReplaySessionRow = Rows['replay_sessions'];
+export type ReplayTurnRow = Rows['replay_turns'];
 export type WebhookRow = Rows['webhooks'];
 export type ErasureRow = Rows['erasures'];
 
@@ -158,6 +149,8 @@ export const OWNERS = {
   api_keys: 'account_id',
   turns: 'session_id',
   session_labels: 'session_id',
+  replay_sessions: 'replay_id',
+  replay_turns: 'replay_id',
 } as const;
 export type OwnedTable = keyof typeof OWNERS;
 

@@ -23,7 +23,7 @@ export const listAgents = (accountId: string, page: Page & { deleted?: true }) =
  * order of the list: rows without it are not read.
  */
 export function listSessions(accountId: string, page: Page & SessionFilter) {
-  const { columns, tokens, descending } = sessionConditions(accountId, page);
+  const { columns, fixed, tokens, descending } = sessionConditions(accountId, page);
   const parameters = [accountId, ...columns.map(([, value]) => value), ...tokens];
   const labelled = tokens.map(
     (_token, index) =>
@@ -38,6 +38,7 @@ export function listSessions(accountId: string, page: Page & SessionFilter) {
         'sessions.account_id = $1',
         ...columns.map(([condition], index) => `sessions.${condition} $${index + 2}`),
         ...labelled,
+        ...fixed.map((condition) => `sessions.${condition}`),
         "sessions.status <> 'erased'",
       ].join(' AND '),
       parameters,

@@ -1,44 +1,23 @@
 import type {
   OpenTurn,
-  PageOf,
   ParkedStream,
   ProjectorBeat,
   ReadModels,
 } from '../../../shared/ports/readModels.ts';
 import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
-import {
-  TABLES,
-  type Rows,
-  type SessionRow,
-  type TableName,
-  type TurnRow,
-} from '../../../shared/readModels/tables.ts';
+import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { heldBy } from '../locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
 import { listAgents, listSessions, listTurns, listWebhooks } from './listings.ts';
-import { toPage, type Statement } from './pages.ts';
+import { toPage } from './pages.ts';
 import { createReader } from './reader.ts';
-import { columnsOf } from './statements.ts';
+import { replayReads } from './replayReads.ts';
+import { columns, pageReader, rowReader } from './rowReader.ts';
 import { liveSchema, VERSION } from './version.ts';
 
 const LIVE = liveSchema(VERSION);
 const ROW_KEY = keyOf({ version: VERSION, stage: 'live' });
-
-/** What SELECT names of a table of the live generation. */
-const columns = (table: TableName): string => columnsOf(table, TABLES[table]);
-
-type Reader = ReturnType<typeof createReader>;
-
-function rowReader<Name extends TableName>({ rows }: Reader, table: Name) {
-  const list = (clauses: string, ...parameters: unknown[]): Promise<Rows[Name][]> =>
-    rows<Rows[Name]>(`SELECT ${columns(table)} FROM ${LIVE}.${table} ${clauses}`, parameters);
-  return {
-    list,
-    find: async (clauses: string, ...parameters: unknown[]): Promise<Rows[Name] | undefined> =>
-      (await list(clauses, ...parameters))[0],
-  };
-}
 
 interface Options {
   databaseUrl: string;
@@ -83,14 +62,9 @@ export function openPostgresReadModels({
   const agents = rowReader(reader, 'agents');
   const sessions = rowReader(reader, 'sessions');
   const webhooks = rowReader(reader, 'webhooks');
-  const replays = rowReader(reader, 'replays');
   const erasures = rowReader(reader, 'erasures');
 
-  const page = async <Name extends TableName>(
-    _table: Name,
-    { sql, parameters }: Statement,
-  ): Promise<PageOf<Rows[Name]>> =>
-    toPage(await reader.rows<Rows[Name] & { read: number }>(sql, parameters));
+  const page = pageReader(reader);
 
   return {
     listAccounts: () => accounts.list('WHERE NOT erased ORDER BY account_id'),
@@ -137,13 +111,7 @@ export function openPostgresReadModels({
     listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
     listEnabledWebhooks: (limit) =>
       webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT $1', limit),
-    findReplay: (replayId) => replays.find('WHERE replay_id = $1', replayId),
-    listRunningReplays: (limit, accountId) =>
-      replays.list(
-        "WHERE status = 'running' AND account_id = coalesce($2, account_id) ORDER BY replay_id LIMIT $1",
-        limit,
-        accountId ?? null,
-      ),
+    ...replayReads(reader),
     listOpenTurns: () =>
       reader.rows<OpenTurn>(
         `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,

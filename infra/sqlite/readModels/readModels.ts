@@ -1,58 +1,11 @@
 import type { SQLInputValue } from 'node:sqlite';
-import type {
-  Bounds,
-  OpenTurn,
-  Page,
-  PageOf,
-  ParkedStream,
-  ReadModels,
-} from '../../../shared/ports/readModels.ts';
+import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
 import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
-import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
-import { createFollower, type Follower } from './follower.ts';
-import type { Found } from './generationReader.ts';
-import { rowDecoder } from './statements.ts';
-
-/** UTF-8 bytes of a row's text. */
-const bytesOf = (found: Found): number =>
-  Object.values(found).reduce<number>(
-    (sum, value) => (typeof value === 'string' ? sum + Buffer.byteLength(value) : sum),
-    0,
-  );
-
-function rowReader<Name extends TableName>({ current }: Follower, table: Name) {
-  const decode = rowDecoder(TABLES[table]) as (found: Found) => Rows[Name];
-  return {
-    find(clauses: string, ...parameters: SQLInputValue[]): Rows[Name] | undefined {
-      const found = current().get(`SELECT * FROM ${table} ${clauses}`, ...parameters);
-      return found && decode(found);
-    },
-    list: (clauses: string, ...parameters: SQLInputValue[]): Rows[Name][] =>
-      current()
-        .all(`SELECT * FROM ${table} ${clauses}`, ...parameters)
-        .map(decode),
-    /** Reads one row beyond the page at the most. */
-    page(
-      { limit, bytes }: Bounds,
-      clauses: string,
-      ...parameters: SQLInputValue[]
-    ): PageOf<Rows[Name]> {
-      const rows: Rows[Name][] = [];
-      let read = 0;
-      for (const found of current().iterate(
-        `SELECT ${table}.* FROM ${table} ${clauses}`,
-        ...parameters,
-      )) {
-        read += bytesOf(found);
-        if (rows.length === limit || (rows.length > 0 && read > bytes)) return { rows, more: true };
-        rows.push(decode(found));
-      }
-      return { rows, more: false };
-    },
-  };
-}
+import { createFollower } from './follower.ts';
+import { replayReads } from './replayReads.ts';
+import { rowReader } from './rowReader.ts';
 
 /** An erased account has none any more. */
 const HAS_KEYS = 'SELECT 1 FROM api_keys UNION ALL SELECT 1 FROM accounts WHERE erased LIMIT 1';
@@ -65,7 +18,7 @@ function sessionsClauses(
   accountId: string,
   page: Page & SessionFilter,
 ): [string, ...SQLInputValue[]] {
-  const { columns, tokens, descending } = sessionConditions(accountId, page);
+  const { columns, fixed, tokens, descending } = sessionConditions(accountId, page);
   const [, ...further] = tokens;
   const isLabelled = tokens.length > 0;
   const conditions = [
@@ -82,6 +35,7 @@ function sessionsClauses(
         ? `label.${condition} ?`
         : `+sessions.${condition} ?`;
     }),
+    ...fixed.map((condition) => `sessions.${condition}`),
     "sessions.status <> 'erased'",
   ];
   const join = isLabelled ? 'JOIN session_labels AS label USING (session_id) ' : '';
@@ -114,7 +68,6 @@ export function openSqliteReadModels({
   const sessions = rowReader(follower, 'sessions');
   const turns = rowReader(follower, 'turns');
   const webhooks = rowReader(follower, 'webhooks');
-  const replays = rowReader(follower, 'replays');
   const erasures = rowReader(follower, 'erasures');
 
   return {
@@ -174,13 +127,7 @@ export function openSqliteReadModels({
       ),
     listEnabledWebhooks: async (limit) =>
       webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT ?', limit),
-    findReplay: async (replayId) => replays.find('WHERE replay_id = ?', replayId),
-    listRunningReplays: async (limit, accountId) =>
-      replays.list(
-        "WHERE status = 'running' AND account_id = coalesce(?, account_id) ORDER BY replay_id LIMIT ?",
-        accountId ?? null,
-        limit,
-      ),
+    ...replayReads(follower),
     listOpenTurns: async () =>
       current().all(
         "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",

@@ -32,10 +32,11 @@ export interface AccountProgress {
   sessions: number;
   agents: number;
   webhooks: number;
+  replays: number;
 }
 
-const countOf = ({ sessions, agents, webhooks }: AccountProgress): number =>
-  sessions + agents + webhooks;
+const countOf = ({ sessions, agents, webhooks, replays }: AccountProgress): number =>
+  sessions + agents + webhooks + replays;
 
 interface Going {
   note?: string | undefined;
@@ -130,7 +131,7 @@ export async function eraseAccount(
   { note, signal, onProgress, damaged = false }: Going,
 ): Promise<ErasedAccount> {
   const { account_id } = actor;
-  const done: AccountProgress = { sessions: 0, agents: 0, webhooks: 0 };
+  const done: AccountProgress = { sessions: 0, agents: 0, webhooks: 0, replays: 0 };
   const unrecorded = new Set<string>();
   const unowned = new Set<string>();
 

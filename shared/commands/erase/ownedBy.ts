@@ -1,10 +1,17 @@
-import { agentStream, sessionStream, streamKind, webhookStream } from '../../eventlog/streams.ts';
+import {
+  agentStream,
+  replayStream,
+  sessionStream,
+  streamKind,
+  webhookStream,
+} from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { EventLog } from '../../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
 import type { SessionRow } from '../../readModels/tables.ts';
 import { ownerOf } from './ownerOf.ts';
 import { erasureRefused } from './requireErasable.ts';
+import { ANY_REPLAY } from '../../readModels/sessionFilter.ts';
 
 /** What tells of the streams of an account. */
 export type Owned = Pick<
@@ -12,11 +19,13 @@ export type Owned = Pick<
   | 'listAgents'
   | 'listSessions'
   | 'listWebhooks'
+  | 'listReplays'
   | 'listParkedStreams'
   | 'findAccount'
   | 'findAgent'
   | 'findSession'
   | 'findWebhook'
+  | 'findReplay'
 >;
 
 const PAGE = { limit: 100, bytes: LIMITS.http.pageBytes };
@@ -38,7 +47,7 @@ async function* pagesOf<Row>(
 /** The sessions of an account that are not erased, as the read models show them. */
 export const sessionsOf = (readModels: Owned, accountId: string): AsyncGenerator<SessionRow> =>
   pagesOf(
-    (page) => readModels.listSessions(accountId, page),
+    (page) => readModels.listSessions(accountId, { ...page, replay_id: ANY_REPLAY }),
     ({ session_id }) => session_id,
   );
 
@@ -49,7 +58,7 @@ interface Parked {
 }
 
 /**
- * The parked sessions, agents and webhooks: no row shows one that was parked at its first event.
+ * The parked sessions, agents, webhooks and replays: no row shows one that was parked at its first event.
  * Errors: `erasure_refused` where more are parked than are looked at, `store_unavailable`.
  */
 export async function parkedOf(
@@ -65,7 +74,7 @@ export async function parkedOf(
     );
   const parked: Parked = { own: [], unowned: [] };
   for (const { stream } of streams) {
-    if (!['agent', 'session', 'webhook'].includes(streamKind(stream))) continue;
+    if (!['agent', 'replay', 'session', 'webhook'].includes(streamKind(stream))) continue;
     const owner = await ownerOf({ store, readModels }, stream);
     if (owner === undefined) parked.unowned.push(stream);
     else if (owner === accountId) parked.own.push(stream);
@@ -73,12 +82,21 @@ export async function parkedOf(
   return parked;
 }
 
-/** The streams of an account's sessions, agents, webhooks, and what is parked of them. Errors: those of parkedOf. */
+/**
+ * The streams of an account's replays, sessions, agents, webhooks, and what is parked of them. Errors:
+ * those of parkedOf.
+ */
 export async function* streamsOf(
   readModels: Owned,
   accountId: string,
   { own }: Parked,
 ): AsyncGenerator<string> {
+  // First, so that no replay makes a session of one that is erased.
+  const replays = pagesOf(
+    (page) => readModels.listReplays(accountId, page),
+    ({ replay_id }) => replay_id,
+  );
+  for await (const { replay_id } of replays) yield replayStream(replay_id);
   for await (const { session_id } of sessionsOf(readModels, accountId))
     yield sessionStream(session_id);
   const agents = pagesOf(

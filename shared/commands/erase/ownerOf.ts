@@ -7,7 +7,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 
 interface Sources {
   store: Pick<EventLog, 'readStream'>;
-  readModels: Pick<ReadModels, 'findSession' | 'findAgent' | 'findWebhook'>;
+  readModels: Pick<ReadModels, 'findSession' | 'findAgent' | 'findWebhook' | 'findReplay'>;
 }
 
 /** As the log says; undefined where it does not, or is damaged. Errors: `store_unavailable`. */
@@ -26,14 +26,19 @@ async function recordedOwner(
 }
 
 /**
- * Whose the stream of an agent, a session or a webhook is; undefined where nobody knows it.
+ * Whose the stream of an agent, a session, a webhook or a replay is; undefined where nobody knows it.
  * Errors: `store_unavailable`.
  */
 export async function ownerOf(sources: Sources, stream: string): Promise<string | undefined> {
   const recorded = await recordedOwner(sources, stream);
   if (recorded !== undefined) return recorded;
-  const { findAgent, findSession, findWebhook } = sources.readModels;
-  const finds = { agent: findAgent, session: findSession, webhook: findWebhook };
+  const { findAgent, findSession, findWebhook, findReplay } = sources.readModels;
+  const finds = {
+    agent: findAgent,
+    session: findSession,
+    webhook: findWebhook,
+    replay: findReplay,
+  };
   const kind = streamKind(stream) as keyof typeof finds;
   return (await finds[kind](streamId(stream)))?.account_id;
 }

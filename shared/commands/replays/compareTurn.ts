@@ -45,7 +45,7 @@ function sideOf(turn: ComparedTurn, costOf: CostOf): TurnComparison['recorded'] 
     model: turn.started.model,
     ...(tokens && { tokens }),
     ...(duration_ms !== undefined && { duration_ms }),
-    ...(cost && { cost: cost.amount }),
+    ...(cost && { cost }),
   };
 }
 

@@ -6,6 +6,7 @@ import { pauseFor } from '../../pause.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { AccountRow, SessionRow } from '../../readModels/tables.ts';
 import { pastMaximumBefore } from '../erase/requireErasable.ts';
+import { ANY_REPLAY } from '../../readModels/sessionFilter.ts';
 
 const HOUR_MS = 3_600_000;
 /** Between two pages, for everybody else. */
@@ -127,6 +128,7 @@ export async function sweepSessions({
     const page = await readModels.listSessions(account_id, {
       limit: LIMITS.retention.pageEntries,
       bytes: LIMITS.http.pageBytes,
+      replay_id: ANY_REPLAY,
       ...(after !== undefined && { after }),
     });
     const erasedBefore = swept.erased;

@@ -60,14 +60,16 @@ export const OUTCOMES = ['same', 'changed', 'failed', 'skipped'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 const count = Type.Integer({ minimum: 0 });
+const Cost = Type.Object(
+  { amount: Type.String({ description: 'A decimal' }), currency: Type.String() },
+  { title: 'ComparedCost', description: 'By the prices when it was compared' },
+);
 const Side = Type.Object(
   {
     model: Type.String({ description: 'Id of the model in the registry' }),
     tokens: Type.Optional(Tokens),
     duration_ms: Type.Optional(count),
-    cost: Type.Optional(
-      Type.String({ description: 'As a decimal, by the prices when it was compared' }),
-    ),
+    cost: Type.Optional(Cost),
   },
   { title: 'ComparedSide', description: 'What a turn took' },
 );

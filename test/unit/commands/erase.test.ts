@@ -85,7 +85,9 @@ const NONE = {
   findAgent: async () => undefined,
   findSession: async () => undefined,
   findWebhook: async () => undefined,
+  findReplay: async () => undefined,
   listWebhooks: async () => ({ rows: [], more: false }),
+  listReplays: async () => ({ rows: [], more: false }),
 };
 const begun = async (): Promise<string[]> =>
   (await context.store.keys.listErasures(10)).map(({ stream }) => stream);

@@ -149,7 +149,9 @@ describe('an erasure', () => {
         findAgent: async () => undefined,
         findSession: async () => undefined,
         findWebhook: async () => undefined,
+        findReplay: async () => undefined,
         listWebhooks: async () => ({ rows: [], more: false }),
+        listReplays: async () => ({ rows: [], more: false }),
       }),
     };
     const eraseAll = () => eraseAccount(all, actor, { signal: new AbortController().signal });

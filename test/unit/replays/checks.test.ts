@@ -10,7 +10,9 @@ import type { TurnPair, WholeTurn } from '../../../shared/commands/replays/turnP
 import type { ChatModels } from '../../../shared/ports/chatModel.ts';
 
 const schemas = createSchemaChecker();
-afterAll(() => schemas[Symbol.asyncDispose]());
+afterAll(async () => {
+  await schemas[Symbol.asyncDispose]();
+});
 
 const MODELS = [{ id: 'm', provider: 'p', upstream_model: 'm', context_window: 9 }];
 const models = {

@@ -135,7 +135,7 @@ test('a turn costs what its calls cost, each at the price of the model that answ
     { ...one, end: completed('Ho', [asked(), asked('unpriced')]) },
     costOf,
   );
-  expect(recorded.cost).toBe('0.75');
+  expect(recorded.cost).toEqual({ amount: '0.75', currency: 'EUR' });
   expect(replayed).toEqual({ model: 'm', tokens: TOKENS, duration_ms: 4 });
 });
 
