@@ -20,6 +20,7 @@ import { listAgents, listSessions, listTurns, listWebhooks } from './listings.ts
 import { toPage, type Statement } from './pages.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
+import { usageQueries } from './usage.ts';
 import { liveSchema, VERSION } from './version.ts';
 
 const LIVE = liveSchema(VERSION);
@@ -132,6 +133,7 @@ export function openPostgresReadModels({
       );
       return found && { session: found.session, turns: toPage(found.turns) };
     },
+    ...usageQueries(reader),
     findWebhook: (webhookId) => webhooks.find('WHERE webhook_id = $1', webhookId),
     listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
     listEnabledWebhooks: (limit) =>

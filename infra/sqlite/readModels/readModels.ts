@@ -14,6 +14,7 @@ import { TABLES, type Rows, type TableName } from '../../../shared/readModels/ta
 import { createFollower, type Follower } from './follower.ts';
 import type { Found } from './generationReader.ts';
 import { rowDecoder } from './statements.ts';
+import { usageQueries } from './usage.ts';
 
 /** UTF-8 bytes of a row's text. */
 const bytesOf = (found: Found): number =>
@@ -163,6 +164,7 @@ export function openSqliteReadModels({
           }
         );
       }),
+    ...usageQueries(follower),
     findWebhook: async (webhookId) => webhooks.find('WHERE webhook_id = ?', webhookId),
     listWebhooks: async (accountId, page) =>
       webhooks.page(

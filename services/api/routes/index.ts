@@ -11,6 +11,7 @@ import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 import { turnStreamRoutes } from './turnStream.ts';
 import { turnRoutes } from './turns.ts';
+import { listUsageRoute } from './usage.ts';
 import { webhookRoutes } from './webhooks.ts';
 
 const operations: readonly Route[] = [
@@ -21,6 +22,7 @@ const operations: readonly Route[] = [
   ...turnRoutes,
   ...erasureRoutes,
   proveSessionRoute,
+  listUsageRoute,
   ...webhookRoutes,
   ...catalogueRoutes,
   followEventsRoute,
