@@ -59,7 +59,8 @@ const takesMany = ({ properties }: TObject, name: string): boolean =>
 const told = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
   problemsOf(errors?.slice(0, LIMITS.http.details), words);
 
-function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogError {
+/** The answer to an input with these problems. */
+export function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
   for (const { path, message } of problems) {
     const field = path.slice(1, 1 + LONGEST_NAME) || place;

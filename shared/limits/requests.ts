@@ -73,6 +73,13 @@ export const REQUEST_LIMITS = {
     /** Events behind a session's row that are looked through: it counts as too old beyond. */
     laterEvents: 1_000,
   },
+  /** Of what is told of the usage of an account. */
+  usage: {
+    /** From the first day to the last, both included. */
+    days: 366,
+    /** Rows of the read models that are added up at a time: some milliseconds. */
+    sliceRows: 10_000,
+  },
   /** Of what health tells. */
   health: {
     /** Parked or damaged streams that are listed; the others are counted. */

@@ -16,6 +16,7 @@ import type {
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
 import type { Bounds, Page, PageOf } from './pageOf.ts';
 import type { ReplayReads } from './replayReads.ts';
+import type { UsageReads } from '../readModels/usageSums.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
@@ -41,7 +42,7 @@ export interface TranscriptRows {
  * All queries reject with `store_unavailable` when the read models can't be reached, or are not
  * caught up for the first time yet.
  */
-export interface ReadModels extends ReplayReads {
+export interface ReadModels extends ReplayReads, UsageReads {
   /** Without erased ones. */
   listAccounts(): Promise<AccountRow[]>;
   findAccount(accountId: string): Promise<AccountRow | undefined>;
@@ -137,10 +138,7 @@ export interface ActiveProjectionStore extends ProjectionStore {
    * batch at work. Errors: `store_unavailable`.
    */
   beat(lag: ProjectorLag): Promise<void>;
-  /**
-   * Aborted when this process is no longer the active projector: `apply` changes nothing from then
-   * on.
-   */
+  /** Aborted once this process is not the active projector any more: `apply` changes nothing then. */
   lost: AbortSignal;
   /**
    * Says that the read models have caught up, and lets go of what they replaced. May be said again.

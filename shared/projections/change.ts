@@ -1,4 +1,4 @@
-import type { OwnedTable, Rows, TableName } from '../readModels/tables.ts';
+import type { FollowedTable, OwnedTable, Rows, UsageRow } from '../readModels/tables.ts';
 
 /** A row's primary key, in the order of its columns: the id, or session_id and turn or token. */
 export type RowKey = readonly [string] | readonly [string, number | string];
@@ -8,12 +8,12 @@ export type RowKey = readonly [string] | readonly [string, number | string];
  * as it is, and gives undefined where there is nothing to write.
  */
 export type RowChange = {
-  [Table in TableName]: {
+  [Table in FollowedTable]: {
     table: Table;
     key: RowKey;
     change: (row: Rows[Table] | undefined) => Rows[Table] | undefined;
   };
-}[TableName];
+}[FollowedTable];
 
 /** What one event takes away: all rows of a table that belong to somebody. */
 export interface Removal {
@@ -21,9 +21,23 @@ export interface Removal {
   owner: string;
 }
 
-export type Change = RowChange | Removal;
+/** A row that the same event changes, as it was before. */
+export type FindRow = <Table extends FollowedTable>(
+  table: Table,
+  key: RowKey,
+) => Rows[Table] | undefined;
 
+/** What one event adds to sums, as the rows of its stream say. */
+export interface Addition {
+  table: 'usage';
+  amounts: (find: FindRow) => UsageRow[];
+}
+
+export type Change = RowChange | Removal | Addition;
+
+export const isRowChange = (change: Change): change is RowChange => 'change' in change;
 export const isRemoval = (change: Change): change is Removal => 'owner' in change;
+export const isAddition = (change: Change): change is Addition => 'amounts' in change;
 
 /** The row that an event continues. Errors: a plain Error when there is none. */
 export function present<Row>(row: Row | undefined, what: string): Row {

@@ -1,6 +1,22 @@
 import type { ParkedStream } from '../ports/readModels.ts';
-import { OWNERS, tableNames, type Rows, type TableName } from '../readModels/tables.ts';
-import { isRemoval, type Change, type Removal, type RowChange, type RowKey } from './change.ts';
+import {
+  OWNERS,
+  tableNames,
+  type FollowedTable,
+  type Rows,
+  type TableName,
+} from '../readModels/tables.ts';
+import {
+  isAddition,
+  isRemoval,
+  isRowChange,
+  type Change,
+  type FindRow,
+  type Removal,
+  type RowChange,
+  type RowKey,
+} from './change.ts';
+import { addUsage } from './addUsage.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
 
 const byTable = <Value>(valueOf: () => Value): Record<TableName, Value> =>
@@ -29,7 +45,7 @@ export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
   const places: RowPlace[] = [];
   for (const { changes } of plan) {
     for (const change of changes) {
-      if (isRemoval(change)) continue;
+      if (!isRowChange(change)) continue;
       const { table, key } = change;
       const id = rowId(key);
       if (seen[table].has(id)) continue;
@@ -41,9 +57,9 @@ export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
 }
 
 interface Pending {
-  table: TableName;
+  table: FollowedTable;
   id: string;
-  row: Rows[TableName];
+  row: Rows[FollowedTable];
 }
 
 /** The row after the change; undefined when the row has seen the event, or stays as it is. */
@@ -51,7 +67,9 @@ function changed(rows: RowMaps, change: RowChange, revision: number): Pending | 
   const id = rowId(change.key);
   const row = rows[change.table].get(id);
   if (row && row.revision >= revision) return undefined;
-  const apply = change.change as (row: Rows[TableName] | undefined) => Rows[TableName] | undefined;
+  const apply = change.change as (
+    row: Rows[FollowedTable] | undefined,
+  ) => Rows[FollowedTable] | undefined;
   const next = apply(row);
   return next && { table: change.table, id, row: next };
 }
@@ -69,7 +87,7 @@ export const put = (
  * that were removed since are not to come back.
  */
 function hasSeen(rows: RowMaps, [first]: readonly Change[], revision: number): boolean {
-  if (!first || isRemoval(first)) return false;
+  if (!first || !isRowChange(first)) return false;
   const row = rows[first.table].get(rowId(first.key));
   return row !== undefined && row.revision >= revision;
 }
@@ -84,7 +102,7 @@ interface Folded {
   removals: Removal[];
   /** The streams that were erased: none of them stays parked. */
   erased: string[];
-  /** The rows to write, each once, whatever number of events changed it. */
+  /** The rows to write, each once, whatever number of events changed it; of sums, what to add. */
   dirty: RowMaps;
   /** The streams that this batch parked. */
   parked: ParkedStream[];
@@ -104,6 +122,7 @@ export function fold(
   const parked = new Map<string, ParkedStream>();
   const removals: Removal[] = [];
   const erased: string[] = [];
+  const find: FindRow = (table, key) => rows[table].get(rowId(key));
   for (const { stored, changes, erases, error } of plan) {
     const { stream, revision, type } = stored;
     if (!erases && (parkedBefore.has(stream) || parked.has(stream))) continue;
@@ -120,9 +139,12 @@ export function fold(
         remove(rows, removal);
         remove(dirty, removal);
       }
-      const pending = changes
-        .filter((change): change is RowChange => !isRemoval(change))
-        .map((change) => changed(rows, change, revision));
+      const pending = changes.filter(isRowChange).map((change) => changed(rows, change, revision));
+      const added = changes.filter(isAddition).flatMap(({ amounts }) => amounts(find));
+      for (const amount of added) {
+        addUsage(rows.usage, amount);
+        addUsage(dirty.usage, amount);
+      }
       for (const change of pending) {
         if (!change) continue;
         put(rows, change);

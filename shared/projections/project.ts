@@ -2,13 +2,13 @@ import type { AuditEvent } from '../domain/audit/events.ts';
 import { isErasure, type DomainEvent } from '../domain/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId, streamKind, type StreamKind } from '../eventlog/streams.ts';
-import { isRemoval, type Change, type RowChange } from './change.ts';
+import { isRowChange, type Change, type RowChange } from './change.ts';
 import { projectAccount } from './projectAccount.ts';
 import { projectAgent } from './projectAgent.ts';
 import { projectReplay } from './projectReplay.ts';
 import { projectSession } from './projectSession.ts';
 import { projectWebhook } from './projectWebhook.ts';
-import type { Rows, TableName } from '../readModels/tables.ts';
+import type { FollowedTable, Rows } from '../readModels/tables.ts';
 
 type EventOfKind<Kind extends StreamKind> = Kind extends 'audit'
   ? AuditEvent
@@ -40,7 +40,7 @@ const STREAM_TABLES = {
   replay: 'replays',
   session: 'sessions',
   webhook: 'webhooks',
-} as const satisfies Partial<Record<StreamKind, TableName>>;
+} as const satisfies Partial<Record<StreamKind, FollowedTable>>;
 type StreamTable = (typeof STREAM_TABLES)[keyof typeof STREAM_TABLES];
 
 const tableOf = (stream: string): StreamTable | undefined =>
@@ -69,12 +69,12 @@ export function project(recorded: RecordedEvent, event: EventOfKind<StreamKind>)
     streamKind(recorded.stream) as StreamKind
   ] as Projection<DomainEvent>;
   return changesOf(recorded, event).map((change) => {
-    if (isRemoval(change) || isErasure(event.type)) return change;
+    if (!isRowChange(change) || isErasure(event.type)) return change;
     if (change.table !== tableOf(recorded.stream)) return change;
     const apply = change.change as (
-      row: Rows[TableName] | undefined,
-    ) => Rows[TableName] | undefined;
-    const next = (row: Rows[TableName] | undefined): Rows[TableName] | undefined => {
+      row: Rows[FollowedTable] | undefined,
+    ) => Rows[FollowedTable] | undefined;
+    const next = (row: Rows[FollowedTable] | undefined): Rows[FollowedTable] | undefined => {
       requireNext(row, recorded.revision);
       return apply(row);
     };

@@ -14,7 +14,7 @@ const follow = (account_id: string, revision: number): RowChange => ({
   change: (row) => ({ ...present(row, 'account'), revision }),
 });
 
-/** What an event of an account's stream does to `accounts` and `api_keys`. */
+/** What an event of an account's stream does to `accounts`, `api_keys` and `usage`. */
 export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Change[] {
   const account_id = streamId(recorded.stream);
   const { revision } = recorded;
@@ -104,6 +104,7 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
           change: (row) => row && { ...row, name: '', erased: true, revision },
         },
         { table: 'api_keys', owner: account_id },
+        { table: 'usage', owner: account_id },
         noteErasure(recorded, event.data),
       ];
     default:

@@ -5,10 +5,11 @@ import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type Change, type RowChange } from './change.ts';
 import { noteErasure } from './erasure.ts';
 import { projectTurn } from './projectTurn.ts';
+import { usageOfCompaction, usageOfTurn } from './projectUsage.ts';
 import { labelToken } from '../readModels/labelToken.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
-/** What a session's event does to `sessions`, `session_labels` and `turns`. The session's row follows them all. */
+/** What a session's event does to `sessions`, `session_labels`, `turns` and `usage`. The session's row follows them all. */
 export function projectSession(recorded: RecordedEvent, event: SessionEvent): Change[] {
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;
@@ -54,9 +55,13 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
     case 'session.turn_completed.v1':
     case 'session.turn_failed.v1':
     case 'session.turn_interrupted.v1':
-      return [follow(() => ({ status: 'idle' })), projectTurn(recorded, event)];
+      return [
+        follow(() => ({ status: 'idle' })),
+        projectTurn(recorded, event),
+        usageOfTurn(recorded, event),
+      ];
     case 'session.compacted.v1':
-      return [follow(() => ({}))];
+      return [follow(() => ({})), usageOfCompaction(recorded, event)];
     case 'session.described.v1': {
       const described = descriptionIn(event.data);
       const labelled = Object.entries(described.labels).map(([name, value]): RowChange => {

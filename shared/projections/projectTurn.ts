@@ -58,7 +58,7 @@ export function turnAfter(
 ): TurnRow {
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;
-  const at = recorded.metadata.recorded_at;
+  const { recorded_at: at, key_id } = recorded.metadata;
   const { turn } = event.data;
   if (event.type === 'session.turn_started.v1') {
     absent(found, 'turn');
@@ -80,6 +80,7 @@ export function turnAfter(
       context: context ?? null,
       started_at: at,
       ended_at: null,
+      key_id,
       owner,
       deadline,
       revision,

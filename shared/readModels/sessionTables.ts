@@ -67,6 +67,8 @@ export const SESSION_TABLES = {
       context: orNull(json<TurnContext>()),
       started_at: text,
       ended_at: orNull(text),
+      /** Whose run it is: an API key, or `system`. */
+      key_id: text,
       /** The instance that runs it, and when it gives up at the latest. */
       owner: text,
       deadline: text,

@@ -31,13 +31,14 @@ export const createTables = (tables: Tables, dialect: Dialect): string =>
     .join('\n');
 
 /**
- * The statement that saves rows, whether they are there or not. `rows` is the VALUES or SELECT that
+ * The statement that saves rows, whether they are there or not, or adds them to those that are. `rows` is the VALUES or SELECT that
  * gives them, in the order of the columns.
  */
 export function upsert(target: string, table: Table, rows: string): string {
   const names = columnNames(table);
+  const own = target.slice(target.lastIndexOf('.') + 1);
   const updates = names
     .filter((name) => !table.key.includes(name))
-    .map((name) => `${name} = excluded.${name}`);
+    .map((name) => `${name} = ${table.summed ? `${own}.${name} + ` : ''}excluded.${name}`);
   return `INSERT INTO ${target} (${names.join(', ')}) ${rows} ON CONFLICT (${table.key.join(', ')}) DO UPDATE SET ${updates.join(', ')}`;
 }

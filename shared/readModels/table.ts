@@ -25,6 +25,8 @@ export interface Table {
   longRows: boolean;
   /** True when every row is written more than once. */
   rewritten: boolean;
+  /** True when what is saved is added to the row that is there: to its columns beside the key. */
+  summed: boolean;
 }
 
 export type Tables = Readonly<Record<string, Table>>;
@@ -62,6 +64,7 @@ interface Description<Columns> {
   indexes?: readonly { on: readonly ColumnName<Columns>[]; where?: string }[];
   longRows?: boolean;
   rewritten?: boolean;
+  summed?: boolean;
 }
 
 /** Completes a table's description, whose key and indexes can name its columns only. */
@@ -71,10 +74,12 @@ export const table = <Columns extends Readonly<Record<string, Column>>>({
   indexes = [],
   longRows = false,
   rewritten = false,
+  summed = false,
 }: Description<Columns>): Table & { columns: Columns } => ({
   columns,
   key,
   indexes,
   longRows,
   rewritten,
+  summed,
 });

@@ -2,7 +2,7 @@
  * The tables of the read models, each described once. The rows' types, both adapters' statements
  * and the version under which the tables are kept come from here, so a new column stands here and
  * in the projection that fills it. Every row carries the revision of the last event of its stream
- * that was applied, and skips what it has seen.
+ * that was applied, and skips what it has seen; but for those of `usage`, which are sums.
  */
 import type {
   AccountHold,
@@ -16,6 +16,7 @@ import type { DisabledReason } from '../domain/webhook/events.ts';
 import { REPLAY_TABLES } from './replayTables.ts';
 import { SESSION_TABLES } from './sessionTables.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
+import { USAGE_TABLE } from './usageTable.ts';
 
 export const TABLES = {
   accounts: table({
@@ -80,6 +81,8 @@ export const TABLES = {
 
   ...SESSION_TABLES,
 
+  usage: USAGE_TABLE,
+
   webhooks: table({
     columns: {
       webhook_id: text,
@@ -143,6 +146,10 @@ export type ReplaySessionRow = Rows['replay_sessions'];
 export type ReplayTurnRow = Rows['replay_turns'];
 export type WebhookRow = Rows['webhooks'];
 export type ErasureRow = Rows['erasures'];
+export type UsageRow = Rows['usage'];
+
+/** Tables whose rows follow a stream, each by its revision. */
+export type FollowedTable = Exclude<TableName, 'usage'>;
 
 /** Tables whose rows go together with what they belong to: by which column. */
 export const OWNERS = {
@@ -151,6 +158,7 @@ export const OWNERS = {
   session_labels: 'session_id',
   replay_sessions: 'replay_id',
   replay_turns: 'replay_id',
+  usage: 'account_id',
 } as const;
 export type OwnedTable = keyof typeof OWNERS;
 

@@ -14,6 +14,7 @@ import { toPage } from './pages.ts';
 import { createReader } from './reader.ts';
 import { replayReads } from './replayReads.ts';
 import { columns, pageReader, rowReader } from './rowReader.ts';
+import { usageQueries } from './usage.ts';
 import { liveSchema, VERSION } from './version.ts';
 
 const LIVE = liveSchema(VERSION);
@@ -107,6 +108,7 @@ export function openPostgresReadModels({
       );
       return found && { session: found.session, turns: toPage(found.turns) };
     },
+    ...usageQueries(reader),
     findWebhook: (webhookId) => webhooks.find('WHERE webhook_id = $1', webhookId),
     listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
     listEnabledWebhooks: (limit) =>

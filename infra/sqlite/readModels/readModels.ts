@@ -6,6 +6,7 @@ import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts'
 import { createFollower } from './follower.ts';
 import { replayReads } from './replayReads.ts';
 import { rowReader } from './rowReader.ts';
+import { usageQueries } from './usage.ts';
 
 /** An erased account has none any more. */
 const HAS_KEYS = 'SELECT 1 FROM api_keys UNION ALL SELECT 1 FROM accounts WHERE erased LIMIT 1';
@@ -117,6 +118,7 @@ export function openSqliteReadModels({
           }
         );
       }),
+    ...usageQueries(follower),
     findWebhook: async (webhookId) => webhooks.find('WHERE webhook_id = ?', webhookId),
     listWebhooks: async (accountId, page) =>
       webhooks.page(

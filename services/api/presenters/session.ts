@@ -39,6 +39,7 @@ export const presentToolCall = ({
 export const presentTurn = ({
   session_id: _session,
   revision: _revision,
+  key_id: _key,
   owner: _owner,
   deadline: _deadline,
   offered: _offered,

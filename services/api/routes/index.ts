@@ -12,6 +12,7 @@ import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 import { turnStreamRoutes } from './turnStream.ts';
 import { turnRoutes } from './turns.ts';
+import { listUsageRoute } from './usage.ts';
 import { webhookRoutes } from './webhooks.ts';
 
 const operations: readonly Route[] = [
@@ -23,6 +24,7 @@ const operations: readonly Route[] = [
   ...erasureRoutes,
   proveSessionRoute,
   ...replayRoutes,
+  listUsageRoute,
   ...webhookRoutes,
   ...catalogueRoutes,
   followEventsRoute,

@@ -113,6 +113,7 @@ export async function compact(
       up_to_turn: older.at(-1)!.turn,
       ...(dropped > 0 && { dropped }),
       agent_revision: agent.revision,
+      model: agent.model,
       ...(shown && { summary_revision: shown.revision }),
       ...(await sumUp(context, request, { ...before, signal: limit }, older)),
     };

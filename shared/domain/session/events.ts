@@ -179,6 +179,7 @@ export const SessionCompacted = eventSchema(
       description: 'What prompts hold in place of the turns up to `up_to_turn`',
     }),
     agent_revision: Type.Integer({ minimum: 0 }),
+    model: Type.Optional(Type.String({ description: 'Id of the model in the registry' })),
     settings: Settings,
     summary_revision: Type.Optional(
       Type.Integer({

@@ -49,6 +49,10 @@ let agent: string;
 let session: string;
 let webhook: string;
 
+const today = new Date().toISOString().slice(0, 10);
+const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+const USAGE = `/v1/usage?from=${yesterday}&to=${today}&by=day,agent,model,key,kind,code&limit=1`;
+
 beforeAll(async () => {
   service = await startTestService(
     { text: 'Hello.' },
@@ -293,6 +297,7 @@ describe('real answers are as described', () => {
       'post /v1/sessions/{sessionId}/cancel',
       () => service.send('POST', `/v1/sessions/${session}/cancel`, ''),
     ],
+    ['get /v1/usage', () => service.get(USAGE)],
     ['get /v1/models', () => service.get('/v1/models')],
     ['get /v1/tools', () => service.get('/v1/tools')],
     ['get /health/live', () => service.get('/health/live')],

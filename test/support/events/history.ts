@@ -11,6 +11,7 @@ interface Recording {
   stream: string;
   /** Of the metadata. */
   account?: string;
+  key?: string;
   at?: string;
 }
 
@@ -26,11 +27,11 @@ export function recordHistory(first = 0) {
       recording: Recording,
       event: DomainEvent | Pick<NewEvent, 'type' | 'data' | 'toClose'>,
     ): StoredEvent {
-      const { stream, account = 'acct_1', at: recorded_at = at(last) } = recording;
+      const { stream, account = 'acct_1', key = 'key_1', at: recorded_at = at(last) } = recording;
       const before = heads.get(stream) ?? NO_STREAM;
       const { encoded, head } = chainEvents(stream, before, [{ id: randomUUID(), ...event }], {
         account_id: account,
-        key_id: 'key_1',
+        key_id: key,
         request_id: 'request',
         causation_id: 'request',
         recorded_at,

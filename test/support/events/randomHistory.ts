@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { isErasure, type DomainEvent } from '../../../shared/domain/events.ts';
+import type { ModelCall } from '../../../shared/domain/session/parts.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
   accountErased,
@@ -11,6 +12,7 @@ import {
   EVERY_EVENT,
   keyIssued,
   keyRevoked,
+  modelCall,
   sessionDescribed,
   sessionErased,
   sessionStarted,
@@ -24,10 +26,23 @@ import { recordHistory } from './history.ts';
 
 type Events = DomainEvent[];
 
+/** Calls of the turn's model, or of a fallback. */
+const modelCalls: fc.Arbitrary<ModelCall[]> = fc
+  .tuple(fc.array(fc.nat(100), { maxLength: 2 }), fc.constantFrom(undefined, 'spare'))
+  .map(([counts, model]) =>
+    counts.map((prompt) => ({
+      ...modelCall,
+      tokens: { prompt, completion: 1, total: prompt + 1 },
+      ...(model && { fallback: { model, upstream_model: model } }),
+    })),
+  );
+
 const ended = (turn: number): fc.Arbitrary<DomainEvent> =>
   fc.oneof(
-    fc.string({ unit: 'grapheme' }).map((output) => turnCompleted(turn, { output })),
-    fc.constant(turnFailed(turn)),
+    fc
+      .tuple(fc.string({ unit: 'grapheme' }), modelCalls)
+      .map(([output, calls]) => turnCompleted(turn, { output, calls })),
+    modelCalls.map((calls) => turnFailed(turn, { calls })),
     fc.constant(turnInterrupted(turn)),
   );
 

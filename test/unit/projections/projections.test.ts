@@ -232,6 +232,7 @@ describe('sessions and turns', () => {
       context: null,
       started_at: at(1),
       ended_at: null,
+      key_id: 'key_1',
       owner: 'instance-1',
       deadline: at(600),
       revision: 1,
@@ -509,17 +510,8 @@ describe('a batch', () => {
       type: 'session.painted.v7',
       data: { colour: 'red' },
     });
-    expect([parked, ...Object.values(rows).map(({ size }) => size)]).toEqual([
-      [],
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-    ]);
+    expect(parked).toEqual([]);
+    expect(Object.values(rows).filter(({ size }) => size > 0)).toEqual([]);
   });
 
   test('goes on after an event of a type that this version does not know', () => {

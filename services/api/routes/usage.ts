@@ -1,0 +1,30 @@
+import { readUsage, type UsageEntry } from '../../../shared/queries/usage.ts';
+import { MAKING_BYTES, pageBody } from '../pageBody.ts';
+import { presentUsage } from '../presenters/usage.ts';
+import { defineRoute } from '../route.ts';
+import { Usage, UsageQuery } from '../schemas/usage.ts';
+import { cursorOf, usageQuestion } from '../usageQuestion.ts';
+
+export const listUsageRoute = defineRoute({
+  method: 'get',
+  path: '/v1/usage',
+  operationId: 'listUsage',
+  summary: "Adds up what the account's runs took",
+  description:
+    'Runs count once they have ended, on the day of their end in UTC, with all their model and tool calls. Those of erased sessions count on. A cost is that of the tokens at the prices of now.',
+  access: 'sessions:read',
+  query: UsageQuery,
+  data: Usage,
+  errors: [],
+  holds: MAKING_BYTES,
+  handle: async ({ readModels, catalogue: { models } }, { actor, query }) => {
+    const question = usageQuestion(query);
+    const page = await readUsage({ readModels, models }, actor.account_id, question);
+    const rows = {
+      around: [],
+      present: (entry: UsageEntry) => presentUsage(entry, question.by),
+      cursorOf,
+    };
+    return { page: (to) => pageBody(page, rows, to) };
+  },
+});
