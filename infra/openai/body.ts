@@ -22,19 +22,19 @@ const MOST_BYTES = Math.min(LIMITS.model.answersBytes, heapFor('modelAnswers'));
 
 /**
  * One buffer that grows, and no list of chunks: a provider that sends a byte at a time would make
- * an object of each.
+ * an object of each. Each smaller one, and the last, are freed at once: left to the collector, which
+ * sees their objects and not their bytes, those of many answers are a hundred megabytes.
  */
 export function createBody(maxBytes: number, inProgress: AnswersInProgress): Body {
-  let bytes = Buffer.alloc(0);
+  let memory = new ArrayBuffer(0);
   let size = 0;
 
   function makeRoom(needed: number): void {
-    if (needed <= bytes.length) return;
-    const capacity = Math.min(maxBytes, Math.max(needed, 2 * bytes.length, FIRST_CAPACITY));
-    const larger = Buffer.allocUnsafe(capacity);
-    bytes.copy(larger, 0, 0, size);
-    inProgress.bytes += capacity - bytes.length;
-    bytes = larger;
+    const before = memory.byteLength;
+    if (needed <= before) return;
+    const capacity = Math.min(maxBytes, Math.max(needed, 2 * before, FIRST_CAPACITY));
+    memory = memory.transfer(capacity);
+    inProgress.bytes += capacity - before;
   }
 
   return {
@@ -42,16 +42,15 @@ export function createBody(maxBytes: number, inProgress: AnswersInProgress): Bod
       const taken = Math.min(chunk.length, maxBytes - size);
       if (inProgress.bytes + taken > MOST_BYTES) return false;
       makeRoom(size + taken);
-      chunk.copy(bytes, size, 0, taken);
+      chunk.copy(Buffer.from(memory), size, 0, taken);
       size += taken;
       return taken === chunk.length;
     },
     isFull: () => size === maxBytes,
-    text: () => bytes.toString('utf8', 0, size),
+    text: () => Buffer.from(memory, 0, size).toString('utf8'),
     release() {
-      if (bytes.length === 0) return;
-      inProgress.bytes -= bytes.length;
-      bytes = Buffer.alloc(0);
+      inProgress.bytes -= memory.byteLength;
+      memory = memory.transfer(0);
       size = 0;
     },
   };

@@ -29,8 +29,17 @@ function settle({ resolve, reject }: Pending, reply: Written | Refusal): void {
   else reject(new TurnlogError(reply.code, reply.message));
 }
 
+interface Listener {
+  /** So many bytes were answered. */
+  onAnswered: (bytes: number) => void;
+  onEnd: (failure: TurnlogError) => void;
+}
+
+const sizeOf = (appends: readonly Pending[]): number =>
+  appends.reduce((sum, { bytes }) => sum + bytes, 0);
+
 /** A Worker, and what was sent to it and is not answered yet, in order. */
-function startWorker(workerData: WriterData, onEnd: () => void) {
+function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
   const worker = new Worker(new URL('eventStoreWorker.ts', import.meta.url), {
     workerData,
     name: 'event-store-writer',
@@ -40,13 +49,14 @@ function startWorker(workerData: WriterData, onEnd: () => void) {
   worker.on('message', (replies: WriterReply) => {
     const answered = sent.splice(0, replies.length);
     for (const [index, reply] of replies.entries()) settle(answered[index] as Pending, reply);
+    onAnswered(sizeOf(answered));
   });
   worker.on('error', (error: unknown) => (cause = error));
   const ended = new Promise<void>((resolve) => {
     worker.on('exit', () => {
-      onEnd();
-      for (const pending of sent)
-        pending.reject(storeUnavailable('The thread that writes the event log has ended.', cause));
+      const failure = storeUnavailable('The thread that writes the event log has ended.', cause);
+      for (const pending of sent) pending.reject(failure);
+      onEnd(failure);
       resolve();
     });
   });
@@ -64,15 +74,44 @@ function startWorker(workerData: WriterData, onEnd: () => void) {
  */
 export function startWriterThread(file: string, files: LogFiles): WriterThread {
   let worker: ReturnType<typeof startWorker> | undefined;
+  /** What waits to be sent. At the thread it is there twice more: as the message, and read from it. */
   let outbox: Pending[] = [];
   let pendingBytes = 0;
+  let sentBytes = 0;
   let closing: Promise<void> | undefined;
 
-  const running = () => (worker ??= startWorker({ file, files }, () => (worker = undefined)));
+  const running = () =>
+    (worker ??= startWorker(
+      { file, files },
+      {
+        onAnswered: (bytes) => {
+          sentBytes -= bytes;
+          flush();
+        },
+        onEnd: (failure) => {
+          worker = undefined;
+          sentBytes = 0;
+          for (const pending of outbox.splice(0)) pending.reject(failure);
+        },
+      },
+    ));
 
-  function flush(): void {
-    if (outbox.length > 0) running().send(outbox);
-    outbox = [];
+  /** How many of those that wait may be sent; one that is larger than all goes alone. */
+  function room(): number {
+    let bytes = sentBytes;
+    const first = outbox.findIndex((pending) => {
+      const fits = bytes === 0 || bytes + pending.bytes <= LIMITS.store.writingBytes;
+      bytes += pending.bytes;
+      return !fits;
+    });
+    return first < 0 ? outbox.length : first;
+  }
+
+  function flush(most = room()): void {
+    const batch = outbox.splice(0, most);
+    if (batch.length === 0) return;
+    sentBytes += sizeOf(batch);
+    running().send(batch);
   }
 
   async function append(request: Append, bytes: number): Promise<Written> {
@@ -86,7 +125,7 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
       return await new Promise<Written>((resolve, reject) => {
         // One message for all appends of one turn of the event loop: they arrive together and share
         // a commit.
-        if (outbox.length === 0) setImmediate(flush);
+        if (outbox.length === 0) setImmediate(() => flush());
         outbox.push({ append: request, bytes, resolve, reject });
       });
     } finally {
@@ -95,7 +134,7 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
   }
 
   async function close(): Promise<void> {
-    flush();
+    flush(outbox.length);
     worker?.close();
     await worker?.ended;
   }

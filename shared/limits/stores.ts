@@ -5,15 +5,17 @@ export const STORE_LIMITS = {
   /** Of what is read of the log, and waits for its disk. */
   store: {
     /** Of the events that are handed to a follower at a time. */
-    batchBytes: 16 * MIB,
+    batchBytes: 4 * MIB,
     /** Of the events of a session that are read at a time. */
     pageBytes: 2 * MIB,
     /** Of the events that wait for the disk. */
     pendingBytes: 64 * MIB,
+    /** Of those, what is with the thread that writes: it has them a second and a third time. */
+    writingBytes: 4 * MIB,
   },
   /** Of what is kept in memory to answer faster. */
   cache: {
-    agentListBytes: 16 * MIB,
+    agentListBytes: 8 * MIB,
     /** Characters of sessions that went on lately. */
     sessionChars: 8 * MIB,
     /** Sessions whose older turns could not be summed up. */

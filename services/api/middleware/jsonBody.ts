@@ -37,6 +37,15 @@ export const hasNoBody = ({ req }: Context): boolean =>
   req.headers['transfer-encoding'] === undefined &&
   Number(req.headers['content-length'] ?? 0) === 0;
 
+/**
+ * Frees what nobody reads any more. The collector sees the object of a large body and not its bytes,
+ * and would leave those of many for a while. A small one shares its memory with others.
+ */
+function free(bytes: Buffer): void {
+  const { buffer } = bytes;
+  if (buffer.byteLength === bytes.length && buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
 /** Reads the request's JSON. Errors: `payload_too_large`, `invalid_json`, `invalid_request`. */
 export async function readJsonBody(
   ctx: Context,
@@ -44,21 +53,21 @@ export async function readJsonBody(
   account_id: string,
 ): Promise<unknown> {
   const bytes = await readBytes(ctx);
-  place.resize(bytes.length);
-  await giveWayForText(account_id, bytes.length);
+  const { length } = bytes;
+  place.resize(length);
+  await giveWayForText(account_id, length);
   try {
     const text = utf8.decode(bytes);
+    free(bytes);
     if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
     const json = JSON.parse(text) as unknown;
-    await giveWayForText(account_id, bytes.length);
+    await giveWayForText(account_id, length);
     return json;
   } catch (error) {
     if (isTurnlogError(error)) throw error;
     throw new TurnlogError(
       'invalid_json',
-      bytes.length === 0
-        ? 'The body is empty; JSON is expected.'
-        : 'The body is not JSON in UTF-8.',
+      length === 0 ? 'The body is empty; JSON is expected.' : 'The body is not JSON in UTF-8.',
       { cause: error },
     );
   }

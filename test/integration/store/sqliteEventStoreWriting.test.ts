@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { eventLogFile, openForWriting } from '../../../infra/sqlite/eventStoreDatabase.ts';
 import { startWriterThread } from '../../../infra/sqlite/eventStoreWriterThread.ts';
 import { isTurnlogError } from '../../../shared/errors.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import {
   newEvent,
   newEvents,
@@ -97,6 +98,47 @@ describe('writing to the SQLite event store', () => {
     await expect(store.append(newStream(), 'no_stream', newEvents(1))).resolves.toMatchObject({
       revision: 0,
     });
+  });
+
+  test('hands the thread that writes only so much at a time, in order, and what waits before the end', async () => {
+    const size = LIMITS.store.writingBytes / 4;
+    const writer = startWriterThread(eventLogFile(fixture.folder), []);
+    const stream = newStream();
+    const large = () => ({ ...newEvent(), data: JSON.stringify('x'.repeat(size - 1_000)) });
+    let written = 0;
+    const appends = Array.from({ length: 12 }, (_, index) =>
+      writer.append(
+        { stream, expected: index === 0 ? 'no_stream' : index - 1, events: [large()] },
+        size,
+      ),
+    );
+    for (const append of appends) void append.then(() => (written += 1));
+    await appends[3];
+    // What else came with the same answer of the thread is known within the same turn.
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    expect(written).toBe(4);
+    const further = writer.append({ stream, expected: 11, events: [large()] }, 5 * size);
+    await writer.close();
+    expect((await Promise.all([...appends, further])).map(({ revision }) => revision)).toEqual(
+      Array.from({ length: 13 }, (_, index) => index),
+    );
+  });
+
+  test('fails what waits for a writing thread that has died with it', async () => {
+    const folder = join(fixture.folder, 'not-there-either');
+    const writer = startWriterThread(eventLogFile(folder), []);
+    const { writingBytes } = LIMITS.store;
+    const attempts = Array.from({ length: 3 }, () =>
+      writer.append(
+        { stream: newStream(), expected: 'no_stream', events: newEvents(1) },
+        writingBytes,
+      ),
+    );
+    await Promise.all(attempts.map((attempt) => refusedWith('store_unavailable', attempt)));
+    await mkdir(folder);
+    const append = { stream: newStream(), expected: 'no_stream' as const, events: newEvents(1) };
+    expect(await writer.append(append, writingBytes)).toEqual({ revision: 0, position: 1 });
+    await writer.close();
   });
 
   test('fails the appends of a writing thread that has died, and starts another one for the next', async () => {

@@ -26,3 +26,16 @@ test('bodies together keep no more than their limit, and give back what they had
   one.release();
   expect(inProgress.bytes).toBe(LIMITS.model.answersBytes - 10);
 });
+
+test('what a body had is free at once, without a collector', () => {
+  const chunk = Buffer.alloc(65_536);
+  const { answerBytes } = LIMITS.model;
+  const before = process.memoryUsage().arrayBuffers;
+  const body = createBody(answerBytes, { bytes: 0 });
+  for (let size = 0; size < answerBytes; size += chunk.length) body.add(chunk);
+  const grown = process.memoryUsage().arrayBuffers - before;
+  body.release();
+  const kept = process.memoryUsage().arrayBuffers - before;
+  expect(grown).toBeLessThan(1.2 * answerBytes);
+  expect(kept).toBeLessThan(0.1 * answerBytes);
+});
