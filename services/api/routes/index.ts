@@ -9,6 +9,7 @@ import { openApiRoute } from './openapi.ts';
 import { proveSessionRoute } from './proofs.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
+import { turnRequestRoutes } from './turnRequests.ts';
 import { turnStreamRoutes } from './turnStream.ts';
 import { turnRoutes } from './turns.ts';
 import { webhookRoutes } from './webhooks.ts';
@@ -19,6 +20,7 @@ const operations: readonly Route[] = [
   ...sessionRoutes,
   ...turnStreamRoutes,
   ...turnRoutes,
+  ...turnRequestRoutes,
   ...erasureRoutes,
   proveSessionRoute,
   ...webhookRoutes,
