@@ -51,7 +51,7 @@ export interface EndOfTurn {
   turn: number;
   revision: number;
   hash: string;
-  ended_at: string;
+  recorded_at: string;
 }
 
 /**
@@ -59,15 +59,16 @@ export interface EndOfTurn {
  * open.
  */
 export async function endOfTurn(source: TurnSource, asked: TurnAsked): Promise<EndOfTurn> {
-  const { turn, revision, ended_at } = await readTurn(source, asked);
-  if (ended_at === null) throw turnNotFound('The turn has not ended yet.');
+  const { turn, revision, status } = await readTurn(source, asked);
+  if (status === 'running') throw turnNotFound('The turn has not ended yet.');
   const stream = sessionStream(asked.session_id);
   const [end] = await untilWhole<KnownEvent[]>(source, stream, {
     look: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),
     missing: ([found]) =>
       found ? undefined : { reason: `revision ${revision} is missing`, revision },
   });
-  return { turn, revision, hash: end!.recorded.metadata.hash, ended_at };
+  const { hash, recorded_at } = end!.recorded.metadata;
+  return { turn, revision, hash, recorded_at };
 }
 
 /**
@@ -87,7 +88,7 @@ export async function readTranscriptAt(
     throw storeUnavailable('The turn is recorded, and not shown yet. Try again in a moment.');
   const rows = found.turns.rows.filter((row) => row.turn <= turn);
   const more = found.turns.more && rows.length > 0 && rows.at(-1)!.turn < turn;
-  const { ended_at: updated_at } = at;
+  const { recorded_at: updated_at } = at;
   const session = { ...found.session, status: 'idle', turns: turn, updated_at } as const;
   return { session, turns: { rows, more }, at };
 }
