@@ -1,4 +1,3 @@
-import { sessionEvents } from '../commands/loadSession.ts';
 import {
   oldestTurnOf,
   recordedCalls,
@@ -40,13 +39,27 @@ type RequestsPage = NumberedPage & {
   hold: (bytes: number) => Promise<void>;
 };
 
+/** An event of the session, and where it stands in it. */
+interface Placed {
+  revision: number;
+  event: SessionEvent;
+}
+
 /** What is read of a session for the requests of a turn. */
 interface TurnHistory {
-  events: KnownEvent[];
+  events: readonly Placed[];
   recorded: RecordedCalls;
   /** Of the events, as they are stored. */
   bytes: number;
 }
+
+/** Without what is stored of them, and without what moves no prompt: a session may be described any number of times. */
+const placed = (page: readonly KnownEvent[]): Placed[] =>
+  page.flatMap(({ recorded: { revision }, event }) =>
+    event.type === 'session.described.v1' ? [] : [{ revision, event: event as SessionEvent }],
+  );
+
+const eventsIn = (history: readonly Placed[]): SessionEvent[] => history.map(({ event }) => event);
 
 /** The events of a turn, and those before it that its requests hold. Errors: also `turn_not_found`. */
 async function historyOf(
@@ -55,7 +68,7 @@ async function historyOf(
   { revision }: TurnPlace,
   hold: RequestsPage['hold'],
 ): Promise<TurnHistory> {
-  let events: KnownEvent[] = [];
+  let events: Placed[] = [];
   let recorded: RecordedCalls | undefined;
   let bytes = 0;
   for await (const page of historyBefore(source, session_id, revision)) {
@@ -63,9 +76,8 @@ async function historyOf(
     await hold(size);
     bytes += size;
     if (page.some(({ recorded: { erased } }) => erased)) throw sessionErased();
-    // A session may be described any number of times between two turns.
-    events = [...page.filter(({ event }) => event.type !== 'session.described.v1'), ...events];
-    const known = sessionEvents(events);
+    events = [...placed(page), ...events];
+    const known = eventsIn(events);
     recorded = recordedCalls(known, turn);
     const oldest = recorded ? oldestTurnOf(recorded) : turn;
     if (known.some((event) => (turnNumberOf(event) ?? oldest) < oldest)) break;
@@ -83,8 +95,7 @@ async function summariesFor(
   const summaries = new Map<number, string>();
   for (const { summary_revision } of [started, ...compactions]) {
     if (summary_revision === undefined || summaries.has(summary_revision)) continue;
-    const known = events.find(({ recorded }) => recorded.revision === summary_revision);
-    const event = known?.event as SessionEvent | undefined;
+    const event = events.find(({ revision }) => revision === summary_revision)?.event;
     const text =
       event?.type === 'session.compacted.v1'
         ? event.data.summary
@@ -121,7 +132,7 @@ export async function readRequests(
       : (await configurationAt(source, agent_id, agent_revision)).instruction;
   const made = requestsOf(recorded, {
     instruction,
-    turns: turnsOf(sessionEvents(events)),
+    turns: turnsOf(eventsIn(events)),
     summaryAt: (revision) => {
       const text = revision === undefined ? undefined : summaries.get(revision);
       return text === undefined ? undefined : { text };

@@ -1,6 +1,7 @@
 /** Runs that go on by themselves, and turns that are asked for while they run. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
 
@@ -9,7 +10,7 @@ let agent: string;
 beforeAll(async () => {
   service = await startTestService();
 });
-afterAll(() => service.close());
+afterAll(() => closeRebuilt(service));
 beforeEach(async () => {
   service.model.use({ text: 'Hello.' });
   agent = await service.createAgent({ tool: 'calculator' });

@@ -4,6 +4,7 @@ import { revokeKey } from '../../../shared/commands/accounts.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { allEvents, openEvents, textIn, type Heard } from '../../support/http/sse.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 const TEXT = 'Grüße 👩‍👩‍👧 and 😀 to all of you.';
@@ -14,7 +15,7 @@ beforeAll(async () => {
   service = await startTestService();
   agent = await service.createAgent({ tool: 'calculator' });
 });
-afterAll(() => service.close());
+afterAll(() => closeRebuilt(service));
 
 const headers = () => ({ 'x-api-key': service.key, 'content-type': 'application/json' });
 const run = (body: object = { input: 'hi' }, more: Record<string, string> = {}) =>

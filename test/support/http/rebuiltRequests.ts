@@ -3,7 +3,7 @@ import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
 import { everyPage } from './everyPage.ts';
-import type { Client } from './service.ts';
+import type { Client, TestService } from './service.ts';
 
 /** A request as the API tells it. */
 export interface ToldRequest {
@@ -73,4 +73,13 @@ export async function everyRequestRebuilt(service: Reader): Promise<number> {
   ))
     requests += (await rebuiltRequests(service, session_id)).length;
   return requests;
+}
+
+/** Closes a service once each model request in its log was built again as it was sent. */
+export async function closeRebuilt(service: TestService): Promise<void> {
+  try {
+    await everyRequestRebuilt(service);
+  } finally {
+    await service.close();
+  }
 }
