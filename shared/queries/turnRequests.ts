@@ -11,7 +11,8 @@ import type { SessionEvent } from '../domain/session/events.ts';
 import { sessionErased } from '../erased.ts';
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
 import { sha256 } from '../eventlog/hashChain.ts';
-import type { StreamSource } from '../eventlog/noteDamage.ts';
+import { foundDamaged, type StreamSource } from '../eventlog/noteDamage.ts';
+import { sessionStream } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import { giveWayForText } from '../giveWay.ts';
 import type { Logger } from '../logger.ts';
@@ -138,7 +139,12 @@ export async function readRequests(
       return text === undefined ? undefined : { text };
     },
   });
-  const found = await compared(made, page, () => giveWayForText(account_id, bytes));
+  const breathe = (): Promise<void> => giveWayForText(account_id, bytes);
+  const found = await compared(made, page, breathe).catch(async (error: unknown) => {
+    if (!(error instanceof SyntaxError)) throw error;
+    const reason = `the form of the answer of turn ${turn} is no JSON`;
+    throw await foundDamaged(source, sessionStream(session_id), { reason, revision: undefined });
+  });
   const calls = found.rows.filter(({ matches }) => !matches).map(({ number }) => number);
   if (calls.length > 0)
     source.logger.warn(

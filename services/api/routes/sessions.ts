@@ -96,7 +96,7 @@ const getSessionRoute = defineRoute({
     const rows = {
       around: { ...presentSession(session), ...(at && { at: presentEnd(at) }), turns: [] },
       present: presentTurn,
-      cursorOf: ({ turn }: TurnRow) => String(turn),
+      cursorOf: (row: TurnRow) => String(row.turn),
     };
     return { page: (to) => pageBody(turns, rows, to) };
   },

@@ -1,7 +1,6 @@
 /** Runs that go on by themselves, and turns that are asked for while they run. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
-import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
 
@@ -10,7 +9,7 @@ let agent: string;
 beforeAll(async () => {
   service = await startTestService();
 });
-afterAll(() => closeRebuilt(service));
+afterAll(() => service.close());
 beforeEach(async () => {
   service.model.use({ text: 'Hello.' });
   agent = await service.createAgent({ tool: 'calculator' });

@@ -1,7 +1,6 @@
 /** Cancelling what runs: the record, the run's client, its model, its tools, and what comes late. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
-import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
 
@@ -16,7 +15,7 @@ let agent: string;
 beforeAll(async () => {
   service = await startTestService();
 });
-afterAll(() => closeRebuilt(service));
+afterAll(() => service.close());
 beforeEach(async () => {
   service.model.use({ fault: 'never_answer' });
   agent = await service.createAgent({ tool: 'calculator' });

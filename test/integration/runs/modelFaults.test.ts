@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ErrorCode } from '../../../shared/errors.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import type { Script } from '../../support/http/scriptedModel.ts';
-import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
@@ -17,7 +16,7 @@ beforeAll(async () => {
   // the faults.
   await service.post(`/v1/agents/${agent}/run`, { input: 'warm up' });
 });
-afterAll(() => closeRebuilt(service));
+afterAll(() => service.close());
 
 const run = (input: string, session_id?: string) =>
   service.post(`/v1/agents/${agent}/run`, { input, ...(session_id && { session_id }) });

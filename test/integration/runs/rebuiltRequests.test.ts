@@ -8,6 +8,7 @@ import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
 import { rebuiltRequests } from '../../support/http/rebuiltRequests.ts';
 import type { Step } from '../../support/http/scriptedModel.ts';
+import { rebuiltByPython } from '../../support/recipes/rebuildRequests.ts';
 import { allEvents, openEvents } from '../../support/http/sse.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
@@ -154,6 +155,11 @@ test('every request that was answered can be built again from events alone, to t
       expect(requests.map(({ request }) => bytesOf(JSON.stringify(request)))).toEqual(
         answered.map(bytesOf),
       );
+      const { code, stdout } = await rebuiltByPython(service, session_id!);
+      expect([code, stdout.split('\n').at(-2)]).toEqual([
+        0,
+        `${requests.length} requests, 0 of them are not what was sent`,
+      ]);
       for (const [at, { request, recorded_sha256 }] of requests.entries()) {
         expect(sha256(canonicalJson(JSON.parse(bytesOf(answered[at]!))))).toBe(recorded_sha256);
         kinds.calls += 1;

@@ -4,7 +4,6 @@ import { revokeKey } from '../../../shared/commands/accounts.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { allEvents, openEvents, textIn, type Heard } from '../../support/http/sse.ts';
-import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 const TEXT = 'Grüße 👩‍👩‍👧 and 😀 to all of you.';
@@ -15,7 +14,7 @@ beforeAll(async () => {
   service = await startTestService();
   agent = await service.createAgent({ tool: 'calculator' });
 });
-afterAll(() => closeRebuilt(service));
+afterAll(() => service.close());
 
 const headers = () => ({ 'x-api-key': service.key, 'content-type': 'application/json' });
 const run = (body: object = { input: 'hi' }, more: Record<string, string> = {}) =>

@@ -114,6 +114,73 @@ describe('the requests of a turn', () => {
   });
 });
 
+describe('a session as it stood when a turn had ended', () => {
+  const at = (session: string, query: string): Promise<Reply> =>
+    service.get(`/v1/sessions/${session}?at_turn=${query}`);
+
+  test('has the turns up to that one, and what names that moment', async () => {
+    const { session } = await threeTurns();
+    await service.send('PATCH', `/v1/sessions/${session}`, { title: 'Sums' });
+    const whole = (await service.get(`/v1/sessions/${session}`)).body.data;
+    const events = (await service.get(`/v1/sessions/${session}/events`)).body.data;
+    for (const turn of [1, 2, 3]) {
+      const { status, body } = await at(session, String(turn));
+      const turns = whole.turns.slice(0, turn);
+      const end = events.findLast(({ data }: { data: { turn?: number } }) => data.turn === turn);
+      expect({ status, data: body.data }).toEqual({
+        status: 200,
+        data: {
+          ...whole,
+          turn_count: turn,
+          updated_at: turns.at(-1).ended_at,
+          at: { turn, revision: end.revision, hash: end.metadata.hash },
+          turns,
+        },
+      });
+    }
+  });
+
+  test('comes in pages, which end with that turn', async () => {
+    const { session } = await threeTurns();
+    const path = `/v1/sessions/${session}?at_turn=2&limit=1`;
+    const turns = ({ turns: page }: { turns: { turn: number }[] }) => page;
+    const seen: number[] = [];
+    for await (const { turn } of everyPage(service, path, turns)) seen.push(turn);
+    expect(seen).toEqual([1, 2]);
+    expect((await at(session, '1&after=1')).body.data).toMatchObject({
+      at: { turn: 1 },
+      turns: [],
+    });
+  });
+
+  test('is none of a turn that there is not, or that is open', async () => {
+    const agent = await service.createAgent();
+    service.model.use({ text: 'Hello.' });
+    const session = await run(agent, 'hi');
+    expectFailure(await at(session, '2'), 'turn_not_found');
+    service.model.use({ fault: 'never_answer' });
+    const body = { input: 'wait', session_id: session };
+    await service.post(`/v1/agents/${agent}/run`, body, { prefer: 'respond-async' });
+    const { error } = expectFailure(await at(session, '2'), 'turn_not_found');
+    expect(error).toBe('The turn has not ended yet.');
+    expect((await at(session, '1')).body.data).toMatchObject({ status: 'idle', turn_count: 1 });
+    await service.post(`/v1/sessions/${session}/cancel`, {});
+    expect((await at(session, '2')).body.data.turns.at(-1).status).toBe('interrupted');
+    service.model.use({ text: 'Hello.' });
+    await service.send('DELETE', `/v1/sessions/${session}`, '');
+    expectFailure(await at(session, '1'), 'session_erased');
+  });
+
+  test.each(['0', '-1', '1.5', 'x', '', '1000000000', '1&at_turn=2'])(
+    'is asked for by a number: %s',
+    async (value) => {
+      const session = await run(await service.createAgent(), 'hi');
+      const { details } = expectFailure(await at(session, value), 'invalid_request');
+      expect(details).toMatchObject({ at_turn: { path: 'query/at_turn' } });
+    },
+  );
+});
+
 describe('the program in Python', () => {
   test('comes to the same requests from the API alone', async () => {
     const { session } = await threeTurns();

@@ -27,7 +27,7 @@ interface RecordedCall {
 /** The answered model calls of a session in the order of their events; a summary for no turn is none. */
 async function callsIn(service: Reader, session: string): Promise<RecordedCall[]> {
   const calls: RecordedCall[] = [];
-  let waiting: RecordedCall[] = [];
+  const waiting: RecordedCall[] = [];
   for await (const { type, data } of everyPage<{ type: string; data: any }>(
     service,
     `/v1/sessions/${session}/events?limit=1000`,
