@@ -4,6 +4,7 @@ import { agentErased } from '../erased.ts';
 import type { StreamSource } from '../eventlog/noteDamage.ts';
 import { readPage } from '../eventlog/readWhole.ts';
 import { agentStream, isIdOf } from '../eventlog/streams.ts';
+import { untilWhole } from '../eventlog/untilWhole.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
@@ -89,4 +90,31 @@ export async function readAgentRevisions(
     rows.push(revisionOf(agentId, known));
   }
   return { rows, more: false };
+}
+
+/**
+ * What an agent was at a revision of its stream, with its texts. Errors: those of readAgentRevisions but
+ * for `agent_not_found`; also `stream_damaged` (noted) where there is no such revision for some
+ * seconds.
+ */
+export async function configurationAt(
+  source: StreamSource,
+  agentId: string,
+  revision: number,
+): Promise<AgentConfiguration> {
+  const stream = agentStream(agentId);
+  const [last] = await untilWhole(source, stream, {
+    look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
+    missing: ([newest]) =>
+      newest && newest.recorded.revision >= revision
+        ? undefined
+        : { reason: `revision ${revision} is missing`, revision },
+  });
+  if (last?.event.type === 'agent.erased.v1') throw agentErased();
+  const [known] = await readPage(source, stream, {
+    direction: 'forwards',
+    from: revision,
+    limit: 1,
+  });
+  return revisionOf(agentId, known!).configuration;
 }

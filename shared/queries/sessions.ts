@@ -15,7 +15,7 @@ import type { SessionRow } from '../readModels/tables.ts';
 import type { Bounds, PageOf, ReadModels, TranscriptRows } from '../ports/readModels.ts';
 
 /** The same where there is none and where it is another account's. */
-const notFound = (): TurnlogError =>
+export const notFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session.');
 
 export type NumberedPage = Bounds & { after?: number };

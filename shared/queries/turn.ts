@@ -25,8 +25,9 @@ const LATER_PAGE = 64;
 
 const sessionNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session.');
-const turnNotFound = (): TurnlogError =>
-  new TurnlogError('turn_not_found', 'The session has no such turn.');
+/** To whoever asks for a turn that there is not, or that is not as it has to be. */
+export const turnNotFound = (message = 'The session has no such turn.'): TurnlogError =>
+  new TurnlogError('turn_not_found', message);
 
 /** Whether the session is the account's, as the log says. Errors: `session_not_found`, `store_unavailable`. */
 export async function requireOwn(

@@ -1,9 +1,10 @@
 import type { Static } from 'typebox';
 import type { ToolCalledData } from '../../../shared/domain/session/events.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import type { EndOfTurn } from '../../../shared/queries/sessionAt.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import type { SessionEvents } from '../schemas/events.ts';
-import type { Session, ToolCall, Transcript } from '../schemas/sessions.ts';
+import type { EndedAt, Session, ToolCall, Transcript } from '../schemas/sessions.ts';
 
 export const presentSession = ({
   session_id,
@@ -26,6 +27,13 @@ export const presentSession = ({
   ...(replay_id !== null && replay_of !== null && { replay: { replay_id, session_id: replay_of } }),
   created_at,
   updated_at,
+});
+
+/** Where a turn ended, which names the session as it stood then. */
+export const presentEnd = ({ turn, revision, hash }: EndOfTurn): Static<typeof EndedAt> => ({
+  turn,
+  revision,
+  hash,
 });
 
 /** A tool call as the transcript shows it. */

@@ -10,6 +10,7 @@ import { proveSessionRoute } from './proofs.ts';
 import { replayRoutes } from './replays.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
+import { turnRequestRoutes } from './turnRequests.ts';
 import { turnStreamRoutes } from './turnStream.ts';
 import { turnRoutes } from './turns.ts';
 import { listUsageRoute } from './usage.ts';
@@ -21,6 +22,7 @@ const operations: readonly Route[] = [
   ...sessionRoutes,
   ...turnStreamRoutes,
   ...turnRoutes,
+  ...turnRequestRoutes,
   ...erasureRoutes,
   proveSessionRoute,
   ...replayRoutes,

@@ -2,11 +2,12 @@ import { recordAudit } from '../../../shared/commands/audit.ts';
 import { describeSession } from '../../../shared/commands/describeSession.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
+import { readTranscriptAt } from '../../../shared/queries/sessionAt.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
-import { presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
+import { presentEnd, presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
 import { sessionFilter } from '../sessionFilter.ts';
 import { SessionEvents } from '../schemas/events.ts';
@@ -70,22 +71,32 @@ const getSessionRoute = defineRoute({
   path: '/v1/sessions/{sessionId}',
   operationId: 'getSession',
   summary: 'Returns the transcript of a session, oldest turn first',
+  description:
+    'With `at_turn`, as it stood when that turn had ended; title and labels are those of now.',
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
-  errors: ['session_not_found', 'session_erased', 'stream_damaged', 'key_missing'],
+  errors: [
+    'session_not_found',
+    'turn_not_found',
+    'session_erased',
+    'stream_damaged',
+    'release_too_old',
+    'key_missing',
+  ],
   holds: MAKING_BYTES,
-  handle: async (api, { actor, params, query }) => {
-    const { session, turns } = await readTranscript(
-      api,
-      actor.account_id,
-      params['sessionId']!,
-      pageFrom(query),
-    );
+  handle: async (api, { actor: { account_id }, params, query }) => {
+    const session_id = params['sessionId']!;
+    const { at_turn: turn } = query;
+    const page = pageFrom(query);
+    const { session, turns, at } =
+      turn === undefined
+        ? { ...(await readTranscript(api, account_id, session_id, page)), at: undefined }
+        : await readTranscriptAt(api, { account_id, session_id, turn }, page);
     const rows = {
-      around: { ...presentSession(session), turns: [] },
+      around: { ...presentSession(session), ...(at && { at: presentEnd(at) }), turns: [] },
       present: presentTurn,
-      cursorOf: ({ turn }: TurnRow) => String(turn),
+      cursorOf: (row: TurnRow) => String(row.turn),
     };
     return { page: (to) => pageBody(turns, rows, to) };
   },

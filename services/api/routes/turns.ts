@@ -2,8 +2,7 @@ import { addAbortListener } from 'node:events';
 import type { Context } from 'koa';
 import { awaitTurn } from '../../../shared/commands/run/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/commands/run/cancelTurn.ts';
-import { TurnlogError } from '../../../shared/errors.ts';
-import { readTurn } from '../../../shared/queries/turn.ts';
+import { readTurn, turnNotFound } from '../../../shared/queries/turn.ts';
 import { clientLeft, whenClosed } from '../clientLeft.ts';
 import type { RouteContext } from '../context.ts';
 import { MAKING_BYTES } from '../pageBody.ts';
@@ -15,7 +14,15 @@ import { Turn } from '../schemas/sessions.ts';
 import { CancelBody, CancelledTurn, TURN_NUMBER } from '../schemas/turns.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
-const NO_SUCH_TURN = 'The session has no such turn.';
+
+/** The session and the turn that a path names. Errors: `turn_not_found` for what is no number of one. */
+export function turnInPath({ sessionId, turn }: Readonly<Record<string, string>>): {
+  session_id: string;
+  turn: number;
+} {
+  if (!NUMBER.test(turn!)) throw turnNotFound();
+  return { session_id: sessionId!, turn: Number(turn) };
+}
 
 /** Reads a turn when there is room for its answer. Errors: those of readTurn, and of the room. */
 async function readWithRoom(
@@ -52,9 +59,7 @@ const getTurnRoute = defineRoute({
     'key_missing',
   ],
   handle: async (api, { actor: { account_id }, params }, ctx) => {
-    const asked = { session_id: params['sessionId']!, number: params['turn']! };
-    if (!NUMBER.test(asked.number)) throw new TurnlogError('turn_not_found', NO_SUCH_TURN);
-    const turn = { session_id: asked.session_id, turn: Number(asked.number) };
+    const turn = turnInPath(params);
     const { wait } = preferencesOf(ctx);
     tellApplied(ctx, { respondAsync: false, wait });
     const left = new AbortController();

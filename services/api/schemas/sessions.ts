@@ -71,13 +71,34 @@ export const Session = Type.Object(sessionFields, {
   description: 'A session as the list shows it',
 });
 export const SessionList = Type.Array(Session);
+export const EndedAt = Type.Object(
+  {
+    turn: Type.Integer({ minimum: 1 }),
+    revision: Type.Integer({ minimum: 1, description: 'Of the last event of the turn' }),
+    hash: Type.String({ description: 'Of that event' }),
+  },
+  { title: 'EndOfTurn', description: 'What names a session as it stood when a turn had ended' },
+);
 export const Transcript = Type.Object(
-  { ...sessionFields, turns: Type.Array(Turn) },
+  {
+    ...sessionFields,
+    at: Type.Optional(EndedAt),
+    turns: Type.Array(Turn),
+  },
   { title: 'Transcript', description: 'A session and a page of its turns' },
 );
 
 export const TranscriptQuery = Type.Object(
-  numberedPageQuery('turns', 'Continues after this turn'),
+  {
+    ...numberedPageQuery('turns', 'Continues after this turn'),
+    at_turn: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 999_999_999,
+        description: 'The session as it stood when this turn had ended',
+      }),
+    ),
+  },
   { additionalProperties: false },
 );
 export const SessionEventsQuery = Type.Object(

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../../support/processes/operator.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { HOSTILE } from '../../support/mcp/groups.ts';
 
@@ -53,7 +54,7 @@ beforeAll(async () => {
   );
 }, 30_000);
 afterAll(async () => {
-  await service.close();
+  await closeRebuilt(service);
   await rm(folder, { recursive: true });
 }, 30_000);
 

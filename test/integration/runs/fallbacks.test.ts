@@ -10,6 +10,7 @@ import {
   type ScriptedModel,
   type Script,
 } from '../../support/http/scriptedModel.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 const NAMES = ['first', 'small', 'second', 'third'] as const;
@@ -56,7 +57,7 @@ beforeEach(async () => {
     MODEL_CIRCUIT_OPEN_MS: String(OPEN_MS),
   });
 });
-afterEach(() => service.close());
+afterEach(() => closeRebuilt(service));
 
 const use = (script: Partial<Record<Name, Script>>) => {
   for (const [name, step] of Object.entries(script)) servers[name as Name].use(step);

@@ -3,13 +3,14 @@ import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
 import type { Step } from '../../support/http/scriptedModel.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
 beforeEach(async () => {
   service = await startTestService();
 });
-afterEach(() => service.close());
+afterEach(() => closeRebuilt(service));
 
 /** True for the call that sums up, and not for one that answers. */
 const sumsUp = ({ messages }: ChatRequest): boolean =>

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../../shared/limits.ts';
 import { expectFailure } from '../../support/http/failures.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({ text: 'Hello.' }, { MODEL_MAX_RETRIES: '0' });
 });
-afterAll(() => service.close());
+afterAll(() => closeRebuilt(service));
 
 /** Members in an order that is not the alphabet's. */
 const schema = {

@@ -8,6 +8,7 @@ import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
 import { rebuiltRequests } from '../../support/http/rebuiltRequests.ts';
 import type { Step } from '../../support/http/scriptedModel.ts';
+import { rebuiltByPython } from '../../support/recipes/rebuildRequests.ts';
 import { allEvents, openEvents } from '../../support/http/sse.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
@@ -150,15 +151,19 @@ test('every request that was answered can be built again from events alone, to t
         if (bodies.some((body) => JSON.parse(body).stream)) kinds.streamed += 1;
         answered.push(...bodies.filter((_, at) => kept[at]));
       }
-      const requests = await rebuiltRequests(service, session_id!, agent);
+      const requests = await rebuiltRequests(service, session_id!);
       expect(requests.map(({ request }) => bytesOf(JSON.stringify(request)))).toEqual(
         answered.map(bytesOf),
       );
-      for (const [at, { request, call }] of requests.entries()) {
-        expect(sha256(canonicalJson(request))).toBe(call.request_sha256);
-        expect(sha256(canonicalJson(JSON.parse(bytesOf(answered[at]!))))).toBe(call.request_sha256);
+      const { code, stdout } = await rebuiltByPython(service, session_id!);
+      expect([code, stdout.split('\n').at(-2)]).toEqual([
+        0,
+        `${requests.length} requests, 0 of them are not what was sent`,
+      ]);
+      for (const [at, { request, recorded_sha256 }] of requests.entries()) {
+        expect(sha256(canonicalJson(JSON.parse(bytesOf(answered[at]!))))).toBe(recorded_sha256);
         kinds.calls += 1;
-        if (call.fallback) kinds.fallbacks += 1;
+        if (request.model === 'other') kinds.fallbacks += 1;
         if (isSummary(request)) {
           kinds.summaries += 1;
           expect(request.max_completion_tokens).toBeLessThanOrEqual(1_024);

@@ -7,6 +7,7 @@ import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { asOperator } from '../../support/processes/operator.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
@@ -14,7 +15,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 beforeEach(() => service.model.use({ text: 'Hello.' }));
-afterAll(() => service.close());
+afterAll(() => closeRebuilt(service));
 
 const run = (agent: string, input: string, session_id?: string) =>
   service.post(`/v1/agents/${agent}/run`, {

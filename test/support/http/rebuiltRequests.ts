@@ -1,66 +1,85 @@
+import { expect } from '@jest/globals';
 import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
-import type { SessionEvent } from '../../../shared/domain/session/events.ts';
-import type { ModelCall } from '../../../shared/domain/session/parts.ts';
-import {
-  chatRequest,
-  compactionRequest,
-  requestOf,
-  systemText,
-  turnsOf,
-} from '../../../shared/domain/session/prompt.ts';
-import type { TestService } from './service.ts';
+import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
+import { sha256 } from '../../../shared/eventlog/hashChain.ts';
+import { everyPage } from './everyPage.ts';
+import type { Client, TestService } from './service.ts';
 
-type Client = Pick<TestService, 'get'>;
-
-/** As it was before its texts were protected. */
-function opened(value: unknown): any {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(opened);
-  if (typeof (value as { text?: unknown }).text === 'string')
-    return (value as { text: string }).text;
-  return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, opened(of)]));
+/** A request as the API tells it. */
+export interface ToldRequest {
+  call: number;
+  purpose: 'answer' | 'compaction';
+  round: number | null;
+  request: ChatRequest;
+  request_sha256: string;
+  recorded_sha256: string;
+  matches: boolean;
 }
 
-/** Each request of a session that was answered, and what its event holds of it, from events alone. */
-export async function rebuiltRequests(service: Client, session: string, agent: string) {
-  const read = await service.get(`/v1/sessions/${session}/events?limit=1000`);
-  const events = opened(read.body.data) as (SessionEvent & { revision: number })[];
-  const { data: revisions } = (await service.get(`/v1/agents/${agent}/revisions`)).body;
-  const summaryAt = (wanted: number | undefined) => {
-    const found = events.find(({ revision }) => revision === wanted);
-    return found?.type === 'session.compacted.v1' ? { text: found.data.summary } : undefined;
-  };
-  const requests: { request: ChatRequest; call: ModelCall }[] = [];
-  const add = (call: ModelCall, request: ChatRequest): void =>
-    void requests.push({
-      call,
-      request: call.fallback ? requestOf(call.fallback, request) : request,
-    });
-  for (const [at, event] of events.entries()) {
-    const before = turnsOf(events.slice(0, at)).filter(({ output }) => output !== undefined);
-    if (event.type === 'session.compacted.v1') {
-      const { settings, summary_revision, from_turn, up_to_turn, call } = event.data;
-      const turns = before.filter(({ turn }) => turn >= from_turn && turn <= up_to_turn);
-      add(call, compactionRequest(settings, summaryAt(summary_revision), turns));
-    }
-    if (event.type !== 'session.turn_completed.v1' && event.type !== 'session.turn_failed.v1')
-      continue;
-    const started = events.findLast(
-      ({ type, revision }) => type === 'session.turn_started.v1' && revision < event.revision,
-    ) as Extract<SessionEvent, { type: 'session.turn_started.v1' }>;
-    const { settings, context_from_turn, context, summary_revision } = started.data;
-    const of = revisions.find(
-      ({ revision }: { revision: number }) => revision === started.data.agent_revision,
-    );
-    const summary = context?.compacted === undefined ? undefined : summaryAt(summary_revision);
-    const system = systemText(of.config.instruction, summary);
-    const history = before.filter(({ turn }) => turn >= context_from_turn);
-    const current = turnsOf(events.slice(0, at + 1)).at(-1)!;
-    for (const [index, call] of event.data.calls.entries()) {
-      const tool_calls = current.tool_calls.filter(({ round }) => round <= index);
-      const turn = { ...current, tool_calls, output: undefined };
-      add(call, chatRequest(settings, system, history, turn));
-    }
+type Reader = Pick<Client, 'get'>;
+
+/** A call as its event tells it. */
+interface RecordedCall {
+  request_sha256: { text: string };
+  fallback?: object;
+}
+
+/** The answered model calls of a session in the order of their events; a summary for no turn is none. */
+async function callsIn(service: Reader, session: string): Promise<RecordedCall[]> {
+  const calls: RecordedCall[] = [];
+  const waiting: RecordedCall[] = [];
+  for await (const { type, data } of everyPage<{ type: string; data: any }>(
+    service,
+    `/v1/sessions/${session}/events?limit=1000`,
+  )) {
+    if (type === 'session.compacted.v1') waiting.push(data.call);
+    if (type === 'session.turn_started.v1') calls.push(...waiting.splice(0));
+    if (Array.isArray(data.calls)) calls.push(...data.calls);
   }
+  return calls;
+}
+
+/**
+ * The requests of a session's turns, as the service builds them again. Each is expected to be what
+ * was recorded when it was sent, by its own hash and not by what the service says of it, and each
+ * answered call to have one.
+ */
+export async function rebuiltRequests(service: Reader, session: string): Promise<ToldRequest[]> {
+  const told: ToldRequest[] = [];
+  const turnsOf = ({ turns }: { turns: { turn: number }[] }) => turns;
+  for await (const { turn } of everyPage(service, `/v1/sessions/${session}`, turnsOf)) {
+    const path = `/v1/sessions/${session}/turns/${turn}/requests`;
+    for await (const request of everyPage<ToldRequest>(service, path)) told.push(request);
+  }
+  const recorded = (await callsIn(service, session)).map((call) => call.request_sha256.text);
+  expect(told.map(({ request }) => sha256(canonicalJson(request)))).toEqual(recorded);
+  for (const { matches, request_sha256, recorded_sha256 } of told)
+    expect({ matches, recorded_sha256 }).toEqual({
+      matches: true,
+      recorded_sha256: request_sha256,
+    });
+  return told;
+}
+
+/**
+ * Expects each model request of all sessions of the account to be built again as it was sent, and
+ * gives how many there were.
+ */
+export async function everyRequestRebuilt(service: Reader): Promise<number> {
+  let requests = 0;
+  for await (const { session_id } of everyPage<{ session_id: string }>(
+    service,
+    '/v1/sessions?limit=1000',
+  ))
+    requests += (await rebuiltRequests(service, session_id)).length;
   return requests;
+}
+
+/** Closes a service once each model request in its log was built again as it was sent. */
+export async function closeRebuilt(service: TestService): Promise<void> {
+  try {
+    await everyRequestRebuilt(service);
+  } finally {
+    await service.close();
+  }
 }

@@ -1,0 +1,94 @@
+import { sessionErased } from '../erased.ts';
+import { storeUnavailable } from '../errors.ts';
+import { readPage } from '../eventlog/readWhole.ts';
+import { sessionStream } from '../eventlog/streams.ts';
+import { untilWhole } from '../eventlog/untilWhole.ts';
+import type { KnownEvent } from '../eventlog/wholeStream.ts';
+import { LIMITS } from '../limits.ts';
+import type { TranscriptRows } from '../ports/readModels.ts';
+import { notFound, readTranscript, type NumberedPage } from './sessions.ts';
+import { readTurn, turnNotFound, type TurnAsked, type TurnSource } from './turn.ts';
+
+/** Where a turn stands in the log. */
+export interface TurnPlace {
+  /** Of the session. */
+  agent_id: string;
+  /** Of the turn's last event; undefined where it has none yet, as far as the read models know. */
+  revision: number | undefined;
+}
+
+/**
+ * Where a turn of an account's session stands, once the log shows what the read models have seen of
+ * the session. Errors: `session_not_found`, `session_erased`, `stream_damaged` (noted) where the log's
+ * end is missing for some seconds, `release_too_old`, `key_missing`, `store_unavailable`.
+ */
+export async function placeOfTurn(
+  source: TurnSource,
+  { account_id, session_id, turn }: TurnAsked,
+): Promise<TurnPlace> {
+  const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
+  const found = await source.readModels.findTranscript(account_id, session_id, page);
+  if (!found) throw notFound();
+  const { session, turns } = found;
+  if (session.status === 'erased') throw sessionErased();
+  const stream = sessionStream(session_id);
+  const [last] = await untilWhole(source, stream, {
+    look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
+    missing: ([newest]) => {
+      const due = (newest?.recorded.revision ?? -1) + 1;
+      if (due > session.revision) return undefined;
+      return { reason: `revision ${due} is missing`, revision: due };
+    },
+  });
+  if (last?.event.type === 'session.erased.v1') throw sessionErased();
+  const row = turns.rows[0];
+  const ended = row?.turn === turn && row.status !== 'running';
+  return { agent_id: session.agent_id, revision: ended ? row.revision : undefined };
+}
+
+/** The last event of a turn that has ended: what names the session as it stood then. */
+export interface EndOfTurn {
+  turn: number;
+  revision: number;
+  hash: string;
+  recorded_at: string;
+}
+
+/**
+ * The end of a turn, as it is recorded. Errors: those of readTurn, `turn_not_found` also while it is
+ * open.
+ */
+export async function endOfTurn(source: TurnSource, asked: TurnAsked): Promise<EndOfTurn> {
+  const { turn, revision, status } = await readTurn(source, asked);
+  if (status === 'running') throw turnNotFound('The turn has not ended yet.');
+  const stream = sessionStream(asked.session_id);
+  const [end] = await untilWhole<KnownEvent[]>(source, stream, {
+    look: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),
+    missing: ([found]) =>
+      found ? undefined : { reason: `revision ${revision} is missing`, revision },
+  });
+  const { hash, recorded_at } = end!.recorded.metadata;
+  return { turn, revision, hash, recorded_at };
+}
+
+/**
+ * A session as it stood when a turn had ended, and a page of its turns up to that one; title and
+ * labels are those of now. Errors: those of readTranscript and of endOfTurn, `store_unavailable` where
+ * the read models do not show that end yet.
+ */
+export async function readTranscriptAt(
+  source: TurnSource,
+  asked: TurnAsked,
+  page: NumberedPage,
+): Promise<TranscriptRows & { at: EndOfTurn }> {
+  const { account_id, session_id, turn } = asked;
+  const at = await endOfTurn(source, asked);
+  const found = await readTranscript(source, account_id, session_id, page);
+  if (found.session.revision < at.revision)
+    throw storeUnavailable('The turn is recorded, and not shown yet. Try again in a moment.');
+  const rows = found.turns.rows.filter((row) => row.turn <= turn);
+  const more = found.turns.more && rows.length > 0 && rows.at(-1)!.turn < turn;
+  const { recorded_at: updated_at } = at;
+  const session = { ...found.session, status: 'idle', turns: turn, updated_at } as const;
+  return { session, turns: { rows, more }, at };
+}
