@@ -3,6 +3,7 @@ import { agentRoutes } from './agents.ts';
 import { catalogueRoutes } from './catalogue.ts';
 import { erasureRoutes } from './erasures.ts';
 import { followEventsRoute } from './events.ts';
+import { exportRoutes } from './exports.ts';
 import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
@@ -19,6 +20,7 @@ const operations: readonly Route[] = [
   ...sessionRoutes,
   ...turnStreamRoutes,
   ...turnRoutes,
+  ...exportRoutes,
   ...erasureRoutes,
   proveSessionRoute,
   ...webhookRoutes,
