@@ -7,6 +7,7 @@ import { agentListCache } from './agentListCache.ts';
 import type { RouteContext } from './context.ts';
 import { JSON_TYPE, linkNext, sendJson, wantsPretty } from './envelope.ts';
 import { etagOf, isKnown } from './etag.ts';
+import { orCut } from './orCut.ts';
 import { listPieces, MAKING_BYTES, pageBody } from './pageBody.ts';
 import type { PageBody, Recipient, Rows } from './pageBody.ts';
 import { presentAgent } from './presenters/agent.ts';
@@ -46,22 +47,6 @@ async function beginning(pieces: AsyncGenerator<Buffer, void>) {
   return { first, isWhole: false };
 }
 
-/** A failure now can't be told any more: the connection is cut, so that nobody takes it for an end. */
-async function* orCut(
-  first: Buffer[],
-  pieces: AsyncGenerator<Buffer, void>,
-  { api, ctx }: Listing,
-): AsyncGenerator<Buffer, void> {
-  try {
-    while (first.length > 0) yield first.shift()!;
-    yield* pieces;
-  } catch (error) {
-    const { request_id } = ctx.state;
-    api.logger.warn({ err: error, request_id }, 'a list broke off while it was sent');
-    ctx.res.destroy();
-  }
-}
-
 const recipientOf = ({ accountId, ctx }: Listing): Recipient => ({
   account_id: accountId,
   pretty: wantsPretty(ctx),
@@ -79,7 +64,7 @@ async function wholeList(listing: Listing, after: string | undefined): Promise<B
   const { first, isWhole } = await beginning(pieces);
   if (isWhole) return Buffer.concat(first);
   api.answers.holdUntilSent(accountId, STREAM_BYTES, ctx.res);
-  sendJson(ctx, 200, Readable.from(orCut(first, pieces, listing), { objectMode: false }));
+  sendJson(ctx, 200, Readable.from(orCut(first, pieces, api.logger, ctx), { objectMode: false }));
   return undefined;
 }
 

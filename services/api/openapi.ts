@@ -22,6 +22,7 @@ const DESCRIPTION = [
 const TAGS: Readonly<Record<string, string>> = {
   agents: 'Stored configurations, and their runs',
   sessions: 'Conversations: transcripts, and the events that they are made of',
+  export: 'Sessions in the formats of others',
   events: 'What happened to agents and sessions, as it happens',
   webhooks: 'Addresses that events are sent to',
   models: 'What agents may think with',

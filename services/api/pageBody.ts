@@ -86,7 +86,8 @@ export async function* listPieces<Row>(
   yield* inPieces(pending + text.tail(last === undefined), account_id);
 }
 
-async function* inPieces(text: string, account_id: string): AsyncGenerator<Buffer, void> {
+/** A text as bytes, a piece at a time, between which others have their turn. */
+export async function* inPieces(text: string, account_id: string): AsyncGenerator<Buffer, void> {
   const bytes = Buffer.from(text);
   for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
     yield bytes.subarray(from, from + PIECE_BYTES);

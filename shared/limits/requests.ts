@@ -59,6 +59,13 @@ export const REQUEST_LIMITS = {
     /** What a stream of events holds of them before its client takes them. */
     streamBytes: 16 * KIB,
   },
+  /** Of an export of sessions. */
+  export: {
+    /** What it holds: a page of the log, its turns, and their text. */
+    bytes: 8 * MIB,
+    /** Sessions that it looks up at a time. */
+    sessions: 100,
+  },
   /** Of what a session is called. */
   description: {
     titleCharacters: 256,

@@ -3,6 +3,7 @@ import { agentRoutes } from './agents.ts';
 import { catalogueRoutes } from './catalogue.ts';
 import { erasureRoutes } from './erasures.ts';
 import { followEventsRoute } from './events.ts';
+import { exportRoutes } from './exports.ts';
 import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
@@ -23,6 +24,7 @@ const operations: readonly Route[] = [
   ...turnStreamRoutes,
   ...turnRoutes,
   ...turnRequestRoutes,
+  ...exportRoutes,
   ...erasureRoutes,
   proveSessionRoute,
   ...replayRoutes,

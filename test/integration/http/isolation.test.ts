@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { routes } from '../../../services/api/routes/index.ts';
 import type { ErrorCode } from '../../../shared/errors.ts';
 import { entriesOf } from '../../../shared/tlog/tiles.ts';
+import { EXPORT_FORMATS } from '../../../shared/exports/formats.ts';
+import { exported } from '../../support/http/exported.ts';
 import { comparable } from '../../support/http/failures.ts';
 import {
   clientWith,
@@ -24,6 +26,7 @@ const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
 let service: TestService;
 let log: WatchedLog;
 let stranger: Client;
+let strangersKey: string;
 let agent: string;
 let session: string;
 let strangersAgent: string;
@@ -38,7 +41,9 @@ beforeAll(async () => {
   session = (await service.post(`/v1/agents/${agent}/run`, { input: 'secret' })).body.data
     .session_id as string;
   await service.send('PATCH', `/v1/sessions/${session}`, { labels: { case: '12' } });
-  const client = await clientWith(service.url, await newKey(service.folder));
+  const issued = await newKey(service.folder);
+  strangersKey = issued.api_key;
+  const client = await clientWith(service.url, issued);
   stranger = {
     ...client,
     post: (path, body) => client.post(path, body, more),
@@ -177,6 +182,20 @@ describe("another account's agent or session", () => {
       'get /v1/sessions/{sessionId}/events',
     ],
     [
+      'export a session',
+      () => stranger.get(`/v1/sessions/${session}/export?format=events`),
+      () => stranger.get(`/v1/sessions/${NO_SESSION}/export?format=events`),
+      'session_not_found',
+      'get /v1/sessions/{sessionId}/export',
+    ],
+    [
+      'export a session as a conversation',
+      () => stranger.get(`/v1/sessions/${session}/export?format=openai-chat`),
+      () => stranger.get(`/v1/sessions/${NO_SESSION}/export?format=openai-chat`),
+      'session_not_found',
+      'get /v1/sessions/{sessionId}/export',
+    ],
+    [
       'GET the stream of a turn',
       () => stranger.get(`/v1/sessions/${session}/turns/1/stream`),
       () => stranger.get(`/v1/sessions/${NO_SESSION}/turns/1/stream`),
@@ -267,6 +286,12 @@ describe("another account's agent or session", () => {
     ]);
     expect((await stranger.get('/v1/sessions')).body.data).toEqual([]);
     expect((await stranger.get('/v1/webhooks')).body.data).toEqual([]);
+    for (const format of EXPORT_FORMATS) {
+      const theirs = { url: service.url, key: strangersKey };
+      const { status, text } = await exported(theirs, `/v1/export?format=${format}`);
+      expect([status, text]).toEqual([200, '']);
+      expect((await exported(service, `/v1/export?format=${format}`)).text).not.toBe('');
+    }
     expect((await stranger.get(`/v1/sessions?agent_id=${agent}`)).body.data).toEqual([]);
     expect((await stranger.get('/v1/sessions?label=case:12')).body.data).toEqual([]);
     expect((await service.get('/v1/sessions?label=case:12')).body.data).toHaveLength(1);
@@ -333,8 +358,13 @@ describe('an id of the wrong shape', () => {
       await service.send('PATCH', `/v1/sessions/${id}`, { title: 'x' }),
       await service.get(`/v1/sessions/${id}/turns/1/stream`),
       await service.get(`/v1/sessions/${session}/turns/${id}/stream`),
-      // Whoever writes `..` asks for /v1/events, which has no end.
-      ...(id === '%2e%2e' ? [] : [await service.get(`/v1/sessions/${id}/events`)]),
+      // Whoever writes `..` asks for /v1/events, which has no end, and for /v1/export.
+      ...(id === '%2e%2e'
+        ? []
+        : [
+            await service.get(`/v1/sessions/${id}/events`),
+            await service.get(`/v1/sessions/${id}/export?format=openai-chat`),
+          ]),
       await service.send('DELETE', `/v1/sessions/${id}`, ''),
       await service.post(`/v1/agents/${id}/erase`, ''),
       await service.get(`/v1/sessions/${id}/proof`),

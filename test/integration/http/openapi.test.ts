@@ -349,7 +349,7 @@ describe('real answers are as described', () => {
     expect([...new Set(EACH.map(([name]) => name))].toSorted()).toEqual(
       operations()
         .map(([name]) => name)
-        .filter((name) => !/^get .v1.log.|^get .v1.events$|.stream$/.test(name))
+        .filter((name) => !/^get .v1.log.|^get .v1.events$|.stream$|.export$/.test(name))
         .toSorted(),
     );
   });
@@ -389,6 +389,21 @@ describe('real answers are as described', () => {
       const documented = Object.keys(operation(name).responses[answer.status]!.content);
       expect([name, documented]).toEqual([name, [type]]);
       expect([200, 404]).toContain(answer.status);
+    }
+  });
+
+  test('by every export, as text', async () => {
+    for (const [name, path] of [
+      ['get /v1/export', '/v1/export'],
+      ['get /v1/sessions/{sessionId}/export', `/v1/sessions/${session}/export`],
+    ]) {
+      const answer = await fetch(`${service.url}${path}?format=events`, {
+        headers: { 'x-api-key': service.key },
+      });
+      await answer.text();
+      const type = answer.headers.get('content-type')!.split(';')[0];
+      const documented = Object.keys(operation(name!).responses['200']!.content);
+      expect([answer.status, documented]).toEqual([200, [type]]);
     }
   });
 

@@ -1,0 +1,40 @@
+import type { ToolDefinition } from '../domain/session/chat.ts';
+import { turnMessages } from '../domain/session/prompt.ts';
+import { outputOf, type SessionWriter } from './record.ts';
+
+/**
+ * A session as a line of a file for fine-tuning, as OpenAI's API takes it: the messages of the turns
+ * that have an answer, as their models saw them, and all tools that were offered. A session without
+ * an answer is no line.
+ */
+export function openaiChat(): SessionWriter {
+  const tools = new Map<string, ToolDefinition>();
+  let system: string | undefined;
+  let isBegun = false;
+  return {
+    *add(record, agent) {
+      if (record.kind !== 'turn' || record.ended.type !== 'session.turn_completed.v1') return;
+      const { input, settings } = record.started.data;
+      for (const tool of settings.tools ?? []) tools.set(tool.function.name, tool);
+      const tool_calls = record.tool_calls.map(({ data }) => data);
+      const messages = turnMessages({
+        turn: record.started.data.turn,
+        input,
+        tool_calls,
+        output: outputOf(record),
+      });
+      if (agent && agent.instruction !== system) {
+        system = agent.instruction;
+        messages.unshift({ content: system, role: 'system' });
+      }
+      const text = messages.map((message) => JSON.stringify(message)).join(',');
+      yield (isBegun ? ',' : '{"messages":[') + text;
+      isBegun = true;
+    },
+    end() {
+      if (!isBegun) return '';
+      const offered = tools.size === 0 ? '' : `,"tools":${JSON.stringify([...tools.values()])}`;
+      return `]${offered}}\n`;
+    },
+  };
+}
