@@ -68,9 +68,9 @@ function fill(file: string, agents: number): number {
 /** The longest time that somebody else waits for the event loop while the work is done. */
 async function longestPause(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
-  let isDone = false;
-  const done = work().finally(() => void (isDone = true));
-  for (let last = performance.now(); !isDone; last = performance.now()) {
+  const state = { done: false };
+  const done = work().finally(() => void (state.done = true));
+  for (let last = performance.now(); !state.done; last = performance.now()) {
     await setImmediate();
     longest = Math.max(longest, performance.now() - last);
   }

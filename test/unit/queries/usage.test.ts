@@ -73,7 +73,7 @@ function summed(rows: readonly Row[], columns: readonly UsageColumn[]): Map<stri
     const id = columns.map((column) => row[column]).join(' ');
     sums.set(id, (sums.get(id) ?? 0) + row.total_tokens);
   }
-  return new Map([...sums].toSorted());
+  return new Map([...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 test('pages of any size lead through all entries in their order, each whole and once', async () => {
