@@ -78,6 +78,9 @@ async function longestPause(work: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
+/** A client that stays. */
+const STAYS = new AbortController().signal;
+
 const price = { input_per_million: '2.50', output_per_million: '10', currency: 'USD' };
 const models = {
   find: (id: string) => ({
@@ -110,7 +113,8 @@ for (const agents of [20, TURNS]) {
     let pause = 0;
     for (let round = 0; round < ROUNDS; round += 1) {
       const began = performance.now();
-      const read = () => readUsage({ readModels, models }, 'acct_1', { ...YEAR, by, limit: 100 });
+      const asked = { ...YEAR, by, limit: 100 };
+      const read = () => readUsage({ readModels, models }, 'acct_1', asked, STAYS);
       pause = Math.max(pause, await longestPause(read));
       times.push(performance.now() - began);
     }
