@@ -85,7 +85,7 @@ export const REQUEST_LIMITS = {
     /** From the first day to the last, both included. */
     days: 366,
     /** Rows of the read models that are added up at a time: some milliseconds. */
-    sliceRows: 10_000,
+    sliceRows: 2_000,
   },
   /** Of what health tells. */
   health: {

@@ -130,12 +130,13 @@ function priced({ values, counts, tokens }: Group, models: UsageSource['models']
 
 /**
  * A page of what an account's runs took in some days, added up by what is asked for. It gives way to
- * others between slices. Errors: `store_unavailable`.
+ * others between slices, and ends with the signal. Errors: `store_unavailable`, the signal's reason.
  */
 export async function readUsage(
   { readModels, models }: UsageSource,
   accountId: string,
   { from, to, by, limit, after }: UsageQuestion,
+  signal: AbortSignal,
 ): Promise<PageOf<UsageEntry>> {
   const columns = USAGE_COLUMNS.filter((column) => by.includes(column));
   const byDay = columns[0] === 'day';
@@ -145,6 +146,7 @@ export async function readUsage(
   let place: UsagePlace | undefined = beginningOf(first);
   while (place) {
     await giveWay(accountId);
+    signal.throwIfAborted();
     const { sums, next } = await readModels.sumUsage(accountId, {
       ...sliceOf,
       after: place,

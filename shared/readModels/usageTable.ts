@@ -28,5 +28,6 @@ export const USAGE_TABLE = table({
     tool_calls: integer,
   },
   key: ['account_id', 'day', 'agent_id', 'model', 'key_id', 'kind', 'code'],
+  rewritten: true,
   summed: true,
 });

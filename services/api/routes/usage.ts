@@ -1,4 +1,5 @@
 import { readUsage, type UsageEntry } from '../../../shared/queries/usage.ts';
+import { clientLeft, whenClosed } from '../clientLeft.ts';
 import { MAKING_BYTES, pageBody } from '../pageBody.ts';
 import { presentUsage } from '../presenters/usage.ts';
 import { defineRoute } from '../route.ts';
@@ -17,9 +18,12 @@ export const listUsageRoute = defineRoute({
   data: Usage,
   errors: [],
   holds: MAKING_BYTES,
-  handle: async ({ readModels, catalogue: { models } }, { actor, query }) => {
+  handle: async ({ readModels, catalogue: { models } }, { actor, query }, ctx) => {
     const question = usageQuestion(query);
-    const page = await readUsage({ readModels, models }, actor.account_id, question);
+    const left = new AbortController();
+    whenClosed(ctx.res, () => left.abort(clientLeft()));
+    const source = { readModels, models };
+    const page = await readUsage(source, actor.account_id, question, left.signal);
     const rows = {
       around: [],
       present: (entry: UsageEntry) => presentUsage(entry, question.by),

@@ -101,6 +101,7 @@ describe('compaction', () => {
     const { turns, compacted: upTo } = contexts.at(-1)!;
     expect(turns + upTo!).toBe(19);
     expect(compacted.at(-1)!.data).toMatchObject({
+      model: 'narrow',
       up_to_turn: upTo,
       summary: { text: 'They asked questions.' },
       summary_revision: compacted.at(-2)!.revision,

@@ -48,6 +48,9 @@ function readModelsOf(rows: readonly Row[]) {
   return { sumUsage, state };
 }
 
+/** A client that stays. */
+const STAYS = new AbortController().signal;
+
 const price = { input_per_million: '1', output_per_million: '1', currency: 'EUR' };
 const models = {
   find: (id: string) => (id === 'priced' ? { price } : undefined),
@@ -73,7 +76,7 @@ function summed(rows: readonly Row[], columns: readonly UsageColumn[]): Map<stri
     const id = columns.map((column) => row[column]).join(' ');
     sums.set(id, (sums.get(id) ?? 0) + row.total_tokens);
   }
-  return new Map([...sums].toSorted());
+  return new Map([...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 test('pages of any size lead through all entries in their order, each whole and once', async () => {
@@ -90,10 +93,8 @@ test('pages of any size lead through all entries in their order, each whole and 
         for (let more = true; more;) {
           const last = found.at(-1);
           const after = last && { after: last.values };
-          const page = await readUsage({ readModels: { sumUsage }, models }, 'acct_1', {
-            ...asked,
-            ...after,
-          });
+          const source = { readModels: { sumUsage }, models };
+          const page = await readUsage(source, 'acct_1', { ...asked, ...after }, STAYS);
           expect(page.rows.length).toBe(page.more ? limit : page.rows.length);
           found.push(...page.rows);
           more = page.more;
@@ -118,10 +119,26 @@ test('a page by day reads no further than it has to', async () => {
   const { sumUsage, state } = readModelsOf(rows);
   const asked = { from: '2026-01-01', to: '2026-01-02', limit: 3 };
   const source = { readModels: { sumUsage }, models };
-  const page = await readUsage(source, 'acct_1', { ...asked, by: ['day'] });
+  const page = await readUsage(source, 'acct_1', { ...asked, by: ['day'] }, STAYS);
   expect([page.rows.length, page.more, state.slices < 10]).toEqual([3, true, true]);
-  await readUsage(source, 'acct_1', { ...asked, by: ['agent_id'] });
+  await readUsage(source, 'acct_1', { ...asked, by: ['agent_id'] }, STAYS);
   expect(state.slices).toBeGreaterThan(100);
+});
+
+test('nothing more is read for a client that has left', async () => {
+  const rows = ['agent_1', 'agent_2', 'agent_3'].map((agent) =>
+    rowOf(['2026-01-01', agent, 'priced', 'run'], 1),
+  );
+  const { sumUsage, state } = readModelsOf(rows);
+  const left = new AbortController();
+  const leaving: UsageReads['sumUsage'] = (...asked) => {
+    left.abort(new Error('the client has left'));
+    return sumUsage(...asked);
+  };
+  const asked: UsageQuestion = { from: '2026-01-01', to: '2026-01-01', by: [], limit: 10 };
+  const source = { readModels: { sumUsage: leaving }, models };
+  await expect(readUsage(source, 'acct_1', asked, left.signal)).rejects.toThrow('has left');
+  expect(state.slices).toBe(1);
 });
 
 test('an entry has the cost of its priced models, and none where there is none', async () => {
@@ -131,12 +148,14 @@ test('an entry has the cost of its priced models, and none where there is none',
     rowOf(['2026-01-01', 'agent_2', 'other', 'run'], 9),
   ];
   const { sumUsage } = readModelsOf(rows);
-  const { rows: found } = await readUsage({ readModels: { sumUsage }, models }, 'acct_1', {
+  const asked: UsageQuestion = {
     from: '2026-01-01',
     to: '2026-01-01',
     by: ['agent_id'],
     limit: 10,
-  });
+  };
+  const source = { readModels: { sumUsage }, models };
+  const { rows: found } = await readUsage(source, 'acct_1', asked, STAYS);
   expect(found.map(({ cost, unpriced_tokens }) => [cost, unpriced_tokens])).toEqual([
     [{ amount: '0.000005', currency: 'EUR' }, 7],
     [undefined, 9],
