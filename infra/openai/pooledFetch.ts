@@ -6,6 +6,7 @@ import {
   brokenOff,
   createWholeReader,
   isGood,
+  tooLong,
   unusable,
   type Reader,
   type Said,
@@ -169,6 +170,7 @@ export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch 
             const encoding = (headers.get('content-encoding') ?? 'identity').toLowerCase();
             if (isGood(status) && encoding !== 'identity')
               stop(unusable('is compressed, which was not asked for'));
+            else if (Number(headers.get('content-length')) > reader.mostBytes) stop(tooLong());
           },
           onResponseData(_controller, chunk) {
             const said = reader?.add(chunk);

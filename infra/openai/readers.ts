@@ -9,6 +9,8 @@ export type Said = string | Error;
 
 /** Reads the body of an answer as it comes in. */
 export interface Reader {
+  /** Of an answer that says that it is longer, nothing is read. */
+  mostBytes: number;
   /** Takes a part; gives what the caller is told where no more of it is needed. */
   add(chunk: Buffer): Said | undefined;
   /** What the caller is told at the end of the body. */
@@ -39,6 +41,8 @@ export function createWholeReader(status: number, inProgress: AnswersInProgress)
   const { answerBytes, errorBytes } = LIMITS.model;
   const body = createBody(isGood(status) ? answerBytes : errorBytes, inProgress);
   return {
+    // Of an error, the beginning is quoted.
+    mostBytes: isGood(status) ? answerBytes : Infinity,
     add(chunk) {
       if (body.add(chunk)) return undefined;
       if (!isGood(status)) return body.text();

@@ -91,6 +91,7 @@ export function createStreamReader(
   }
 
   return {
+    mostBytes: LIMITS.model.streamBytes,
     add(chunk) {
       bytes += chunk.length;
       if (bytes > LIMITS.model.streamBytes) return tooLong();

@@ -98,7 +98,7 @@ export const openForWriting = (file: string): DatabaseSync =>
     // FULL makes every commit durable before it returns; the limit gives disk space back after a
     // large transaction.
     database.exec(
-      'PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16000',
+      'PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8000',
     );
     migrate(database, file);
   });

@@ -75,7 +75,7 @@ function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
 export function startWriterThread(file: string, files: LogFiles): WriterThread {
   let worker: ReturnType<typeof startWorker> | undefined;
   /** What waits to be sent. At the thread it is there twice more: as the message, and read from it. */
-  let outbox: Pending[] = [];
+  const outbox: Pending[] = [];
   let pendingBytes = 0;
   let sentBytes = 0;
   let closing: Promise<void> | undefined;

@@ -5,13 +5,13 @@ export const STORE_LIMITS = {
   /** Of what is read of the log, and waits for its disk. */
   store: {
     /** Of the events that are handed to a follower at a time. */
-    batchBytes: 4 * MIB,
+    batchBytes: 2 * MIB,
     /** Of the events of a session that are read at a time. */
     pageBytes: 2 * MIB,
     /** Of the events that wait for the disk. */
     pendingBytes: 64 * MIB,
     /** Of those, what is with the thread that writes: it has them a second and a third time. */
-    writingBytes: 4 * MIB,
+    writingBytes: 2 * MIB,
   },
   /** Of what is kept in memory to answer faster. */
   cache: {

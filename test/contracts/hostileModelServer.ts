@@ -77,6 +77,16 @@ export function hostileModelServerContract(
     const longArguments = ' '.repeat(limits.argumentsChars + 1);
     test.each<[string, Step, RegExp]>([
       ['without an end', endless(200, ' '.repeat(65_536)), /is longer than 2,097,152 bytes/],
+      [
+        'that says how long it is, and never comes',
+        {
+          respond(response) {
+            response.writeHead(200, { ...json, 'content-length': limits.answerBytes + 1 });
+            response.write(' ');
+          },
+        },
+        /is longer than 2,097,152 bytes/,
+      ],
       ['of brackets', { status: 200, body: '['.repeat(MIB) }, /has too many parts/],
       ['of empty objects', { status: 200, body: `[${'{},'.repeat(300_000)}{}]` }, /too many parts/],
       [

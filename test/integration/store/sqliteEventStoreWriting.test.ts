@@ -112,7 +112,7 @@ describe('writing to the SQLite event store', () => {
         size,
       ),
     );
-    for (const append of appends) void append.then(() => (written += 1));
+    for (const appended of appends) void appended.then(() => (written += 1));
     await appends[3];
     // What else came with the same answer of the thread is known within the same turn.
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
@@ -136,8 +136,8 @@ describe('writing to the SQLite event store', () => {
     );
     await Promise.all(attempts.map((attempt) => refusedWith('store_unavailable', attempt)));
     await mkdir(folder);
-    const append = { stream: newStream(), expected: 'no_stream' as const, events: newEvents(1) };
-    expect(await writer.append(append, writingBytes)).toEqual({ revision: 0, position: 1 });
+    const later = { stream: newStream(), expected: 'no_stream' as const, events: newEvents(1) };
+    expect(await writer.append(later, writingBytes)).toEqual({ revision: 0, position: 1 });
     await writer.close();
   });
 

@@ -8,7 +8,10 @@ const BYTES = 1_000_000;
 
 const contextOf = (body: Buffer): Context =>
   ({
-    req: Object.assign(Readable.from([body.subarray(0, 9), body.subarray(9)]), { headers: {}, httpVersion: '1.1' }),
+    req: Object.assign(Readable.from([body.subarray(0, 9), body.subarray(9)]), {
+      headers: {},
+      httpVersion: '1.1',
+    }),
     request: { length: body.length },
   }) as unknown as Context;
 
