@@ -39,6 +39,8 @@ const PATHS = () => [
   '/v1/sessions',
   `/v1/sessions/${session}?limit=1`,
   `/v1/sessions/${session}/events?limit=3`,
+  `/v1/sessions/${session}/turns/2/requests`,
+  `/v1/sessions/${session}?at_turn=1`,
   '/openapi.json',
 ];
 
