@@ -41,7 +41,7 @@ const toolSpans = ({ tool_calls }: ModelStep, round: number, startMs: number): S
       'gen_ai.tool.call.arguments': data.arguments,
       'gen_ai.tool.call.result': data.result,
     },
-    failure: data.is_error ? { code: 'tool_error' } : undefined,
+    failure: data.is_error ? { code: 'tool_failed' } : undefined,
   }));
 
 /** What a turn's model and tools did, one span after the other, from its beginning on. */

@@ -184,7 +184,7 @@ test('an export is in the audit of its account before it is answered', async () 
   const audit = await asOperator(service.folder, ({ store }) =>
     store.readStream(stream, { direction: 'backwards', limit: 2 }),
   );
-  expect(audit.map(({ data }) => JSON.parse(String(data)) as object)).toEqual([
+  expect(audit.map(({ data }) => JSON.parse(data) as object)).toEqual([
     { action: 'export', subject: expect.stringMatching(/^account-/), detail: 'format=atif' },
     { action: 'export', subject: `session-${session}`, detail: 'format=otel' },
   ]);
