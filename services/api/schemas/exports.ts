@@ -6,7 +6,7 @@ import { SessionListQuery } from './sessionDescription.ts';
 
 const format = Type.Enum(EXPORT_FORMATS, {
   description:
-    'What each line is: `openai-chat`, a conversation of a file for fine-tuning; `events`, an event as it was recorded',
+    'What each line is: `openai-chat`, a conversation of a file for fine-tuning; `otel`, the trace of a turn in OTLP/JSON; `inspect`, an EvalLog of Inspect AI; `atif`, a trajectory of Harbor; `events`, an event as it was recorded',
 });
 
 export const SessionExportQuery = Type.Object(

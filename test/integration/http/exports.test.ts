@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { EXPORT_FORMATS } from '../../../shared/exports/formats.ts';
 import { exported, linesOf } from '../../support/http/exported.ts';
+import { asOperator } from '../../support/processes/operator.ts';
+import { size } from '../../support/jest/size.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
@@ -14,6 +16,10 @@ async function run(input: string, session_id?: string): Promise<string> {
   const body = { input, ...(session_id !== undefined && { session_id }) };
   const answer = await service.post(`/v1/agents/${agent}/run`, body);
   return (answer.body.data?.session_id as string | undefined) ?? '';
+}
+async function accountOf(): Promise<string> {
+  const { data } = (await service.get(`/v1/sessions/${session}/events?limit=1`)).body;
+  return data[0].metadata.account_id as string;
 }
 const exportOf = (id: string, format: string) =>
   exported(service, `/v1/sessions/${id}/export?format=${format}`);
@@ -133,4 +139,53 @@ test('a format that there is not, and none, are refused by name', async () => {
       ['format'],
     ]);
   }
+});
+
+test('a long session is exported whole, and in order', async () => {
+  const turns = size({ small: 150, full: 1_200 });
+  const long = await service.createAgent({ model: 'narrow' });
+  service.model.use({ text: 'Yes.' });
+  let id: string | undefined;
+  for (let turn = 1; turn <= turns; turn += 1) {
+    const body = { input: `question ${turn}`, ...(id !== undefined && { session_id: id }) };
+    id = (await service.post(`/v1/agents/${long}/run`, body)).body.data.session_id as string;
+  }
+  const asked = Array.from({ length: turns }, (_, index) => `question ${index + 1}`);
+  const [line] = linesOf((await exportOf(id!, 'openai-chat')).text);
+  const users = line.messages.filter(({ role }: { role: string }) => role === 'user');
+  expect(users.map(({ content }: { content: string }) => content)).toEqual(asked);
+  const [trajectory] = linesOf((await exportOf(id!, 'atif')).text);
+  expect(trajectory.steps).toHaveLength(1 + 2 * turns);
+  expect(linesOf((await exportOf(id!, 'otel')).text)).toHaveLength(turns);
+  expect(linesOf((await exportOf(id!, 'events')).text)).toHaveLength(1 + 2 * turns);
+});
+
+test('a session that is erased while it is sent is cut off, and left out from then on', async () => {
+  const wordy = await service.createAgent({ model: 'narrow' });
+  service.model.use({ text: 'so many words '.repeat(22_000) });
+  let id: string | undefined;
+  for (let turn = 0; turn < 60; turn += 1) {
+    const body = { input: 'Go on.', ...(id !== undefined && { session_id: id }) };
+    id = (await service.post(`/v1/agents/${wordy}/run`, body)).body.data.session_id as string;
+  }
+  const path = `/v1/export?format=atif&agent_id=${wordy}`;
+  // Its client takes nothing yet, so that most of it is still to be read.
+  const answer = await fetch(service.url + path, { headers: { 'x-api-key': service.key } });
+  expect(answer.status).toBe(200);
+  expect((await service.send('DELETE', `/v1/sessions/${id}`, '')).status).toBe(200);
+  await expect(answer.text()).rejects.toThrow();
+  expect(await exported(service, path)).toMatchObject({ status: 200, text: '' });
+}, 120_000);
+
+test('an export is in the audit of its account before it is answered', async () => {
+  const stream = `audit-${await accountOf()}`;
+  await exportOf(session, 'otel');
+  await exported(service, '/v1/export?format=atif&limit=1');
+  const audit = await asOperator(service.folder, ({ store }) =>
+    store.readStream(stream, { direction: 'backwards', limit: 2 }),
+  );
+  expect(audit.map(({ data }) => JSON.parse(data) as object)).toEqual([
+    { action: 'export', subject: expect.stringMatching(/^account-/), detail: 'format=atif' },
+    { action: 'export', subject: `session-${session}`, detail: 'format=otel' },
+  ]);
 });

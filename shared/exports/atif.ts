@@ -1,0 +1,156 @@
+import type { ToolDefinition } from '../domain/session/chat.ts';
+import {
+  argumentsOf,
+  failureOf,
+  stepsOf,
+  type ExportedAgent,
+  type ExportedCompaction,
+  type ExportedSession,
+  type ExportedTurn,
+  type ModelStep,
+  type SessionWriter,
+} from './record.ts';
+
+type Calls = ExportedTurn['tool_calls'];
+
+const toolCalls = (calls: Calls): object[] =>
+  calls.map(({ data }) => {
+    const { call_id, tool, arguments: text, duration_ms } = data;
+    const args = argumentsOf(data);
+    return {
+      tool_call_id: call_id,
+      function_name: tool,
+      arguments: args ?? {},
+      extra: { duration_ms, ...(args === undefined && { arguments_text: text }) },
+    };
+  });
+
+const results = (calls: Calls): object[] =>
+  calls.map(({ data: { call_id, result, is_error } }) => ({
+    source_call_id: call_id,
+    content: result,
+    extra: { is_error },
+  }));
+
+/** An answer of the model, with the results of the tools that it called. */
+function agentStep(turn: ExportedTurn, { call, text, tool_calls }: ModelStep): object {
+  const { recorded_at } = tool_calls[0] ?? turn.ended;
+  return {
+    timestamp: recorded_at,
+    source: 'agent',
+    model_name: call?.model ?? turn.started.data.settings.model,
+    message: text ?? '',
+    ...(tool_calls.length > 0 && {
+      tool_calls: toolCalls(tool_calls),
+      observation: { results: results(tool_calls) },
+    }),
+    llm_call_count: 1,
+    ...(call && {
+      metrics: {
+        prompt_tokens: call.tokens.prompt,
+        completion_tokens: call.tokens.completion,
+        extra: { duration_ms: call.duration_ms },
+      },
+      extra: { response_id: call.response_id, finish_reason: call.finish_reason },
+    }),
+  };
+}
+
+function turnSteps(turn: ExportedTurn): object[] {
+  const { recorded_at, data } = turn.started;
+  const failure = failureOf(turn);
+  return [
+    { timestamp: recorded_at, source: 'user', message: data.input, extra: { turn: data.turn } },
+    ...stepsOf(turn).map((step) => agentStep(turn, step)),
+    ...(failure
+      ? [
+          {
+            timestamp: turn.ended.recorded_at,
+            source: 'system',
+            message: failure.message,
+            extra: { turn: data.turn, code: failure.code },
+          },
+        ]
+      : []),
+  ];
+}
+
+const compactionStep = ({ recorded_at, data }: ExportedCompaction): object => ({
+  timestamp: recorded_at,
+  source: 'system',
+  message: data.summary,
+  extra: {
+    context_management: {
+      type: 'compaction',
+      from_turn: data.from_turn,
+      up_to_turn: data.up_to_turn,
+    },
+    model_name: data.call.model,
+    tokens: data.call.tokens,
+    duration_ms: data.call.duration_ms,
+  },
+});
+
+/**
+ * A session as a trajectory in Harbor's format (ATIF-v1.7), in a line. One in which no turn has ended
+ * is none: a trajectory has a step.
+ */
+export function atif(session: ExportedSession): SessionWriter {
+  const tools = new Map<string, ToolDefinition>();
+  const totals = { prompt: 0, completion: 0 };
+  let last: { turn: ExportedTurn; agent: ExportedAgent | undefined } | undefined;
+  let system: string | undefined;
+  let steps = 0;
+
+  /** The system message wherever the instruction is a new one. */
+  function instructed(turn: ExportedTurn, agent: ExportedAgent | undefined): object[] {
+    if (!agent || agent.instruction === system) return [];
+    system = agent.instruction;
+    return [{ timestamp: turn.started.recorded_at, source: 'system', message: system }];
+  }
+
+  function stepsIn(turn: ExportedTurn, agent: ExportedAgent | undefined): object[] {
+    last = { turn, agent };
+    for (const tool of turn.started.data.settings.tools ?? []) tools.set(tool.function.name, tool);
+    for (const { call } of stepsOf(turn)) {
+      totals.prompt += call?.tokens.prompt ?? 0;
+      totals.completion += call?.tokens.completion ?? 0;
+    }
+    return [...instructed(turn, agent), ...turnSteps(turn)];
+  }
+
+  return {
+    *add(record, agent) {
+      const own = record.kind === 'turn' ? stepsIn(record, agent) : [compactionStep(record)];
+      for (const step of own) {
+        const { session_id } = session;
+        yield steps === 0
+          ? `{"schema_version":"ATIF-v1.7","session_id":${JSON.stringify(session_id)},"steps":[`
+          : ',';
+        steps += 1;
+        yield JSON.stringify({ step_id: steps, ...step });
+      }
+    },
+    end() {
+      if (!last) return '';
+      const { agent_id, title, labels, created_at } = session;
+      const { settings, agent_revision } = last.turn.started.data;
+      const rest = {
+        agent: {
+          name: last.agent?.name ?? agent_id,
+          version: String(agent_revision),
+          model_name: settings.model,
+          ...(tools.size > 0 && { tool_definitions: [...tools.values()] }),
+          extra: { agent_id },
+        },
+        final_metrics: {
+          total_prompt_tokens: totals.prompt,
+          total_completion_tokens: totals.completion,
+          total_steps: steps,
+        },
+        extra: { title, labels, created_at },
+      };
+      return `],${JSON.stringify(rest).slice(1)}\n`;
+    },
+  };
+}

@@ -1,0 +1,183 @@
+import {
+  argumentsOf,
+  failureOf,
+  outputOf,
+  stepsOf,
+  type ExportedAgent,
+  type ExportedRecord,
+  type ExportedSession,
+  type ExportedTurn,
+  type SessionWriter,
+} from './record.ts';
+import type { ModelCall } from '../domain/session/parts.ts';
+import type { ToolCalledData } from '../domain/session/events.ts';
+
+interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+  total_tokens: number;
+}
+
+const usageOf = ({ tokens }: ModelCall): Usage => ({
+  input_tokens: tokens.prompt,
+  output_tokens: tokens.completion,
+  total_tokens: tokens.total,
+});
+
+/** How Inspect names the ends of answers. */
+const STOP_REASONS: Readonly<Record<string, string>> = {
+  stop: 'stop',
+  length: 'max_tokens',
+  tool_calls: 'tool_calls',
+  content_filter: 'content_filter',
+};
+
+function toolCall(data: ToolCalledData): object {
+  const args = argumentsOf(data);
+  return {
+    id: data.call_id,
+    function: data.tool,
+    arguments: args ?? {},
+    ...(args === undefined && { parse_error: `No JSON object: ${data.arguments}` }),
+    type: 'function',
+  };
+}
+
+const toolMessage = ({ call_id, tool, result, is_error, duration_ms }: ToolCalledData): object => ({
+  role: 'tool',
+  content: result,
+  tool_call_id: call_id,
+  function: tool,
+  ...(is_error && { error: { type: 'unknown', message: result } }),
+  metadata: { duration_ms },
+});
+
+/** The messages of a turn; that of its input says how it ended, where it has no answer. */
+function turnMessages(turn: ExportedTurn): object[] {
+  const { recorded_at, data } = turn.started;
+  const error = failureOf(turn);
+  const about = { turn: data.turn, started_at: recorded_at, agent_revision: data.agent_revision };
+  return [
+    { role: 'user', content: data.input, metadata: { ...about, ...(error && { error }) } },
+    ...stepsOf(turn).flatMap(({ call, text, tool_calls }) => [
+      {
+        role: 'assistant',
+        content: text ?? '',
+        source: 'generate',
+        ...(tool_calls.length > 0 && { tool_calls: tool_calls.map((one) => toolCall(one.data)) }),
+        model: call?.model ?? data.settings.model,
+        ...(call && {
+          metadata: {
+            response_id: call.response_id,
+            duration_ms: call.duration_ms,
+            usage: usageOf(call),
+          },
+        }),
+      },
+      ...tool_calls.map((one) => toolMessage(one.data)),
+    ]),
+  ];
+}
+
+/** The last answer, as Inspect has the output of a sample. */
+function outputIn(turn: ExportedTurn | undefined): object {
+  const output = turn && outputOf(turn);
+  if (!turn || output === undefined) return { choices: [] };
+  const call = stepsOf(turn).at(-1)?.call;
+  const model = call?.model ?? turn.started.data.settings.model;
+  const stop_reason = STOP_REASONS[call?.finish_reason ?? ''] ?? 'unknown';
+  const message = { role: 'assistant', content: output, source: 'generate', model };
+  return { model, choices: [{ message, stop_reason }], ...(call && { usage: usageOf(call) }) };
+}
+
+/** What a log begins with, up to the messages of its only sample. */
+function headOf(session: ExportedSession, first: ExportedTurn): string {
+  const { session_id, agent_id, title, labels, created_at } = session;
+  const { input, settings } = first.started.data;
+  const log = {
+    version: 2,
+    status: 'success',
+    eval: {
+      eval_id: session_id,
+      run_id: session_id,
+      created: created_at,
+      task: 'turnlog',
+      task_id: agent_id,
+      dataset: { name: agent_id, samples: 1, sample_ids: [session_id] },
+      model: settings.model,
+      config: {},
+      metadata: { agent_id, title, labels },
+    },
+  };
+  const sample = { id: session_id, epoch: 1, input, target: '' };
+  return `${JSON.stringify(log).slice(0, -1)},"samples":[${JSON.stringify(sample).slice(0, -1)},"messages":[`;
+}
+
+/**
+ * A session as an EvalLog of Inspect AI with one sample, in a line. One in which no turn has ended is
+ * none.
+ */
+export function inspect(session: ExportedSession): SessionWriter {
+  const model_usage: Record<string, Usage> = {};
+  let ends: { first: ExportedTurn; last: ExportedTurn } | undefined;
+  let system: string | undefined;
+  let messages = 0;
+
+  function count(call: ModelCall): void {
+    const sum = (model_usage[call.model] ??= {
+      input_tokens: 0,
+      output_tokens: 0,
+      total_tokens: 0,
+    });
+    const more = usageOf(call);
+    for (const name of Object.keys(more) as (keyof Usage)[]) sum[name] += more[name];
+  }
+
+  function messagesIn(record: ExportedRecord, agent: ExportedAgent | undefined): object[] {
+    if (record.kind === 'compaction') {
+      count(record.data.call);
+      return [];
+    }
+    for (const { call } of stepsOf(record)) if (call) count(call);
+    const own = turnMessages(record);
+    if (!agent || agent.instruction === system) return own;
+    system = agent.instruction;
+    return [{ role: 'system', content: system }, ...own];
+  }
+
+  return {
+    *add(record, agent) {
+      const own = messagesIn(record, agent);
+      if (record.kind === 'turn') {
+        if (!ends) yield headOf(session, record);
+        ends = { first: ends?.first ?? record, last: record };
+      }
+      for (const message of own) {
+        messages += 1;
+        const id = `${session.session_id}/${messages}`;
+        yield (messages === 1 ? '' : ',') + JSON.stringify({ id, ...message });
+      }
+    },
+    end() {
+      if (!ends) return '';
+      const { first, last } = ends;
+      const [started_at, completed_at] = [first.started.recorded_at, last.ended.recorded_at];
+      const failure = failureOf(last);
+      const error = failure && {
+        message: `${failure.code}: ${failure.message}`,
+        traceback: '',
+        traceback_ansi: '',
+      };
+      const sample = {
+        output: outputIn(last),
+        model_usage,
+        started_at,
+        completed_at,
+        uuid: session.session_id,
+        ...(error && { error }),
+      };
+      const stats = JSON.stringify({ started_at, completed_at, model_usage });
+      return `],${JSON.stringify(sample).slice(1)}],"stats":${stats}}\n`;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import type { ChatSettings } from '../domain/session/chat.ts';
+import type { ModelCall } from '../domain/session/parts.ts';
+import {
+  attributesOf,
+  finishReason,
+  nanosOf,
+  spanIdOf,
+  traceIdOf,
+  type GenAiMessage,
+} from './otelValues.ts';
+import type { ExportedSession } from './record.ts';
+
+/** Kinds of spans. */
+export const [INTERNAL, CLIENT] = [1, 3];
+const ERROR = 2;
+
+/** A span of a trace. */
+export interface Span {
+  /** Names the span within its trace. */
+  id: string;
+  name: string;
+  kind: number;
+  startMs: number;
+  endMs: number;
+  attributes: Parameters<typeof attributesOf>[0];
+  failure?: { code: string; message?: string } | undefined;
+}
+
+/** A span as OTLP/JSON, in the trace of a name; of no parent where it is the first. */
+export function spanText(trace: string, parent: string | undefined, span: Span): string {
+  const { id, name, kind, startMs, endMs, failure } = span;
+  const attributes = { ...span.attributes, 'error.type': failure?.code };
+  return JSON.stringify({
+    traceId: traceIdOf(trace),
+    spanId: spanIdOf(`${trace}/${id}`),
+    ...(parent !== undefined && { parentSpanId: spanIdOf(`${trace}/${parent}`) }),
+    name,
+    kind,
+    startTimeUnixNano: nanosOf(startMs),
+    endTimeUnixNano: nanosOf(endMs),
+    attributes: attributesOf(attributes),
+    ...(failure && { status: { code: ERROR, message: failure.message } }),
+  });
+}
+
+/** What is said of a request; of that to a fallback, where it answered. */
+export const requestOf = (settings: ChatSettings, call: ModelCall | undefined) => ({
+  'gen_ai.provider.name': 'openai',
+  'gen_ai.request.model': call?.fallback?.upstream_model ?? settings.model,
+  'gen_ai.request.temperature': settings.temperature,
+  'gen_ai.request.max_tokens': call?.fallback
+    ? call.fallback.max_completion_tokens
+    : settings.max_completion_tokens,
+});
+
+/** What is said of tokens. */
+export const usageOf = (tokens: ModelCall['tokens'] | undefined) => ({
+  'gen_ai.usage.input_tokens': tokens?.prompt,
+  'gen_ai.usage.output_tokens': tokens?.completion,
+});
+
+const responseOf = (call: ModelCall | undefined) => ({
+  'gen_ai.response.id': call?.response_id,
+  'gen_ai.response.model': call?.model,
+  'gen_ai.response.finish_reasons': call && [finishReason(call.finish_reason)],
+  ...usageOf(call?.tokens),
+});
+
+interface Chat {
+  session: ExportedSession;
+  settings: ChatSettings;
+  call: ModelCall | undefined;
+  input: readonly GenAiMessage[];
+  output: readonly GenAiMessage[];
+}
+
+/** What is said of a call of the model. */
+export const chatAttributes = ({ session, settings, call, input, output }: Chat) => ({
+  'gen_ai.operation.name': 'chat',
+  ...requestOf(settings, call),
+  ...responseOf(call),
+  'gen_ai.conversation.id': session.session_id,
+  'gen_ai.input.messages': input,
+  'gen_ai.output.messages': output,
+});
