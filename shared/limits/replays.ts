@@ -1,3 +1,5 @@
+import { KIB } from './units.ts';
+
 const SECOND_MS = 1_000;
 
 /** The fixed bounds of replays: a part of LIMITS. */
@@ -26,5 +28,23 @@ export const REPLAY_LIMITS = {
     longestPauseMs: 60 * SECOND_MS,
     /** Tries of a turn that takes too long, or that others interrupt. */
     tries: 3,
+    /** Checks of one replay, and all of them as JSON. */
+    checks: 32,
+    checksBytes: 64 * KIB,
+    /** Of a text that an answer is compared with, and of what a judge goes by. */
+    checkChars: 16 * KIB,
+    /** Of a regular expression. */
+    patternChars: 1_000,
+    /** Turns of one answer: their texts are read, and compared where they differ. */
+    pageTurns: 100,
+    /** Of an output that is compared word by word; of longer ones it is said that they differ. */
+    diffChars: 64 * KIB,
+    /** How long that may take, and how many words may be other ones. */
+    diffMs: 50,
+    diffEdits: 4_000,
+    /** How often it is looked how far a replay is that somebody follows. */
+    followMs: SECOND_MS,
+    /** Events of its stream that are read at a time for that. */
+    followedEvents: 100,
   },
 } as const;

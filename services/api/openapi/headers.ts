@@ -80,7 +80,7 @@ export const HEADERS = {
   ]),
   PreferenceApplied: text('Which preferences of `Prefer` were followed (RFC 7240)', ['wait=30']),
   Location: {
-    ...text('Where the turn is to be had, as a path', [
+    ...text('Where what goes on is to be had, as a path', [
       '/v1/sessions/session_01kahz1c3sf6w9m3v5q7x9z1a3/turns/1',
     ]),
     required: true,

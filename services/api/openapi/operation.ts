@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Route } from '../route.ts';
-import { AgentId, CommonQuery, SessionId, WebhookId } from '../schemas/common.ts';
+import { AgentId, CommonQuery, ReplayId, SessionId, WebhookId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
 import { TurnNumber } from '../schemas/turns.ts';
 import { failures } from './failures.ts';
@@ -20,6 +20,7 @@ import { LINKS } from './links.ts';
 /** The parameters that paths have. */
 const IN_PATH: Readonly<Record<string, TSchema>> = {
   agentId: AgentId,
+  replayId: ReplayId,
   sessionId: SessionId,
   webhookId: WebhookId,
   level: TileLevel,
@@ -80,11 +81,15 @@ const ended = (route: Route) => ({
   headers: anyAnswer(route),
 });
 
+/** Of what is answered with nothing but 202. */
+const replayedWhereAlone = (route: Route) => (route.accepted === route.data ? replayed(route) : {});
+
 const accepted = (route: Route, data: TSchema, collection: Collection) => ({
   description: 'It goes on, and does not depend on its client any more',
   headers: {
     ...anyAnswer(route),
     ...visible(route, 202),
+    ...replayedWhereAlone(route),
     ...preferenceApplied(route),
     Location: location,
   },
@@ -144,7 +149,8 @@ export const operation = (route: Route, collection: Collection) => ({
     },
   }),
   responses: {
-    200: success(route, collection),
+    // Where what is accepted is all there is to say, nothing is answered with 200.
+    ...(route.accepted !== route.data && { 200: success(route, collection) }),
     ...(route.events?.ends && { 204: ended(route) }),
     ...(route.accepted && { 202: accepted(route, route.accepted, collection) }),
     ...(REVALIDATED.has(route.operationId) && { 304: unchanged(route) }),

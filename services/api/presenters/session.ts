@@ -12,6 +12,8 @@ export const presentSession = ({
   turns,
   title,
   labels,
+  replay_id,
+  replay_of,
   created_at,
   updated_at,
 }: SessionRow): Static<typeof Session> => ({
@@ -21,6 +23,7 @@ export const presentSession = ({
   turn_count: turns,
   title,
   labels,
+  ...(replay_id !== null && replay_of !== null && { replay: { replay_id, session_id: replay_of } }),
   created_at,
   updated_at,
 });

@@ -7,6 +7,7 @@ import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
 import { proveSessionRoute } from './proofs.ts';
+import { replayRoutes } from './replays.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 import { turnStreamRoutes } from './turnStream.ts';
@@ -21,6 +22,7 @@ const operations: readonly Route[] = [
   ...turnRoutes,
   ...erasureRoutes,
   proveSessionRoute,
+  ...replayRoutes,
   ...webhookRoutes,
   ...catalogueRoutes,
   followEventsRoute,

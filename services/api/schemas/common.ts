@@ -2,18 +2,20 @@ import { Type, type TString } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
 
 /** An id: its prefix, and a UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */
-const id = (of: 'agent' | 'session' | 'webhook', example: string) => ({
+const id = (of: 'agent' | 'replay' | 'session' | 'webhook', example: string) => ({
   pattern: `^${of}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
-  'x-rule': `must be the id of ${of === 'agent' ? 'an agent' : 'a session'}, such as ${example}`,
+  'x-rule': `must be the id of ${of === 'agent' ? 'an' : 'a'} ${of}, such as ${example}`,
   examples: [example],
 });
 const AGENT_ID = id('agent', 'agent_01kahz0b2re5v8k2s4n6t8w0y2');
 const WEBHOOK_ID = id('webhook', 'webhook_01kahz2d4tg7x0n4w6r8y0a2b4');
+const REPLAY_ID = id('replay', 'replay_01kahz3e5vh8y1p5x7s9z1b3c5');
 const SESSION_ID = id('session', 'session_01kahz1c3sf6w9m3v5q7x9z1a3');
 
 export const AgentId = Type.String({ ...AGENT_ID, description: 'Identifier of an agent' });
 export const SessionId = Type.String({ ...SESSION_ID, description: 'Identifier of a session' });
 
+export const ReplayId = Type.String({ ...REPLAY_ID, description: 'Identifier of a replay' });
 export const WebhookId = Type.String({ ...WEBHOOK_ID, description: 'Identifier of a webhook' });
 
 export const FinishReason = Type.String({
@@ -52,6 +54,17 @@ const pageQuery = (
 export const agentPageQuery = (limit: { description: string }) => pageQuery(AGENT_ID, limit);
 export const sessionPageQuery = (limit: { default: number; description: string }) =>
   pageQuery(SESSION_ID, limit);
+
+export const replayPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(REPLAY_ID, limit);
+
+/** Only sessions that this replay made. */
+export const replayFilter = (description: string): TString =>
+  Type.String({ ...REPLAY_ID, description });
+
+/** Only what belongs to this session. */
+export const sessionFilterOf = (description: string): TString =>
+  Type.String({ ...SESSION_ID, description });
 
 /** Only what belongs to this agent. */
 export const agentFilter = (description: string): TString =>

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { DescriptionChange } from '../../../shared/domain/session/description.ts';
 import { INSTANT } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { agentFilter, listOrder, sessionPageQuery } from './common.ts';
+import { agentFilter, listOrder, replayFilter, sessionPageQuery } from './common.ts';
 import { text } from './text.ts';
 
 const { description: OF } = LIMITS;
@@ -66,34 +66,42 @@ const instant = (description: string) =>
     }),
   );
 
+/** Which sessions are meant. */
+export const sessionFilters = {
+  agent_id: Type.Optional(agentFilter('Only sessions of this agent')),
+  status: Type.Optional(
+    Type.Enum(['idle', 'running'], {
+      description: 'Only sessions with a turn that is open, or with none',
+    }),
+  ),
+  label: Type.Optional(
+    Type.Array(
+      Type.String({
+        pattern: `^${NAME}:[^\\u0000]+$`,
+        maxLength: OF.labelNameCharacters + 1 + OF.labelValueCharacters,
+        'x-rule': 'must be a name and a value with a colon between them, such as customer:4711',
+        examples: ['customer:4711'],
+      }),
+      {
+        maxItems: OF.labelsSought,
+        description: `Only sessions with this label: its name, a colon and its value. May be given ${OF.labelsSought} times: with all of them`,
+      },
+    ),
+  ),
+  created_from: instant('Only sessions that began then or later'),
+  created_to: instant('Only sessions that began before'),
+  updated_from: instant('Only sessions whose last event came then or later'),
+  updated_to: instant('Only sessions whose last event came before'),
+  replay_id: Type.Optional(
+    replayFilter('Only sessions that this replay made, which are listed nowhere else'),
+  ),
+};
+
 export const SessionListQuery = Type.Object(
   {
     ...sessionPageQuery({ default: 100, description: 'The most sessions to answer' }),
     order: listOrder('Which come first, by the beginning of the session'),
-    agent_id: Type.Optional(agentFilter('Only sessions of this agent')),
-    status: Type.Optional(
-      Type.Enum(['idle', 'running'], {
-        description: 'Only sessions with a turn that is open, or with none',
-      }),
-    ),
-    label: Type.Optional(
-      Type.Array(
-        Type.String({
-          pattern: `^${NAME}:[^\\u0000]+$`,
-          maxLength: OF.labelNameCharacters + 1 + OF.labelValueCharacters,
-          'x-rule': 'must be a name and a value with a colon between them, such as customer:4711',
-          examples: ['customer:4711'],
-        }),
-        {
-          maxItems: OF.labelsSought,
-          description: `Only sessions with this label: its name, a colon and its value. May be given ${OF.labelsSought} times: with all of them`,
-        },
-      ),
-    ),
-    created_from: instant('Only sessions that began then or later'),
-    created_to: instant('Only sessions that began before'),
-    updated_from: instant('Only sessions whose last event came then or later'),
-    updated_to: instant('Only sessions whose last event came before'),
+    ...sessionFilters,
   },
   { additionalProperties: false },
 );

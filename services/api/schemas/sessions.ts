@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
 import { TurnContext } from '../../../shared/domain/session/parts.ts';
-import { AgentId, FinishReason, numberedPageQuery, SessionId } from './common.ts';
+import { AgentId, FinishReason, numberedPageQuery, ReplayId, SessionId } from './common.ts';
 import { described } from './sessionDescription.ts';
 
 const sessionFields = {
@@ -10,6 +10,15 @@ const sessionFields = {
   status: Type.Enum(['idle', 'running'], { description: '`running` while a turn is open' }),
   turn_count: Type.Integer({ minimum: 0, description: 'How many turns began' }),
   ...described,
+  replay: Type.Optional(
+    Type.Object(
+      { replay_id: ReplayId, session_id: SessionId },
+      {
+        title: 'SessionReplay',
+        description: 'Of a session that a replay made: the replay, and the recorded session',
+      },
+    ),
+  ),
   created_at: Instant,
   updated_at: Instant,
 };

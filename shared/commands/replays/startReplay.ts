@@ -94,13 +94,14 @@ async function startedBefore(
 
 /**
  * Starts a replay of the actor's sessions, in the background; shown when it resolves. Of an agent
- * without a revision the newest one is meant, as it is now.
- * Errors: those of requireStartable and of handle, `payload_too_large`.
+ * without a revision the newest one is meant, as it is now. `findInput` is asked unless an earlier try
+ * of the request has started it.
+ * Errors: those of findInput, requireStartable and handle, `payload_too_large`.
  */
 export function startReplay(
   context: ReplayContext,
   actor: Actor,
-  input: ReplayInput,
+  findInput: () => Promise<ReplayInput>,
   claim?: Claim,
 ): Promise<StartedReplay> {
   const replay_id = claim?.reserved.id ?? context.ids.typeId('replay');
@@ -109,7 +110,7 @@ export function startReplay(
     inLine(context.readModels, `replays/${actor.account_id}`, async () => {
       const command = {
         type: 'start_replay',
-        replay: await requireStartable(context, actor, input),
+        replay: await requireStartable(context, actor, await findInput()),
       } as const;
       const target = newStream(replayStream(replay_id), replay);
       const { position, recorded_at } = (await handle(context, actor, target, command))!;

@@ -1,0 +1,67 @@
+import type { Static } from 'typebox';
+import type { ReplaySettings as Settings } from '../../../shared/domain/replay/events.ts';
+import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
+import type { ComparedOutputs } from '../../../shared/queries/replayOutputs.ts';
+import { diffOf } from '../outputDiff.ts';
+import type { Replay } from '../schemas/replays.ts';
+import type { ReplaySettings } from '../schemas/replayStart.ts';
+import type { ReplaySession, ReplayTurn } from '../schemas/replayTurns.ts';
+
+/** A replay as the list shows it. */
+export const presentReplay = ({
+  replay_id,
+  status,
+  code,
+  sums,
+  created_at,
+  updated_at,
+}: ReplayRow): Static<typeof Replay> => ({
+  replay_id,
+  // What is erased is not found.
+  status: status === 'erased' ? 'cancelled' : status,
+  code,
+  sums,
+  created_at,
+  updated_at,
+});
+
+/** What a replay was started with, as its client gave it; its texts stand open. */
+export function presentReplaySettings({
+  from_turn,
+  up_to_turn,
+  budget_tokens,
+  checks,
+  ...settings
+}: Settings): Static<typeof ReplaySettings> {
+  const turns = {
+    ...(from_turn !== undefined && { from: from_turn }),
+    ...(up_to_turn !== undefined && { up_to: up_to_turn }),
+  };
+  return {
+    ...settings,
+    ...(Object.keys(turns).length > 0 && { turns }),
+    budget: { tokens: budget_tokens },
+    ...(checks !== undefined && {
+      checks: JSON.parse(checks) as NonNullable<Static<typeof ReplaySettings>['checks']>,
+    }),
+  };
+}
+
+/** A turn of a replay; of a changed one with what differs, where that can be shown. */
+export const presentReplayTurn = ({
+  row: { session_id, comparison },
+  replay_session_id,
+  outputs,
+}: ComparedOutputs): Static<typeof ReplayTurn> => ({
+  session_id,
+  replay_session_id,
+  ...comparison,
+  ...(outputs === 'erased' ? { diff_omitted: outputs } : outputs && diffOf(outputs)),
+});
+
+/** A session of a replay. */
+export const presentReplaySession = ({
+  replay_id: _replay,
+  revision: _revision,
+  ...session
+}: ReplaySessionRow): Static<typeof ReplaySession> => session;

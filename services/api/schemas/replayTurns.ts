@@ -1,0 +1,141 @@
+import { Type } from 'typebox';
+import { OUTCOMES } from '../../../shared/domain/replay/events.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { Tokens } from '../../../shared/domain/schema.ts';
+import { replayPageQuery, SessionId, sessionFilterOf, sessionPageQuery } from './common.ts';
+import { Cost, replayFields } from './replays.ts';
+import { ReplaySettings } from './replayStart.ts';
+
+const strict = { additionalProperties: false };
+const count = Type.Integer({ minimum: 0 });
+
+const Side = Type.Object(
+  {
+    model: Type.String({ description: 'Id of the model' }),
+    tokens: Type.Optional(Tokens),
+    duration_ms: Type.Optional(count),
+    cost: Type.Optional(Cost),
+  },
+  { title: 'ReplaySide', description: 'What a turn took' },
+);
+
+const CheckResult = Type.Object(
+  {
+    check: Type.Integer({ minimum: 0, description: 'Which check of the replay, from 0' }),
+    passed: Type.Boolean(),
+    code: Type.Optional(Type.String({ description: 'Why it could not be made' })),
+    session_id: Type.Optional(
+      Type.String({ description: 'The session of the model that judged: its reasons' }),
+    ),
+    tokens: Type.Optional(Tokens),
+  },
+  { title: 'ReplayCheckResult', description: 'A check of a replayed turn' },
+);
+
+const DiffPart = Type.Object(
+  {
+    op: Type.Enum(['same', 'removed', 'added'], {
+      description: '`removed`: only in the recorded output; `added`: only in the replayed one',
+    }),
+    text: Type.String(),
+  },
+  { title: 'DiffPart', description: 'A piece of two outputs' },
+);
+
+export const ReplayTurn = Type.Object(
+  {
+    session_id: SessionId,
+    replay_session_id: Type.Union([Type.String(), Type.Null()], {
+      description: 'The session in which it was run again',
+    }),
+    turn: Type.Integer({ minimum: 1 }),
+    replay_turn: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Its number in that session' }),
+    ),
+    outcome: Type.Enum(OUTCOMES, {
+      description:
+        'Whether the output is the same; `skipped`: the recorded turn has no answer, or was not begun again',
+    }),
+    code: Type.Optional(Type.String({ description: 'Why it failed' })),
+    requests: Type.Optional(
+      Type.Enum(['same', 'changed'], { description: 'Whether the model was sent the same bytes' }),
+    ),
+    tools: Type.Object(
+      { added: count, missing: count, changed: count, unanswered: count },
+      {
+        title: 'ReplayToolCalls',
+        description:
+          'Tool calls that the replay has more, less, or with other arguments or results; and those that nothing recorded answers',
+      },
+    ),
+    recorded: Side,
+    replayed: Type.Optional(Side),
+    checks: Type.Array(CheckResult),
+    diff: Type.Optional(
+      Type.Array(DiffPart, { description: 'Of a changed output: the recorded one beside it' }),
+    ),
+    diff_omitted: Type.Optional(
+      Type.Enum(['erased', 'too_long', 'too_different'], {
+        description: 'Why a changed output is not shown beside the recorded one',
+      }),
+    ),
+  },
+  { title: 'ReplayTurn', description: 'A recorded turn beside its replay' },
+);
+
+export const ShownReplay = Type.Object(
+  { ...replayFields, settings: ReplaySettings, turns: Type.Array(ReplayTurn) },
+  { title: 'ShownReplay', description: 'A replay and a page of its turns' },
+);
+
+const { after: _after, ...page } = replayPageQuery({
+  default: 50,
+  description: `The most turns to answer, ${LIMITS.replays.pageTurns} at the most`,
+});
+
+export const ReplayQuery = Type.Object(
+  {
+    ...page,
+    after: Type.Optional(
+      Type.String({
+        pattern: '^session_[0-7][0-9a-hjkmnp-tv-z]{25}\\.[0-9]{10}$',
+        'x-rule': 'must be taken from the `Link` header of the page before',
+        examples: ['session_01kahz1c3sf6w9m3v5q7x9z1a3.0000000007'],
+        description: 'Continues after this turn; take it from the `Link` header of the page before',
+      }),
+    ),
+    only: Type.Optional(
+      Type.Enum([...OUTCOMES, 'checks_failed'], {
+        description: 'Only turns with this outcome, or with a check that failed',
+      }),
+    ),
+    session_id: Type.Optional(sessionFilterOf('Only turns of this recorded session')),
+  },
+  strict,
+);
+
+export const ReplaySession = Type.Object(
+  {
+    session_id: SessionId,
+    replay_session_id: Type.Union([Type.String(), Type.Null()], {
+      description: 'The session in which it is run again; null before that has begun',
+    }),
+    turns: Type.Integer({
+      minimum: 0,
+      description: 'Turns that had begun when the replay was started',
+    }),
+    status: Type.Enum(['waiting', 'running', 'completed', 'stopped', 'failed'], {
+      description:
+        '`stopped`: by a tool call that was not recorded; `failed`: it could not be replayed',
+    }),
+    code: Type.Union([Type.String(), Type.Null()], {
+      description: 'Why it ended before its last turn',
+    }),
+  },
+  { title: 'ReplaySession', description: 'A session of a replay, and how far it is' },
+);
+export const ReplaySessionList = Type.Array(ReplaySession);
+export const ReplaySessionsQuery = Type.Object(
+  sessionPageQuery({ default: 100, description: 'The most sessions to answer' }),
+  strict,
+);

@@ -1,0 +1,91 @@
+import type { SessionToReplay } from '../domain/replay/events.ts';
+import { TurnlogError, type ErrorCode } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import type { SessionFilter } from '../readModels/sessionFilter.ts';
+import type { SessionRow } from '../readModels/tables.ts';
+
+type Source = Pick<ReadModels, 'findSession' | 'listSessions'>;
+
+/** Which sessions are to be replayed: those, or those that the list shows. */
+export interface SessionsAsked {
+  sessions?: readonly string[] | undefined;
+  filter?: SessionFilter | undefined;
+}
+
+const refused = (code: ErrorCode, field: string, problem: string): TurnlogError => {
+  const message = `"${field}" ${problem}.`;
+  return new TurnlogError(code, `The replay can't be started: ${message}`, {
+    details: { [field]: { message, path: `/${field}` } },
+  });
+};
+
+const pinned = ({ session_id, revision, turns }: SessionRow): SessionToReplay => ({
+  session_id,
+  revision,
+  turns,
+});
+
+/** Rows that are read at a time. */
+const AT_ONCE = 16;
+
+async function named(
+  { findSession }: Source,
+  accountId: string,
+  ids: readonly string[],
+): Promise<SessionToReplay[]> {
+  const found: SessionToReplay[] = [];
+  while (found.length < ids.length) {
+    const next = ids.slice(found.length, found.length + AT_ONCE);
+    for (const row of await Promise.all(next.map((id) => findSession(id)))) {
+      const field = `sessions/${found.length}`;
+      if (row?.account_id !== accountId)
+        throw refused('session_not_found', field, 'names no session of the account');
+      if (row.status === 'erased')
+        throw refused('session_erased', field, 'names a session that is erased');
+      found.push(pinned(row));
+    }
+  }
+  return found;
+}
+
+async function filtered(
+  { listSessions }: Source,
+  accountId: string,
+  filter: SessionFilter,
+): Promise<SessionToReplay[]> {
+  const most = LIMITS.replays.sessions;
+  const found: SessionToReplay[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const { rows, more } = await listSessions(accountId, {
+      ...filter,
+      limit: LIMITS.http.pageEntries,
+      bytes: LIMITS.http.pageBytes,
+      ...(after !== undefined && { after }),
+    });
+    found.push(...rows.map(pinned));
+    if (found.length > most || (found.length === most && more))
+      throw refused('invalid_request', 'filter', `is of more than ${most} sessions`);
+    after = rows.at(-1)?.session_id;
+    if (!more || after === undefined) break;
+  }
+  if (found.length === 0) throw refused('invalid_request', 'filter', 'is of no session');
+  return found;
+}
+
+/**
+ * The sessions as they are now: what comes later is not replayed. Errors: `session_not_found`,
+ * `session_erased` and `invalid_request`, with the field that says so; `store_unavailable`.
+ */
+export async function sessionsToReplay(
+  readModels: Source,
+  accountId: string,
+  { sessions, filter }: SessionsAsked,
+): Promise<SessionToReplay[]> {
+  if ((sessions === undefined) === (filter === undefined))
+    throw refused('invalid_request', 'sessions', 'is required, or "filter" in its place');
+  return sessions
+    ? named(readModels, accountId, sessions)
+    : filtered(readModels, accountId, filter!);
+}
