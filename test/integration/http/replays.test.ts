@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Scope } from '../../../shared/domain/account/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
+import { openEvents, type Heard } from '../../support/http/sse.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
@@ -35,11 +37,10 @@ async function start(body: object): Promise<string> {
 }
 
 async function ended(replayId: string, query = ''): Promise<any> {
-  await eventually(async () => {
-    const { data } = (await service.get(`/v1/replays/${replayId}`)).body;
-    expect(data.status).not.toBe('running');
-  });
-  return (await service.get(`/v1/replays/${replayId}${query}`)).body.data;
+  const read = async (asked = '') =>
+    (await service.get(`/v1/replays/${replayId}${asked}`)).body.data;
+  await eventually(read, ({ status }) => status !== 'running');
+  return read(query);
 }
 
 const listed = async (query = ''): Promise<string[]> =>
@@ -176,6 +177,35 @@ describe('a replay', () => {
     expect((await ended(replayId)).sums.turns.same).toBe(0);
   });
 
+  test('is told as events, which go on behind any of them, to the end', async () => {
+    const sessions = [await recorded('One?'), await recorded('Two?')];
+    const replayId = await start({ sessions });
+    const headers = { 'x-api-key': service.key };
+    const path = `${service.url}/v1/replays/${replayId}/stream`;
+    const heard = async (more: Record<string, string> = {}): Promise<Heard[]> => {
+      const stream = await openEvents(path, { headers: { ...headers, ...more } });
+      const events: Heard[] = [];
+      for await (const event of stream.events) events.push(event);
+      return events;
+    };
+    const all = await heard();
+    const told = all.filter(({ event }) => event !== 'replay.progress');
+    expect(told.map(({ event }) => event)).toEqual([
+      'session.ended',
+      'session.ended',
+      'replay.ended',
+    ]);
+    expect(told.slice(0, 2).map(({ data }) => data.session_id)).toEqual(sessions);
+    expect(told.at(-1)!.data).toMatchObject({ replay_id: replayId, status: 'completed' });
+    const rest = await heard({ 'last-event-id': told[0]!.id! });
+    expect(rest).toEqual(told.slice(1));
+    const done = { ...headers, 'last-event-id': told.at(-1)!.id! };
+    expect((await fetch(path, { headers: done })).status).toBe(204);
+    const wrong = await service.get(`/v1/replays/${replayId}/stream`, { 'last-event-id': 'x' });
+    expect(wrong).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+    expect(Object.keys(wrong.body.details!)).toEqual(['Last-Event-ID']);
+  });
+
   test('that is started again with the same key is the same one', async () => {
     const body = { ...RECORDED, sessions: [await recorded('Once')] };
     const again = { 'idempotency-key': 'replay-once' };
@@ -190,6 +220,29 @@ describe('a replay', () => {
     expect(ids.filter((id: string) => id === first.body.data.replay_id)).toHaveLength(1);
     expect(ids).toEqual(ids.toSorted().toReversed());
   });
+});
+
+test('is started and cancelled by who may run agents, and seen by who may read sessions', async () => {
+  const session = await recorded('Scoped');
+  const body = { ...RECORDED, sessions: [session] };
+  const replayId = await start({ sessions: [session] });
+  const { account_id } = (await service.get(`/v1/sessions/${session}/events`)).body.data[0]
+    .metadata;
+  const keyFor = async (scopes: Scope[]) =>
+    clientWith(service.url, await newKey(service.folder, { account: account_id, scopes }));
+  const reader = await keyFor(['sessions:read']);
+  const runner = await keyFor(['agents:run']);
+  for (const refused of [
+    await reader.post('/v1/replays', body),
+    await reader.post(`/v1/replays/${replayId}/cancel`, {}),
+    await runner.get('/v1/replays'),
+    await runner.get(`/v1/replays/${replayId}`),
+    await runner.get(`/v1/replays/${replayId}/sessions`),
+    await runner.get(`/v1/replays/${replayId}/stream`),
+  ])
+    expect([refused.status, refused.body.code]).toEqual([403, 'forbidden']);
+  expect((await reader.get(`/v1/replays/${replayId}`)).status).toBe(200);
+  expect((await runner.post(`/v1/replays/${replayId}/cancel`, {})).status).toBe(200);
 });
 
 describe('what can not be replayed', () => {
