@@ -29,6 +29,20 @@ async function giveWayToRuns(
   while (othersRun() && performance.now() < until) await pauseFor(LOOK_MS, signal);
 }
 
+/** Ends the turn that runs: a replay that was cancelled says so; else somebody begins it again. */
+async function endTurn(
+  { context }: Pick<Replaying, 'context'>,
+  actor: Actor,
+  session_id: string,
+  reason: unknown,
+): Promise<void> {
+  if (reason instanceof ReplayEnded)
+    await cancelTurn(context, actor, { session_id }).catch((error: unknown) =>
+      context.logger.debug(inShort(error), 'a turn of a cancelled replay was not there to cancel'),
+    );
+  context.sessions.inFlight.end((subject) => subject.session_id === session_id, shuttingDown());
+}
+
 /** The run of a turn; the signal ends it, and its turn. Errors: those of runAgent. */
 async function runOnce(
   replaying: Omit<Replaying, 'compareTurn'>,
@@ -43,15 +57,17 @@ async function runOnce(
   try {
     await giveWayToRuns(replaying, signal);
     runs.count += 1;
-    const running = runAgent(context, actor, input).finally(() => void (runs.count -= 1));
-    using _ = addAbortListener(signal, () => {
-      // A turn that is cancelled says so; one that another process begins again was cut off.
-      if (signal.reason instanceof ReplayEnded)
-        cancelTurn(context, actor, { session_id }).catch((error: unknown) =>
-          context.logger.warn(inShort(error), 'a turn of a cancelled replay could not be ended'),
-        );
-      context.sessions.inFlight.end((subject) => subject.session_id === session_id, shuttingDown());
-    });
+    const whenLeft = (giveUp: (reason: Error) => void): (() => void) => {
+      const listening = addAbortListener(signal, () => giveUp(signal.reason as Error));
+      return () => listening[Symbol.dispose]();
+    };
+    const running = runAgent({ ...context, whenLeft }, actor, input).finally(
+      () => void (runs.count -= 1),
+    );
+    using _ = addAbortListener(
+      signal,
+      () => void endTurn(replaying, actor, session_id, signal.reason),
+    );
     await running;
   } finally {
     place.leave();
@@ -90,8 +106,9 @@ export async function runTurn(
     signal.throwIfAborted();
     // A node that follows the others may not have it yet.
     failed ??= storeUnavailable('The turn that was replayed can not be read yet.');
-    if (!isPassing(failed) && !isRejection(failed, 'session_moved')) {
-      const again = isTurnlogError(failed) && failed.retriable;
+    if (!isPassing(failed)) {
+      const isOurs = isRejection(failed, 'session_moved');
+      const again = isOurs || (isTurnlogError(failed) && failed.retriable);
       if (!again || tries >= LIMITS.replays.tries) {
         if (last) return last;
         throw failed;

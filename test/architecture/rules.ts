@@ -140,7 +140,7 @@ const ARROWS: Readonly<Record<string, { on: readonly string[]; because: string }
     because: 'Operator commands run over what compose opens, and fail like the server does.',
   },
   compose: {
-    on: ['projector', 'prover', 'relay', 'server', 'webhooks'],
+    on: ['projector', 'prover', 'relay', 'replays', 'server', 'webhooks'],
     because: 'It gives every service its adapters; the API is served by the server.',
   },
   server: {
@@ -151,6 +151,7 @@ const ARROWS: Readonly<Record<string, { on: readonly string[]; because: string }
   projector: { on: [], because: 'It may run in a thread or process of its own.' },
   prover: { on: [], because: 'It may run in a thread or process of its own.' },
   relay: { on: [], because: 'It may run in a process of its own.' },
+  replays: { on: [], because: 'It works with ports, whichever process it runs in.' },
   webhooks: { on: [], because: 'It works with ports, whichever process it runs in.' },
 };
 

@@ -32,6 +32,7 @@ import { deliveries, randomHistory } from '../support/events/randomHistory.ts';
 import { size } from '../support/jest/size.ts';
 import { agentsOf, ALL } from '../support/projections/agentsOf.ts';
 import { usageContract } from './readModelUsage.ts';
+import { replaysContract } from './readModelReplays.ts';
 import { webhooksContract } from './readModelWebhooks.ts';
 
 export interface ReadModelsFixture {
@@ -58,6 +59,7 @@ const unavailable = (error: unknown): boolean =>
 export function readModelsContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   usageContract(name, open);
   webhooksContract(name, open);
+  replaysContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;
 

@@ -9,6 +9,7 @@ import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
 import { proveSessionRoute } from './proofs.ts';
 import { replayRoutes } from './replays.ts';
+import { streamReplayRoute } from './replayStream.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 import { turnRequestRoutes } from './turnRequests.ts';
@@ -29,6 +30,7 @@ const operations: readonly Route[] = [
   proveSessionRoute,
   ...replayRoutes,
   listUsageRoute,
+  streamReplayRoute,
   ...webhookRoutes,
   ...catalogueRoutes,
   followEventsRoute,

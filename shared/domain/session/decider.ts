@@ -80,8 +80,13 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
 
 function evolve(state: SessionState, event: SessionEvent): SessionState {
   if (event.type === 'session.started.v1') {
-    const { agent_id, replay } = event.data;
-    return { status: 'idle', agent_id, turn: 0, ...(replay && { replay_id: replay.replay_id }) };
+    const { agent_id, forked_from, replay } = event.data;
+    return {
+      status: 'idle',
+      agent_id,
+      turn: forked_from?.turn ?? 0,
+      ...(replay && { replay_id: replay.replay_id }),
+    };
   }
   if (state.status === 'none') throw new Error(`${event.type} before session.started.v1`);
   const { agent_id, replay_id } = state;

@@ -1,13 +1,24 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { Script } from '../../support/http/scriptedModel.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { comparisonsIn, endOf, eventsOf, startReplayOf } from '../../support/replays/replays.ts';
+import type { SessionEvent } from '../../../shared/domain/session/events.ts';
+import {
+  comparisonsIn,
+  endOf,
+  eventsOf,
+  startReplayOf,
+  type Asked,
+} from '../../support/replays/replays.ts';
+
+const says: Script = ({ messages }) => ({
+  text: `${messages.length}: ${messages.at(-1)?.content}`,
+});
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService(({ messages }) => ({
-    text: `${messages.length}: ${messages.at(-1)?.content}`,
-  }));
-});
+  service = await startTestService(says);
+}, 120_000);
+beforeEach(() => service.model.use(says));
 afterAll(() => service.close());
 
 /** A session of the agent, a turn for each input. */
@@ -22,6 +33,34 @@ async function session(agent: string, inputs: readonly string[]): Promise<string
   }
   return session_id!;
 }
+
+/** What became of the turns, and how the replay of the session ended. */
+async function replayed(session_id: string, settings: Omit<Asked, 'sessions'> = {}) {
+  const id = await startReplayOf(service.folder, { sessions: [session_id], ...settings });
+  const told = await endOf(service.folder, id);
+  const made = told.made.get(session_id);
+  return {
+    ended: told.events.find(({ type }) => type === 'replay.session_ended.v1')?.data,
+    status: told.events.at(-1)!.data,
+    turns: comparisonsIn(told),
+    made,
+    events: made === undefined ? [] : await eventsOf(service.folder, made),
+  };
+}
+
+const calledIn = (events: readonly SessionEvent[]) =>
+  events.flatMap(({ type, data }) => (type === 'session.tool_called.v1' ? [data] : []));
+
+/** Calls the tool once a turn, with these arguments, and then says what it was told. */
+const calls = (args: string, name = 'calculator') =>
+  service.model.use(({ messages }) => {
+    const last = messages.at(-1)!;
+    return last.role === 'tool'
+      ? { text: `told: ${last.content}` }
+      : { text: null, tool_calls: [{ name, arguments: args }] };
+  });
+const ONE = '{"expression":"1+1"}';
+const OTHER = '{"expression":"20+22"}';
 
 test('a session is replayed in one of its own, which says so, with the same requests and answers', async () => {
   const agent = await service.createAgent();
@@ -41,4 +80,104 @@ test('a session is replayed in one of its own, which says so, with the same requ
   });
   expect(service.model.bodies.slice(-3)).toEqual(asked);
   expect(await eventsOf(service.folder, recorded)).toEqual(before);
+}, 60_000);
+
+test('a tool call that is not recorded ends the replay of its session, where the policy says so', async () => {
+  calls(ONE);
+  const recorded = await session(await service.createAgent({ tool: 'calculator' }), ['a', 'b']);
+  calls(OTHER);
+  const { ended, status, turns, events } = await replayed(recorded);
+  expect(ended).toMatchObject({ status: 'stopped', code: 'tool_not_recorded' });
+  expect(status).toEqual({ status: 'completed' });
+  expect(turns).toMatchObject([{ turn: 1, outcome: 'failed', code: 'tool_not_recorded' }]);
+  expect(calledIn(events)).toMatchObject([{ replayed: 'missing', is_error: true }]);
+}, 60_000);
+
+test('or is answered by the tool itself, or by an error that the model is told', async () => {
+  calls(ONE);
+  const recorded = await session(await service.createAgent({ tool: 'calculator' }), ['a', 'b']);
+  calls(OTHER);
+  const live = await replayed(recorded, { missing_tools: 'live' });
+  expect(live.ended).toMatchObject({ status: 'completed' });
+  expect(calledIn(live.events)).toMatchObject(
+    ['42', '42'].map((result) => ({ replayed: 'live', result, is_error: false })),
+  );
+  const told = await replayed(recorded, { missing_tools: 'error-result' });
+  expect(told.turns).toMatchObject([
+    { outcome: 'changed', tools: { unanswered: 1 } },
+    { outcome: 'changed', tools: { unanswered: 1 } },
+  ]);
+  expect(calledIn(told.events)).toMatchObject([{ replayed: 'missing' }, { replayed: 'missing' }]);
+}, 60_000);
+
+test('each turn runs with the agent as it was then, also when it was changed and deleted since', async () => {
+  const agent = await service.createAgent({ instruction: 'First.' });
+  const recorded = await session(agent, ['a']);
+  await service.send('PATCH', `/v1/agents/${agent}`, { instruction: 'Second.' });
+  await service.post(`/v1/agents/${agent}/run`, { input: 'b', session_id: recorded });
+  await service.send('DELETE', `/v1/agents/${agent}`, '');
+  const asked = service.model.bodies.slice(-2);
+  const { turns } = await replayed(recorded);
+  expect(turns).toMatchObject([{ outcome: 'same' }, { outcome: 'same' }]);
+  expect(service.model.bodies.slice(-2)).toEqual(asked);
+}, 60_000);
+
+test('another model, instruction or agent takes the place of what was recorded', async () => {
+  const recorded = await session(await service.createAgent({ temperature: 0.5 }), ['a', 'b']);
+  const other = await service.createAgent({ instruction: 'Other.', temperature: 1 });
+  const last = () => service.model.requests.at(-1)!;
+  await replayed(recorded, { model: 'narrow' });
+  expect(last()).toMatchObject({ model: 'narrow', max_completion_tokens: 50, temperature: 0.5 });
+  const { events } = await replayed(recorded, { instruction: 'Be long.' });
+  expect(last()).toMatchObject({ model: 'scripted-upstream', temperature: 0.5 });
+  expect(last().messages[0]).toEqual({ role: 'system', content: 'Be long.' });
+  expect(events[0]).toMatchObject({ data: { instruction: 'Be long.' } });
+  await replayed(recorded, { agent_id: other, agent_revision: 0 });
+  expect(last()).toMatchObject({ temperature: 1, messages: [{ content: 'Other.' }, {}, {}, {}] });
+}, 60_000);
+
+test('nothing more is begun once the tokens are used', async () => {
+  const recorded = await session(await service.createAgent(), ['a', 'b', 'c']);
+  const { turns, status, ended } = await replayed(recorded, { budget_tokens: 1 });
+  expect(turns).toMatchObject([{ turn: 1, outcome: 'same' }]);
+  expect(status).toEqual({ status: 'budget_exhausted' });
+  expect(ended).toBeUndefined();
+}, 60_000);
+
+test('a session that is gone keeps no other from being replayed', async () => {
+  const agent = await service.createAgent();
+  const [gone, whole] = [await session(agent, ['a']), await session(agent, ['b'])];
+  expect((await service.send('DELETE', `/v1/sessions/${gone}`, '')).status).toBe(200);
+  const id = await startReplayOf(service.folder, { sessions: [gone, whole] });
+  const { events } = await endOf(service.folder, id);
+  const ends = events.flatMap((event) =>
+    event.type === 'replay.session_ended.v1' ? [event.data] : [],
+  );
+  expect(ends.toSorted((a, b) => a.status.localeCompare(b.status))).toMatchObject([
+    { session_id: whole, status: 'completed' },
+    { session_id: gone, status: 'failed', code: 'session_erased' },
+  ]);
+}, 60_000);
+
+test('the session of a replay takes no other runs', async () => {
+  const agent = await service.createAgent();
+  const { made } = await replayed(await session(agent, ['a']));
+  const { status, body } = await service.post(`/v1/agents/${agent}/run`, {
+    input: 'b',
+    session_id: made,
+  });
+  expect({ status, code: body.code }).toEqual({ status: 409, code: 'session_of_replay' });
+}, 60_000);
+
+test('a model that has too much to do is waited for', async () => {
+  const recorded = await session(await service.createAgent(), ['a', 'b']);
+  let busy = 3;
+  service.model.use((request, index) => {
+    busy -= 1;
+    if (busy >= 0) return { status: 503 };
+    return typeof says === 'function' ? says(request, index) : { text: '' };
+  });
+  const { turns, ended } = await replayed(recorded);
+  expect(ended).toMatchObject({ status: 'completed' });
+  expect(turns).toMatchObject([{ outcome: 'same' }, { outcome: 'same' }]);
 }, 60_000);

@@ -1,4 +1,6 @@
 import { authorOf, factsOf, appendFacts } from '../../../shared/commands/facts.ts';
+import { handle } from '../../../shared/commands/handle.ts';
+import { shortStream } from '../../../shared/commands/target.ts';
 import { replay, type ReplayState } from '../../../shared/domain/replay/decider.ts';
 import type { ReplayEvent, ReplaySettings } from '../../../shared/domain/replay/events.ts';
 import type { SessionEvent } from '../../../shared/domain/session/events.ts';
@@ -55,6 +57,14 @@ export const startReplayOf = (folder: string, { sessions, ...settings }: Asked):
     const target = { stream: replayStream(replay_id), head: NO_STREAM };
     await appendFacts(operator.store, target, facts);
     return replay_id;
+  });
+
+/** Cancels it, as a client's request in any process does. */
+export const cancelReplayOf = (folder: string, replayId: string): Promise<void> =>
+  asOperator(folder, async (operator) => {
+    const target = shortStream(replayStream(replayId), replay);
+    const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'test' };
+    await handle(operator, actor, target, { type: 'end_replay', status: 'cancelled' });
   });
 
 export interface ToldReplay {

@@ -58,6 +58,36 @@ describe('starting a turn', () => {
   );
 });
 
+describe('the session of a replay', () => {
+  const of = { replay_id: 'replay_1', session_id: 'session_0', role: 'replay' } as const;
+  const begun = sessionStarted(AGENT_ID, { replay: of });
+  const startOf = (after_turn: number, replay_id = 'replay_1'): SessionCommand => ({
+    ...(startTurn(false) as Extract<SessionCommand, { type: 'start_turn' }>),
+    replay: { replay_id, after_turn },
+  });
+  test('is begun before its first turn, once', () => {
+    const begin: SessionCommand = { type: 'begin_session', agent_id: AGENT_ID, replay: of };
+    given().when(begin).then(begun);
+    given(begun).when(begin).thenRejected('session_moved');
+  });
+  test('takes turns of its replay, each after the last one that was seen', () => {
+    given(begun).when(startOf(0)).then(turnStarted(1, turnStartData));
+    given(begun, turnStarted(1), turnCompleted(1))
+      .when(startOf(1))
+      .then(turnStarted(2, turnStartData));
+    given(begun, turnStarted(1), turnCompleted(1)).when(startOf(0)).thenRejected('session_moved');
+    given(begun, turnStarted(1)).when(startOf(1)).thenRejected('turn_open');
+  });
+  test("takes nobody else's, whatever happened in it", () => {
+    given(begun).when(startTurn(false)).thenRejected('session_of_replay');
+    given(begun).when(startOf(0, 'replay_2')).thenRejected('session_of_replay');
+    given(begun, turnStarted(1), turnFailed(1))
+      .when(startTurn(false))
+      .thenRejected('session_of_replay');
+    given(sessionStarted()).when(startOf(0)).thenRejected('session_of_replay');
+  });
+});
+
 describe('an open turn', () => {
   test('records its tool calls', () =>
     given(...running)

@@ -1,0 +1,204 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { SessionEvent } from '../../shared/domain/session/events.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
+import { size } from '../support/jest/size.ts';
+import { startServerProcess } from '../support/processes/serverProcess.ts';
+import {
+  cancelReplayOf,
+  comparisonsIn,
+  endOf,
+  eventsOf,
+  startReplayOf,
+  toldOf,
+} from '../support/replays/replays.ts';
+import { testStoreEnv } from '../support/store/testStore.ts';
+
+const SESSIONS = size({ small: 6, full: 1_000 });
+const TURNS = size({ small: 4, full: 20 });
+const KILLS = size({ small: 3, full: 10 });
+const CLIENTS = 4;
+
+let folder: string;
+let data: string;
+let model: ScriptedModel;
+let env: Record<string, string>;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'turnlog-replays-'));
+  data = join(folder, 'data');
+  model = await startScriptedModel(({ messages }) => ({
+    text: `${messages.length}: ${messages.at(-1)!.content}`,
+    delay_ms: 5,
+  }));
+  env = {
+    DATA_DIR: data,
+    MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
+    BOOTSTRAP_API_KEY: TEST_KEY,
+    LOG_LEVEL: 'error',
+    RATE_LIMIT_PER_SECOND: '100000',
+    ...testStoreEnv(),
+  };
+});
+afterAll(async () => {
+  await model.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function record(url: string, agent: string, name: string): Promise<string> {
+  const { post } = apiClient(url, TEST_KEY);
+  let session: string | undefined;
+  for (let turn = 1; turn <= TURNS; turn += 1) {
+    const body = { input: `${name}/${turn} 😀`, ...(session && { session_id: session }) };
+    session = (await post(`/v1/agents/${agent}/run`, body)).body.data.session_id as string;
+  }
+  return session!;
+}
+
+/** Runs of clients, one after the other, while the server lives; resolves with how long each took. */
+function liveTraffic(agent: string) {
+  const took: number[] = [];
+  let url: string | undefined;
+  let over = false;
+  async function client(): Promise<void> {
+    while (!over) {
+      const began = performance.now();
+      const answer = url
+        ? await apiClient(url, TEST_KEY)
+            .post(`/v1/agents/${agent}/run`, { input: 'live' })
+            .catch(() => undefined)
+        : undefined;
+      if (answer?.status === 200) took.push(performance.now() - began);
+      await sleep(10);
+    }
+  }
+  const clients = Array.from({ length: CLIENTS }, client);
+  return {
+    took,
+    to: (at: string | undefined) => void (url = at),
+    async end() {
+      over = true;
+      await Promise.all(clients);
+    },
+  };
+}
+
+const p99 = (took: number[]): number =>
+  took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.99)] ?? 0;
+
+const turnsOf = (events: readonly SessionEvent[], type: SessionEvent['type']): number[] =>
+  events.flatMap((event) => (event.type === type && 'turn' in event.data ? [event.data.turn] : []));
+
+/** What was recorded of a session, each turn once, whatever was interrupted in between. */
+function expectReplayed(recorded: readonly SessionEvent[], replayed: readonly SessionEvent[]) {
+  const completed = new Set(turnsOf(replayed, 'session.turn_completed.v1'));
+  const runOf = replayed.flatMap((event) =>
+    event.type === 'session.turn_started.v1' && completed.has(event.data.turn)
+      ? [event.data.replay_of]
+      : [],
+  );
+  expect(runOf).toEqual(turnsOf(recorded, 'session.turn_completed.v1'));
+  const outputs = (events: readonly SessionEvent[]) =>
+    events.flatMap((event) =>
+      event.type === 'session.turn_completed.v1'
+        ? [[event.data.output, event.data.calls[0]!.request_sha256]]
+        : [],
+    );
+  expect(outputs(replayed)).toEqual(outputs(recorded));
+}
+
+test(
+  `a replay of ${SESSIONS} sessions goes on after ${KILLS} kills, and replays every turn once`,
+  async () => {
+    let server = startServerProcess(env);
+    let url = await server.ready;
+    const { body } = await apiClient(url, TEST_KEY).post('/v1/agents', {
+      name: 'Test',
+      instruction: 'Repeat.',
+      model: 'scripted',
+    });
+    const agent = body.data.agent_id as string;
+    const sessions: string[] = [];
+    const names = Array.from({ length: SESSIONS }, (_, name) => `${name}`).values();
+    const recorders = Array.from({ length: 4 }, async () => {
+      for (const name of names) sessions.push(await record(url, agent, name));
+    });
+    await Promise.all(recorders);
+
+    const live = liveTraffic(agent);
+    live.to(url);
+    await sleep(size({ small: 500, full: 30_000 }));
+    const alone = p99(live.took.splice(0));
+    const id = await startReplayOf(data, { sessions, concurrency: 4 });
+    for (let kill = 1; kill <= KILLS; kill += 1) {
+      const all = SESSIONS * TURNS * 2;
+      const due = Math.floor((all * (kill / (KILLS + 1) + 1)) / 2);
+      const begun = model.requests.filter(({ messages }) =>
+        messages.at(-1)!.content!.includes('😀'),
+      ).length;
+      await model.received(model.requests.length + Math.max(1, Math.min(due - begun, TURNS)));
+      await sleep(Math.random() * 20);
+      live.to(undefined);
+      server.kill('SIGKILL');
+      await server.exited;
+      server = startServerProcess(env);
+      url = await server.ready;
+      live.to(url);
+    }
+    const told = await endOf(data, id);
+    const beside = p99(live.took);
+    await live.end();
+
+    expect(told.events.at(-1)).toMatchObject({ data: { status: 'completed' } });
+    expect(told.made.size).toBe(SESSIONS);
+    const compared = comparisonsIn(told);
+    expect(compared).toHaveLength(SESSIONS * TURNS);
+    expect(compared.filter(({ outcome }) => outcome !== 'same')).toEqual([]);
+    expect(compared.filter(({ requests }) => requests !== 'same')).toEqual([]);
+    let interrupted = 0;
+    for (const session of sessions) {
+      const replayed = await eventsOf(data, told.made.get(session)!);
+      expectReplayed(await eventsOf(data, session), replayed);
+      interrupted += turnsOf(replayed, 'session.turn_interrupted.v1').length;
+    }
+    process.stdout.write(
+      `live p99: ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside the replay (${(beside / alone).toFixed(2)} times); ${interrupted} turns begun again\n`,
+    );
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+  },
+  size({ small: 10, full: 120 }) * 60_000,
+);
+
+test('a replay that is cancelled stops within a second, and its turns are interrupted', async () => {
+  model.use(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 60_000).unref());
+    return { text: 'too late' };
+  });
+  const server = startServerProcess(env);
+  const { get } = apiClient(await server.ready, TEST_KEY);
+  const recorded = (await get('/v1/sessions?limit=3')).body.data as {
+    session_id: string;
+  }[];
+  const asked = model.requests.length;
+  const sessions = recorded.map(({ session_id }) => session_id);
+  const id = await startReplayOf(data, { sessions, concurrency: 3 });
+  await model.received(asked + 3);
+  const cut = model.abandonedSoFar();
+  await cancelReplayOf(data, id);
+  const cancelled = performance.now();
+  await model.abandoned(cut + 3);
+  expect(performance.now() - cancelled).toBeLessThan(size({ small: 20_000, full: 1_000 }));
+  const told = await toldOf(data, id);
+  expect(told.events.at(-1)).toMatchObject({ data: { status: 'cancelled' } });
+  for (const made of told.made.values())
+    expect((await eventsOf(data, made)).at(-1)).toMatchObject({
+      type: 'session.turn_interrupted.v1',
+      data: { reason: 'cancelled' },
+    });
+  server.kill('SIGTERM');
+  expect(await server.exited).toBe(0);
+}, 300_000);
