@@ -12,6 +12,7 @@ export const presentSession = ({
   turns,
   title,
   labels,
+  forked_from,
   created_at,
   updated_at,
 }: SessionRow): Static<typeof Session> => ({
@@ -21,9 +22,23 @@ export const presentSession = ({
   turn_count: turns,
   title,
   labels,
+  ...(forked_from && { forked_from }),
   created_at,
   updated_at,
 });
+
+/** A session as its transcript begins, before the turns. */
+export const presentTranscript = (
+  row: SessionRow,
+  origin_erased: boolean,
+): Static<typeof Transcript> => {
+  const { forked_from, ...session } = presentSession(row);
+  return {
+    ...session,
+    ...(forked_from && { forked_from: { ...forked_from, erased: origin_erased } }),
+    turns: [],
+  };
+};
 
 /** A tool call as the transcript shows it. */
 export const presentToolCall = ({
@@ -32,17 +47,21 @@ export const presentToolCall = ({
   ...call
 }: Omit<ToolCalledData, 'turn'> & { turn?: number }): Static<typeof ToolCall> => call;
 
-/** A turn as the transcript shows it. */
-export const presentTurn = ({
-  session_id: _session,
-  revision: _revision,
-  owner: _owner,
-  deadline: _deadline,
-  offered: _offered,
-  ...turn
-}: TurnRow): Static<typeof Transcript>['turns'][number] => ({
+/** A turn as the transcript of a session shows it. */
+export const presentTurn = (
+  sessionId: string,
+  {
+    session_id,
+    revision: _revision,
+    owner: _owner,
+    deadline: _deadline,
+    offered: _offered,
+    ...turn
+  }: TurnRow,
+): Static<typeof Transcript>['turns'][number] => ({
   ...turn,
   tool_calls: turn.tool_calls.map(presentToolCall),
+  ...(session_id !== sessionId && { origin_session_id: session_id }),
 });
 
 /** A recorded event without its position, which means nothing outside the store. */

@@ -1,18 +1,26 @@
 import { recordAudit } from '../../../shared/commands/audit.ts';
+import { beginningOfFork, forkSession } from '../../../shared/commands/forkSession.ts';
 import { describeSession } from '../../../shared/commands/describeSession.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
+import { readSessionEvents } from '../../../shared/queries/sessions.ts';
+import { readTranscript } from '../../../shared/queries/transcript.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
-import { presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
+import {
+  presentEvent,
+  presentSession,
+  presentTranscript,
+  presentTurn,
+} from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
 import { sessionFilter } from '../sessionFilter.ts';
 import { SessionEvents } from '../schemas/events.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { DescribeSessionBody, SessionListQuery } from '../schemas/sessionDescription.ts';
 import {
+  ForkBody,
   Session,
   SessionEventsQuery,
   SessionList,
@@ -76,18 +84,49 @@ const getSessionRoute = defineRoute({
   errors: ['session_not_found', 'session_erased', 'stream_damaged', 'key_missing'],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const { session, turns } = await readTranscript(
+    const { session, turns, origin_erased } = await readTranscript(
       api,
       actor.account_id,
       params['sessionId']!,
       pageFrom(query),
     );
     const rows = {
-      around: { ...presentSession(session), turns: [] },
-      present: presentTurn,
+      around: presentTranscript(session, origin_erased),
+      present: (turn: TurnRow) => presentTurn(session.session_id, turn),
       cursorOf: ({ turn }: TurnRow) => String(turn),
     };
     return { page: (to) => pageBody(turns, rows, to) };
+  },
+});
+
+const forkSessionRoute = defineRoute({
+  method: 'post',
+  path: '/v1/sessions/{sessionId}/fork',
+  operationId: 'forkSession',
+  summary: 'Begins a session that goes on after a turn of this one',
+  description:
+    'The turns up to `at_turn` are shared, and stay where they are: nothing is copied, and the first turn of the fork is the one after it. They are erased with the session that recorded them.',
+  access: 'agents:run',
+  query: CommonQuery,
+  body: ForkBody,
+  data: Session,
+  errors: [
+    'session_not_found',
+    'session_erased',
+    'origin_erased',
+    'stream_damaged',
+    'release_too_old',
+    'key_missing',
+  ],
+  once: {
+    reserve: async (api, { actor, params, body }) => {
+      await beginningOfFork(api, actor, { session_id: params['sessionId']!, ...body });
+      return { id: api.ids.typeId('session') };
+    },
+  },
+  handle: async (api, { actor, params, body, claim }) => {
+    const input = { session_id: params['sessionId']!, ...body };
+    return { data: presentSession(await forkSession(api, actor, input, claim)) };
   },
 });
 
@@ -154,6 +193,7 @@ const listSessionEventsRoute = defineRoute({
 export const sessionRoutes = [
   listSessionsRoute,
   getSessionRoute,
+  forkSessionRoute,
   describeSessionRoute,
   listSessionEventsRoute,
 ];

@@ -4,12 +4,32 @@ import { TurnContext } from '../../../shared/domain/session/parts.ts';
 import { AgentId, FinishReason, numberedPageQuery, SessionId } from './common.ts';
 import { described } from './sessionDescription.ts';
 
+const FORKED = 'Only of a fork: the session that recorded the turns up to one, which both share';
+const ForkedFrom = Type.Object(
+  {
+    session_id: SessionId,
+    turn: Type.Integer({ minimum: 1, description: 'The last turn that both have' }),
+    revision: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'Of the event that ended the turn, in the stream of that session',
+      }),
+    ),
+    hash: Type.Optional(Type.String({ description: 'The hash of that event' })),
+  },
+  { title: 'ForkedFrom', description: FORKED },
+);
+
 const sessionFields = {
   session_id: SessionId,
   agent_id: AgentId,
   status: Type.Enum(['idle', 'running'], { description: '`running` while a turn is open' }),
-  turn_count: Type.Integer({ minimum: 0, description: 'How many turns began' }),
+  turn_count: Type.Integer({
+    minimum: 0,
+    description: 'How many turns began, those that a fork shares included',
+  }),
   ...described,
+  forked_from: Type.Optional(ForkedFrom),
   created_at: Instant,
   updated_at: Instant,
 };
@@ -53,6 +73,11 @@ export const Turn = Type.Object(
     context: Type.Union([TurnContext, Type.Null()]),
     started_at: Instant,
     ended_at: Type.Union([Instant, Type.Null()]),
+    origin_session_id: Type.Optional(
+      Type.String({
+        description: 'Only of a turn that a fork shares: the session that recorded it',
+      }),
+    ),
   },
   { title: 'Turn', description: 'One input and how it ended' },
 );
@@ -63,8 +88,34 @@ export const Session = Type.Object(sessionFields, {
 });
 export const SessionList = Type.Array(Session);
 export const Transcript = Type.Object(
-  { ...sessionFields, turns: Type.Array(Turn) },
+  {
+    ...sessionFields,
+    forked_from: Type.Optional(
+      Type.Object(
+        {
+          ...ForkedFrom.properties,
+          erased: Type.Boolean({
+            description:
+              'Turns that it shares were erased with the session that recorded them: the transcript begins after them',
+          }),
+        },
+        { title: 'SharedHistory', description: FORKED },
+      ),
+    ),
+    turns: Type.Array(Turn),
+  },
   { title: 'Transcript', description: 'A session and a page of its turns' },
+);
+
+export const ForkBody = Type.Object(
+  {
+    at_turn: Type.Integer({
+      minimum: 1,
+      maximum: 999_999_999,
+      description: 'The last turn that the fork shares; it has to have ended',
+    }),
+  },
+  { additionalProperties: false, title: 'ForkSession' },
 );
 
 export const TranscriptQuery = Type.Object(

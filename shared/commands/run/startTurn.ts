@@ -8,6 +8,7 @@ import { isoTime } from '../../ports/clock.ts';
 import { appendFacts, authorOf, factsOf } from '../facts.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
+import { summaryNamed } from '../summaryOf.ts';
 import type { SessionForRun } from './sessionOfRun.ts';
 import type { TurnContext } from '../../domain/session/parts.ts';
 
@@ -40,7 +41,7 @@ export function contextOf({
 
 function commandOf(
   { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
-  { agent, new_session, input, claim }: RunRequest,
+  { agent, session_id, new_session, input, claim }: RunRequest,
   { settings, loaded }: Start,
 ): SessionCommand {
   const { state, history, summary } = loaded;
@@ -55,7 +56,7 @@ function commandOf(
       settings,
       context_from_turn: history[0]?.turn ?? (state.status === 'none' ? 1 : state.turn + 1),
       context: contextOf(loaded),
-      ...(summary && { summary_revision: summary.revision }),
+      ...(summary && summaryNamed(summary, session_id)),
       owner: instance.id,
       deadline: isoTime(clock.now() + limits.timeoutMs),
       ...(claim && { idempotency_key: claim.request_id }),

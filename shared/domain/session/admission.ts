@@ -11,6 +11,11 @@ function notErased({ status }: SessionState): void {
   if (status === 'erased') throw new Rejection('session_erased', 'The session was erased.');
 }
 
+/** For what begins a session. */
+function notThere({ status }: SessionState): void {
+  if (status !== 'none') throw new Rejection('session_exists', 'There is such a session already.');
+}
+
 /** For what may wait until the turn has ended. */
 function betweenTurns(state: SessionState): void {
   notErased(state);
@@ -56,6 +61,7 @@ const ADMISSION: {
   [Type in SessionCommand['type']]: (state: SessionState, command: CommandOf<Type>) => void;
 } = {
   start_turn: betweenTurns,
+  fork_session: notThere,
   record_tool_call: byItsRun,
   complete_turn: byItsRun,
   fail_turn: byItsRun,

@@ -33,6 +33,10 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
   switch (command.type) {
     case 'start_turn':
       return startTurn(command, state);
+    case 'fork_session': {
+      const { type: _type, ...data } = command;
+      return [{ type: 'session.started.v1', data }];
+    }
     case 'record_tool_call': {
       const { run, call } = command;
       return [{ type: 'session.tool_called.v1', data: { ...call, turn: run.turn } }];
@@ -64,7 +68,11 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
 
 function evolve(state: SessionState, event: SessionEvent): SessionState {
   if (event.type === 'session.started.v1')
-    return { status: 'idle', agent_id: event.data.agent_id, turn: 0 };
+    return {
+      status: 'idle',
+      agent_id: event.data.agent_id,
+      turn: event.data.forked_from?.turn ?? 0,
+    };
   if (state.status === 'none') throw new Error(`${event.type} before session.started.v1`);
   switch (event.type) {
     case 'session.turn_started.v1':
