@@ -59,16 +59,17 @@ interface Shown {
   summary: Summary | undefined;
 }
 
-/**
- * Whether the turns that a prompt holds, in full or summed up, are there. Errors: `origin_erased`
- * where a session is erased that one of them is of, `store_unavailable`.
- */
-export async function requireOrigins(
-  { store }: StreamSource,
-  { origins, history, summary }: Shown,
-): Promise<void> {
+/** The sessions of others whose turns a prompt holds, in full or summed up. */
+export function originsShown({ origins, history, summary }: Shown): string[] {
   const oldest = Math.min(history[0]?.turn ?? Infinity, summary ? summary.dropped + 1 : Infinity);
-  for (const { session_id, turn } of origins)
-    if (turn >= oldest && (await endsErased(store, sessionStream(session_id))))
-      throw originErased();
+  return origins.filter(({ turn }) => turn >= oldest).map(({ session_id }) => session_id);
+}
+
+/**
+ * Whether the turns of others are there that a prompt holds. Errors: `origin_erased` where a session
+ * is erased that recorded some, `store_unavailable`.
+ */
+export async function requireOrigins({ store }: StreamSource, shown: Shown): Promise<void> {
+  for (const session_id of originsShown(shown))
+    if (await endsErased(store, sessionStream(session_id))) throw originErased();
 }
