@@ -16,7 +16,13 @@ import {
 import { heldBy } from '../locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
-import { listAgents, listSessions, listTurns, listWebhooks } from './listings.ts';
+import {
+  listAgents,
+  listReplaySessions,
+  listSessions,
+  listTurns,
+  listWebhooks,
+} from './listings.ts';
 import { toPage, type Statement } from './pages.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
@@ -132,6 +138,8 @@ export function openPostgresReadModels({
       );
       return found && { session: found.session, turns: toPage(found.turns) };
     },
+    listReplaySessions: (sessionId, bounds) =>
+      page('sessions', listReplaySessions(sessionId, bounds)),
     findWebhook: (webhookId) => webhooks.find('WHERE webhook_id = $1', webhookId),
     listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
     listEnabledWebhooks: (limit) =>
