@@ -14,27 +14,11 @@ import type {
   WebhookRow,
 } from '../readModels/tables.ts';
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
+import type { Bounds, Page, PageOf } from './pageOf.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
-/** How much to read: a page ends where the next row would go beyond either bound. */
-export interface Bounds {
-  /** The most rows, ≥ 1. */
-  limit: number;
-  /** The most UTF-8 bytes of the rows' text and JSON; a larger row is a page by itself. */
-  bytes: number;
-}
-
-export interface Page extends Bounds {
-  /** Exclusive start: the key of the last row of the page before. */
-  after?: string;
-}
-
-export interface PageOf<Row> {
-  rows: Row[];
-  /** True when another row follows. */
-  more: boolean;
-}
+export type { Bounds, Page, PageOf };
 
 /** A stream with an event that could not be applied: later ones are skipped until a rebuild. */
 export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
