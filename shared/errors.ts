@@ -25,6 +25,7 @@ type UseCaseCode =
   | 'webhook_not_found'
   | 'webhook_limit_reached'
   | 'session_erased'
+  | 'origin_erased'
   | 'agent_erased'
   | 'erasure_refused'
   | 'key_missing'

@@ -63,6 +63,11 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     description: 'The account has as many webhooks as it may have; nothing was created',
   },
   session_erased: { status: 410, description: 'The texts of the session were erased' },
+  origin_erased: {
+    status: 410,
+    description:
+      'The session is a fork, and the session that it was forked from was erased; what is asked needs turns that it shared',
+  },
   agent_erased: { status: 410, description: 'The texts of the agent were erased' },
   erasure_refused: {
     status: 409,

@@ -13,6 +13,7 @@ const DEFECT = undefined;
 
 /** How a decider's rejection is answered. */
 const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>> = {
+  session_exists: DEFECT,
   session_missing: sessionNotFound,
   session_erased: sessionErased,
   agent_missing: DEFECT,

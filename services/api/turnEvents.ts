@@ -58,7 +58,9 @@ export async function lookAtTurn(
 ): Promise<Look> {
   const room: Place = await api.answers.take(subject.account_id, LIMITS.http.pageBytes, ctx.res);
   try {
-    return { turn: recordedTurn(await readTurn(api, subject)), done: room.leave };
+    const row = await readTurn(api, subject);
+    // A fork shows a turn that it shares as its own.
+    return { turn: recordedTurn({ ...row, session_id: subject.session_id }), done: room.leave };
   } catch (error) {
     room.leave();
     throw error;

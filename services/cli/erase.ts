@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { eraseAccount, type ErasedAccount } from '../../shared/commands/erase/eraseAccount.ts';
-import { eraseStream, type ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
+import type { ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
+import { eraseWithReplays } from '../../shared/commands/erase/eraseWithReplays.ts';
 import { ownerOf } from '../../shared/commands/erase/ownerOf.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
 import {
@@ -58,7 +59,10 @@ async function eraseOne(
     throw new TurnlogError('configuration_invalid', `There is no ${kind} ${id}.`);
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   const grounds = { reason: 'request', note: options.note } as const;
-  const erased = await eraseStream(operator, stream, grounds, actor);
+  await using opened = new AsyncDisposableStack();
+  const replaysAt = async (): Promise<ReadModels> =>
+    opened.adopt(await operator.openReadModels(), (queries) => queries.close());
+  const erased = await eraseWithReplays({ ...operator, replaysAt }, stream, grounds, actor);
   await bringUpToDate(operator);
   const { event, erased_at, unread = null } = erased;
   output.show({ [`${kind}_id`]: id, account_id, erased_at, event, unread }, ...told(erased));

@@ -1,5 +1,6 @@
 import type { CommandContext } from '../../shared/commands/context.ts';
-import { eraseStream, type ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
+import type { ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
+import { eraseWithReplays, replaysShown } from '../../shared/commands/erase/eraseWithReplays.ts';
 import type { HandleContext } from '../../shared/commands/handle.ts';
 import {
   createClockJudge,
@@ -62,6 +63,9 @@ export const judgeDatabaseClock = ({ store, instances, readModels }: Database) =
     newest: async () => (await readModels.checkpoint())?.position,
   });
 
+/** How long a sweep waits for the read models to show what it has recorded. */
+const SHOWN_WITHIN_MS = 10_000;
+
 interface Sweeping {
   judge: () => Promise<JudgedTime>;
   /** Does the work where no other process does it: Retention. */
@@ -96,9 +100,9 @@ export function sweepRetention(
         async erase({ session_id, account_id }) {
           const actor = { account_id, key_id: 'system', request_id: 'retention' };
           const stream = sessionStream(session_id);
-          onErased(
-            await eraseStream({ ...context, clock }, stream, { reason: 'retention' }, actor),
-          );
+          const replaysAt = replaysShown(readModels, SHOWN_WITHIN_MS);
+          const erasing = { ...context, clock, replaysAt, onErased };
+          onErased(await eraseWithReplays(erasing, stream, { reason: 'retention' }, actor));
         },
       });
     },

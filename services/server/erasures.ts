@@ -1,3 +1,4 @@
+import { replaysShown } from '../../shared/commands/erase/eraseWithReplays.ts';
 import { createFinisher } from '../../shared/commands/erase/finishErasures.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { noticeErasures } from '../../shared/commands/erase/noticeErasures.ts';
@@ -72,6 +73,7 @@ export function finishPart(context: Finishing, { api, alone, visibilityWaitMs }:
       await readModels.untilShown(position, visibilityWaitMs);
       return readModels;
     },
+    replaysAt: replaysShown(readModels, visibilityWaitMs),
     onErased: (erased) => api && forgetErased(api, erased),
   });
   let first = alone;

@@ -1,22 +1,24 @@
 import { session } from '../domain/session/decider.ts';
 import type { SessionCommand, SessionState } from '../domain/session/commands.ts';
-import type { SessionEvent } from '../domain/session/events.ts';
+import type { ForkPoint, SessionEvent } from '../domain/session/events.ts';
 import { turnsOf, type Summary, type Turn } from '../domain/session/prompt.ts';
+import { createBackReader } from './readBack.ts';
 import { summaryOf } from './summaryOf.ts';
 import { headOf, NO_STREAM } from '../eventlog/append.ts';
 import type { StreamSource } from '../eventlog/noteDamage.ts';
 import type { OpenedEvent } from '../eventlog/openTexts.ts';
-import { readBeginning, readPage } from '../eventlog/readWhole.ts';
+import { readBeginning } from '../eventlog/readWhole.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { headAfter, type KnownEvent } from '../eventlog/wholeStream.ts';
-import { LIMITS } from '../limits.ts';
 import type { Loaded, Target } from './target.ts';
 
 export interface LoadedSession extends Loaded<SessionState> {
   /** Id of the last event; what a recovery names as the cause. */
   lastEventId: string | undefined;
   account_id: string | undefined;
+  /** The sessions whose turns it shares, the nearest first. */
+  origins: readonly ForkPoint[];
   /** What stands for the turns up to one. */
   summary: Summary | undefined;
   /** The completed turns to show the model, oldest first. */
@@ -36,6 +38,7 @@ export const NEW_SESSION: LoadedSession = {
   head: NO_STREAM,
   lastEventId: undefined,
   account_id: undefined,
+  origins: [],
   summary: undefined,
   history: [],
   turns: [],
@@ -49,58 +52,54 @@ export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
 /** Which completed turns (oldest first) fit, beside the summary: the newest of them. */
 export type Select = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
-const FIRST_PAGE = 8;
-const LATER_PAGE = 32;
-const LARGEST_PAGE = 1_024;
-
 /**
  * Reads a session backwards until `select` has found the turns that fit: the cost does not grow
  * with the session. `select` takes completed turns, oldest first, and returns the newest of them
- * that fit. The state needs only how the session begins and how it ends. What is read is checked,
- * and that the session begins at revision 0.
- * Errors: `stream_damaged` (noted), `store_unavailable`.
+ * that fit; those that a fork shares are read where they are. Without it no turn is wanted. The
+ * state needs only how the session begins and how it ends. What is read is checked, and that the
+ * session begins at revision 0.
+ * Errors: `origin_erased`, `stream_damaged` (noted), `store_unavailable`.
  */
 export async function loadSession(
   source: StreamSource,
   sessionId: string,
-  select: Select,
+  select?: Select,
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
+  const reader = createBackReader(source, sessionId);
   let tail: KnownEvent[] = [];
   let summary: Summary | undefined;
   let oldest: OpenedEvent | undefined;
   let last: OpenedEvent | undefined;
   for (;;) {
-    const read = oldest && last ? last.revision - oldest.revision + 1 : 0;
-    // As many as there are already: no more than twice what is needed is read, in few pages.
-    const limit = read === 0 ? FIRST_PAGE : Math.min(Math.max(read, LATER_PAGE), LARGEST_PAGE);
-    const page = await readPage(source, stream, {
-      direction: 'backwards',
-      ...(oldest && { from: oldest.revision - 1 }),
-      limit,
-      maxBytes: LIMITS.store.pageBytes,
-    });
+    const page = await reader.older();
     // A session may be described any number of times between two turns.
     tail = [...page.filter(({ event }) => event.type !== 'session.described.v1'), ...tail];
-    oldest = page[0]?.recorded ?? oldest;
+    if (page[0]?.recorded.stream === stream) oldest = page[0].recorded;
     last ??= page.at(-1)?.recorded;
     if (!oldest || !last) return NEW_SESSION;
     const events = sessionEvents(tail);
     const isErased = tail.at(-1)?.event.type === 'session.erased.v1';
-    if (!isErased) summary ??= await summaryOf(source, stream, tail);
+    if (!isErased) summary ??= await summaryOf(source, tail);
     const turns = completedTurns(events, summary);
-    const history = isErased ? [] : await select(turns, summary);
-    const begins = oldest.revision === 0;
-    const whole = begins || reaches(events, summary);
-    if (!whole && !isErased && history.length === turns.length) continue;
-    const first = begins ? [] : [await readBeginning(source, stream)];
+    const history = isErased || !select ? [] : await select(turns, summary);
+    const begins = reader.beginning() !== undefined;
+    const whole = reader.isWhole() || reaches(events, summary);
+    const isEnough = whole || isErased || (begins && !select) || history.length < turns.length;
+    if (!isEnough) continue;
+    const first = reader.beginning() ?? (await readBeginning(source, stream));
     source.damaged.forget(stream, { from: oldest.revision, to: last.revision });
-    const state = sessionEvents([...first, ...tail]).reduce(session.evolve, session.initialState);
+    const own = tail.filter(({ recorded }) => recorded.stream === stream);
+    const state = sessionEvents([...(begins ? [] : [first]), ...own]).reduce(
+      session.evolve,
+      session.initialState,
+    );
     return {
       state,
-      head: headOf(last, headAfter(NO_STREAM, tail)),
+      head: headOf(last, headAfter(NO_STREAM, own)),
       lastEventId: last.id,
       account_id: last.metadata.account_id,
+      origins: select ? await reader.origins(first) : [],
       summary,
       history,
       turns,
@@ -115,14 +114,16 @@ export const sessionTarget = (
 ): Target<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({
   stream: sessionStream(sessionId),
   decider: session,
-  load: (source) => loadSession(source, sessionId, () => Promise.resolve([])),
+  load: (source) => loadSession(source, sessionId),
 });
 
 /** True where the events go back to turns that the summary stands for. */
 const reaches = (events: readonly SessionEvent[], summary: Summary | undefined): boolean =>
   summary !== undefined &&
   events.some(
-    ({ type, data }) => type === 'session.turn_started.v1' && data.turn <= summary.up_to_turn,
+    ({ type, data }) =>
+      (type === 'session.turn_started.v1' && data.turn <= summary.up_to_turn) ||
+      (type === 'session.started.v1' && (data.forked_from?.turn ?? 0) <= summary.up_to_turn),
   );
 
 /** Those that a summary stands for are left out. */

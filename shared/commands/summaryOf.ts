@@ -2,13 +2,15 @@ import type { SessionEvent } from '../domain/session/events.ts';
 import type { Summary } from '../domain/session/prompt.ts';
 import type { StreamSource } from '../eventlog/noteDamage.ts';
 import { readPage } from '../eventlog/readWhole.ts';
+import { sessionStream, streamId } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
 
 const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
   const event = known?.event as SessionEvent | undefined;
   if (event?.type !== 'session.compacted.v1') return undefined;
   const { summary, up_to_turn, dropped = 0 } = event.data;
-  return { text: summary, up_to_turn, dropped, revision: known!.recorded.revision };
+  const { stream, revision } = known!.recorded;
+  return { text: summary, up_to_turn, dropped, session_id: streamId(stream), revision };
 };
 
 /**
@@ -17,7 +19,6 @@ const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
  */
 export async function summaryOf(
   source: StreamSource,
-  stream: string,
   newest: readonly KnownEvent[],
   known?: Summary,
 ): Promise<Summary | undefined> {
@@ -26,10 +27,21 @@ export async function summaryOf(
     if (found) return found;
     const started = event.event as SessionEvent;
     if (started.type !== 'session.turn_started.v1') continue;
-    const { summary_revision } = started.data;
-    if (summary_revision === undefined || summary_revision === known?.revision) return known;
+    const { summary_revision, summary_session_id = streamId(event.recorded.stream) } = started.data;
+    if (summary_revision === undefined) return known;
+    const isKnown = known?.session_id === summary_session_id;
+    if (isKnown && known.revision === summary_revision) return known;
     const page = { direction: 'forwards', from: summary_revision, limit: 1 } as const;
-    return summaryIn((await readPage(source, stream, page))[0]);
+    return summaryIn((await readPage(source, sessionStream(summary_session_id), page))[0]);
   }
   return known;
 }
+
+/** How an event of a session names a summary. */
+export const summaryNamed = (
+  { session_id, revision }: Summary,
+  sessionId: string,
+): { summary_revision: number; summary_session_id?: string } => ({
+  summary_revision: revision,
+  ...(session_id !== sessionId && { summary_session_id: session_id }),
+});

@@ -10,6 +10,7 @@ export type RejectionCode =
   | 'agent_missing'
   | 'agent_deleted'
   | 'agent_erased'
+  | 'session_exists'
   | 'session_missing'
   | 'session_erased'
   | 'session_of_another_agent'

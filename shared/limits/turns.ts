@@ -8,6 +8,8 @@ export const TURN_LIMITS = {
     waiting: 2_000,
     /** Characters of a `Prefer` header that are looked at. */
     preferChars: 1_024,
+    /** Sessions that a fork shares turns of: a fork of a fork has two. */
+    origins: 16,
     /** Sessions of which other processes are still to be told. */
     signals: 1_000,
     /** Sessions whose end is read from the log at a time, to see what others have done. */

@@ -71,6 +71,8 @@ export interface ReadModels extends ReplayReads, UsageReads {
     sessionId: string,
     page: Bounds & { after?: number },
   ): Promise<TranscriptRows | undefined>;
+  /** The sessions that replays made of one, by their ids, without erased ones. */
+  listReplaysOf(sessionId: string, page: Page): Promise<PageOf<SessionRow>>;
   /** By id alone, deleted and erased ones too; whose it is, is for the caller to judge. */
   findWebhook(webhookId: string): Promise<WebhookRow | undefined>;
   /** Oldest first, without erased ones; deleted ones where they are asked for. */

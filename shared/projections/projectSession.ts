@@ -34,7 +34,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
             agent_id: event.data.agent_id,
             account_id,
             status: 'idle',
-            turns: 0,
+            turns: event.data.forked_from?.turn ?? 0,
             ...UNDESCRIBED,
             forked_from: event.data.forked_from ?? null,
             replay_id: event.data.replay?.replay_id ?? null,

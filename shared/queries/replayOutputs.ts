@@ -4,10 +4,10 @@ import { giveWay } from '../giveWay.ts';
 import { LIMITS } from '../limits.ts';
 import type { PageOf, ReadModels } from '../ports/readModels.ts';
 import type { ReplaySessionRow, ReplayTurnRow } from '../readModels/tables.ts';
-import { readTranscript } from './sessions.ts';
+import { readTranscript } from './transcript.ts';
 
 type Source = StreamSource & {
-  readModels: Pick<ReadModels, 'findTranscript' | 'findReplaySession'>;
+  readModels: Pick<ReadModels, 'findTranscript' | 'findSession' | 'findReplaySession'>;
 };
 
 /** A turn of a replay, and, where its output is another one, both. */

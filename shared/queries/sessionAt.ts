@@ -5,8 +5,8 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
-import type { TranscriptRows } from '../ports/readModels.ts';
-import { notFound, readTranscript, type NumberedPage } from './sessions.ts';
+import { sessionNotFound, type NumberedPage } from './sessions.ts';
+import { readTranscript, type Transcript } from './transcript.ts';
 import { readTurn, turnNotFound, type TurnAsked, type TurnSource } from './turn.ts';
 
 /** Where a turn stands in the log. */
@@ -28,7 +28,7 @@ export async function placeOfTurn(
 ): Promise<TurnPlace> {
   const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
   const found = await source.readModels.findTranscript(account_id, session_id, page);
-  if (!found) throw notFound();
+  if (!found) throw sessionNotFound();
   const { session, turns } = found;
   if (session.status === 'erased') throw sessionErased();
   const stream = sessionStream(session_id);
@@ -48,6 +48,8 @@ export async function placeOfTurn(
 
 /** The last event of a turn that has ended: what names the session as it stood then. */
 export interface EndOfTurn {
+  /** That recorded it: of a turn that a fork shares, another one. */
+  session_id: string;
   turn: number;
   revision: number;
   hash: string;
@@ -59,16 +61,16 @@ export interface EndOfTurn {
  * open.
  */
 export async function endOfTurn(source: TurnSource, asked: TurnAsked): Promise<EndOfTurn> {
-  const { turn, revision, status } = await readTurn(source, asked);
+  const { session_id, turn, revision, status } = await readTurn(source, asked);
   if (status === 'running') throw turnNotFound('The turn has not ended yet.');
-  const stream = sessionStream(asked.session_id);
+  const stream = sessionStream(session_id);
   const [end] = await untilWhole<KnownEvent[]>(source, stream, {
     look: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),
     missing: ([found]) =>
       found ? undefined : { reason: `revision ${revision} is missing`, revision },
   });
   const { hash, recorded_at } = end!.recorded.metadata;
-  return { turn, revision, hash, recorded_at };
+  return { session_id, turn, revision, hash, recorded_at };
 }
 
 /**
@@ -80,15 +82,15 @@ export async function readTranscriptAt(
   source: TurnSource,
   asked: TurnAsked,
   page: NumberedPage,
-): Promise<TranscriptRows & { at: EndOfTurn }> {
+): Promise<Transcript & { at: EndOfTurn }> {
   const { account_id, session_id, turn } = asked;
   const at = await endOfTurn(source, asked);
   const found = await readTranscript(source, account_id, session_id, page);
-  if (found.session.revision < at.revision)
+  if (at.session_id === session_id && found.session.revision < at.revision)
     throw storeUnavailable('The turn is recorded, and not shown yet. Try again in a moment.');
   const rows = found.turns.rows.filter((row) => row.turn <= turn);
   const more = found.turns.more && rows.length > 0 && rows.at(-1)!.turn < turn;
   const { recorded_at: updated_at } = at;
   const session = { ...found.session, status: 'idle', turns: turn, updated_at } as const;
-  return { session, turns: { rows, more }, at };
+  return { ...found, session, turns: { rows, more }, at };
 }

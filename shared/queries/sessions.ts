@@ -2,50 +2,20 @@ import { sessionErased } from '../erased.ts';
 import { TurnlogError } from '../errors.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { discloseEvents } from '../eventlog/openTexts.ts';
-import { BoxBroken } from '../eventlog/protectedText.ts';
-import { foundDamaged, notingLostKeys, type StreamSource } from '../eventlog/noteDamage.ts';
+import { notingLostKeys, type StreamSource } from '../eventlog/noteDamage.ts';
 import { readPage } from '../eventlog/readWhole.ts';
-import { endsErased } from '../eventlog/saysErased.ts';
 import type { Flaw } from '../eventlog/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/untilWhole.ts';
 import { mapTexts, withheld } from '../proof/shownTexts.ts';
-import { openTurns } from './openTurns.ts';
 import type { SessionRow } from '../readModels/tables.ts';
-import type { Bounds, PageOf, ReadModels, TranscriptRows } from '../ports/readModels.ts';
+import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
 
-/** The same where there is none and where it is another account's. */
-export const notFound = (): TurnlogError =>
+/** `session_not_found`: the same where there is none and where it is another account's. */
+export const sessionNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session.');
 
 export type NumberedPage = Bounds & { after?: number };
-
-/**
- * A session and a page of its turns, oldest first, after turn number `after`, with their texts.
- * Errors: `session_not_found`, `session_erased`, `stream_damaged` (noted) where a text is not what was
- * closed, or its key was destroyed and no erasure says so; `key_missing`, `store_unavailable`.
- */
-export async function readTranscript(
-  source: StreamSource & { readModels: Pick<ReadModels, 'findTranscript'> },
-  accountId: string,
-  sessionId: string,
-  page: NumberedPage,
-): Promise<TranscriptRows> {
-  const found = await source.readModels.findTranscript(accountId, sessionId, page);
-  if (!found) throw notFound();
-  if (found.session.status === 'erased') throw sessionErased();
-  const stream = sessionStream(sessionId);
-  try {
-    const open = () => openTurns(source.store.keys, found.session, found.turns.rows);
-    await notingLostKeys(source, stream, open);
-  } catch (error) {
-    if (!(error instanceof BoxBroken)) throw error;
-    // The read models may not have seen it yet.
-    if (await endsErased(source.store, stream)) throw sessionErased(error);
-    throw await foundDamaged(source, stream, { reason: error.message, revision: undefined });
-  }
-  return found;
-}
 
 /**
  * What one look at a page of a stream showed, and the event at revision 0 where the page does not
@@ -122,7 +92,7 @@ export async function ownSession(
   sessionId: string,
 ): Promise<SessionRow> {
   const row = await readModels.findSession(sessionId);
-  if (row?.account_id !== accountId) throw notFound();
+  if (row?.account_id !== accountId) throw sessionNotFound();
   return row;
 }
 

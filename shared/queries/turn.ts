@@ -1,17 +1,18 @@
 import { ownerOf } from '../commands/erase/ownerOf.ts';
-import { sessionErased } from '../erased.ts';
+import { forkedFrom, originsOf, requireForkPoint } from '../commands/origins.ts';
+import { originErased, sessionErased } from '../erased.ts';
 import { isTurnlogError, TurnlogError } from '../errors.ts';
-import type { StreamSource } from '../eventlog/noteDamage.ts';
 import { readPage } from '../eventlog/readWhole.ts';
+import { endsErased } from '../eventlog/saysErased.ts';
 import { isIdOf, sessionStream } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
-import type { ReadModels } from '../ports/readModels.ts';
 import { turnAfter, type TurnEvent } from '../projections/projectTurn.ts';
 import type { TurnRow } from '../readModels/tables.ts';
-import { readTranscript } from './sessions.ts';
+import { sessionNotFound } from './sessions.ts';
+import { readTranscript, type TranscriptSource } from './transcript.ts';
 
-export type TurnSource = StreamSource & { readModels: Pick<ReadModels, 'findTranscript'> };
+export type TurnSource = TranscriptSource;
 
 /** A turn of a session, and who asks for it. */
 export interface TurnAsked {
@@ -23,8 +24,6 @@ export interface TurnAsked {
 const FIRST_PAGE = 12;
 const LATER_PAGE = 64;
 
-const sessionNotFound = (): TurnlogError =>
-  new TurnlogError('session_not_found', 'There is no such session.');
 /** To whoever asks for a turn that there is not, or that is not as it has to be. */
 export const turnNotFound = (message = 'The session has no such turn.'): TurnlogError =>
   new TurnlogError('turn_not_found', message);
@@ -66,11 +65,33 @@ const rowOf = (events: readonly KnownEvent[]): TurnRow =>
     undefined,
   )!;
 
+/** The same of a turn that a fork shares, given its first event. Errors: those of readTurn. */
+async function readShared(
+  source: TurnSource,
+  beginning: KnownEvent,
+  { account_id, turn }: TurnAsked,
+): Promise<TurnRow> {
+  const sharing = (await originsOf(source, beginning)).filter((origin) => turn <= origin.turn);
+  let fork = beginning.recorded.stream;
+  for (const origin of sharing) {
+    const stream = sessionStream(origin.session_id);
+    if (await endsErased(source.store, stream)) throw originErased();
+    const place = { direction: 'forwards', from: origin.revision, limit: 1 } as const;
+    await requireForkPoint(source, fork, origin, (await readPage(source, stream, place))[0]);
+    fork = stream;
+  }
+  const { session_id } = sharing.at(-1)!;
+  return readTurn(source, { account_id, session_id, turn }).catch((error: unknown) => {
+    throw isTurnlogError(error, 'session_erased') ? originErased(error) : error;
+  });
+}
+
 /**
  * One turn of a session, with its texts, from the log, which has what is acknowledged at any time; an
  * older one from the read models, unless they are late. What a node of a cluster that only follows
- * does not have yet, the read models may show.
- * Errors: `session_not_found`, also for another account's, `turn_not_found`, `session_erased`,
+ * does not have yet, the read models may show. A turn that a fork shares is one of the session that
+ * recorded it.
+ * Errors: `session_not_found`, also for another account's, `turn_not_found`, `session_erased`, `origin_erased`,
  * `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function readTurn(source: TurnSource, asked: TurnAsked): Promise<TurnRow> {
@@ -92,6 +113,9 @@ export async function readTurn(source: TurnSource, asked: TurnAsked): Promise<Tu
     events = [...page.filter((known) => turnOf(known) === turn), ...events];
     if (events[0]?.event.type === 'session.turn_started.v1') return rowOf(events);
     const first = page[0]?.recorded.revision ?? 0;
+    const beginning = first === 0 ? page[0] : undefined;
+    if (beginning && turn <= (forkedFrom(beginning)?.turn ?? 0))
+      return readShared(source, beginning, asked);
     const shown = events.length === 0 ? await shownTurn(source, asked) : undefined;
     const newest = page.findLast((known) => turnOf(known) !== undefined);
     const isAhead = from === undefined && (newest ? turnOf(newest)! : 0) < turn;

@@ -1,5 +1,6 @@
 import { createChainChecker } from '../eventlog/chainChecker.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
+import { beginsFork, forkFault } from '../proof/forkFault.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { FoundFault, Leaf, TreeChecker } from '../proof/treeChecker.ts';
 import type { TreeFault } from '../proof/treeFault.ts';
@@ -67,7 +68,8 @@ function findingOf(
 }
 
 /**
- * Recomputes the hash chain of every stream, in the order of the log, and compares with the tree.
+ * Recomputes the hash chain of every stream, in the order of the log, looks whether forks name what
+ * they were forked after, and compares with the tree.
  * Resolves with what does not fit first, or undefined when all does up to the end of the log or
  * until the signal aborts.
  * Errors: `store_unavailable`.
@@ -89,6 +91,7 @@ export async function verifyChains({
       const chained = faultOf(stored);
       const reason =
         (typeof chained === 'object' ? await chained : chained) ??
+        (beginsFork(stored) ? await forkFault(store, stored) : undefined) ??
         (textFault && (await textFault(stored)));
       if (reason !== undefined) return { at, reason };
     }

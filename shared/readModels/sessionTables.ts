@@ -12,7 +12,7 @@ export const SESSION_TABLES = {
       account_id: text,
       /** `running` while its last turn is open; of an `erased` one no turn is kept. */
       status: word<'idle' | 'running' | 'erased'>(),
-      /** How many turns began. */
+      /** How many turns began, those that a fork shares included. */
       turns: integer,
       title: orNull(text),
       labels: json<Record<string, string>>(),

@@ -94,6 +94,33 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     );
   const version = () => fixture.readModels.agentListVersion('acct_1');
 
+  test(`${name}: the sessions that replays made of one are listed in pages, without erased ones`, async () => {
+    const replayed = (id: string, of: string) =>
+      record(
+        `session-${id}`,
+        sessionStarted('agent_1', {
+          replay: { replay_id: 'replay_1', session_id: of, role: 'replay' },
+        }),
+      );
+    await apply(
+      startSession('session_1'),
+      replayed('session_2', 'session_1'),
+      replayed('session_3', 'session_1'),
+      replayed('session_4', 'session_3'),
+      replayed('session_5', 'session_1'),
+    );
+    await apply(record('session-session_3', sessionErased()));
+    const list = async (id: string, page = {}) => {
+      const found = await fixture.readModels.listReplaysOf(id, { ...ALL, ...page });
+      return [found.rows.map(({ session_id }) => session_id), found.more];
+    };
+    expect(await list('session_1')).toEqual([['session_2', 'session_5'], false]);
+    expect(await list('session_1', { limit: 1 })).toEqual([['session_2'], true]);
+    expect(await list('session_1', { after: 'session_2' })).toEqual([['session_5'], false]);
+    expect(await list('session_3')).toEqual([['session_4'], false]);
+    expect(await list('session_2')).toEqual([[], false]);
+  });
+
   describe(`${name}: what was erased`, () => {
     const SECRET = 'a text of somebody';
     const talk = (id: string) => [

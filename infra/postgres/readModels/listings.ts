@@ -59,6 +59,18 @@ export const listWebhooks = (accountId: string, page: Page & { deleted?: true })
     page,
   );
 
+/** The sessions that replays made of one, by their ids. */
+export const listReplaysOf = (sessionId: string, page: Page) =>
+  selectPage(
+    {
+      table: 'sessions',
+      key: 'session_id',
+      where: "sessions.replay_of = $1 AND sessions.status <> 'erased' AND sessions.session_id > $2",
+      parameters: [sessionId, page.after ?? ''],
+    },
+    page,
+  );
+
 /** The turns of a session, oldest first. */
 export const listTurns = (sessionId: string, page: Bounds & { after?: number }) =>
   selectPage(

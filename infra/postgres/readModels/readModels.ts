@@ -9,7 +9,13 @@ import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { heldBy } from '../locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
-import { listAgents, listSessions, listTurns, listWebhooks } from './listings.ts';
+import {
+  listAgents,
+  listReplaysOf,
+  listSessions,
+  listTurns,
+  listWebhooks,
+} from './listings.ts';
 import { toPage } from './pages.ts';
 import { createReader } from './reader.ts';
 import { replayReads } from './replayReads.ts';
@@ -109,6 +115,8 @@ export function openPostgresReadModels({
       return found && { session: found.session, turns: toPage(found.turns) };
     },
     ...usageQueries(reader),
+    listReplaysOf: (sessionId, bounds) =>
+      page('sessions', listReplaysOf(sessionId, bounds)),
     findWebhook: (webhookId) => webhooks.find('WHERE webhook_id = $1', webhookId),
     listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
     listEnabledWebhooks: (limit) =>

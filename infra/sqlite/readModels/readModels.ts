@@ -119,6 +119,13 @@ export function openSqliteReadModels({
         );
       }),
     ...usageQueries(follower),
+    listReplaysOf: async (sessionId, page) =>
+      sessions.page(
+        page,
+        "WHERE replay_of = ? AND status <> 'erased' AND session_id > ? ORDER BY session_id",
+        sessionId,
+        page.after ?? '',
+      ),
     findWebhook: async (webhookId) => webhooks.find('WHERE webhook_id = ?', webhookId),
     listWebhooks: async (accountId, page) =>
       webhooks.page(

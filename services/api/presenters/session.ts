@@ -15,6 +15,7 @@ export const presentSession = ({
   labels,
   replay_id,
   replay_of,
+  forked_from,
   created_at,
   updated_at,
 }: SessionRow): Static<typeof Session> => ({
@@ -25,16 +26,36 @@ export const presentSession = ({
   title,
   labels,
   ...(replay_id !== null && replay_of !== null && { replay: { replay_id, session_id: replay_of } }),
+  ...(forked_from && { forked_from }),
   created_at,
   updated_at,
 });
 
 /** Where a turn ended, which names the session as it stood then. */
-export const presentEnd = ({ turn, revision, hash }: EndOfTurn): Static<typeof EndedAt> => ({
+const presentEnd = (
+  sessionId: string,
+  { session_id, turn, revision, hash }: EndOfTurn,
+): Static<typeof EndedAt> => ({
   turn,
   revision,
   hash,
+  ...(session_id !== sessionId && { origin_session_id: session_id }),
 });
+
+/** A session as its transcript begins, before the turns; where it is one of then, with its end. */
+export const presentTranscript = (
+  row: SessionRow,
+  origin_erased: boolean,
+  at: EndOfTurn | undefined,
+): Static<typeof Transcript> => {
+  const { forked_from, ...session } = presentSession(row);
+  return {
+    ...session,
+    ...(forked_from && { forked_from: { ...forked_from, erased: origin_erased } }),
+    ...(at && { at: presentEnd(row.session_id, at) }),
+    turns: [],
+  };
+};
 
 /** A tool call as the transcript shows it. */
 export const presentToolCall = ({
@@ -43,18 +64,22 @@ export const presentToolCall = ({
   ...call
 }: Omit<ToolCalledData, 'turn'> & { turn?: number }): Static<typeof ToolCall> => call;
 
-/** A turn as the transcript shows it. */
-export const presentTurn = ({
-  session_id: _session,
-  revision: _revision,
-  key_id: _key,
-  owner: _owner,
-  deadline: _deadline,
-  offered: _offered,
-  ...turn
-}: TurnRow): Static<typeof Transcript>['turns'][number] => ({
+/** A turn as the transcript of a session shows it. */
+export const presentTurn = (
+  sessionId: string,
+  {
+    session_id,
+    revision: _revision,
+    key_id: _key,
+    owner: _owner,
+    deadline: _deadline,
+    offered: _offered,
+    ...turn
+  }: TurnRow,
+): Static<typeof Transcript>['turns'][number] => ({
   ...turn,
   tool_calls: turn.tool_calls.map(presentToolCall),
+  ...(session_id !== sessionId && { origin_session_id: session_id }),
 });
 
 /** A recorded event without its position, which means nothing outside the store. */

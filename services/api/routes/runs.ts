@@ -28,6 +28,7 @@ export const runAgentRoute = defineRoute({
     'agent_erased',
     'session_not_found',
     'session_erased',
+    'origin_erased',
     'session_busy',
     'idempotency_in_progress',
     'stream_damaged',

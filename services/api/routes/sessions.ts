@@ -1,19 +1,27 @@
 import { recordAudit } from '../../../shared/commands/audit.ts';
+import { beginningOfFork, forkSession } from '../../../shared/commands/forkSession.ts';
 import { describeSession } from '../../../shared/commands/describeSession.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
+import { readSessionEvents } from '../../../shared/queries/sessions.ts';
 import { readTranscriptAt } from '../../../shared/queries/sessionAt.ts';
+import { readTranscript } from '../../../shared/queries/transcript.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
-import { presentEnd, presentEvent, presentSession, presentTurn } from '../presenters/session.ts';
+import {
+  presentEvent,
+  presentSession,
+  presentTranscript,
+  presentTurn,
+} from '../presenters/session.ts';
 import { defineRoute } from '../route.ts';
 import { sessionFilter } from '../sessionFilter.ts';
 import { SessionEvents } from '../schemas/events.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { DescribeSessionBody, SessionListQuery } from '../schemas/sessionDescription.ts';
 import {
+  ForkBody,
   Session,
   SessionEventsQuery,
   SessionList,
@@ -89,16 +97,47 @@ const getSessionRoute = defineRoute({
     const session_id = params['sessionId']!;
     const { at_turn: turn } = query;
     const page = pageFrom(query);
-    const { session, turns, at } =
+    const { session, turns, origin_erased, at } =
       turn === undefined
         ? { ...(await readTranscript(api, account_id, session_id, page)), at: undefined }
         : await readTranscriptAt(api, { account_id, session_id, turn }, page);
     const rows = {
-      around: { ...presentSession(session), ...(at && { at: presentEnd(at) }), turns: [] },
-      present: presentTurn,
+      around: presentTranscript(session, origin_erased, at),
+      present: (row: TurnRow) => presentTurn(session.session_id, row),
       cursorOf: (row: TurnRow) => String(row.turn),
     };
     return { page: (to) => pageBody(turns, rows, to) };
+  },
+});
+
+const forkSessionRoute = defineRoute({
+  method: 'post',
+  path: '/v1/sessions/{sessionId}/fork',
+  operationId: 'forkSession',
+  summary: 'Begins a session that goes on after a turn of this one',
+  description:
+    'The turns up to `at_turn` are shared, and stay where they are: nothing is copied, and the first turn of the fork is the one after it. They are erased with the session that recorded them.',
+  access: 'agents:run',
+  query: CommonQuery,
+  body: ForkBody,
+  data: Session,
+  errors: [
+    'session_not_found',
+    'session_erased',
+    'origin_erased',
+    'stream_damaged',
+    'release_too_old',
+    'key_missing',
+  ],
+  once: {
+    reserve: async (api, { actor, params, body }) => {
+      await beginningOfFork(api, actor, { session_id: params['sessionId']!, ...body });
+      return { id: api.ids.typeId('session') };
+    },
+  },
+  handle: async (api, { actor, params, body, claim }) => {
+    const input = { session_id: params['sessionId']!, ...body };
+    return { data: presentSession(await forkSession(api, actor, input, claim)) };
   },
 });
 
@@ -165,6 +204,7 @@ const listSessionEventsRoute = defineRoute({
 export const sessionRoutes = [
   listSessionsRoute,
   getSessionRoute,
+  forkSessionRoute,
   describeSessionRoute,
   listSessionEventsRoute,
 ];

@@ -53,6 +53,7 @@ const streamTurnRoute = defineRoute({
     'session_not_found',
     'turn_not_found',
     'session_erased',
+    'origin_erased',
     'stream_damaged',
     'release_too_old',
     'key_missing',

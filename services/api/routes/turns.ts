@@ -54,6 +54,7 @@ const getTurnRoute = defineRoute({
     'session_not_found',
     'turn_not_found',
     'session_erased',
+    'origin_erased',
     'stream_damaged',
     'release_too_old',
     'key_missing',
@@ -72,7 +73,7 @@ const getTurnRoute = defineRoute({
         signal: left.signal,
         look: () => readWithRoom(api, account_id, turn, ctx),
       });
-      return { data: presentTurn(row) };
+      return { data: presentTurn(turn.session_id, row) };
     } finally {
       stopWatching();
     }

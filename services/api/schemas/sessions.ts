@@ -4,11 +4,30 @@ import { TurnContext } from '../../../shared/domain/session/parts.ts';
 import { AgentId, FinishReason, numberedPageQuery, ReplayId, SessionId } from './common.ts';
 import { described } from './sessionDescription.ts';
 
+const FORKED = 'Only of a fork: the session that recorded the turns up to one, which both share';
+const ForkedFrom = Type.Object(
+  {
+    session_id: SessionId,
+    turn: Type.Integer({ minimum: 1, description: 'The last turn that both have' }),
+    revision: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'Of the event that ended the turn, in the stream of that session',
+      }),
+    ),
+    hash: Type.Optional(Type.String({ description: 'The hash of that event' })),
+  },
+  { title: 'ForkedFrom', description: FORKED },
+);
+
 const sessionFields = {
   session_id: SessionId,
   agent_id: AgentId,
   status: Type.Enum(['idle', 'running'], { description: '`running` while a turn is open' }),
-  turn_count: Type.Integer({ minimum: 0, description: 'How many turns began' }),
+  turn_count: Type.Integer({
+    minimum: 0,
+    description: 'How many turns began, those that a fork shares included',
+  }),
   ...described,
   replay: Type.Optional(
     Type.Object(
@@ -19,9 +38,14 @@ const sessionFields = {
       },
     ),
   ),
+  forked_from: Type.Optional(ForkedFrom),
   created_at: Instant,
   updated_at: Instant,
 };
+
+const SharedFrom = Type.Optional(
+  Type.String({ description: 'Only of a turn that a fork shares: the session that recorded it' }),
+);
 
 export const ToolCall = Type.Object(
   {
@@ -62,6 +86,7 @@ export const Turn = Type.Object(
     context: Type.Union([TurnContext, Type.Null()]),
     started_at: Instant,
     ended_at: Type.Union([Instant, Type.Null()]),
+    origin_session_id: SharedFrom,
   },
   { title: 'Turn', description: 'One input and how it ended' },
 );
@@ -76,6 +101,7 @@ export const EndedAt = Type.Object(
     turn: Type.Integer({ minimum: 1 }),
     revision: Type.Integer({ minimum: 1, description: 'Of the last event of the turn' }),
     hash: Type.String({ description: 'Of that event' }),
+    origin_session_id: SharedFrom,
   },
   { title: 'EndOfTurn', description: 'What names a session as it stood when a turn had ended' },
 );
@@ -83,9 +109,32 @@ export const Transcript = Type.Object(
   {
     ...sessionFields,
     at: Type.Optional(EndedAt),
+    forked_from: Type.Optional(
+      Type.Object(
+        {
+          ...ForkedFrom.properties,
+          erased: Type.Boolean({
+            description:
+              'Turns that it shares were erased with the session that recorded them: the transcript begins after them',
+          }),
+        },
+        { title: 'SharedHistory', description: FORKED },
+      ),
+    ),
     turns: Type.Array(Turn),
   },
   { title: 'Transcript', description: 'A session and a page of its turns' },
+);
+
+export const ForkBody = Type.Object(
+  {
+    at_turn: Type.Integer({
+      minimum: 1,
+      maximum: 999_999_999,
+      description: 'The last turn that the fork shares; it has to have ended',
+    }),
+  },
+  { additionalProperties: false, title: 'ForkSession' },
 );
 
 export const TranscriptQuery = Type.Object(

@@ -2,7 +2,8 @@ import { TurnlogError } from '../../errors.ts';
 import { agentStream, isIdOf, sessionStream } from '../../eventlog/streams.ts';
 import { untilShown, type Actor, type CommandContext } from '../context.ts';
 import type { RunContext } from '../run/context.ts';
-import { eraseStream, type ErasedStream } from './eraseStream.ts';
+import type { ErasedStream } from './eraseStream.ts';
+import { eraseWithReplays, replaysShown } from './eraseWithReplays.ts';
 import { forgetErased } from './forget.ts';
 import { ownerOf } from './ownerOf.ts';
 import type { ErasureContext } from './requireErasable.ts';
@@ -47,7 +48,13 @@ async function eraseOwn(
   { id, ...grounds }: Grounds & { id: string },
 ): Promise<ErasedStream> {
   const stream = await requireOwn(kind, context, actor, id);
-  const erased = await eraseStream(context, stream, grounds, actor);
+  const { readModels, visibilityWaitMs } = context;
+  const erasing = {
+    ...context,
+    replaysAt: replaysShown(readModels, visibilityWaitMs),
+    onErased: (erased: ErasedStream) => forgetErased(context, erased),
+  };
+  const erased = await eraseWithReplays(erasing, stream, grounds, actor);
   forgetErased(context, erased);
   await untilShown(context, erased.position);
   return erased;

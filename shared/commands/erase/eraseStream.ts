@@ -89,7 +89,8 @@ export async function recordErasure(
     const found = await target.load(source);
     const { last } = found.state;
     const account_id = actor?.account_id ?? last?.metadata.account_id ?? '';
-    if (last) await requireGrounds(context, { stream, account_id, ...grounds, last });
+    if (last && !context.goesAlong)
+      await requireGrounds(context, { stream, account_id, ...grounds, last });
     return found;
   };
   const order = ({ state }: FoundForErasure): Order<Erasure> | undefined =>

@@ -7,10 +7,10 @@ import { LIMITS } from '../../limits.ts';
 import type { Logger } from '../../logger.ts';
 import type { OpenErasure } from '../../ports/keyStore.ts';
 import { eraseAccount, type AccountContext } from './eraseAccount.ts';
-import { eraseStream } from './eraseStream.ts';
+import { eraseWithReplays, type ReplaysContext } from './eraseWithReplays.ts';
 import { parseWhy } from './why.ts';
 
-export interface FinishContext extends AccountContext {
+export interface FinishContext extends AccountContext, Pick<ReplaysContext, 'replaysAt'> {
   logger: Pick<Logger, 'warn'>;
 }
 
@@ -53,7 +53,7 @@ async function finish(
         'of an account that was erased, streams were left that are damaged, or that nobody can tell whose they are',
       );
   } else {
-    const erased = await eraseStream(context, stream, grounds, actor);
+    const erased = await eraseWithReplays(context, stream, grounds, actor);
     context.onErased?.(erased);
   }
   context.logger.warn({ stream }, 'an erasure that was not finished is finished now');

@@ -1,4 +1,4 @@
-import { agentErased, sessionErased } from '../../erased.ts';
+import { agentErased, originErased, sessionErased } from '../../erased.ts';
 import { streamId, streamKind } from '../../eventlog/streams.ts';
 import type { ErasureRow } from '../../readModels/tables.ts';
 import type { RunContext } from '../run/context.ts';
@@ -13,7 +13,8 @@ function endRuns({ inFlight }: RunContext['sessions'], stream: string): void {
   const of = (whose: keyof RunSubject) => (subject: RunSubject) => subject[whose] === id;
   switch (streamKind(stream)) {
     case 'session':
-      return inFlight.end(of('session_id'), sessionErased());
+      inFlight.end(of('session_id'), sessionErased());
+      return inFlight.end(({ origins }) => origins?.includes(id) === true, originErased());
     case 'agent':
       return inFlight.end(of('agent_id'), agentErased());
     // All its sessions are erased.
@@ -35,5 +36,7 @@ export function forgetErased(
   const id = streamId(stream);
   if (streamKind(stream) !== 'session') return known.forget?.();
   sessions.memory.delete(id);
+  for (const [fork, { origins }] of sessions.memory.entries())
+    if (origins.some(({ session_id }) => session_id === id)) sessions.memory.delete(fork);
   sessions.leftOpen.settle({ session_id: id });
 }

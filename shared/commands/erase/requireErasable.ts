@@ -23,6 +23,8 @@ export interface Keeping {
 export type ErasureContext = HandleContext & {
   /** The time, if it is to be believed; where there is none, that of the clock. */
   judge?: () => Promise<JudgedTime>;
+  /** True for what goes with another stream, of which it was asked whether it may. */
+  goesAlong?: true;
 };
 
 export const erasureRefused = (message: string): TurnlogError =>

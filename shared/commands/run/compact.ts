@@ -13,6 +13,7 @@ import { callModel } from './converse.ts';
 import type { RunRequest } from './request.ts';
 import type { SessionForRun } from './sessionOfRun.ts';
 import { contextOf } from './startTurn.ts';
+import { summaryNamed } from '../summaryOf.ts';
 
 /** Of the room for earlier turns: from where on older ones are summed up, and what stays as it is. */
 const FULL = 0.75;
@@ -114,7 +115,7 @@ export async function compact(
       ...(dropped > 0 && { dropped }),
       agent_revision: agent.revision,
       model: agent.model,
-      ...(shown && { summary_revision: shown.revision }),
+      ...(shown && summaryNamed(shown, session_id)),
       ...(await sumUp(context, request, { ...before, signal: limit }, older)),
     };
     const events = session.decide({ type: 'compact_session', compaction }, state);

@@ -122,7 +122,7 @@ export async function roomBeside(
   owner: Owner,
   summary: Summary,
 ): Promise<number | undefined> {
-  const needed = await known(budget, `${owner.session_id}/summary/${summary.revision}`, () =>
+  const needed = await known(budget, `${summary.session_id}/summary/${summary.revision}`, () =>
     countMessages(
       budget.counter,
       [{ role: 'system', content: systemText('', summary) }],

@@ -8,9 +8,12 @@ import { sumTokens } from './converse.ts';
 import { recordEnd } from './record.ts';
 import { UnfitAnswer } from './responseFormat.ts';
 
-/** How a run ends that was cut off, because its agent was erased or the service is shut down. */
+/**
+ * How a run ends that was cut off, because its agent or a session that it draws on was erased, or the
+ * service is shut down.
+ */
 export const interruption = ({ state: { turn } }: OpenRun, reason: unknown): SessionCommand =>
-  isTurnlogError(reason, 'agent_erased')
+  isTurnlogError(reason, 'agent_erased') || isTurnlogError(reason, 'origin_erased')
     ? { type: 'interrupt_turn', turn, reason: 'cancelled' }
     : { type: 'interrupt_turn', turn, reason: 'crash', cause: 'shutdown' };
 

@@ -12,6 +12,7 @@ import {
   type LoadedSession,
   type Select,
 } from '../loadSession.ts';
+import { requireOrigins } from '../origins.ts';
 import { summaryOf } from '../summaryOf.ts';
 
 interface RememberedSession extends LoadedSession {
@@ -35,8 +36,8 @@ const BEGINNING_TRUSTED_MS = 30_000;
 
 /**
  * `loadSession`, with the memory's help where it has any; a session that was found damaged is read
- * anew.
- * Errors: `stream_damaged` (noted), `store_unavailable`.
+ * anew. That what a fork shows of others is still there is asked each time.
+ * Errors: `origin_erased`, `stream_damaged` (noted), `store_unavailable`.
  */
 export async function recallSession(
   source: StreamSource & { memory: SessionMemory },
@@ -49,6 +50,11 @@ export async function recallSession(
     ...(await loadSession(source, sessionId, select)),
     beginningSeenAt: performance.now(),
   };
+  if (loaded.origins.length > 0)
+    await requireOrigins(source, loaded).catch((error: unknown) => {
+      memory.delete(sessionId);
+      throw error;
+    });
   if (loaded.state.status === 'idle') memory.set(sessionId, worthKeeping(loaded));
   if (loaded.state.status === 'erased') memory.delete(sessionId);
   return loaded;
@@ -85,7 +91,7 @@ async function withNews(
   if (!found) return undefined;
   const { news } = found;
   const events = sessionEvents(news);
-  const summary = await summaryOf(source, sessionStream(sessionId), news, known.summary);
+  const summary = await summaryOf(source, news, known.summary);
   const isAfter = ({ turn }: Turn): boolean => turn > (summary?.up_to_turn ?? 0);
   const turns = [...known.turns, ...completedTurns(events)].filter(isAfter);
   const whole = known.whole || !known.turns.every(isAfter);

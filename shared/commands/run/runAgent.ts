@@ -68,7 +68,7 @@ function beginNow(context: RunContext, actor: Actor, input: RunInput): Promise<B
 /**
  * One turn of a session: begins it, lets the model answer, records the end, and only then
  * resolves. What resolved is durable and shown by every later query.
- * Errors: `agent_not_found`, `session_not_found` and the session's rejections, `session_erased`,
+ * Errors: `agent_not_found`, `session_not_found` and the session's rejections, `session_erased`, `origin_erased`,
  * `agent_erased`,
  * `model_not_supported`, `tool_not_supported`, `session_busy`, `stream_damaged`, `invalid_request`,
  * `rate_limited` (the account has its share in flight), `overloaded` (the process has),
@@ -110,6 +110,7 @@ async function runTurn(
         const waitMs = Math.max(0, until - performance.now());
         await arrival.enter(promptBytes(request, []), waitMs, signal);
         const open = await beginTurn(context, request, { arrival, signal });
+        inFlight.drawOn(open.origins);
         onBegun(open);
         inFlight.limit(limits.timeoutMs);
         return await whileWatched(context, open, inFlight).finally(open.live.end);

@@ -24,12 +24,20 @@ export interface RunInFlight {
   /** Cuts the run off, whose turn somebody else has ended: `reason` says how. */
   cut: (reason: TurnlogError) => void;
   interrupted: () => boolean;
+  /** Says whose turns its prompt holds. */
+  drawOn: (origins: readonly string[]) => void;
   /** Starts the run's clock: `signal` aborts after `timeoutMs`. */
   limit: (timeoutMs: number) => void;
 }
 
 /** What a run is about. */
-export type RunSubject = Readonly<{ account_id: string; agent_id: string; session_id: string }>;
+export type RunSubject = Readonly<{
+  account_id: string;
+  agent_id: string;
+  session_id: string;
+  /** Sessions of others that its prompt holds turns of. */
+  origins?: readonly string[];
+}>;
 
 export interface RunsInFlight {
   /**
@@ -90,6 +98,7 @@ export function createRunsInFlight(): RunsInFlight {
         signal: running.signal,
         cut: (reason) => cut(cutting, reason),
         interrupted: () => cutting.interrupted,
+        drawOn: (origins) => void (cutting.subject = { ...subject, origins }),
         limit,
       });
       runs.set(cutting, settling);

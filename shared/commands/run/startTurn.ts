@@ -8,6 +8,8 @@ import { isoTime } from '../../ports/clock.ts';
 import { appendFacts, authorOf, factsOf } from '../facts.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
+import { originsShown } from '../origins.ts';
+import { summaryNamed } from '../summaryOf.ts';
 import type { SessionForRun } from './sessionOfRun.ts';
 import type { TurnContext } from '../../domain/session/parts.ts';
 
@@ -40,7 +42,7 @@ export function contextOf({
 
 function commandOf(
   { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
-  { agent, new_session, input, claim, replay }: RunRequest,
+  { agent, session_id, new_session, input, claim, replay }: RunRequest,
   { settings, loaded }: Start,
 ): SessionCommand {
   const { state, history, summary } = loaded;
@@ -56,7 +58,7 @@ function commandOf(
       settings,
       context_from_turn: history[0]?.turn ?? (state.status === 'none' ? 1 : state.turn + 1),
       context: contextOf(loaded),
-      ...(summary && { summary_revision: summary.revision }),
+      ...(summary && summaryNamed(summary, session_id)),
       owner: instance.id,
       deadline: isoTime(clock.now() + limits.timeoutMs),
       ...(replay && { replay_of: replay.turn }),
@@ -88,6 +90,7 @@ export async function startTurn(
       state: events.reduce(session.evolve, loaded.state) as RunningSession,
       settings,
       history: loaded.history,
+      origins: originsShown(loaded),
       summary: loaded.shown,
       context: contextOf(loaded),
       turn: turnsOf(events)[0]!,

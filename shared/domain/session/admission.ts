@@ -13,7 +13,7 @@ function notErased({ status }: SessionState): void {
 
 /** For what begins a session. */
 function notThere({ status }: SessionState): void {
-  if (status !== 'none') throw new Rejection('session_moved', 'There is such a session already.');
+  if (status !== 'none') throw new Rejection('session_exists', 'There is such a session already.');
 }
 
 /** For what may wait until the turn has ended. */
@@ -62,6 +62,7 @@ const ADMISSION: {
 } = {
   start_turn: betweenTurns,
   begin_session: notThere,
+  fork_session: notThere,
   record_tool_call: byItsRun,
   complete_turn: byItsRun,
   fail_turn: byItsRun,

@@ -1,6 +1,7 @@
 import type { Description } from './description.ts';
 import type { Erasure } from '../schema.ts';
 import type {
+  ForkPoint,
   SessionCompactedData,
   SessionStartedData,
   ToolCalledData,
@@ -29,6 +30,7 @@ export type SessionCommand =
   /** Begins the session of a replay, before its first turn. */
   | ({ type: 'begin_session' } & Required<Pick<SessionStartedData, 'replay'>> &
       Omit<SessionStartedData, 'replay'>)
+  | { type: 'fork_session'; agent_id: string; forked_from: ForkPoint }
   | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }

@@ -45,8 +45,9 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
   switch (command.type) {
     case 'start_turn':
       return startTurn(command, state);
-    case 'begin_session': {
-      const { type: _, ...data } = command;
+    case 'begin_session':
+    case 'fork_session': {
+      const { type: _type, ...data } = command;
       return [{ type: 'session.started.v1', data }];
     }
     case 'record_tool_call': {

@@ -1,45 +1,7 @@
 import { Type } from 'typebox';
 import { ModelCall, Settings, TurnContext, TurnNumber as Turn } from './parts.ts';
+import { SessionStarted } from './started.ts';
 import { Erasure, eventSchema, Instant, ProtectedText, Tokens, type EventOf } from '../schema.ts';
-
-const REPLAY_ROLES = ['replay', 'judge'] as const;
-
-export const SessionStarted = eventSchema(
-  'session.started.v1',
-  {
-    agent_id: Type.String(),
-    forked_from: Type.Optional(
-      Type.Object(
-        {
-          session_id: Type.String(),
-          turn: Turn,
-          revision: Type.Optional(
-            Type.Integer({ minimum: 0, description: 'Of the event that ended the turn' }),
-          ),
-          hash: Type.Optional(Type.String({ description: 'The hash of that event' })),
-        },
-        { title: 'ForkedFrom', description: 'The session and the turn that it was forked from' },
-      ),
-    ),
-    replay: Type.Optional(
-      Type.Object(
-        {
-          replay_id: Type.String(),
-          session_id: Type.String({ description: 'The recorded session' }),
-          role: Type.Enum(REPLAY_ROLES, {
-            description:
-              '`replay`: it runs the turns again; `judge`: a model judges one of them in it',
-          }),
-        },
-        { title: 'ReplayOf', description: 'Of a session that a replay made' },
-      ),
-    ),
-    instruction: Type.Optional(
-      ProtectedText({ description: "What its turns run with in place of the agent's" }),
-    ),
-  },
-  'A session began',
-);
 
 export const TurnStarted = eventSchema(
   'session.turn_started.v1',
@@ -187,6 +149,12 @@ export const SessionCompacted = eventSchema(
         description: 'Revision of the event whose summary the new one continues',
       }),
     ),
+    summary_session_id: Type.Optional(
+      Type.String({
+        description:
+          'The session of that event where it is another: one that this one was forked from',
+      }),
+    ),
     call: ModelCall,
   },
   'Older turns of a session were summarised; the turns themselves stay as they were',
@@ -224,6 +192,8 @@ export const sessionEventSchemas = [
 export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
 export type ForkedFrom = NonNullable<EventOf<typeof SessionStarted>['data']['forked_from']>;
 export type SessionStartedData = EventOf<typeof SessionStarted>['data'];
+/** Where a session was forked, as every fork that this release records says it. */
+export type ForkPoint = Required<ForkedFrom>;
 export type TurnStartedData = EventOf<typeof TurnStarted>['data'];
 export type ToolCalledData = EventOf<typeof ToolCalled>['data'];
 export type TurnCompletedData = EventOf<typeof TurnCompleted>['data'];

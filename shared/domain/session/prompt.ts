@@ -27,7 +27,8 @@ export interface Summary {
   up_to_turn: number;
   /** Turns before those that it sums up, which had fallen out by then. */
   dropped: number;
-  /** Of the event that holds it. */
+  /** Of the event that holds it; a fork may show that of another session. */
+  session_id: string;
   revision: number;
 }
 

@@ -80,6 +80,7 @@ beforeAll(async () => {
     // Of another stream, in between: the transparency log has all events in their order.
     await service.createAgent();
   }
+  await service.post(`/v1/sessions/${session_id}/fork`, { at_turn: 3 });
   const original = new DatabaseSync(join(service.folder, 'events.db'));
   const folder = await newFolder();
   original.exec(`VACUUM INTO '${join(folder, 'events.db')}'`);

@@ -169,6 +169,13 @@ describe("another account's agent or session", () => {
       'get /v1/sessions/{sessionId}',
     ],
     [
+      'fork a session',
+      () => stranger.post(`/v1/sessions/${session}/fork`, { at_turn: 1 }),
+      () => stranger.post(`/v1/sessions/${NO_SESSION}/fork`, { at_turn: 1 }),
+      'session_not_found',
+      'post /v1/sessions/{sessionId}/fork',
+    ],
+    [
       'cancel a turn',
       () => stranger.post(`/v1/sessions/${session}/cancel`, { turn: 1 }),
       () => stranger.post(`/v1/sessions/${NO_SESSION}/cancel`, { turn: 1 }),

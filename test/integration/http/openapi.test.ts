@@ -316,6 +316,10 @@ describe('real answers are as described', () => {
       () => service.send('POST', `/v1/sessions/${session}/cancel`, ''),
     ],
     ['get /v1/usage', () => service.get(USAGE)],
+    [
+      'post /v1/sessions/{sessionId}/fork',
+      () => service.post(`/v1/sessions/${session}/fork`, { at_turn: 1 }),
+    ],
     ['get /v1/models', () => service.get('/v1/models')],
     ['get /v1/tools', () => service.get('/v1/tools')],
     ['get /health/live', () => service.get('/health/live')],

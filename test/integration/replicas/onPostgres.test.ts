@@ -23,6 +23,7 @@ if (postgres) {
   await import('../runs/modelFaults.test.ts');
   await import('../http/paging.test.ts');
   await import('../runs/turnRequests.test.ts');
+  await import('../http/forks.property.test.ts');
 
   // After the suites' own: hooks of this kind run in the order in which they were declared.
   afterAll(async () => {

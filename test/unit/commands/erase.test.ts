@@ -89,6 +89,7 @@ const NONE = {
   listWebhooks: async () => ({ rows: [], more: false }),
   listReplays: async () => ({ rows: [], more: false }),
 };
+const NO_REPLAYS = { listReplaysOf: async () => ({ rows: [], more: false }) };
 const begun = async (): Promise<string[]> =>
   (await context.store.keys.listErasures(10)).map(({ stream }) => stream);
 const talked = [sessionStarted(), turnStarted(1), toolCalled(1), turnCompleted(1)];
@@ -263,7 +264,14 @@ describe('an erasure that was left', () => {
   const logger = { warn: (fields: object) => void lines.push(fields) };
   const finisher = (now?: () => number, changes: Partial<HandleContext> = {}) =>
     createFinisher(
-      { ...context, ...changes, logger, noticedMs: 0, readModelsAt: async () => shown() },
+      {
+        ...context,
+        ...changes,
+        logger,
+        noticedMs: 0,
+        readModelsAt: async () => shown(),
+        replaysAt: async () => NO_REPLAYS,
+      },
       now,
     );
   const withoutLog = () => over({ append: () => Promise.reject(storeUnavailable('away')) });

@@ -130,7 +130,11 @@ describe('a summary', () => {
       damaged: createDamagedStreams(() => undefined),
     };
     const loaded = await loadSession(source, 'session_1', async (found) => found);
-    expect(loaded.summary).toEqual({ ...summary, revision: revisionAfter(after) });
+    expect(loaded.summary).toEqual({
+      ...summary,
+      session_id: 'session_1',
+      revision: revisionAfter(after),
+    });
     expect(loaded.turns.map(({ turn }) => turn)).toEqual(
       Array.from({ length: LAST - SUMMED }, (__, index) => SUMMED + index + 1),
     );

@@ -5,7 +5,7 @@ import { withTextsForRows } from '../../../shared/eventlog/protectedStore.ts';
 import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';
 import { fold, rowMaps, type RowMaps } from '../../../shared/projections/fold.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
-import { readTranscript } from '../../../shared/queries/sessions.ts';
+import { readTranscript } from '../../../shared/queries/transcript.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { TurnRow } from '../../../shared/readModels/tables.ts';
 import {
@@ -72,7 +72,7 @@ async function session(shapes: readonly Shape[], { closed = true } = {}) {
     };
     // As a process that starts now.
     const store = { ...memoryReads(log), keys: kept.open() };
-    const readModels = { findTranscript: async () => found };
+    const readModels = { findTranscript: async () => found, findSession: async () => undefined };
     const page = { limit: 9, bytes: 1_000_000 };
     return (await readTranscript({ store, damaged, readModels }, 'acct_1', 'session_1', page)).turns
       .rows;

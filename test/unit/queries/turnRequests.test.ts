@@ -41,6 +41,7 @@ function session(shapes: readonly Shape[], ended: Record<number, number> = {}) {
         damaged,
         logger: { warn: (...line: unknown[]) => void warned.push(line) } as never,
         readModels: {
+          findSession: async () => undefined,
           findTranscript: async () =>
             ({
               session: row,
