@@ -12,6 +12,7 @@ import { addLogCommands } from './log.ts';
 import { addKeyCommands } from './keys.ts';
 import { addProjectionCommands } from './projections.ts';
 import { addRelayCommands } from './relay.ts';
+import { addReplayCommands } from './replay.ts';
 import { createRunners } from './run.ts';
 import { addTextKeyCommands } from './textKeys.ts';
 import { versions } from './version.ts';
@@ -47,6 +48,7 @@ export function createProgram(json: boolean): Command {
   addRelayCommands(program, withOperator);
   addAuditCommands(program, withOperator, withTerminal);
   addDatabaseCommands(program, withTerminal);
+  addReplayCommands(program, withTerminal);
   addCopyCommand(addEventCommands(program, withOperator), withTerminal);
   return program;
 }

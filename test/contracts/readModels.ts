@@ -31,6 +31,7 @@ import { positionOf, recordHistory, reached } from '../support/events/history.ts
 import { deliveries, randomHistory } from '../support/events/randomHistory.ts';
 import { size } from '../support/jest/size.ts';
 import { agentsOf, ALL } from '../support/projections/agentsOf.ts';
+import { replaysContract } from './readModelReplays.ts';
 import { webhooksContract } from './readModelWebhooks.ts';
 
 export interface ReadModelsFixture {
@@ -56,6 +57,7 @@ const unavailable = (error: unknown): boolean =>
  */
 export function readModelsContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   webhooksContract(name, open);
+  replaysContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;
 

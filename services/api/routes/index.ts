@@ -8,6 +8,7 @@ import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
 import { proveSessionRoute } from './proofs.ts';
 import { replayRoutes } from './replays.ts';
+import { streamReplayRoute } from './replayStream.ts';
 import { runAgentRoute } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 import { turnStreamRoutes } from './turnStream.ts';
@@ -23,6 +24,7 @@ const operations: readonly Route[] = [
   ...erasureRoutes,
   proveSessionRoute,
   ...replayRoutes,
+  streamReplayRoute,
   ...webhookRoutes,
   ...catalogueRoutes,
   followEventsRoute,

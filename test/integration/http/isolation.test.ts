@@ -19,6 +19,7 @@ import {
 
 const NO_AGENT = 'agent_01kahz0b2re5v8k2s4n6t8w0y2';
 const NO_WEBHOOK = 'webhook_01kahz2d4tg7x0n4w6r8y0a2b4';
+const NO_REPLAY = 'replay_01kahz3e5vh8y1p5x7s9z1b3c5';
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
 
 let service: TestService;
@@ -30,6 +31,7 @@ let strangersAgent: string;
 /** What the stranger sends with each write. */
 let more: Record<string, string> = {};
 let webhook: string;
+let replay: string;
 
 beforeAll(async () => {
   service = await startTestService();
@@ -47,6 +49,12 @@ beforeAll(async () => {
   const made = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
   if (made.status !== 200) throw new Error(JSON.stringify(made.body));
   webhook = made.body.data.webhook_id as string;
+  const asked = { sessions: [session], tools: 'recorded', budget: { tokens: 1_000 } };
+  replay = (await service.post('/v1/replays', asked)).body.data.replay_id as string;
+  await eventually(
+    () => service.get(`/v1/replays/${replay}`),
+    ({ body }) => body.data.status !== 'running',
+  );
   strangersAgent = (
     await stranger.post('/v1/agents', { name: 'Mine', instruction: 'Obey.', model: 'scripted' })
   ).body.data.agent_id as string;
@@ -211,10 +219,38 @@ describe("another account's agent or session", () => {
       'webhook_not_found',
       'delete /v1/webhooks/{webhookId}',
     ],
+    [
+      'GET a replay',
+      () => stranger.get(`/v1/replays/${replay}`),
+      () => stranger.get(`/v1/replays/${NO_REPLAY}`),
+      'replay_not_found',
+      'get /v1/replays/{replayId}',
+    ],
+    [
+      'GET the sessions of a replay',
+      () => stranger.get(`/v1/replays/${replay}/sessions`),
+      () => stranger.get(`/v1/replays/${NO_REPLAY}/sessions`),
+      'replay_not_found',
+      'get /v1/replays/{replayId}/sessions',
+    ],
+    [
+      'GET the stream of a replay',
+      () => stranger.get(`/v1/replays/${replay}/stream`),
+      () => stranger.get(`/v1/replays/${NO_REPLAY}/stream`),
+      'replay_not_found',
+      'get /v1/replays/{replayId}/stream',
+    ],
+    [
+      'cancel a replay',
+      () => stranger.post(`/v1/replays/${replay}/cancel`, {}),
+      () => stranger.post(`/v1/replays/${NO_REPLAY}/cancel`, {}),
+      'replay_not_found',
+      'post /v1/replays/{replayId}/cancel',
+    ],
   ];
 
   test('is asked for by every operation that names one', () => {
-    const naming = routes.filter(({ path }) => /\{(agent|session|webhook)Id\}/.test(path));
+    const naming = routes.filter(({ path }) => /\{(agent|replay|session|webhook)Id\}/.test(path));
     expect([...new Set(ATTEMPTS.map(([, , , , operation]) => operation))].toSorted()).toEqual(
       naming.map(({ method, path }) => `${method} ${path}`).toSorted(),
     );
@@ -253,6 +289,9 @@ describe("another account's agent or session", () => {
     ]);
     expect((await stranger.get('/v1/sessions')).body.data).toEqual([]);
     expect((await stranger.get('/v1/webhooks')).body.data).toEqual([]);
+    expect((await stranger.get('/v1/replays')).body.data).toEqual([]);
+    expect((await stranger.get(`/v1/sessions?replay_id=${replay}`)).body.data).toEqual([]);
+    expect((await service.get(`/v1/sessions?replay_id=${replay}`)).body.data).toHaveLength(1);
     expect((await stranger.get(`/v1/sessions?agent_id=${agent}`)).body.data).toEqual([]);
     expect((await stranger.get('/v1/sessions?label=case:12')).body.data).toEqual([]);
     expect((await service.get('/v1/sessions?label=case:12')).body.data).toHaveLength(1);
@@ -327,6 +366,10 @@ describe('an id of the wrong shape', () => {
       await service.get(`/v1/sessions/${id}/turns/1`),
       await service.get(`/v1/sessions/${session}/turns/${id}`),
       await service.post(`/v1/sessions/${id}/cancel`, {}),
+      await service.get(`/v1/replays/${id}`),
+      await service.get(`/v1/replays/${id}/sessions`),
+      await service.get(`/v1/replays/${id}/stream`),
+      await service.post(`/v1/replays/${id}/cancel`, {}),
       await service.get(`/v1/webhooks/${id}`),
       await service.send('PATCH', `/v1/webhooks/${id}`, {}),
       await service.send('DELETE', `/v1/webhooks/${id}`, ''),

@@ -48,6 +48,7 @@ let ajv: Ajv2020;
 let agent: string;
 let session: string;
 let webhook: string;
+let replay: string;
 
 beforeAll(async () => {
   service = await startTestService(
@@ -73,12 +74,21 @@ beforeAll(async () => {
   session = (await service.post(`/v1/agents/${agent}/run`, { input: '1+1?' })).body.data
     .session_id as string;
   webhook = await newWebhook();
+  replay = (await startReplay()).body.data.replay_id as string;
   for (const script of [{ status: 500 }, { text: 'again' }]) {
     service.model.use(script);
     await service.post(`/v1/agents/${agent}/run`, { input: 'go on', session_id: session });
   }
 });
 afterAll(() => service.close());
+
+const startReplay = (): Promise<Reply> =>
+  service.post('/v1/replays', {
+    sessions: [session],
+    tools: 'recorded',
+    budget: { tokens: 1_000 },
+    checks: [{ contains: '2' }, { json_schema: { type: 'number' } }],
+  });
 
 async function newWebhook(): Promise<string> {
   const created = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
@@ -305,6 +315,14 @@ describe('real answers are as described', () => {
       'post /v1/agents/{agentId}/run',
       () => service.post(`/v1/agents/${agent}/run`, { input: 'hi' }),
     ],
+    ['post /v1/replays', startReplay],
+    ['get /v1/replays', () => service.get('/v1/replays')],
+    ['get /v1/replays/{replayId}', () => service.get(`/v1/replays/${replay}`)],
+    ['get /v1/replays/{replayId}/sessions', () => service.get(`/v1/replays/${replay}/sessions`)],
+    [
+      'post /v1/replays/{replayId}/cancel',
+      () => service.send('POST', `/v1/replays/${replay}/cancel`, ''),
+    ],
     ['get /v1/webhooks', () => service.get('/v1/webhooks')],
     ['get /v1/webhooks/{webhookId}', () => service.get(`/v1/webhooks/${webhook}`)],
     [
@@ -360,6 +378,21 @@ describe('real answers are as described', () => {
     ]);
     const run = operation('post /v1/agents/{agentId}/run').responses['200']!.content;
     expect(Object.keys(run)).toEqual(['application/json', 'text/event-stream']);
+  });
+
+  test('by the stream of a replay, and by its end', async () => {
+    const { responses } = operation('get /v1/replays/{replayId}/stream');
+    const path = `${service.url}/v1/replays/${replay}/stream`;
+    const ask = (more: Record<string, string>) =>
+      fetch(path, { headers: { 'x-api-key': service.key, ...more } });
+    const text = await (await ask({})).text();
+    expect(text).toContain('event: replay.ended\n');
+    const last = text
+      .match(/^id: .*$/gm)!
+      .at(-1)!
+      .slice(4);
+    const { status } = await ask({ 'last-event-id': last });
+    expect([status, '204' in responses]).toEqual([204, true]);
   });
 
   test('by every operation of the transparency log, as bytes', async () => {

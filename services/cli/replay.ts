@@ -1,0 +1,165 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import type { TerminalContext, WithTerminal } from './context.ts';
+import { EXIT } from './exitCodes.ts';
+import { usageError } from './failure.ts';
+import { apiClient, type ApiClient } from './replayClient.ts';
+import { watchReplay, type ReplayShown } from './watchReplay.ts';
+
+interface StartOptions {
+  session?: string[];
+  label?: string[];
+  agent?: string;
+  model?: string;
+  instructionFile?: string;
+  withAgent?: string;
+  agentRevision?: string;
+  tools: string;
+  missingTools?: string;
+  from?: string;
+  upTo?: string;
+  concurrency?: string;
+  budget: string;
+  checks?: string;
+  watch?: boolean;
+}
+
+const clientOf = ({ signal }: TerminalContext): ApiClient => apiClient(process.env, signal);
+
+function integer(name: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw usageError(`--${name} must be a number.`);
+  return Number(text);
+}
+
+async function contentOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch {
+    throw usageError(`${file} can't be read.`);
+  }
+}
+
+async function checksIn(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await contentOf(file));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw usageError(`${file} is not JSON.`);
+    throw error;
+  }
+}
+
+/** The body of the request; what is wrong with its values the service says. */
+async function bodyOf(options: StartOptions): Promise<object> {
+  const { session, label, agent, from, upTo, concurrency, agentRevision } = options;
+  const filter = { ...(label && { label }), ...(agent && { agent_id: agent }) };
+  return {
+    ...(session && { sessions: session }),
+    ...(Object.keys(filter).length > 0 && { filter }),
+    ...(options.model && { model: options.model }),
+    ...(options.instructionFile && { instruction: await contentOf(options.instructionFile) }),
+    ...(options.withAgent && { agent_id: options.withAgent }),
+    ...(agentRevision && { agent_revision: integer('agent-revision', agentRevision) }),
+    tools: options.tools,
+    ...(options.missingTools && { missing_tools: options.missingTools }),
+    ...((from || upTo) && {
+      turns: {
+        ...(from && { from: integer('from', from) }),
+        ...(upTo && { up_to: integer('up-to', upTo) }),
+      },
+    }),
+    ...(concurrency && { concurrency: integer('concurrency', concurrency) }),
+    budget: { tokens: integer('budget', options.budget) },
+    ...(options.checks && { checks: await checksIn(options.checks) }),
+  };
+}
+
+type Whole = ReplayShown & { settings: { checks?: unknown[] }; turns: object[] };
+
+/**
+ * Whether a replay is worse than what was recorded: what failed, or was not run; and checks that did
+ * not pass, or, where there are none, answers that are other ones.
+ */
+function isRegressed({ status, sums, settings }: Whole): boolean {
+  const { turns, sessions, checks } = sums;
+  if (status !== 'completed' || turns.failed + sessions.failed + sessions.stopped > 0) return true;
+  return settings.checks ? checks.failed > 0 : turns.changed > 0;
+}
+
+const lineOf = ({ status, sums: { turns, checks } }: ReplayShown): string =>
+  `${status}: ${turns.same} same, ${turns.changed} changed, ${turns.failed} failed, ${turns.skipped} skipped of ${turns.total} turns; ${checks.failed} of ${checks.passed + checks.failed} checks failed`;
+
+/** Shows a replay, and lets the exit code say whether it is worse. */
+async function show(
+  { output }: TerminalContext,
+  client: ApiClient,
+  id: string,
+  only?: string,
+): Promise<void> {
+  const query = only === undefined ? '' : `?only=${encodeURIComponent(only)}`;
+  const path = `/v1/replays/${encodeURIComponent(id)}`;
+  const replay = await client.ask<Whole>('GET', path + query);
+  const regressed = isRegressed(replay);
+  output.show({ ...replay, regressed }, `${id} ${lineOf(replay)}`);
+  if (replay.status !== 'running' && regressed) process.exitCode = EXIT.failed;
+}
+
+async function watch(terminal: TerminalContext, client: ApiClient, id: string): Promise<void> {
+  const { progress, signal } = terminal;
+  await watchReplay(
+    client,
+    encodeURIComponent(id),
+    (replay) => progress.update(() => lineOf(replay)),
+    signal,
+  );
+  progress.end(id);
+  await show(terminal, client, id);
+}
+
+async function start(terminal: TerminalContext, options: StartOptions): Promise<void> {
+  const client = clientOf(terminal);
+  const body = await bodyOf(options);
+  const { replay_id } = await client.ask<{ replay_id: string }>('POST', '/v1/replays', body);
+  if (options.watch) await watch(terminal, client, replay_id);
+  else terminal.output.show({ replay_id }, replay_id);
+}
+
+/** `replay start`, `watch`, `show`: clients of a running service. */
+export function addReplayCommands(program: Command, run: WithTerminal): void {
+  const replay = program
+    .command('replay')
+    .description(
+      'run recorded sessions again, and compare; a client of the service at TURNLOG_URL, with the key TURNLOG_API_KEY. The exit code is 1 where a turn failed, a check did not pass, or, without checks, an output changed',
+    );
+  replay
+    .command('start')
+    .description('start a replay')
+    .option('--session <id...>', 'the sessions')
+    .option('--label <name:value...>', 'in their place: all sessions with these labels')
+    .option('--agent <id>', 'all sessions of this agent')
+    .option('--model <id>', 'answers in place of the recorded models')
+    .option('--instruction-file <file>', "in place of the agent's instruction")
+    .option('--with-agent <id>', "runs in place of the sessions' own agents")
+    .option('--agent-revision <n>', 'the revision of that agent, or of the own ones')
+    .option('--tools <recorded|live>', 'where the results of tools come from', 'recorded')
+    .option('--missing-tools <stop|live|error-result>', 'what becomes of a call without a record')
+    .option('--from <turn>', 'the first turn')
+    .option('--up-to <turn>', 'the last turn')
+    .option('--concurrency <n>', 'sessions at a time')
+    .requiredOption('--budget <tokens>', 'nothing more is begun once so many were used')
+    .option('--checks <file>', 'the checks, as a JSON list')
+    .option('--watch', 'wait for its end')
+    .action((options: StartOptions) => run((terminal) => start(terminal, options)));
+  replay
+    .command('watch')
+    .description('follow a replay to its end; it may be interrupted, and watched again')
+    .argument('<replay_id>')
+    .action((id: string) => run((terminal) => watch(terminal, clientOf(terminal), id)));
+  replay
+    .command('show')
+    .description('show a replay and its first turns')
+    .argument('<replay_id>')
+    .option('--only <outcome>', 'only turns that are same, changed, failed, skipped, checks_failed')
+    .action((id: string, { only }: { only?: string }) =>
+      run((terminal) => show(terminal, clientOf(terminal), id, only)),
+    );
+}

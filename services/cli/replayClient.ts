@@ -1,0 +1,76 @@
+import { TurnlogError } from '../../shared/errors.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { usageError } from './failure.ts';
+
+/** The HTTP API of a running service, for commands that are its clients. */
+export interface ApiClient {
+  /** The `data` of an answer. Errors: `configuration_invalid`, with what the service said. */
+  ask<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data>;
+  /** An answer that is a stream of events. Errors: the same. */
+  open(path: string, lastEventId: string | undefined): Promise<Response>;
+}
+
+interface Failure {
+  error?: string;
+  code?: string;
+}
+
+const failed = (message: string, retriable: boolean, cause?: unknown): TurnlogError =>
+  new TurnlogError('configuration_invalid', message, { retriable, cause });
+
+/** How long an answer may take to begin. */
+const ANSWER_MS = LIMITS.http.requestMs;
+
+/**
+ * The service that `TURNLOG_URL` names, with the key of `TURNLOG_API_KEY`. Errors: a usage error
+ * where they are missing.
+ */
+export function apiClient(
+  { TURNLOG_URL: url, TURNLOG_API_KEY: key }: Readonly<Record<string, string | undefined>>,
+  signal: AbortSignal,
+): ApiClient {
+  if (!url || !URL.canParse(url))
+    throw usageError('Set TURNLOG_URL to the address of the service: http://127.0.0.1:3000');
+  if (!key) throw usageError('Set TURNLOG_API_KEY to an API key of the account.');
+  const base = url.replace(/\/+$/, '');
+
+  async function call(path: string, init: RequestInit): Promise<Response> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Error('It took too long.')), ANSWER_MS);
+    try {
+      const headers = { 'x-api-key': key!, ...init.headers };
+      const ends = AbortSignal.any([signal, late.signal]);
+      const response = await fetch(base + path, { ...init, headers, signal: ends });
+      if (response.ok) return response;
+      const said = (await response.json().catch(() => ({}))) as Failure;
+      const { error = `It answered ${response.status}.`, code = String(response.status) } = said;
+      throw failed(`${error} (${code})`, response.status === 429 || response.status >= 500);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof TurnlogError) throw error;
+      throw failed(`The service at ${base} does not answer.`, true, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return {
+    async ask<Data>(method: string, path: string, body?: object) {
+      const response = await call(path, {
+        method,
+        ...(body && {
+          body: JSON.stringify(body),
+          headers: { 'content-type': 'application/json' },
+        }),
+      });
+      return ((await response.json()) as { data: Data }).data;
+    },
+    open: (path, lastEventId) =>
+      call(path, {
+        headers: {
+          accept: 'text/event-stream',
+          ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+        },
+      }),
+  };
+}

@@ -1,0 +1,89 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+import { startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
+
+let service: TestService;
+let session: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  const agent = await service.createAgent();
+  const { body } = await service.post(`/v1/agents/${agent}/run`, { input: 'Hi?' });
+  session = body.data.session_id as string;
+});
+afterAll(() => service.close());
+
+const cliWith = (env: Record<string, string>, ...args: string[]) =>
+  startCliWith(env, 'replay', ...args);
+const there = () => ({ TURNLOG_URL: service.url, TURNLOG_API_KEY: service.key });
+const cli = (...args: string[]): Promise<CliResult> => cliWith(there(), ...args).ended;
+const started = ['--json', 'start', '--budget', '1000'];
+
+async function checksFile(checks: object): Promise<string> {
+  const file = join(service.folder, '..', 'checks.json');
+  await writeFile(file, JSON.stringify(checks));
+  return file;
+}
+
+test('a replay that comes out the same ends with 0, and is shown as JSON', async () => {
+  service.model.use({ text: 'Hello.' });
+  const { code, out, err } = await cli(...started, '--session', session, '--watch');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const replay = JSON.parse(out) as { replay_id: string };
+  expect(replay).toMatchObject({
+    status: 'completed',
+    regressed: false,
+    sums: { turns: { same: 1 } },
+  });
+  const shown = await cli('--json', 'show', replay.replay_id);
+  expect(JSON.parse(shown.out)).toEqual(replay);
+  const watched = await cli('watch', replay.replay_id);
+  expect(watched.code).toBe(0);
+  expect(watched.out).toContain('completed: 1 same, 0 changed');
+});
+
+test('an answer that changed is a regression where there are no checks, and none where they pass', async () => {
+  service.model.use({ text: 'Hello, you.' });
+  const changed = await cli(...started, '--session', session, '--watch');
+  expect([changed.code, JSON.parse(changed.out).regressed]).toEqual([1, true]);
+  const passing = await checksFile([{ contains: 'Hello' }]);
+  const passed = await cli(...started, '--session', session, '--watch', '--checks', passing);
+  expect([passed.code, JSON.parse(passed.out).regressed]).toEqual([0, false]);
+  const failing = await checksFile([{ contains: 'Bye' }]);
+  const failed = await cli(...started, '--session', session, '--watch', '--checks', failing);
+  expect([failed.code, JSON.parse(failed.out).sums.checks]).toEqual([1, { passed: 0, failed: 1 }]);
+});
+
+test('a replay that is watched goes on when the watching is interrupted', async () => {
+  service.model.use({ text: 'Hello.', delay_ms: 3_000 });
+  const { out } = await cli(...started, '--session', session);
+  const { replay_id } = JSON.parse(out) as { replay_id: string };
+  const watching = cliWith(there(), 'watch', replay_id);
+  await watching.told((text) => text.includes('running'));
+  watching.kill('SIGINT');
+  expect((await watching.ended).code).toBe(130);
+  const again = await cli('--json', 'watch', replay_id);
+  expect([again.code, JSON.parse(again.out).status]).toEqual([0, 'completed']);
+});
+
+test.each<[string, Record<string, string>, string[], number, string]>([
+  ['no address', { TURNLOG_URL: '' }, ['show', 'x'], 2, 'TURNLOG_URL'],
+  ['no key', { TURNLOG_API_KEY: '' }, ['show', 'x'], 2, 'TURNLOG_API_KEY'],
+  ['a wrong key', { TURNLOG_API_KEY: 'wrong' }, ['show', 'x'], 1, 'unauthorized'],
+  ['a replay that is not there', {}, ['show', 'x'], 1, 'replay_not_found'],
+  ['a budget that is no number', {}, ['start', '--budget', 'much'], 2, '--budget'],
+  ['no sessions', {}, ['start', '--budget', '5'], 1, 'sessions'],
+  [
+    'a file that is not there',
+    {},
+    ['start', '--budget', '5', '--checks', '/nowhere'],
+    2,
+    '/nowhere',
+  ],
+])('%s ends with a sentence and the code of it', async (_what, env, args, code, said) => {
+  const { code: ended, err } = await cliWith({ ...there(), ...env }, ...args).ended;
+  expect(ended).toBe(code);
+  expect(err).toContain(said);
+});
