@@ -86,7 +86,7 @@ async function openApi(
 function openProjector(opening: Opening, common: Common, databaseUrl: string): Part[] {
   const { store, readModels, logger } = common;
   const log = withTextsForRows(store, store.keys);
-  const options = { log, clock: systemClock, logger };
+  const options = { log, clock: systemClock, logger, keys: store.keys };
   const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;

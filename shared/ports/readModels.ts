@@ -47,6 +47,19 @@ export interface ParkedStreams {
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
 
+/** A session as a list has it; where words were sought, with the first turns that have them. */
+export type ListedSession = SessionRow & { matches?: number[] };
+
+/** How far the index of words is. */
+export interface IndexProgress {
+  /** The end of the last turn that is shown; null before there is one. */
+  ended: Position | null;
+  /** Turns that ended up to here are found; null where none was indexed. */
+  indexed: Position | null;
+  /** Turns that have ended since, at most LIMITS.search.countedTurns. */
+  waiting: number;
+}
+
 export interface TranscriptRows {
   session: SessionRow;
   turns: PageOf<TurnRow>;
@@ -75,7 +88,8 @@ export interface ReadModels {
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first unless the oldest are asked for, without erased ones. */
-  listSessions(accountId: string, page: Page & SessionFilter): Promise<PageOf<SessionRow>>;
+  listSessions(accountId: string, page: Page & SessionFilter): Promise<PageOf<ListedSession>>;
+  indexProgress(): Promise<IndexProgress>;
   /**
    * The account's session and its turns of one moment, oldest first, after turn number `after`. Of
    * another account's none is read: it takes no longer than if there were no such session.
@@ -115,6 +129,19 @@ export interface Reached {
   checkpoint: Checkpoint | undefined;
 }
 
+/** A turn that has ended, with its texts as its row has them. */
+export type EndedTurn = Pick<
+  TurnRow,
+  'session_id' | 'turn' | 'input' | 'output' | 'end_position' | 'revision'
+> &
+  Pick<SessionRow, 'account_id'>;
+
+/** What a turn is found by; none where it is not to be found. */
+export interface TurnWords extends EndedTurn {
+  /** Tokens, each once. */
+  tokens: readonly string[];
+}
+
 /** The projector's half. */
 export interface ProjectionStore {
   /** Where to resume; undefined from the beginning. */
@@ -127,6 +154,16 @@ export interface ProjectionStore {
    * `position_invalid` when what was reached can be no position of any log (nothing was changed).
    */
   apply(events: readonly ReadableEvent[], reached: Reached): Promise<ParkedStream[]>;
+  /**
+   * The turns that ended after those that are indexed, in that order, within the bounds of
+   * LIMITS.search; one at least, where there is one. Errors: `store_unavailable`.
+   */
+  unindexed(): Promise<EndedTurn[]>;
+  /**
+   * Indexes turns that `unindexed` gave, in one transaction, and goes on after the last of them; one
+   * whose rows were erased meanwhile is passed over. Errors: `store_unavailable`.
+   */
+  index(turns: readonly TurnWords[]): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -82,6 +82,7 @@ export function turnAfter(
       ended_at: null,
       owner,
       deadline,
+      end_position: null,
       revision,
     };
   }
@@ -90,7 +91,10 @@ export function turnAfter(
   return {
     ...row,
     ...patch(row, event),
-    ended_at: event.type === 'session.tool_called.v1' ? null : at,
+    ...(event.type !== 'session.tool_called.v1' && {
+      ended_at: at,
+      end_position: recorded.position,
+    }),
     revision,
   };
 }

@@ -10,7 +10,7 @@ interface Options {
 }
 
 /** What clients ask for. */
-type SessionQuery = 'findSession' | 'listSessions' | 'findTranscript';
+type SessionQuery = 'findSession' | 'listSessions' | 'findTranscript' | 'indexProgress';
 type Query = SessionQuery | 'findAgent' | 'listAgents' | 'agentListVersion';
 
 const later = (one: Position | undefined, other: Position): Position =>
@@ -74,5 +74,6 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
     findSession: ofSessions('findSession'),
     listSessions: ofSessions('listSessions'),
     findTranscript: ofSessions('findTranscript'),
+    indexProgress: ofSessions('indexProgress'),
   };
 }

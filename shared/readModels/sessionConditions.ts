@@ -8,13 +8,15 @@ export interface SessionConditions {
   columns: (readonly [condition: string, value: string])[];
   /** Tokens of labels. */
   tokens: string[];
+  /** Tokens of words; none where none are sought. */
+  words: readonly string[];
   descending: boolean;
 }
 
 /** What is asked of the sessions of an account, but for whose they are. */
 export function sessionConditions(
   accountId: string,
-  { after, order = 'newest', labels = [], ...filter }: Page & SessionFilter,
+  { after, order = 'newest', labels = [], words = [], ...filter }: Page & SessionFilter,
 ): SessionConditions {
   const descending = order === 'newest';
   const conditions: (readonly [string, string | undefined])[] = [
@@ -31,6 +33,7 @@ export function sessionConditions(
       (condition): condition is [string, string] => condition[1] !== undefined,
     ),
     tokens: labels.map(([name, value]) => labelToken(accountId, name, value)),
+    words,
     descending,
   };
 }

@@ -143,8 +143,9 @@ export const OWNERS = {
   api_keys: 'account_id',
   turns: 'session_id',
   session_labels: 'session_id',
+  turn_words: 'session_id',
 } as const;
 export type OwnedTable = keyof typeof OWNERS;
 
 /** Tables whose indexes, too, hold what has to go with an erasure. */
-export const INDEXED_TEXTS: readonly TableName[] = ['session_labels'];
+export const INDEXED_TEXTS: readonly TableName[] = ['session_labels', 'turn_words'];

@@ -31,6 +31,7 @@ import { positionOf, recordHistory, reached } from '../support/events/history.ts
 import { deliveries, randomHistory } from '../support/events/randomHistory.ts';
 import { size } from '../support/jest/size.ts';
 import { agentsOf, ALL } from '../support/projections/agentsOf.ts';
+import { searchContract } from './readModelSearch.ts';
 import { webhooksContract } from './readModelWebhooks.ts';
 
 export interface ReadModelsFixture {
@@ -56,6 +57,7 @@ const unavailable = (error: unknown): boolean =>
  */
 export function readModelsContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   webhooksContract(name, open);
+  searchContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;
 
@@ -518,6 +520,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         context: null,
         started_at: at(1),
         ended_at: at(3),
+        end_position: positionOf(4),
         owner: 'instance-1',
         deadline: at(600),
         revision: 3,

@@ -9,6 +9,7 @@ import type { WriterSession } from '../writerSession.ts';
 import { CHECKPOINT, keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
 import { channelOf } from './version.ts';
+import { createWordIndex, type WordIndex } from './wordIndex.ts';
 
 /**
  * Makes this writer the latest one of the place. Waits for the transaction of a writer before it,
@@ -93,7 +94,17 @@ export async function openGenerationWriter(
       }),
     );
 
+  /** Work on the words of the generation's turns, in a transaction. Errors: `store_unavailable`. */
+  const withWords = <Result>(work: (words: WordIndex) => Promise<Result>): Promise<Result> =>
+    guarded(() =>
+      session.run((client) =>
+        transaction(client, async () => work(createWordIndex(client, await lockPlace(client)))),
+      ),
+    );
+
   return {
+    unindexed: () => withWords(({ unindexed }) => unindexed()),
+    index: (turns) => withWords(({ index }) => index(turns)),
     checkpoint: () =>
       guarded(() =>
         session.run(async (client) => {

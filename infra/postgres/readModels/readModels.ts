@@ -1,4 +1,5 @@
 import type {
+  IndexProgress,
   OpenTurn,
   PageOf,
   ParkedStream,
@@ -16,7 +17,7 @@ import {
 import { heldBy } from '../locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
-import { listAgents, listSessions, listTurns, listWebhooks } from './listings.ts';
+import { INDEX_PROGRESS, listAgents, listSessions, listTurns, listWebhooks } from './listings.ts';
 import { toPage, type Statement } from './pages.ts';
 import { createReader } from './reader.ts';
 import { columnsOf } from './statements.ts';
@@ -118,6 +119,7 @@ export function openPostgresReadModels({
     },
     findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
     listSessions: (accountId, bounds) => page('sessions', listSessions(accountId, bounds)),
+    indexProgress: async () => (await reader.rows<IndexProgress>(INDEX_PROGRESS))[0]!,
     // In one statement, which sees one moment. The columns have no type that JSON would change.
     findTranscript: async (accountId, sessionId, bounds) => {
       const { sql, parameters } = listTurns(sessionId, bounds);

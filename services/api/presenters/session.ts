@@ -1,9 +1,10 @@
 import type { Static } from 'typebox';
 import type { ToolCalledData } from '../../../shared/domain/session/events.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import type { ListedSession } from '../../../shared/ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import type { SessionEvents } from '../schemas/events.ts';
-import type { Session, ToolCall, Transcript } from '../schemas/sessions.ts';
+import type { Session, SessionList, ToolCall, Transcript } from '../schemas/sessions.ts';
 
 export const presentSession = ({
   session_id,
@@ -25,6 +26,15 @@ export const presentSession = ({
   updated_at,
 });
 
+/** A session as a list shows it; where words were sought, with the turns that have them. */
+export const presentListed = ({
+  matches,
+  ...session
+}: ListedSession): Static<typeof SessionList>[number] => ({
+  ...presentSession(session),
+  ...(matches && { matches }),
+});
+
 /** A tool call as the transcript shows it. */
 export const presentToolCall = ({
   turn: _turn,
@@ -38,6 +48,7 @@ export const presentTurn = ({
   revision: _revision,
   owner: _owner,
   deadline: _deadline,
+  end_position: _endPosition,
   offered: _offered,
   ...turn
 }: TurnRow): Static<typeof Transcript>['turns'][number] => ({

@@ -1,0 +1,97 @@
+import { giveWay } from '../../../shared/giveWay.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { ListedSession, Page, PageOf } from '../../../shared/ports/readModels.ts';
+import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
+import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
+import { bucketAt, bucketOf, firstPlace, lastPlace } from './buckets.ts';
+import type { Found, GenerationReader } from './generationReader.ts';
+import { foundSessions } from './listedSessions.ts';
+import { pageOfSearch } from './pageOf.ts';
+import { rowDecoder } from './statements.ts';
+
+const { matches: MATCHES, countedTurns } = LIMITS.search;
+
+/** How far the index is. */
+export const INDEX_PROGRESS = `SELECT
+  (SELECT max(end_position) FROM turns WHERE end_position IS NOT NULL) AS ended,
+  (SELECT position FROM indexed) AS indexed,
+  (SELECT count(*) FROM (SELECT 1 FROM turns WHERE end_position > coalesce((SELECT position FROM indexed), '') LIMIT ${countedTurns})) AS waiting`;
+
+const BUCKETS = `SELECT (SELECT ${bucketAt('min(rowid)')} FROM turn_words) AS lowest, (SELECT ${bucketAt('max(rowid)')} FROM turn_words) AS highest`;
+
+const TURNS = `SELECT turn FROM turn_words WHERE session_id = ? AND rowid IN (
+  SELECT rowid FROM word_index WHERE word_index MATCH ? AND rowid BETWEEN ${firstPlace('?')} AND ${lastPlace('?')}
+) ORDER BY turn LIMIT ${MATCHES}`;
+
+/** The buckets that are searched first: a minute's. */
+const FIRST_SPAN = 60_000;
+/** So long a piece of a search may have the thread to itself, in milliseconds, as a rule. */
+const PIECE_MS = { short: 2, long: 8 };
+
+/** Rows that are looked up for an answer between two turns of others. */
+const ROWS_AT_ONCE = 50;
+
+type Search = Page & SessionFilter & { words: readonly string[] };
+
+/** The lowest and the highest bucket in which a page can have sessions; undefined where none can. */
+function bucketsOf(
+  { get }: GenerationReader,
+  { after, order }: Search,
+): { lowest: number; highest: number } | undefined {
+  const { lowest, highest } = get(BUCKETS) as Record<string, number | null>;
+  if (lowest == null || highest == null) return undefined;
+  if (after === undefined) return { lowest, highest };
+  const start = bucketOf(after);
+  return order === 'oldest'
+    ? { lowest: Math.max(lowest, start), highest }
+    : { lowest, highest: Math.min(highest, start) };
+}
+
+/**
+ * The rows of the sessions that were found, in the order of the list, in pieces between which others
+ * have the thread. A piece that took no time is followed by one of twice as many buckets, so that
+ * words of which there are few are looked for in few pieces.
+ */
+async function* found(
+  current: () => GenerationReader,
+  accountId: string,
+  search: Search,
+): AsyncGenerator<Found> {
+  const left = bucketsOf(current(), search);
+  for (let span = FIRST_SPAN; left && left.lowest <= left.highest;) {
+    const begun = performance.now();
+    const size = Math.min(span, left.highest - left.lowest + 1);
+    const first = search.order === 'oldest' ? left.lowest : left.highest - size + 1;
+    const [from, ...parameters] = foundSessions(accountId, search, [first, first + size - 1]);
+    const rows = current().all(`SELECT sessions.* FROM ${from}`, ...parameters);
+    const took = performance.now() - begun;
+    for (const [at, row] of rows.entries()) {
+      if (at % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) await giveWay(accountId);
+      yield row;
+    }
+    if (took > PIECE_MS.short) await giveWay(accountId);
+    if (search.order === 'oldest') left.lowest += size;
+    else left.highest -= size;
+    if (took < PIECE_MS.short) span *= 2;
+    else if (took > PIECE_MS.long) span = Math.max(1, Math.floor(span / 2));
+  }
+}
+
+/**
+ * A page of the sessions in which one turn has all of the words. Errors: `store_unavailable`.
+ */
+export async function searchSessions(
+  current: () => GenerationReader,
+  accountId: string,
+  search: Search,
+): Promise<PageOf<ListedSession>> {
+  const decode = rowDecoder(TABLES.sessions) as (row: Found) => SessionRow;
+  const words = search.words.join(' ');
+  const withMatches = (row: Found): ListedSession => {
+    const session = decode(row);
+    const bucket = bucketOf(session.session_id);
+    const turns = current().all(TURNS, session.session_id, words, bucket, bucket);
+    return { ...session, matches: turns.map(({ turn }) => turn as number) };
+  };
+  return pageOfSearch(search, found(current, accountId, search), withMatches);
+}
