@@ -7,6 +7,7 @@ import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rowsUntilChange } from '../../shared/queries/rowsUntilChange.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
@@ -71,7 +72,7 @@ async function openReadModels(
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateness(projector) ?? projector.logChanged(),
   };
-  return { projector, readModels: neverStale(readModels, options) };
+  return { projector, queries, readModels: neverStale(readModels, options) };
 }
 
 /** One sentence on why the read models don't follow the log; undefined while they do. */
@@ -83,7 +84,11 @@ function lateness({ trouble }: Pick<ProjectorThread, 'trouble'>): string | undef
 }
 
 /** The read models show everything before what a crash left open is looked for in them. */
-function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
+function readModelsPart(
+  projector: ProjectorThread,
+  api: RunContext,
+  { indexProgress }: Pick<ReadModels, 'indexProgress'>,
+): Part {
   const doubt = (): string | undefined =>
     doubtOf({ healing: projector.healing(), logChanged: projector.logChanged() });
   let prepared = false;
@@ -97,6 +102,7 @@ function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
           ...(trouble && { lag: { events: null, ms: trouble.sinceMs } }),
           ...(late !== undefined && { late }),
           doubt: doubt(),
+          unindexed_turns: (await indexProgress()).waiting,
           parked_streams: await api.readModels.listParkedStreams(LIMITS.health.streams),
         },
       };
@@ -146,7 +152,11 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     ? openOwnLog(opening, place, log)
     : openStore(opening, place));
   const prover = await proverOfThread(opening.config, place, store);
-  const { projector, readModels } = await openReadModels(opening, place, prover.threadData);
+  const { projector, queries, readModels } = await openReadModels(
+    opening,
+    place,
+    prover.threadData,
+  );
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
   // cluster may have other servers.
@@ -165,7 +175,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const relay = await openRelay(opening, store);
   // A cluster's adapter tells of its trouble itself.
   const watch = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
-  const shown = readModelsPart(projector, api);
+  const shown = readModelsPart(projector, api, queries);
   const feed = openFeed(opening, store);
   const parts = [
     store,

@@ -109,6 +109,7 @@ function readModelsPart(common: Common): Part {
   const { look, health } = followReadModels({
     projectorBeat: readModels.projectorBeat,
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
+    indexProgress: readModels.indexProgress,
     async doubt() {
       const refused = await readModels.refusedCheckpoint();
       return doubtOf({ healing: healingOf(refused), logChanged: readModels.logChanged() });

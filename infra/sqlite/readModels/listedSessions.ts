@@ -41,9 +41,11 @@ export function listedSessions(accountId: string, page: Page & SessionFilter): L
   ];
 }
 
-/** The sessions that have a turn with all of the words, in these buckets. */
-const FOUND = `(SELECT DISTINCT session_id FROM word_index CROSS JOIN turn_words ON turn_words.rowid = word_index.rowid
-  WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstPlace('?')} AND ${lastPlace('?')}) AS found`;
+/** The sessions that have a turn with all of the words, in these buckets, with all such turns. */
+const FOUND = `(SELECT session_id, group_concat(turn) AS matches
+  FROM word_index CROSS JOIN turn_words ON turn_words.rowid = word_index.rowid
+  WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstPlace('?')} AND ${lastPlace('?')}
+  GROUP BY session_id) AS found`;
 
 /** Those among them in whose turns of some buckets words were found. `CROSS JOIN` begins with these. */
 export function foundSessions(

@@ -3,7 +3,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import type { ListedSession, Page, PageOf } from '../../../shared/ports/readModels.ts';
 import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
-import { bucketAt, bucketOf, firstPlace, lastPlace } from './buckets.ts';
+import { bucketAt, bucketOf } from './buckets.ts';
 import type { Found, GenerationReader } from './generationReader.ts';
 import { foundSessions } from './listedSessions.ts';
 import { pageOfSearch } from './pageOf.ts';
@@ -19,17 +19,18 @@ export const INDEX_PROGRESS = `SELECT
 
 const BUCKETS = `SELECT (SELECT ${bucketAt('min(rowid)')} FROM turn_words) AS lowest, (SELECT ${bucketAt('max(rowid)')} FROM turn_words) AS highest`;
 
-const TURNS = `SELECT turn FROM turn_words WHERE session_id = ? AND rowid IN (
-  SELECT rowid FROM word_index WHERE word_index MATCH ? AND rowid BETWEEN ${firstPlace('?')} AND ${lastPlace('?')}
-) ORDER BY turn LIMIT ${MATCHES}`;
-
 /** The buckets that are searched first: a minute's. */
 const FIRST_SPAN = 60_000;
 /** So long a piece of a search may have the thread to itself, in milliseconds, as a rule. */
 const PIECE_MS = { short: 2, long: 8 };
 
-/** Rows that are looked up for an answer between two turns of others. */
-const ROWS_AT_ONCE = 50;
+/** The first of the turns whose numbers are in the list. */
+const turnsIn = (list: string): number[] =>
+  list
+    .split(',')
+    .map(Number)
+    .toSorted((a, b) => a - b)
+    .slice(0, MATCHES);
 
 type Search = Page & SessionFilter & { words: readonly string[] };
 
@@ -63,12 +64,9 @@ async function* found(
     const size = Math.min(span, left.highest - left.lowest + 1);
     const first = search.order === 'oldest' ? left.lowest : left.highest - size + 1;
     const [from, ...parameters] = foundSessions(accountId, search, [first, first + size - 1]);
-    const rows = current().all(`SELECT sessions.* FROM ${from}`, ...parameters);
+    const rows = current().all(`SELECT sessions.*, matches FROM ${from}`, ...parameters);
     const took = performance.now() - begun;
-    for (const [at, row] of rows.entries()) {
-      if (at % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) await giveWay(accountId);
-      yield row;
-    }
+    yield* rows;
     if (took > PIECE_MS.short) await giveWay(accountId);
     if (search.order === 'oldest') left.lowest += size;
     else left.highest -= size;
@@ -86,12 +84,9 @@ export async function searchSessions(
   search: Search,
 ): Promise<PageOf<ListedSession>> {
   const decode = rowDecoder(TABLES.sessions) as (row: Found) => SessionRow;
-  const words = search.words.join(' ');
-  const withMatches = (row: Found): ListedSession => {
-    const session = decode(row);
-    const bucket = bucketOf(session.session_id);
-    const turns = current().all(TURNS, session.session_id, words, bucket, bucket);
-    return { ...session, matches: turns.map(({ turn }) => turn as number) };
-  };
+  const withMatches = ({ matches, ...row }: Found): ListedSession => ({
+    ...decode(row),
+    matches: turnsIn(String(matches)),
+  });
   return pageOfSearch(search, found(current, accountId, search), withMatches);
 }
