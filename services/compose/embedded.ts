@@ -13,7 +13,7 @@ import { neverStale } from '../../shared/queries/neverStale.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
-import { doubtOf } from '../projector/doubt.ts';
+import { doubtOf, lateness } from '../projector/doubt.ts';
 import {
   startProjectorThread,
   THREAD_LIMITS,
@@ -73,14 +73,6 @@ async function openReadModels(
     late: () => lateness(projector) ?? projector.logChanged(),
   };
   return { projector, queries, readModels: neverStale(readModels, options) };
-}
-
-/** One sentence on why the read models don't follow the log; undefined while they do. */
-function lateness({ trouble }: Pick<ProjectorThread, 'trouble'>): string | undefined {
-  const { sinceMs, reason } = trouble() ?? {};
-  return sinceMs === undefined
-    ? undefined
-    : `The read models can't be brought up to date, since ${Math.ceil(sinceMs / 1000)} s: ${reason}.`;
 }
 
 /** The read models show everything before what a crash left open is looked for in them. */
@@ -152,11 +144,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     ? openOwnLog(opening, place, log)
     : openStore(opening, place));
   const prover = await proverOfThread(opening.config, place, store);
-  const { projector, queries, readModels } = await openReadModels(
-    opening,
-    place,
-    prover.threadData,
-  );
+  const models = await openReadModels(opening, place, prover.threadData);
+  const { projector, readModels } = models;
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
   // cluster may have other servers.
@@ -175,7 +164,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const relay = await openRelay(opening, store);
   // A cluster's adapter tells of its trouble itself.
   const watch = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
-  const shown = readModelsPart(projector, api, queries);
+  const shown = readModelsPart(projector, api, models.queries);
   const feed = openFeed(opening, store);
   const parts = [
     store,

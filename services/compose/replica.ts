@@ -107,9 +107,8 @@ function readModelsPart(common: Common): Part {
   const { store, readModels, logger } = common;
   let misfit: string | undefined;
   const { look, health } = followReadModels({
-    projectorBeat: readModels.projectorBeat,
+    ...readModels,
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
-    indexProgress: readModels.indexProgress,
     async doubt() {
       const refused = await readModels.refusedCheckpoint();
       return doubtOf({ healing: healingOf(refused), logChanged: readModels.logChanged() });

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { createBackOff } from '../../shared/backOff.ts';
 import type { Keyring } from '../../shared/eventlog/keyring.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
-import type { ProjectionStore } from '../../shared/ports/readModels.ts';
+import type { TurnIndex } from '../../shared/search/turnIndex.ts';
 import { createTurnTokens } from '../../shared/search/turnTokens.ts';
 import type { ProjectorLogger } from './projection.ts';
 import { troubleOf } from './reports.ts';
@@ -18,7 +18,7 @@ const LEFT_TO_OTHERS = 3;
 const PIECE_MS = 4;
 
 interface Indexing {
-  store: Pick<ProjectionStore, 'unindexed' | 'index'>;
+  store: TurnIndex;
   keys: Pick<Keyring, 'find' | 'named'>;
   logger: ProjectorLogger;
 }

@@ -1,5 +1,6 @@
 import { isTurnlogError, storeUnavailable, type TurnlogError } from '../../shared/errors.ts';
-import type { IndexProgress, ParkedStreams, ProjectorBeat } from '../../shared/ports/readModels.ts';
+import type { ParkedStreams, ProjectorBeat } from '../../shared/ports/readModels.ts';
+import type { IndexProgress } from '../../shared/search/turnIndex.ts';
 import type { ProjectionHealth } from '../../shared/queries/health.ts';
 
 /** How late read models may be, or how long no projector may say anything, unremarked. */

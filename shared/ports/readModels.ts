@@ -1,7 +1,4 @@
-/**
- * The read models port, in two halves: what queries ask and what the projector writes. Every
- * adapter passes test/contracts/readModels.ts.
- */
+/** The read models port: what queries ask, what the projector writes. Suite: test/contracts/readModels.ts. */
 import type { RowOf } from '../readModels/table.ts';
 import type {
   AccountRow,
@@ -15,6 +12,7 @@ import type {
 } from '../readModels/tables.ts';
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
+import type { IndexProgress, ListedSession, TurnIndex } from '../search/turnIndex.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
 /** How much to read: a page ends where the next row would go beyond either bound. */
@@ -46,19 +44,6 @@ export interface ParkedStreams {
 
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
-
-/** A session as a list has it; where words were sought, with the first turns that have them. */
-export type ListedSession = SessionRow & { matches?: number[] };
-
-/** How far the index of words is. */
-export interface IndexProgress {
-  /** The end of the last turn that is shown; null before there is one. */
-  ended: Position | null;
-  /** Turns that ended up to here are found; null where none was indexed. */
-  indexed: Position | null;
-  /** Turns that have ended since, at most LIMITS.search.countedTurns. */
-  waiting: number;
-}
 
 export interface TranscriptRows {
   session: SessionRow;
@@ -129,21 +114,8 @@ export interface Reached {
   checkpoint: Checkpoint | undefined;
 }
 
-/** A turn that has ended, with its texts as its row has them. */
-export type EndedTurn = Pick<
-  TurnRow,
-  'session_id' | 'turn' | 'input' | 'output' | 'end_position' | 'revision'
-> &
-  Pick<SessionRow, 'account_id'>;
-
-/** What a turn is found by; none where it is not to be found. */
-export interface TurnWords extends EndedTurn {
-  /** Tokens, each once. */
-  tokens: readonly string[];
-}
-
 /** The projector's half. */
-export interface ProjectionStore {
+export interface ProjectionStore extends TurnIndex {
   /** Where to resume; undefined from the beginning. */
   checkpoint(): Promise<Checkpoint | undefined>;
   /**
@@ -154,16 +126,6 @@ export interface ProjectionStore {
    * `position_invalid` when what was reached can be no position of any log (nothing was changed).
    */
   apply(events: readonly ReadableEvent[], reached: Reached): Promise<ParkedStream[]>;
-  /**
-   * The turns that ended after those that are indexed, in that order, within the bounds of
-   * LIMITS.search; one at least, where there is one. Errors: `store_unavailable`.
-   */
-  unindexed(): Promise<EndedTurn[]>;
-  /**
-   * Indexes turns that `unindexed` gave, in one transaction, and goes on after the last of them; one
-   * whose rows were erased meanwhile is passed over. Errors: `store_unavailable`.
-   */
-  index(turns: readonly TurnWords[]): Promise<void>;
   close(): Promise<void>;
 }
 

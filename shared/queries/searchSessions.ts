@@ -2,13 +2,8 @@ import { storeUnavailable, TurnlogError } from '../errors.ts';
 import type { Keyring } from '../eventlog/keyring.ts';
 import { LIMITS } from '../limits.ts';
 import { pauseFor } from '../pause.ts';
-import type {
-  IndexProgress,
-  ListedSession,
-  Page,
-  PageOf,
-  ReadModels,
-} from '../ports/readModels.ts';
+import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
+import type { IndexProgress, ListedSession } from '../search/turnIndex.ts';
 import { percentOf } from '../projections/progress.ts';
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
 import { soughtWords } from '../search/words.ts';

@@ -3,7 +3,7 @@ import { textOpener } from '../eventlog/closedText.ts';
 import type { Keyring } from '../eventlog/keyring.ts';
 import { BoxBroken } from '../eventlog/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import type { EndedTurn } from '../ports/readModels.ts';
+import type { EndedTurn } from './turnIndex.ts';
 import { wordsOf } from './words.ts';
 import { wordTokens } from './wordTokens.ts';
 

@@ -25,7 +25,7 @@ function folded(text: string): string {
 
 /** Characters of the string, each whole, alone or two by two. */
 function* grams(run: string, lengths: readonly (1 | 2)[]): Generator<string> {
-  const characters = [...run];
+  const characters = Array.from(run);
   for (const [at, character] of characters.entries()) {
     if (lengths.includes(1)) yield character;
     const next = characters[at + 1];
@@ -35,11 +35,12 @@ function* grams(run: string, lengths: readonly (1 | 2)[]): Generator<string> {
 
 /** What one run of letters and digits is found by. `sought`: by as few words as will do. */
 function* wordsOfRun(run: string, sought: boolean): Generator<string> {
-  if (!HAS_UNSPACED.test(run)) return yield run.slice(0, wordCharacters);
   let from = 0;
-  for (const { 0: unspaced, index } of run.matchAll(UNSPACED)) {
+  // Most runs have none of it.
+  const parts = HAS_UNSPACED.test(run) ? run.matchAll(UNSPACED) : [];
+  for (const { 0: unspaced, index } of parts) {
     if (index > from) yield run.slice(from, index).slice(0, wordCharacters);
-    yield* grams(unspaced, sought ? [[...unspaced].length > 1 ? 2 : 1] : [1, 2]);
+    yield* grams(unspaced, sought ? [Array.from(unspaced).length > 1 ? 2 : 1] : [1, 2]);
     from = index + unspaced.length;
   }
   if (from < run.length) yield run.slice(from).slice(0, wordCharacters);

@@ -1,11 +1,11 @@
 import type {
-  IndexProgress,
   OpenTurn,
   PageOf,
   ParkedStream,
   ProjectorBeat,
   ReadModels,
 } from '../../../shared/ports/readModels.ts';
+import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
 import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
 import {
   TABLES,

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { EndedTurn, TurnWords } from '../../../shared/ports/readModels.ts';
+import type { EndedTurn, TurnIndex } from '../../../shared/search/turnIndex.ts';
 
 const { turnsAtOnce, charactersAtOnce } = LIMITS.search;
 
@@ -30,13 +30,8 @@ const goOnIn = (
 ): string => `INSERT INTO ${schema}.indexed AS before (only_row, position) VALUES (1, $1)
   ON CONFLICT (only_row) DO UPDATE SET position = excluded.position WHERE excluded.position > before.position`;
 
-export interface WordIndex {
-  unindexed(): Promise<EndedTurn[]>;
-  index(turns: readonly TurnWords[]): Promise<void>;
-}
-
 /** What fills `turn_words` of a generation, inside a transaction. Its methods throw what pg throws. */
-export const createWordIndex = (client: Client, schema: string): WordIndex => ({
+export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
   unindexed: async () => (await client.query<EndedTurn>(unindexedIn(schema))).rows,
   async index(turns) {
     const rows = turns

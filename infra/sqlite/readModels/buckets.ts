@@ -26,7 +26,7 @@ const CHARACTERS = 10;
 
 /** How many letters of the alphabet come before the character. */
 const digitOf = (character: string): number =>
-  [...ALPHABET].filter((letter) => letter < character).length;
+  Array.from(ALPHABET).filter((letter) => letter < character).length;
 
 const DIGITS = Array.from({ length: 128 }, (_, code) => digitOf(String.fromCharCode(code)));
 

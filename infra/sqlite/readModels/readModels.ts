@@ -1,12 +1,12 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type {
   Bounds,
-  IndexProgress,
   OpenTurn,
   PageOf,
   ParkedStream,
   ReadModels,
 } from '../../../shared/ports/readModels.ts';
+import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { createFollower, type Follower } from './follower.ts';

@@ -1,6 +1,7 @@
 import { giveWay } from '../../../shared/giveWay.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { ListedSession, Page, PageOf } from '../../../shared/ports/readModels.ts';
+import type { Page, PageOf } from '../../../shared/ports/readModels.ts';
+import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
 import { bucketAt, bucketOf } from './buckets.ts';
@@ -19,8 +20,8 @@ export const INDEX_PROGRESS = `SELECT
 
 const BUCKETS = `SELECT (SELECT ${bucketAt('min(rowid)')} FROM turn_words) AS lowest, (SELECT ${bucketAt('max(rowid)')} FROM turn_words) AS highest`;
 
-/** The buckets that are searched first: a minute's. */
-const FIRST_SPAN = 60_000;
+/** The buckets that are searched first: a second's. */
+const FIRST_SPAN = 1_000;
 /** So long a piece of a search may have the thread to itself, in milliseconds, as a rule. */
 const PIECE_MS = { short: 2, long: 8 };
 
@@ -39,8 +40,8 @@ function bucketsOf(
   { get }: GenerationReader,
   { after, order }: Search,
 ): { lowest: number; highest: number } | undefined {
-  const { lowest, highest } = get(BUCKETS) as Record<string, number | null>;
-  if (lowest == null || highest == null) return undefined;
+  const { lowest, highest } = get(BUCKETS) as { lowest: number | null; highest: number | null };
+  if (lowest === null || highest === null) return undefined;
   if (after === undefined) return { lowest, highest };
   const start = bucketOf(after);
   return order === 'oldest'
@@ -58,18 +59,20 @@ async function* found(
   accountId: string,
   search: Search,
 ): AsyncGenerator<Found> {
-  const left = bucketsOf(current(), search);
-  for (let span = FIRST_SPAN; left && left.lowest <= left.highest;) {
+  const buckets = bucketsOf(current(), search);
+  if (!buckets) return;
+  let { lowest, highest } = buckets;
+  for (let span = FIRST_SPAN; lowest <= highest;) {
     const begun = performance.now();
-    const size = Math.min(span, left.highest - left.lowest + 1);
-    const first = search.order === 'oldest' ? left.lowest : left.highest - size + 1;
+    const size = Math.min(span, highest - lowest + 1);
+    const first = search.order === 'oldest' ? lowest : highest - size + 1;
     const [from, ...parameters] = foundSessions(accountId, search, [first, first + size - 1]);
     const rows = current().all(`SELECT sessions.*, matches FROM ${from}`, ...parameters);
     const took = performance.now() - begun;
     yield* rows;
     if (took > PIECE_MS.short) await giveWay(accountId);
-    if (search.order === 'oldest') left.lowest += size;
-    else left.highest -= size;
+    if (search.order === 'oldest') lowest += size;
+    else highest -= size;
     if (took < PIECE_MS.short) span *= 2;
     else if (took > PIECE_MS.long) span = Math.max(1, Math.floor(span / 2));
   }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { EndedTurn, TurnWords } from '../../../shared/ports/readModels.ts';
+import type { EndedTurn, TurnWords } from '../../../shared/search/turnIndex.ts';
 import { bucketOf, firstPlace, lastPlace } from './buckets.ts';
 
 const { turnsAtOnce, charactersAtOnce } = LIMITS.search;

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import type { ToolCalledData } from '../../../shared/domain/session/events.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
-import type { ListedSession } from '../../../shared/ports/readModels.ts';
+import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import type { SessionEvents } from '../schemas/events.ts';
 import type { Session, SessionList, ToolCall, Transcript } from '../schemas/sessions.ts';

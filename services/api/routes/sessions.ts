@@ -5,7 +5,7 @@ import { listSessions } from '../../../shared/queries/searchSessions.ts';
 import { readSessionEvents, readTranscript } from '../../../shared/queries/sessions.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import type { ListedSession } from '../../../shared/ports/readModels.ts';
+import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { TurnRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import { presentEvent, presentListed, presentSession, presentTurn } from '../presenters/session.ts';

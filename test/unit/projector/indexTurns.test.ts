@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { startIndexer, type Indexer } from '../../../services/projector/indexTurns.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
-import type { EndedTurn, TurnWords } from '../../../shared/ports/readModels.ts';
+import type { EndedTurn, TurnWords } from '../../../shared/search/turnIndex.ts';
 import { positionOf } from '../../support/events/history.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { recordingLogger } from '../../support/projections/projector.ts';
