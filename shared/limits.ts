@@ -2,6 +2,7 @@ import { FEED_LIMITS } from './limits/feed.ts';
 import { REPLAY_LIMITS } from './limits/replays.ts';
 import { REQUEST_LIMITS } from './limits/requests.ts';
 import { RUN_LIMITS } from './limits/runs.ts';
+import { SEARCH_LIMITS } from './limits/search.ts';
 import { STORE_LIMITS } from './limits/stores.ts';
 import { TOOL_LIMITS } from './limits/tools.ts';
 import { TRANSPARENCY_LIMITS } from './limits/transparency.ts';
@@ -17,6 +18,7 @@ export const LIMITS = {
   ...REQUEST_LIMITS,
   ...RUN_LIMITS,
   ...STORE_LIMITS,
+  ...SEARCH_LIMITS,
   ...TOOL_LIMITS,
   ...FEED_LIMITS,
   ...TRANSPARENCY_LIMITS,

@@ -7,12 +7,13 @@ import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rowsUntilChange } from '../../shared/queries/rowsUntilChange.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
-import { doubtOf } from '../projector/doubt.ts';
+import { doubtOf, lateness } from '../projector/doubt.ts';
 import {
   startProjectorThread,
   THREAD_LIMITS,
@@ -72,19 +73,15 @@ async function openReadModels(
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateness(projector) ?? projector.logChanged(),
   };
-  return { projector, readModels: neverStale(readModels, options) };
-}
-
-/** One sentence on why the read models don't follow the log; undefined while they do. */
-function lateness({ trouble }: Pick<ProjectorThread, 'trouble'>): string | undefined {
-  const { sinceMs, reason } = trouble() ?? {};
-  return sinceMs === undefined
-    ? undefined
-    : `The read models can't be brought up to date, since ${Math.ceil(sinceMs / 1000)} s: ${reason}.`;
+  return { projector, queries, readModels: neverStale(readModels, options) };
 }
 
 /** The read models show everything before what a crash left open is looked for in them. */
-function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
+function readModelsPart(
+  projector: ProjectorThread,
+  api: RunContext,
+  { indexProgress }: Pick<ReadModels, 'indexProgress'>,
+): Part {
   const doubt = (): string | undefined =>
     doubtOf({ healing: projector.healing(), logChanged: projector.logChanged() });
   let prepared = false;
@@ -98,6 +95,7 @@ function readModelsPart(projector: ProjectorThread, api: RunContext): Part {
           ...(trouble && { lag: { events: null, ms: trouble.sinceMs } }),
           ...(late !== undefined && { late }),
           doubt: doubt(),
+          unindexed_turns: (await indexProgress()).waiting,
           parked_streams: await api.readModels.listParkedStreams(LIMITS.health.streams),
         },
       };
@@ -147,7 +145,8 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     ? openOwnLog(opening, place, log)
     : openStore(opening, place));
   const prover = await proverOfThread(opening.config, place, store);
-  const { projector, readModels } = await openReadModels(opening, place, prover.threadData);
+  const models = await openReadModels(opening, place, prover.threadData);
+  const { projector, readModels } = models;
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
   // cluster may have other servers.
@@ -166,7 +165,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
   const relay = await openRelay(opening, store);
   // A cluster's adapter tells of its trouble itself.
   const watch = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
-  const shown = readModelsPart(projector, api);
+  const shown = readModelsPart(projector, api, models.queries);
   const feed = openFeed(opening, store);
   const parts = [
     store,

@@ -84,6 +84,7 @@ function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
   return {
     fresh: async () => (await keys()).fresh(),
     find: async (ids) => (await keys()).find(ids),
+    named: async (id) => (await keys()).named(id),
     forget: (ids) => keyring?.forget(ids),
     beginErasure: async (stream, why) => (await keys()).beginErasure(stream, why),
     listErasures: async (limit) => (await keys()).listErasures(limit),

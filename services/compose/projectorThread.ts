@@ -39,8 +39,10 @@ const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), erro
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
 const proven = proveInThread(data, { log, logger, signal: closing.signal });
+const keyring = createKeyring(keys);
 await followGenerations({
-  log: withTextsForRows(log, createKeyring(keys)),
+  log: withTextsForRows(log, keyring),
+  keys: keyring,
   signal: closing.signal,
   logger,
   generations: {

@@ -87,7 +87,7 @@ async function openApi(
 function openProjector(opening: Opening, common: Common, databaseUrl: string): Part[] {
   const { store, readModels, logger } = common;
   const log = withTextsForRows(store, store.keys);
-  const options = { log, clock: systemClock, logger };
+  const options = { log, clock: systemClock, logger, keys: store.keys };
   const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
@@ -108,7 +108,7 @@ function readModelsPart(common: Common): Part {
   const { store, readModels, logger } = common;
   let misfit: string | undefined;
   const { look, health } = followReadModels({
-    projectorBeat: readModels.projectorBeat,
+    ...readModels,
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
     async doubt() {
       const refused = await readModels.refusedCheckpoint();

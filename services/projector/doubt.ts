@@ -1,3 +1,5 @@
+import type { ProjectorThread } from './startThread.ts';
+
 interface Known {
   /** Why the read models are being rebuilt. */
   healing?: string | undefined;
@@ -9,4 +11,12 @@ interface Known {
 export function doubtOf({ healing, logChanged }: Known): string | undefined {
   if (logChanged !== undefined) return `The read models do not follow the log. ${logChanged}`;
   return healing && `The read models are being built anew. ${healing}`;
+}
+
+/** One sentence on why the read models don't follow the log; undefined while they do. */
+export function lateness({ trouble }: Pick<ProjectorThread, 'trouble'>): string | undefined {
+  const { sinceMs, reason } = trouble() ?? {};
+  return sinceMs === undefined
+    ? undefined
+    : `The read models can't be brought up to date, since ${Math.ceil(sinceMs / 1000)} s: ${reason}.`;
 }

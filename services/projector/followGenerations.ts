@@ -1,5 +1,6 @@
 import type { ProjectionStore } from '../../shared/ports/readModels.ts';
 import type { ProjectionProgress } from '../../shared/projections/progress.ts';
+import { startIndexer } from './indexTurns.ts';
 import type { RestoredLog } from './logChanges.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
@@ -32,6 +33,8 @@ interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading
    * healed once it has caught up.
    */
   onHealing: (reason: string) => void;
+  /** Opens what is indexed; without it nothing is. */
+  keys?: Parameters<typeof startIndexer>[0]['keys'];
 }
 
 /** What is known of a generation when it is opened. */
@@ -82,6 +85,8 @@ async function followOne(following: Following, course: Course): Promise<Course> 
     replaced.abort();
   }, LOOK_MS);
   opened.defer(() => clearInterval(look));
+  const { keys } = following;
+  const indexer = keys && opened.use(startIndexer({ store, keys, logger }));
   const complete = completion(following, course, generation);
   const heals = course.heals !== undefined;
   const restored = await runProjection({
@@ -94,7 +99,9 @@ async function followOne(following: Following, course: Course): Promise<Course> 
     ...(gatherMs !== undefined && { gatherMs }),
     onProgress(batch) {
       onProgress({ ...batch, generation, heals });
-      if (batch.caughtUp) complete();
+      if (!batch.caughtUp) return;
+      complete();
+      indexer?.news();
     },
   });
   return { atLeast: generation + 1, heals: restored };

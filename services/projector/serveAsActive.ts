@@ -2,6 +2,7 @@ import type { Position } from '../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore, ProjectorLag } from '../../shared/ports/readModels.ts';
 import { createBeats } from './beats.ts';
 import { healingOf, healReadModels, type Healing } from './heal.ts';
+import { startIndexer } from './indexTurns.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
 import { watchForStall, type StallWatch } from './stallWatch.ts';
@@ -24,6 +25,8 @@ export interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'open
   onEnd: (end: Position | undefined) => void;
   /** How far it is behind the log; undefined while it doesn't know. */
   lag: () => ProjectorLag | undefined;
+  /** Opens what is indexed; without it nothing is. */
+  keys?: Parameters<typeof startIndexer>[0]['keys'] | undefined;
 }
 
 /**
@@ -127,9 +130,15 @@ export async function serveAsActive(
       },
     }),
   );
+  const { keys, logger } = standing;
+  const indexer = keys && opened.use(startIndexer({ store, keys, logger }));
   const watched: Standing = {
     ...standing,
     log: watch.log,
+    onProgress(batch) {
+      standing.onProgress(batch);
+      if (batch.caughtUp) indexer?.news();
+    },
     async onLogChanged(reason) {
       await standing.onLogChanged?.(reason);
       if (reason === undefined) return;

@@ -2,6 +2,7 @@ import type { Clock } from '../../shared/ports/clock.ts';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore, ProjectorLag } from '../../shared/ports/readModels.ts';
 import type { ProjectorHealth } from '../../shared/queries/health.ts';
+import type { Keyring } from '../../shared/eventlog/keyring.ts';
 import { createLag, type Lag } from '../../shared/eventlog/lag.ts';
 import type { Healing } from './heal.ts';
 import { projectWhenActive } from './projectWhenActive.ts';
@@ -23,6 +24,8 @@ interface Parts extends Pick<Healing, 'openRebuild'> {
   becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   clock: Clock;
   logger: ProjectorLogger;
+  /** Opens what is indexed; without it nothing is. */
+  keys?: Keyring;
 }
 
 /**
@@ -35,6 +38,7 @@ export function startProjector({
   openRebuild,
   clock,
   logger,
+  keys,
 }: Parts): RunningProjector {
   const closing = new AbortController();
   const logProgress = progressLines(logger);
@@ -49,6 +53,7 @@ export function startProjector({
   const run = projectWhenActive({
     log,
     logger,
+    keys,
     becomeActive,
     openRebuild,
     signal: closing.signal,

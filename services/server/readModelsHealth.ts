@@ -1,5 +1,6 @@
 import { isTurnlogError, storeUnavailable, type TurnlogError } from '../../shared/errors.ts';
 import type { ParkedStreams, ProjectorBeat } from '../../shared/ports/readModels.ts';
+import type { IndexProgress } from '../../shared/search/turnIndex.ts';
 import type { ProjectionHealth } from '../../shared/queries/health.ts';
 
 /** How late read models may be, or how long no projector may say anything, unremarked. */
@@ -11,6 +12,7 @@ const KNOWN_FOR_MS = 5_000;
 export interface Asked {
   projectorBeat(): Promise<ProjectorBeat | undefined>;
   listParkedStreams(): Promise<ParkedStreams>;
+  indexProgress(): Promise<IndexProgress>;
   /** One sentence on why the read models can't be trusted; undefined where they can. */
   doubt(): Promise<string | undefined>;
 }
@@ -28,6 +30,7 @@ interface ReadModelsHealth {
 interface Known {
   beat: ProjectorBeat | undefined;
   parked_streams: ParkedStreams;
+  unindexed_turns: number;
   doubt: string | undefined;
   /** Of a monotonic clock, in milliseconds. */
   at: number;
@@ -65,12 +68,13 @@ export function followReadModels(
   return {
     async look() {
       try {
-        const [beat, parked_streams, doubt] = await Promise.all([
+        const [beat, parked_streams, { waiting }, doubt] = await Promise.all([
           asked.projectorBeat(),
           asked.listParkedStreams(),
+          asked.indexProgress(),
           asked.doubt(),
         ]);
-        known = { beat, parked_streams, doubt, at: now() };
+        known = { beat, parked_streams, unindexed_turns: waiting, doubt, at: now() };
         failure = undefined;
       } catch (error) {
         if (isTurnlogError(error, 'store_unavailable')) failure = error;
@@ -81,10 +85,10 @@ export function followReadModels(
       if (failure) throw failure;
       if (!known || now() - known.at > KNOWN_FOR_MS)
         throw storeUnavailable('The database of the read models does not answer.');
-      const { parked_streams, doubt } = known;
+      const { parked_streams, unindexed_turns, doubt } = known;
       const lag = lagOf(known);
       const caught_up = lag.caught_up && doubt === undefined;
-      return { ...lag, caught_up, doubt, parked_streams };
+      return { ...lag, caught_up, doubt, unindexed_turns, parked_streams };
     },
   };
 }

@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto';
+import { randomBytes, randomFillSync } from 'node:crypto';
 import type { KeyStore } from '../ports/keyStore.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
@@ -11,6 +11,12 @@ const TRY_AGAIN_AFTER_MS = 1_000;
 
 const KEY_BYTES = 32;
 const ID_BYTES = 12;
+
+/** A new key of this id, which nobody keeps yet. */
+export const newKey = (id: string): TextKey => ({
+  id,
+  secret: randomBytes(KEY_BYTES).toString('base64url'),
+});
 
 function makeKeys(count: number): TextKey[] {
   const bytes = randomFillSync(Buffer.alloc(count * (KEY_BYTES + ID_BYTES)));

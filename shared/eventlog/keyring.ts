@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { TurnlogError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import type { KeyStore } from '../ports/keyStore.ts';
-import { createKeyPool } from './keyPool.ts';
+import { createKeyPool, newKey } from './keyPool.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
 
@@ -24,6 +24,11 @@ export interface Keyring extends Erasures {
    * Errors: `store_unavailable`, `key_missing` for one that was lost or whose master key is not here.
    */
   find(ids: ReadonlySet<string>): FoundKeys | Promise<FoundKeys>;
+  /**
+   * The key of an id that whoever needs it knows, kept durably where there was none; undefined for one
+   * that was destroyed. Errors: `store_unavailable`, `key_missing` where its master key is not here.
+   */
+  named(id: string): Promise<TextKey | undefined>;
   /** Lets go of keys that were destroyed: no memory of this process holds them any more. */
   forget(ids: readonly string[]): void;
 }
@@ -81,6 +86,17 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
     return found;
   }
 
+  async function named(id: string): Promise<TextKey | undefined> {
+    if (!(await store.find([id])).has(id))
+      try {
+        await store.insert([masterKeys.wrap(newKey(id))]);
+      } catch (error) {
+        // Another process was faster, if there is one now.
+        if (!(await store.find([id])).has(id)) throw error;
+      }
+    return (await findKept(new Map(), [id])).get(id);
+  }
+
   const forget = (ids: readonly string[]): void => ids.forEach((id) => remember(id, 'destroyed'));
 
   return {
@@ -95,6 +111,10 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
         found,
         [...ids].filter((id) => !found.has(id)),
       );
+    },
+    async named(id) {
+      const found = inMemory(new Set([id]));
+      return found.has(id) ? found.get(id) : named(id);
     },
     forget,
     beginErasure: store.beginErasure,

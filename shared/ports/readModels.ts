@@ -1,7 +1,4 @@
-/**
- * The read models port, in two halves: what queries ask and what the projector writes. Every
- * adapter passes test/contracts/readModels.ts.
- */
+/** The read models port: what queries ask, what the projector writes. Suite: test/contracts/readModels.ts. */
 import type { RowOf } from '../readModels/table.ts';
 import type {
   AccountRow,
@@ -18,6 +15,7 @@ import type { Bounds, Page, PageOf } from './pageOf.ts';
 import type { ReplayReads } from './replayReads.ts';
 import type { UsageReads } from '../readModels/usageSums.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
+import type { IndexProgress, ListedSession, TurnIndex } from '../search/turnIndex.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
 export type { Bounds, Page, PageOf };
@@ -61,7 +59,8 @@ export interface ReadModels extends ReplayReads, UsageReads {
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first unless the oldest are asked for, without erased ones. */
-  listSessions(accountId: string, page: Page & SessionFilter): Promise<PageOf<SessionRow>>;
+  listSessions(accountId: string, page: Page & SessionFilter): Promise<PageOf<ListedSession>>;
+  indexProgress(): Promise<IndexProgress>;
   /**
    * The account's session and its turns of one moment, oldest first, after turn number `after`. Of
    * another account's none is read: it takes no longer than if there were no such session.
@@ -104,7 +103,7 @@ export interface Reached {
 }
 
 /** The projector's half. */
-export interface ProjectionStore {
+export interface ProjectionStore extends TurnIndex {
   /** Where to resume; undefined from the beginning. */
   checkpoint(): Promise<Checkpoint | undefined>;
   /**

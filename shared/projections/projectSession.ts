@@ -87,6 +87,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
         },
         { table: 'session_labels', owner: session_id },
         { table: 'turns', owner: session_id },
+        { table: 'turn_words', owner: session_id },
         noteErasure(recorded, event.data),
       ];
     default:

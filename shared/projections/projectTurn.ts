@@ -83,6 +83,7 @@ export function turnAfter(
       key_id,
       owner,
       deadline,
+      end_position: null,
       revision,
     };
   }
@@ -91,7 +92,10 @@ export function turnAfter(
   return {
     ...row,
     ...patch(row, event),
-    ended_at: event.type === 'session.tool_called.v1' ? null : at,
+    ...(event.type !== 'session.tool_called.v1' && {
+      ended_at: at,
+      end_position: recorded.position,
+    }),
     revision,
   };
 }

@@ -82,6 +82,8 @@ export interface ProjectionHealth {
   late?: string;
   /** One sentence on why they can't be trusted; undefined where they can. */
   doubt: string | undefined;
+  /** Turns that are shown and not found by their words yet, at most LIMITS.search.countedTurns. */
+  unindexed_turns?: number;
   /** Streams that a projection could not follow; everything else goes on. */
   parked_streams: ParkedStreams;
 }

@@ -10,7 +10,8 @@ interface Options {
 }
 
 /** What clients ask for. */
-type SessionQuery = 'findSession' | 'listSessions' | 'findTranscript' | 'sumUsage';
+type SessionQuery =
+  'findSession' | 'listSessions' | 'findTranscript' | 'indexProgress' | 'sumUsage';
 type Query = SessionQuery | 'findAgent' | 'listAgents' | 'agentListVersion';
 
 const later = (one: Position | undefined, other: Position): Position =>
@@ -75,5 +76,6 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
     listSessions: ofSessions('listSessions'),
     findTranscript: ofSessions('findTranscript'),
     sumUsage: ofSessions('sumUsage'),
+    indexProgress: ofSessions('indexProgress'),
   };
 }

@@ -10,13 +10,15 @@ export interface SessionConditions {
   tokens: string[];
   /** On `sessions`, without a value. */
   fixed: string[];
+  /** Tokens of words; none where none are sought. */
+  words: readonly string[];
   descending: boolean;
 }
 
 /** What is asked of the sessions of an account, but for whose they are. */
 export function sessionConditions(
   accountId: string,
-  { after, order = 'newest', labels = [], replay_id, ...filter }: Page & SessionFilter,
+  { after, order = 'newest', labels = [], words = [], replay_id, ...filter }: Page & SessionFilter,
 ): SessionConditions {
   const descending = order === 'newest';
   const conditions: (readonly [string, string | undefined])[] = [
@@ -35,6 +37,7 @@ export function sessionConditions(
     ),
     tokens: labels.map(([name, value]) => labelToken(accountId, name, value)),
     fixed: replay_id === undefined ? ['replay_id IS NULL'] : [],
+    words,
     descending,
   };
 }

@@ -7,6 +7,8 @@ export interface SessionFilter {
   status?: 'idle' | 'running';
   /** Names and values; a session has to have all of them. */
   labels?: readonly (readonly [name: string, value: string])[];
+  /** Tokens of words; one turn of a session has to have all of them. */
+  words?: readonly string[];
   /** Inclusive. */
   created_from?: string;
   /** Exclusive. */

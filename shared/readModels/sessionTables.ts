@@ -1,6 +1,7 @@
 import type { Tokens } from '../domain/schema.ts';
 import type { ForkedFrom, ToolCalledData } from '../domain/session/events.ts';
 import type { TurnContext } from '../domain/session/parts.ts';
+import type { Position } from '../ports/eventStore.ts';
 import { integer, json, orNull, table, text, word } from './table.ts';
 
 /** The tables that sessions are shown from: a part of TABLES. */
@@ -72,11 +73,32 @@ export const SESSION_TABLES = {
       /** The instance that runs it, and when it gives up at the latest. */
       owner: text,
       deadline: text,
+      /** Of the event that ended it: the order in which turns are indexed. */
+      end_position: orNull(word<Position>()),
       revision: integer,
     },
     key: ['session_id', 'turn'],
-    indexes: [{ on: ['session_id', 'turn'], where: "status = 'running'" }],
+    indexes: [
+      { on: ['session_id', 'turn'], where: "status = 'running'" },
+      { on: ['end_position'], where: 'end_position IS NOT NULL' },
+    ],
     longRows: true,
     rewritten: true,
   }),
+
+  /**
+   * What turns that have ended are found by: the tokens of their words, with a blank between two. No
+   * projection fills it: the indexer does, from the rows of `turns`.
+   */
+  turn_words: table({
+    columns: { session_id: text, turn: integer, words: text, revision: integer },
+    key: ['session_id', 'turn'],
+    longRows: true,
+  }),
 };
+
+/** How far `turn_words` is filled: every turn that ended up to there is in it. */
+export const INDEXED = table({
+  columns: { only_row: integer, position: word<Position>() },
+  key: ['only_row'],
+});

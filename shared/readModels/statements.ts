@@ -1,4 +1,5 @@
 import type { Kind, Table, Tables } from './table.ts';
+import { INDEXED } from './sessionTables.ts';
 import { PARKED_STREAMS } from './tables.ts';
 
 /** What the databases write differently. */
@@ -6,6 +7,8 @@ export interface Dialect {
   types: Readonly<Record<Kind, string>>;
   /** What follows the columns in CREATE TABLE. */
   options: (table: Table) => string;
+  /** What makes the words of `turn_words` be found. */
+  wordIndex: string;
 }
 
 export const columnNames = (table: Table): string[] => Object.keys(table.columns);
@@ -26,8 +29,9 @@ function createTable(name: string, table: Table, { types, options }: Dialect): s
 
 /** The statements that make all tables and their indexes, unless they are there. */
 export const createTables = (tables: Tables, dialect: Dialect): string =>
-  Object.entries({ parked_streams: PARKED_STREAMS, ...tables })
+  Object.entries({ parked_streams: PARKED_STREAMS, indexed: INDEXED, ...tables })
     .map(([name, table]) => createTable(name, table, dialect))
+    .concat('turn_words' in tables ? dialect.wordIndex : [])
     .join('\n');
 
 /**

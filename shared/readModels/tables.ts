@@ -159,8 +159,9 @@ export const OWNERS = {
   replay_sessions: 'replay_id',
   replay_turns: 'replay_id',
   usage: 'account_id',
+  turn_words: 'session_id',
 } as const;
 export type OwnedTable = keyof typeof OWNERS;
 
 /** Tables whose indexes, too, hold what has to go with an erasure. */
-export const INDEXED_TEXTS: readonly TableName[] = ['session_labels'];
+export const INDEXED_TEXTS: readonly TableName[] = ['session_labels', 'turn_words'];

@@ -33,6 +33,7 @@ import { size } from '../support/jest/size.ts';
 import { agentsOf, ALL } from '../support/projections/agentsOf.ts';
 import { usageContract } from './readModelUsage.ts';
 import { replaysContract } from './readModelReplays.ts';
+import { searchContract } from './readModelSearch.ts';
 import { webhooksContract } from './readModelWebhooks.ts';
 
 export interface ReadModelsFixture {
@@ -60,6 +61,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
   usageContract(name, open);
   webhooksContract(name, open);
   replaysContract(name, open);
+  searchContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;
 
@@ -550,6 +552,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         started_at: at(1),
         ended_at: at(3),
         key_id: 'key_1',
+        end_position: positionOf(4),
         owner: 'instance-1',
         deadline: at(600),
         revision: 3,

@@ -2,6 +2,7 @@ import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/errors.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore, Reached } from '../../../shared/ports/readModels.ts';
+import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import { transaction } from '../connection.ts';
 import { guarded, isRowFailure } from '../failures.ts';
@@ -9,6 +10,7 @@ import type { WriterSession } from '../writerSession.ts';
 import { CHECKPOINT, keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
 import { channelOf } from './version.ts';
+import { createWordIndex } from './wordIndex.ts';
 
 /**
  * Makes this writer the latest one of the place. Waits for the transaction of a writer before it,
@@ -93,7 +95,17 @@ export async function openGenerationWriter(
       }),
     );
 
+  /** Work on the words of the generation's turns, in a transaction. Errors: `store_unavailable`. */
+  const withWords = <Result>(work: (words: TurnIndex) => Promise<Result>): Promise<Result> =>
+    guarded(() =>
+      session.run((client) =>
+        transaction(client, async () => work(createWordIndex(client, await lockPlace(client)))),
+      ),
+    );
+
   return {
+    unindexed: () => withWords(({ unindexed }) => unindexed()),
+    index: (turns) => withWords(({ index }) => index(turns)),
     checkpoint: () =>
       guarded(() =>
         session.run(async (client) => {

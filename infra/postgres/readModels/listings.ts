@@ -1,7 +1,8 @@
+import { LIMITS } from '../../../shared/limits.ts';
 import type { Bounds, Page } from '../../../shared/ports/readModels.ts';
 import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
 import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
-import { selectPage } from './pages.ts';
+import { selectAtOnce, selectPage, type Listing, type Statement } from './pages.ts';
 import { liveSchema, VERSION } from './version.ts';
 
 const LIVE = liveSchema(VERSION);
@@ -18,34 +19,60 @@ export const listAgents = (accountId: string, page: Page & { deleted?: true }) =
     page,
   );
 
+const HAS_WORDS = (parameter: string): string =>
+  `string_to_array(turn_words.words, ' ') @> ${parameter}::text[]`;
+
 /**
  * The sessions of an account that are asked for, without erased ones. A label is looked up in the
  * order of the list: rows without it are not read.
  */
-export function listSessions(accountId: string, page: Page & SessionFilter) {
-  const { columns, fixed, tokens, descending } = sessionConditions(accountId, page);
+export function listSessions(accountId: string, page: Page & SessionFilter): Statement {
+  const { columns, fixed, tokens, words, descending } = sessionConditions(accountId, page);
   const parameters = [accountId, ...columns.map(([, value]) => value), ...tokens];
   const labelled = tokens.map(
     (_token, index) =>
       `sessions.session_id IN (SELECT session_id FROM ${LIVE}.session_labels WHERE account_id = $1 AND token = $${columns.length + 2 + index})`,
   );
-  return selectPage(
+  const listing = {
+    table: 'sessions',
+    key: 'session_id',
+    descending,
+    where: [
+      'sessions.account_id = $1',
+      ...columns.map(([condition], index) => `sessions.${condition} $${index + 2}`),
+      ...labelled,
+      ...fixed.map((condition) => `sessions.${condition}`),
+      "sessions.status <> 'erased'",
+    ].join(' AND '),
+    parameters,
+  } as const;
+  return words.length === 0 ? selectPage(listing, page) : foundSessions(listing, words, page);
+}
+
+/**
+ * Of a listing of sessions those in which one turn has all of the words, with such turns. Whether it
+ * goes along the list or through the index of words is for the server to choose, which knows how many
+ * turns have a word.
+ */
+function foundSessions(listing: Listing, words: readonly string[], bounds: Bounds): Statement {
+  const turns = `FROM ${LIVE}.turn_words WHERE turn_words.session_id = sessions.session_id AND ${HAS_WORDS(`$${listing.parameters.length + 1}`)}`;
+  return selectAtOnce(
     {
-      table: 'sessions',
-      key: 'session_id',
-      descending,
-      where: [
-        'sessions.account_id = $1',
-        ...columns.map(([condition], index) => `sessions.${condition} $${index + 2}`),
-        ...labelled,
-        ...fixed.map((condition) => `sessions.${condition}`),
-        "sessions.status <> 'erased'",
-      ].join(' AND '),
-      parameters,
+      ...listing,
+      where: `${listing.where} AND EXISTS (SELECT ${turns})`,
+      parameters: [...listing.parameters, words],
+      also: `(SELECT json_agg(turn) FROM (SELECT turn ${turns} ORDER BY turn LIMIT ${LIMITS.search.matches}) AS picked) AS matches`,
     },
-    page,
+    bounds,
   );
 }
+
+/** How far the index of words is. */
+export const INDEX_PROGRESS = `SELECT
+  (SELECT max(end_position) FROM ${LIVE}.turns WHERE end_position IS NOT NULL) AS ended,
+  (SELECT position FROM ${LIVE}.indexed) AS indexed,
+  (SELECT count(*) FROM (SELECT FROM ${LIVE}.turns
+    WHERE end_position > coalesce((SELECT position FROM ${LIVE}.indexed), '') LIMIT ${LIMITS.search.countedTurns}) AS picked) AS waiting`;
 
 /** The webhooks of an account, oldest first, without erased ones; deleted ones if they are asked for. */
 export const listWebhooks = (accountId: string, page: Page & { deleted?: true }) =>

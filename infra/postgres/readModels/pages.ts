@@ -5,7 +5,7 @@ import { liveSchema, VERSION } from './version.ts';
 
 const LIVE = liveSchema(VERSION);
 
-interface Listing {
+export interface Listing {
   table: TableName;
   /** The column that orders the rows, and continues a page. */
   key: string;
@@ -57,7 +57,30 @@ export function selectPage(
   };
 }
 
-/** The page that `selectPage` has found. */
+/**
+ * The same of rows that are found together, and are short: one beyond the page is looked at. `also` is
+ * what SELECT names beside the columns.
+ */
+export function selectAtOnce(
+  { table, key, descending = false, where, parameters, also }: Listing & { also: string },
+  { limit, bytes }: Bounds,
+): Statement {
+  const [most, budget] = [`$${parameters.length + 1}`, `$${parameters.length + 2}`];
+  const order = `ORDER BY ${key} ${descending ? 'DESC' : 'ASC'}`;
+  return {
+    sql: `WITH found AS (
+        SELECT ${table}.* FROM ${LIVE}.${table} WHERE ${where} ${order} LIMIT ${most}::int + 1
+      ), page AS (
+        SELECT *, row_number() OVER (${order}) AS place, sum(${bytesOf(table)}) OVER (${order}) AS used, count(*) OVER () AS read
+        FROM found
+      )
+      SELECT ${columnsOf(table, TABLES[table])}, read, ${also} FROM page AS ${table}
+      WHERE place = 1 OR (place <= ${most}::int AND used <= ${budget}::bigint) ORDER BY place`,
+    parameters: [...parameters, limit, bytes],
+  };
+}
+
+/** The page that a statement of these has found. */
 export function toPage<Row extends object>(
   found: readonly (Row & { read: number })[],
 ): PageOf<Row> {

@@ -4,12 +4,14 @@ import type {
   ProjectorBeat,
   ReadModels,
 } from '../../../shared/ports/readModels.ts';
+import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
 import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { heldBy } from '../locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
 import {
+  INDEX_PROGRESS,
   listAgents,
   listReplaysOf,
   listSessions,
@@ -100,6 +102,7 @@ export function openPostgresReadModels({
     },
     findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
     listSessions: (accountId, bounds) => page('sessions', listSessions(accountId, bounds)),
+    indexProgress: async () => (await reader.rows<IndexProgress>(INDEX_PROGRESS))[0]!,
     // In one statement, which sees one moment. The columns have no type that JSON would change.
     findTranscript: async (accountId, sessionId, bounds) => {
       const { sql, parameters } = listTurns(sessionId, bounds);

@@ -14,6 +14,8 @@ const DIALECT: Dialect = {
   types: { text: 'text COLLATE "C"', integer: 'bigint', boolean: 'boolean', json: 'json' },
   // Room in its page lets a row's next version stay out of the indexes.
   options: ({ rewritten }) => (rewritten ? 'WITH (fillfactor = 80)' : ''),
+  wordIndex:
+    "CREATE INDEX IF NOT EXISTS turn_words_words ON turn_words USING gin (string_to_array(words, ' '));",
 };
 
 /** Makes what a generation holds, in the schema that the search path names. */

@@ -8,6 +8,7 @@ import { openGenerationFile, type GenerationFile } from './generationFile.ts';
 import { currentGeneration, generationFile } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
 import { VERSION } from './version.ts';
+import { createWordIndex } from './wordIndex.ts';
 
 /**
  * The store over one open file. `close` leaves no -wal behind when nobody else has the file open.
@@ -43,10 +44,11 @@ export function projectionStoreAt(
     setCheckpoint.run(position, log_id, at, event_id, event_hash);
   }
 
-  const empty = ['checkpoint', 'parked_streams', ...Object.keys(tables)]
+  const empty = ['checkpoint', 'parked_streams', 'indexed', ...Object.keys(tables)]
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');
 
+  const words = createWordIndex(database);
   let last: Promise<unknown> = Promise.resolve();
 
   /**
@@ -81,6 +83,8 @@ export function projectionStoreAt(
     checkpoint: () => inTurn(() => selectCheckpoint.get() as Checkpoint | undefined),
     apply: (events, reached) =>
       inTurn(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
+    unindexed: () => inTurn(words.unindexed),
+    index: (turns) => inTurn(() => transaction(async () => words.index(turns))),
     startOver: () => inTurn(() => transaction(async () => database.exec(empty))),
     async close() {
       await last;

@@ -1,53 +1,15 @@
-import type { SQLInputValue } from 'node:sqlite';
-import type { OpenTurn, Page, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
+import type { OpenTurn, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
+import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
-import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
-import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
 import { createFollower } from './follower.ts';
+import { listedSessions } from './listedSessions.ts';
 import { replayReads } from './replayReads.ts';
 import { rowReader } from './rowReader.ts';
+import { INDEX_PROGRESS, searchSessions } from './searchSessions.ts';
 import { usageQueries } from './usage.ts';
 
 /** An erased account has none any more. */
 const HAS_KEYS = 'SELECT 1 FROM api_keys UNION ALL SELECT 1 FROM accounts WHERE erased LIMIT 1';
-
-/**
- * What follows SELECT and its table. A label is looked up in the order of the list, so that rows
- * without it are not read: `+` keeps the planner from going through all of the account's.
- */
-function sessionsClauses(
-  accountId: string,
-  page: Page & SessionFilter,
-): [string, ...SQLInputValue[]] {
-  const { columns, fixed, tokens, descending } = sessionConditions(accountId, page);
-  const [, ...further] = tokens;
-  const isLabelled = tokens.length > 0;
-  const conditions = [
-    isLabelled
-      ? 'label.account_id = ? AND label.token = ? AND +sessions.account_id = label.account_id'
-      : 'sessions.account_id = ?',
-    ...further.map(
-      () =>
-        'EXISTS (SELECT 1 FROM session_labels AS other WHERE other.session_id = sessions.session_id AND other.token = ?)',
-    ),
-    ...columns.map(([condition]) => {
-      if (!isLabelled) return `sessions.${condition} ?`;
-      return condition.startsWith('session_id')
-        ? `label.${condition} ?`
-        : `+sessions.${condition} ?`;
-    }),
-    ...fixed.map((condition) => `sessions.${condition}`),
-    "sessions.status <> 'erased'",
-  ];
-  const join = isLabelled ? 'JOIN session_labels AS label USING (session_id) ' : '';
-  const key = `${isLabelled ? 'label' : 'sessions'}.session_id`;
-  return [
-    `${join}WHERE ${conditions.join(' AND ')} ORDER BY ${key} ${descending ? 'DESC' : 'ASC'}`,
-    accountId,
-    ...tokens,
-    ...columns.map(([, value]) => value),
-  ];
-}
 
 /**
  * The queries over the SQLite read models of `<folder>/read-models`, and which generation they read, on
@@ -84,7 +46,7 @@ export function openSqliteReadModels({
     listAgents: async (accountId, page) =>
       agents.page(
         page,
-        `WHERE account_id = ? AND NOT ${page.deleted ? 'erased' : 'deleted'} AND agent_id > ? ORDER BY agent_id`,
+        `agents WHERE account_id = ? AND NOT ${page.deleted ? 'erased' : 'deleted'} AND agent_id > ? ORDER BY agent_id`,
         accountId,
         page.after ?? '',
       ),
@@ -98,7 +60,10 @@ export function openSqliteReadModels({
     },
     findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
     listSessions: async (accountId, page) =>
-      sessions.page(page, ...sessionsClauses(accountId, page)),
+      page.words
+        ? searchSessions(current, accountId, { ...page, words: page.words })
+        : sessions.page(page, ...listedSessions(accountId, page)),
+    indexProgress: async () => current().get(INDEX_PROGRESS) as unknown as IndexProgress,
     findTranscript: async (accountId, sessionId, page) =>
       current().snapshot(() => {
         const session = sessions.find(
@@ -111,7 +76,7 @@ export function openSqliteReadModels({
             session,
             turns: turns.page(
               page,
-              'WHERE session_id = ? AND turn > ? ORDER BY turn',
+              'turns WHERE session_id = ? AND turn > ? ORDER BY turn',
               sessionId,
               page.after ?? 0,
             ),
@@ -122,7 +87,7 @@ export function openSqliteReadModels({
     listReplaysOf: async (sessionId, page) =>
       sessions.page(
         page,
-        "WHERE replay_of = ? AND status <> 'erased' AND session_id > ? ORDER BY session_id",
+        "sessions WHERE replay_of = ? AND status <> 'erased' AND session_id > ? ORDER BY session_id",
         sessionId,
         page.after ?? '',
       ),
@@ -130,7 +95,7 @@ export function openSqliteReadModels({
     listWebhooks: async (accountId, page) =>
       webhooks.page(
         page,
-        `WHERE account_id = ? AND NOT ${page.deleted ? 'erased' : 'deleted'} AND webhook_id > ? ORDER BY webhook_id`,
+        `webhooks WHERE account_id = ? AND NOT ${page.deleted ? 'erased' : 'deleted'} AND webhook_id > ? ORDER BY webhook_id`,
         accountId,
         page.after ?? '',
       ),

@@ -21,7 +21,7 @@ export function replayReads(follower: Follower): ReplayReads {
       const before: SQLInputValue[] = page.after === undefined ? [] : [page.after];
       return replays.page(
         page,
-        `WHERE account_id = ? AND status <> 'erased'${before.length > 0 ? ' AND replay_id < ?' : ''} ORDER BY replay_id DESC`,
+        `replays WHERE account_id = ? AND status <> 'erased'${before.length > 0 ? ' AND replay_id < ?' : ''} ORDER BY replay_id DESC`,
         accountId,
         ...before,
       );
@@ -31,7 +31,7 @@ export function replayReads(follower: Follower): ReplayReads {
     listReplaySessions: async (replayId, page) =>
       sessions.page(
         page,
-        'WHERE replay_id = ? AND session_id > ? ORDER BY session_id',
+        'replay_sessions WHERE replay_id = ? AND session_id > ? ORDER BY session_id',
         replayId,
         page.after ?? '',
       ),
@@ -40,7 +40,7 @@ export function replayReads(follower: Follower): ReplayReads {
       const conditions = ['replay_id = ?', ...columns.map(([column]) => `${column} ?`), ...fixed];
       return turns.page(
         page,
-        `WHERE ${conditions.join(' AND ')} ORDER BY entry`,
+        `replay_turns WHERE ${conditions.join(' AND ')} ORDER BY entry`,
         replayId,
         ...columns.map(([, value]) => value),
       );

@@ -7,10 +7,24 @@ import {
 } from '../../../shared/readModels/statements.ts';
 import type { Kind, Table, Tables } from '../../../shared/readModels/table.ts';
 
+/**
+ * FTS5 over `turn_words`, by its rowid, which wordIndex.ts gives in the order of sessions. It keeps no
+ * words itself; what is deleted there is deleted here at once, and not only marked (secure-delete).
+ */
+const WORD_INDEX = `CREATE VIRTUAL TABLE IF NOT EXISTS word_index USING fts5(words, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
+INSERT INTO word_index(word_index, rank) VALUES ('secure-delete', 1);
+CREATE TRIGGER IF NOT EXISTS words_come AFTER INSERT ON turn_words BEGIN
+  INSERT INTO word_index(rowid, words) VALUES (new.rowid, new.words);
+END;
+CREATE TRIGGER IF NOT EXISTS words_go AFTER DELETE ON turn_words BEGIN
+  INSERT INTO word_index(word_index, rowid, words) VALUES ('delete', old.rowid, old.words);
+END;`;
+
 const DIALECT: Dialect = {
   types: { text: 'TEXT', integer: 'INTEGER', boolean: 'INTEGER', json: 'TEXT' },
   // Tables with a rowid carry long rows better.
   options: ({ longRows }) => (longRows ? 'STRICT' : 'STRICT, WITHOUT ROWID'),
+  wordIndex: WORD_INDEX,
 };
 
 const CHECKPOINT =

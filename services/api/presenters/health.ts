@@ -20,12 +20,20 @@ const presentRelay = ({ state, position, lag_ms, reason, parked }: RelayHealth) 
 });
 
 /** Why a stream was parked may quote its content, so that stays in the log. */
-function presentProjection({ caught_up, lag, late, doubt, parked_streams }: ProjectionHealth) {
+function presentProjection({
+  caught_up,
+  lag,
+  late,
+  doubt,
+  unindexed_turns = 0,
+  parked_streams,
+}: ProjectionHealth) {
   const reason = doubt ?? late;
   return {
     caught_up,
     ...(lag && { lag_events: lag.events, lag_ms: lag.ms }),
     ...(reason !== undefined && { reason }),
+    ...(unindexed_turns > 0 && { unindexed_turns }),
     parked_streams: parked_streams.streams.map(({ stream, revision, event_type }) => ({
       stream,
       revision,

@@ -1,10 +1,11 @@
 import type { Static } from 'typebox';
 import type { ToolCalledData } from '../../../shared/domain/session/events.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { EndOfTurn } from '../../../shared/queries/sessionAt.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import type { SessionEvents } from '../schemas/events.ts';
-import type { EndedAt, Session, ToolCall, Transcript } from '../schemas/sessions.ts';
+import type { EndedAt, Session, SessionList, ToolCall, Transcript } from '../schemas/sessions.ts';
 
 export const presentSession = ({
   session_id,
@@ -57,6 +58,15 @@ export const presentTranscript = (
   };
 };
 
+/** A session as a list shows it; where words were sought, with the turns that have them. */
+export const presentListed = ({
+  matches,
+  ...session
+}: ListedSession): Static<typeof SessionList>[number] => ({
+  ...presentSession(session),
+  ...(matches && { matches }),
+});
+
 /** A tool call as the transcript shows it. */
 export const presentToolCall = ({
   turn: _turn,
@@ -73,6 +83,7 @@ export const presentTurn = (
     key_id: _key,
     owner: _owner,
     deadline: _deadline,
+    end_position: _endPosition,
     offered: _offered,
     ...turn
   }: TurnRow,

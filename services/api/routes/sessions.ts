@@ -2,15 +2,18 @@ import { recordAudit } from '../../../shared/commands/audit.ts';
 import { beginningOfFork, forkSession } from '../../../shared/commands/forkSession.ts';
 import { describeSession } from '../../../shared/commands/describeSession.ts';
 import { LIMITS } from '../../../shared/limits.ts';
+import { listSessions } from '../../../shared/queries/searchSessions.ts';
 import { readSessionEvents } from '../../../shared/queries/sessions.ts';
 import { readTranscriptAt } from '../../../shared/queries/sessionAt.ts';
 import { readTranscript } from '../../../shared/queries/transcript.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
+import type { ListedSession } from '../../../shared/search/turnIndex.ts';
+import type { TurnRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import {
   presentEvent,
+  presentListed,
   presentSession,
   presentTranscript,
   presentTurn,
@@ -31,9 +34,9 @@ import {
 
 const DEFAULT_LIMIT = 100;
 
-const SESSIONS: Rows<SessionRow> = {
+const SESSIONS: Rows<ListedSession> = {
   around: [],
-  present: presentSession,
+  present: presentListed,
   cursorOf: ({ session_id }) => session_id,
 };
 const EVENTS: Rows<RecordedEvent> = {
@@ -61,15 +64,15 @@ const listSessionsRoute = defineRoute({
   operationId: 'listSessions',
   summary: "Lists the account's sessions, newest first",
   description:
-    'Those to which all of the filters apply. With `order=oldest` the oldest come first; pages go on in the order that they began with.',
+    'Those to which all of the filters apply. With `q`, each names the first turns that have the words, as `matches`. With `order=oldest` the oldest come first; pages go on in the order that they began with.',
   access: 'sessions:read',
   query: SessionListQuery,
   data: SessionList,
   errors: [],
   holds: MAKING_BYTES,
-  handle: async ({ readModels }, { actor, query }) => {
+  handle: async (api, { actor, query }) => {
     const asked = { ...pageFrom(query), ...sessionFilter(query) };
-    const page = await readModels.listSessions(actor.account_id, asked);
+    const page = await listSessions(api, actor.account_id, asked);
     return { page: (to) => pageBody(page, SESSIONS, to) };
   },
 });

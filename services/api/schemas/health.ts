@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { LIMITS } from '../../../shared/limits.ts';
 import { runsHealth } from './runsHealth.ts';
 import { Retention } from './retention.ts';
 import { Erasures, TextKeys } from './textKeys.ts';
@@ -49,6 +50,13 @@ export const Ready = Type.Object(
             Type.String({
               description:
                 'Why they are being built anew, or don’t follow the log; answers may lack what was written last until they do',
+            }),
+          ),
+          unindexed_turns: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: LIMITS.search.countedTurns,
+              description: `Turns that have ended and are not found by their words yet, absent without any; ${LIMITS.search.countedTurns} may be more`,
             }),
           ),
           parked_streams: Type.Array(

@@ -100,6 +100,13 @@ export const sessionFilters = {
 export const SessionListQuery = Type.Object(
   {
     ...sessionPageQuery({ default: 100, description: 'The most sessions to answer' }),
+    q: Type.Optional(
+      text({
+        maxLength: LIMITS.search.queryCharacters,
+        description: `Only sessions in which the input and the output of one ended turn have all of these words, at most ${LIMITS.search.queryWords}, in whatever order`,
+        examples: ['refund invoice'],
+      }),
+    ),
     order: listOrder('Which come first, by the beginning of the session'),
     ...sessionFilters,
   },

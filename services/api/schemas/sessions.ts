@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
 import { TurnContext } from '../../../shared/domain/session/parts.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import { AgentId, FinishReason, numberedPageQuery, ReplayId, SessionId } from './common.ts';
 import { described } from './sessionDescription.ts';
 
@@ -93,9 +94,21 @@ export const Turn = Type.Object(
 
 export const Session = Type.Object(sessionFields, {
   title: 'Session',
-  description: 'A session as the list shows it',
+  description: 'A session without its turns',
 });
-export const SessionList = Type.Array(Session);
+export const SessionList = Type.Array(
+  Type.Object(
+    {
+      ...sessionFields,
+      matches: Type.Optional(
+        Type.Array(Type.Integer({ minimum: 1 }), {
+          description: `With \`q\`: the numbers of the turns that have the words, the first ${LIMITS.search.matches}`,
+        }),
+      ),
+    },
+    { title: 'ListedSession', description: 'A session as the list shows it' },
+  ),
+);
 export const EndedAt = Type.Object(
   {
     turn: Type.Integer({ minimum: 1 }),

@@ -8,8 +8,9 @@ import type { RecordedEvent } from '../../eventlog/event.ts';
 import { addKeyIds, replaceBoxes } from '../../eventlog/protectedJson.ts';
 import type { StreamSource } from '../../eventlog/noteDamage.ts';
 import { reasonOf } from '../../eventlog/streamDamage.ts';
-import { belongsIn } from '../../eventlog/streams.ts';
+import { belongsIn, streamId, streamKind } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
+import { wordsKeyId } from '../../search/wordTokens.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 import type { Loaded, Target } from '../target.ts';
 import { erasableOf } from './erasable.ts';
@@ -118,6 +119,10 @@ function decide(erasure: Erasure, { stream, folded, flaw, last }: Findings): Dom
   return flaw === undefined ? erasable.decide(erasure, folded) : [erasable.event(erasure)];
 }
 
+/** Keys that no box of the stream names: what is found by words of an account goes with it. */
+const ownKeysOf = (stream: string): string[] =>
+  streamKind(stream) === 'account' ? [wordsKeyId(streamId(stream))] : [];
+
 /**
  * A stream to be erased, whatever it holds: read page by page, and after a conflict only what has
  * come since.
@@ -128,7 +133,7 @@ export function targetOfErasure(
   const folded = erasableOf(stream).initialState;
   const initialState = {
     stream,
-    keyIds: new Set<string>(),
+    keyIds: new Set(ownKeysOf(stream)),
     last: undefined,
     flaw: undefined,
     folded,

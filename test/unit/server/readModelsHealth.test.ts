@@ -7,17 +7,20 @@ import type { ProjectorBeat } from '../../../shared/ports/readModels.ts';
 let now: number;
 let beat: ProjectorBeat | undefined;
 let away: boolean;
+let unindexed: number;
 let read: ReturnType<typeof followReadModels>;
 
 beforeEach(() => {
   now = 0;
   away = false;
+  unindexed = 0;
   beat = { lag: { events: 0, ms: 0 }, silent_ms: 300 };
   const answer = <Value>(value: Value) =>
     away ? Promise.reject(storeUnavailable('PostgreSQL is away.')) : Promise.resolve(value);
   const asked = {
     projectorBeat: () => answer(beat),
     listParkedStreams: () => answer({ count: 0, streams: [] }),
+    indexProgress: () => answer({ ended: null, indexed: null, waiting: unindexed }),
     doubt: () => answer(undefined),
   };
   read = followReadModels(asked, () => now);
@@ -31,6 +34,12 @@ test('read models that follow the log are caught up', async () => {
     status: 'ready',
     projection: { caught_up: true, lag_events: 0, lag_ms: 0, parked_streams: [] },
   });
+});
+
+test('turns that are not found by their words yet are told', async () => {
+  unindexed = 12;
+  await read.look();
+  expect(told()).toMatchObject({ status: 'ready', projection: { unindexed_turns: 12 } });
 });
 
 test('read models that are more than 5 s behind the log are not, and say how far', async () => {

@@ -1,0 +1,49 @@
+import type { Client } from 'pg';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { EndedTurn, TurnIndex } from '../../../shared/search/turnIndex.ts';
+
+const { turnsAtOnce, charactersAtOnce } = LIMITS.search;
+
+const unindexedIn = (
+  schema: string,
+): string => `SELECT session_id, account_id, turn, input, output, end_position, revision FROM (
+    SELECT *, row_number() OVER next AS place,
+      sum(octet_length(input) + coalesce(octet_length(output), 0)) OVER next AS used
+    FROM (
+      SELECT session_id, account_id, turn, input, output, end_position, turns.revision
+      FROM ${schema}.turns JOIN ${schema}.sessions USING (session_id)
+      WHERE end_position > coalesce((SELECT position FROM ${schema}.indexed), '')
+      ORDER BY end_position LIMIT ${turnsAtOnce}
+    ) AS picked WINDOW next AS (ORDER BY end_position)
+  ) AS bounded WHERE place = 1 OR used <= ${charactersAtOnce} ORDER BY place`;
+
+const indexIn = (
+  schema: string,
+): string => `INSERT INTO ${schema}.turn_words (session_id, turn, words, revision)
+  SELECT session_id, turn, words, revision
+  FROM json_to_recordset($1::json) AS given(session_id text, turn bigint, words text, revision bigint)
+  WHERE EXISTS (SELECT FROM ${schema}.turns WHERE turns.session_id = given.session_id AND turns.turn = given.turn)
+  ON CONFLICT DO NOTHING`;
+
+const goOnIn = (
+  schema: string,
+): string => `INSERT INTO ${schema}.indexed AS before (only_row, position) VALUES (1, $1)
+  ON CONFLICT (only_row) DO UPDATE SET position = excluded.position WHERE excluded.position > before.position`;
+
+/** What fills `turn_words` of a generation, inside a transaction. Its methods throw what pg throws. */
+export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
+  unindexed: async () => (await client.query<EndedTurn>(unindexedIn(schema))).rows,
+  async index(turns) {
+    const rows = turns
+      .filter(({ tokens }) => tokens.length > 0)
+      .map(({ session_id, turn, tokens, revision }) => ({
+        session_id,
+        turn,
+        words: tokens.join(' '),
+        revision,
+      }));
+    if (rows.length > 0) await client.query(indexIn(schema), [JSON.stringify(rows)]);
+    const last = turns.at(-1)?.end_position;
+    if (last) await client.query(goOnIn(schema), [last]);
+  },
+});

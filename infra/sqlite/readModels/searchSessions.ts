@@ -1,0 +1,95 @@
+import { giveWay } from '../../../shared/giveWay.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { Page, PageOf } from '../../../shared/ports/readModels.ts';
+import type { ListedSession } from '../../../shared/search/turnIndex.ts';
+import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
+import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
+import { bucketAt, bucketOf } from './buckets.ts';
+import type { Found, GenerationReader } from './generationReader.ts';
+import { foundSessions } from './listedSessions.ts';
+import { pageOfSearch } from './pageOf.ts';
+import { rowDecoder } from './statements.ts';
+
+const { matches: MATCHES, countedTurns } = LIMITS.search;
+
+/** How far the index is. */
+export const INDEX_PROGRESS = `SELECT
+  (SELECT max(end_position) FROM turns WHERE end_position IS NOT NULL) AS ended,
+  (SELECT position FROM indexed) AS indexed,
+  (SELECT count(*) FROM (SELECT 1 FROM turns WHERE end_position > coalesce((SELECT position FROM indexed), '') LIMIT ${countedTurns})) AS waiting`;
+
+const BUCKETS = `SELECT (SELECT ${bucketAt('min(rowid)')} FROM turn_words) AS lowest, (SELECT ${bucketAt('max(rowid)')} FROM turn_words) AS highest`;
+
+/** The buckets that are searched first: a second's. */
+const FIRST_SPAN = 1_000;
+/** So long a piece of a search may have the thread to itself, in milliseconds, as a rule. */
+const PIECE_MS = { short: 2, long: 8 };
+
+/** The first of the turns whose numbers are in the list. */
+const turnsIn = (list: string): number[] =>
+  list
+    .split(',')
+    .map(Number)
+    .toSorted((a, b) => a - b)
+    .slice(0, MATCHES);
+
+type Search = Page & SessionFilter & { words: readonly string[] };
+
+/** The lowest and the highest bucket in which a page can have sessions; undefined where none can. */
+function bucketsOf(
+  { get }: GenerationReader,
+  { after, order }: Search,
+): { lowest: number; highest: number } | undefined {
+  const { lowest, highest } = get(BUCKETS) as { lowest: number | null; highest: number | null };
+  if (lowest === null || highest === null) return undefined;
+  if (after === undefined) return { lowest, highest };
+  const start = bucketOf(after);
+  return order === 'oldest'
+    ? { lowest: Math.max(lowest, start), highest }
+    : { lowest, highest: Math.min(highest, start) };
+}
+
+/**
+ * The rows of the sessions that were found, in the order of the list, in pieces between which others
+ * have the thread. A piece that took no time is followed by one of twice as many buckets, so that
+ * words of which there are few are looked for in few pieces.
+ */
+async function* found(
+  current: () => GenerationReader,
+  accountId: string,
+  search: Search,
+): AsyncGenerator<Found> {
+  const buckets = bucketsOf(current(), search);
+  if (!buckets) return;
+  let { lowest, highest } = buckets;
+  for (let span = FIRST_SPAN; lowest <= highest;) {
+    const begun = performance.now();
+    const size = Math.min(span, highest - lowest + 1);
+    const first = search.order === 'oldest' ? lowest : highest - size + 1;
+    const [from, ...parameters] = foundSessions(accountId, search, [first, first + size - 1]);
+    const rows = current().all(`SELECT sessions.*, matches FROM ${from}`, ...parameters);
+    const took = performance.now() - begun;
+    yield* rows;
+    if (took > PIECE_MS.short) await giveWay(accountId);
+    if (search.order === 'oldest') lowest += size;
+    else highest -= size;
+    if (took < PIECE_MS.short) span *= 2;
+    else if (took > PIECE_MS.long) span = Math.max(1, Math.floor(span / 2));
+  }
+}
+
+/**
+ * A page of the sessions in which one turn has all of the words. Errors: `store_unavailable`.
+ */
+export async function searchSessions(
+  current: () => GenerationReader,
+  accountId: string,
+  search: Search,
+): Promise<PageOf<ListedSession>> {
+  const decode = rowDecoder(TABLES.sessions) as (row: Found) => SessionRow;
+  const withMatches = ({ matches, ...row }: Found): ListedSession => ({
+    ...decode(row),
+    matches: turnsIn(String(matches)),
+  });
+  return pageOfSearch(search, found(current, accountId, search), withMatches);
+}

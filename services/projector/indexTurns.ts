@@ -1,0 +1,114 @@
+import { setImmediate } from 'node:timers/promises';
+import { createBackOff } from '../../shared/backOff.ts';
+import type { Keyring } from '../../shared/eventlog/keyring.ts';
+import { pauseAtMost } from '../../shared/pause.ts';
+import type { TurnIndex } from '../../shared/search/turnIndex.ts';
+import { createTurnTokens } from '../../shared/search/turnTokens.ts';
+import type { ProjectorLogger } from './projection.ts';
+import { troubleOf } from './reports.ts';
+
+const PAUSES = { firstMs: 100, longestMs: 5_000 };
+/** What comes in so long is indexed together. */
+const GATHER_MS = 25;
+/** For so long after an event was applied there may be more to do than to index. */
+const BUSY_MS = 1_000;
+/** Of the time, as a multiple of what was worked, that is left to others then. */
+const LEFT_TO_OTHERS = 3;
+/** Others have the thread after so much work. */
+const PIECE_MS = 4;
+
+interface Indexing {
+  store: TurnIndex;
+  keys: Pick<Keyring, 'find' | 'named'>;
+  logger: ProjectorLogger;
+}
+
+export interface Indexer extends AsyncDisposable {
+  /** To be called when the read models have caught up with the log. */
+  news(): void;
+}
+
+/** Indexes some of the turns that have ended; false where there were none. */
+async function indexSome({ store, keys }: Indexing, onUnread: () => void): Promise<boolean> {
+  const turns = await store.unindexed();
+  if (turns.length === 0) return false;
+  const tokensOf = createTurnTokens(keys);
+  const found = [];
+  let since = performance.now();
+  for (const turn of turns) {
+    const tokens = await tokensOf(turn);
+    if (!tokens) onUnread();
+    found.push({ ...turn, tokens: tokens ?? [] });
+    if (performance.now() - since < PIECE_MS) continue;
+    await setImmediate();
+    since = performance.now();
+  }
+  await store.index(found);
+  return true;
+}
+
+/**
+ * Keeps the index of words up to date, behind the projection: what is shown first is indexed when
+ * there is time. It needs nobody's care: failures are logged and tried again until it is closed.
+ */
+export function startIndexer(indexing: Indexing): Indexer {
+  const { logger } = indexing;
+  const closing = new AbortController();
+  const { signal } = closing;
+  const pauses = createBackOff(PAUSES);
+  let newsAt = 0;
+  let asked = Promise.withResolvers<void>();
+  let saidUnread = false;
+  let failed = false;
+
+  function onUnread(): void {
+    if (!saidUnread)
+      logger.warn(
+        {},
+        'There are turns whose texts can not be read: they will not be found by words',
+      );
+    saidUnread = true;
+  }
+
+  async function goOn(): Promise<void> {
+    const begun = performance.now();
+    const more = await indexSome(indexing, onUnread);
+    if (failed) logger.info({}, 'Turns are indexed again');
+    failed = false;
+    pauses.reset();
+    const now = performance.now();
+    if (!more) await asked.promise;
+    const busy = now - newsAt < BUSY_MS;
+    const pause = more ? (now - begun) * (busy ? LEFT_TO_OTHERS : 0) : GATHER_MS;
+    asked = Promise.withResolvers<void>();
+    await pauseAtMost(pause, { signal });
+  }
+
+  async function run(): Promise<void> {
+    await asked.promise;
+    while (!signal.aborted) {
+      try {
+        await goOn();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!failed)
+          logger.warn({ err: error }, `Turns can not be indexed and wait: ${troubleOf(error)}`);
+        failed = true;
+        await pauseAtMost(pauses.next(), { signal });
+      }
+    }
+  }
+
+  const running = run();
+  return {
+    news() {
+      newsAt = performance.now();
+      asked.resolve();
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      asked.resolve();
+      await running;
+    },
+  };
+}

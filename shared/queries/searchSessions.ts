@@ -1,0 +1,81 @@
+import { storeUnavailable, TurnlogError } from '../errors.ts';
+import type { Keyring } from '../eventlog/keyring.ts';
+import { LIMITS } from '../limits.ts';
+import { pauseFor } from '../pause.ts';
+import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
+import type { IndexProgress, ListedSession } from '../search/turnIndex.ts';
+import { percentOf } from '../projections/progress.ts';
+import type { SessionFilter } from '../readModels/sessionFilter.ts';
+import { soughtWords } from '../search/words.ts';
+import { wordTokens } from '../search/wordTokens.ts';
+
+const { queryWords, waitMs } = LIMITS.search;
+
+/** How often it is looked whether the index has come on. */
+const LOOK_MS = 20;
+
+interface Source {
+  readModels: Pick<ReadModels, 'listSessions' | 'indexProgress'>;
+  store: { keys: Pick<Keyring, 'named'> };
+}
+
+/** What is asked of sessions: `q` are words that one of their turns has. */
+export type SessionSearch = Page & SessionFilter & { q?: string };
+
+function invalid(what: string): TurnlogError {
+  const message = `"q" ${what}.`;
+  return new TurnlogError('invalid_request', `The query is not valid: ${message}`, {
+    details: { q: { message, path: 'query/q' } },
+  });
+}
+
+/** Errors: `invalid_request`. */
+function wordsIn(q: string): Set<string> {
+  const words = soughtWords(q);
+  if (words.size === 0) throw invalid('must have a letter or a digit');
+  if (words.size > queryWords) throw invalid(`must not have more than ${queryWords} words`);
+  return words;
+}
+
+const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean =>
+  ended === null || (indexed !== null && indexed >= ended);
+
+/**
+ * Waits until all is indexed that was shown when it was asked for. Errors: `store_unavailable` where
+ * that takes too long.
+ */
+async function untilIndexed({ readModels }: Source): Promise<void> {
+  const asked = await readModels.indexProgress();
+  const until = performance.now() + waitMs;
+  let now = asked;
+  while (!reached(now, asked)) {
+    if (performance.now() > until) {
+      const percent = percentOf(now.indexed ?? undefined, asked.ended ?? undefined);
+      throw storeUnavailable(
+        `The index that words are found by is not up to date: it has come to ${Math.floor(percent)} % of the log.`,
+      );
+    }
+    await pauseFor(LOOK_MS);
+    now = await readModels.indexProgress();
+  }
+}
+
+/**
+ * The account's sessions that are asked for; with words, those in which one turn has all of them in
+ * its input or output, whatever was acknowledged before.
+ * Errors: `invalid_request` where there are no words or too many, `store_unavailable`.
+ */
+export async function listSessions(
+  source: Source,
+  accountId: string,
+  { q, ...asked }: SessionSearch,
+): Promise<PageOf<ListedSession>> {
+  const { readModels } = source;
+  if (q === undefined) return readModels.listSessions(accountId, asked);
+  const sought = wordsIn(q);
+  await untilIndexed(source);
+  const tokenOf = await wordTokens(source.store.keys, accountId);
+  if (!tokenOf) return { rows: [], more: false };
+  const words = [...new Set(Array.from(sought, tokenOf))];
+  return readModels.listSessions(accountId, { ...asked, words });
+}

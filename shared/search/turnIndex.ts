@@ -1,0 +1,43 @@
+/** What the read models' port says of finding sessions by words. */
+import type { Position } from '../ports/eventStore.ts';
+import type { SessionRow, TurnRow } from '../readModels/tables.ts';
+
+/** A session as a list has it; where words were sought, with the first turns that have them. */
+export type ListedSession = SessionRow & { matches?: number[] };
+
+/** How far the index of words is. */
+export interface IndexProgress {
+  /** The end of the last turn that is shown; null before there is one. */
+  ended: Position | null;
+  /** Turns that ended up to here are found; null where none was indexed. */
+  indexed: Position | null;
+  /** Turns that have ended since, at most LIMITS.search.countedTurns. */
+  waiting: number;
+}
+
+/** A turn that has ended, with its texts as its row has them. */
+export type EndedTurn = Pick<
+  TurnRow,
+  'session_id' | 'turn' | 'input' | 'output' | 'end_position' | 'revision'
+> &
+  Pick<SessionRow, 'account_id'>;
+
+/** What a turn is found by; none where it is not to be found. */
+export interface TurnWords extends EndedTurn {
+  /** Tokens, each once. */
+  tokens: readonly string[];
+}
+
+/** The projector's half of the index of words. */
+export interface TurnIndex {
+  /**
+   * The turns that ended after those that are indexed, in that order, within the bounds of
+   * LIMITS.search; one at least, where there is one. Errors: `store_unavailable`.
+   */
+  unindexed(): Promise<EndedTurn[]>;
+  /**
+   * Indexes turns that `unindexed` gave, in one transaction, and goes on after the last of them; one
+   * whose rows were erased meanwhile is passed over. Errors: `store_unavailable`.
+   */
+  index(turns: readonly TurnWords[]): Promise<void>;
+}

@@ -1,0 +1,31 @@
+import { isTurnlogError } from '../errors.ts';
+import { textOpener } from '../eventlog/closedText.ts';
+import type { Keyring } from '../eventlog/keyring.ts';
+import { BoxBroken } from '../eventlog/protectedText.ts';
+import { sessionStream } from '../eventlog/streams.ts';
+import type { EndedTurn } from './turnIndex.ts';
+import { wordsOf } from './words.ts';
+import { wordTokens } from './wordTokens.ts';
+
+/**
+ * What makes the tokens of turns; it remembers words, and is to be let go of soon. They are undefined
+ * where the turn's texts can't be read: their key is lost, or they were changed or just erased.
+ * Errors: `store_unavailable`.
+ */
+export function createTurnTokens(keys: Pick<Keyring, 'find' | 'named'>) {
+  const byAccount = new Map<string, Awaited<ReturnType<typeof wordTokens>>>();
+
+  async function tokensOf({ account_id, session_id, input, output }: EndedTurn) {
+    if (!byAccount.has(account_id)) byAccount.set(account_id, await wordTokens(keys, account_id));
+    const tokenOf = byAccount.get(account_id);
+    const texts = output === null ? [input] : [input, output];
+    const open = await textOpener(keys, sessionStream(session_id), texts);
+    return tokenOf && [...new Set(Array.from(wordsOf(texts.map(open)), tokenOf))];
+  }
+
+  return (turn: EndedTurn): Promise<string[] | undefined> =>
+    tokensOf(turn).catch((error: unknown) => {
+      if (!(error instanceof BoxBroken) && !isTurnlogError(error, 'key_missing')) throw error;
+      return undefined;
+    });
+}

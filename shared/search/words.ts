@@ -1,0 +1,67 @@
+/**
+ * The words that a text is found by. Pure, and without a dictionary, so that each process and each
+ * release of Node.js takes the same ones from the same text.
+ */
+import { LIMITS } from '../limits.ts';
+
+const { textCharacters, wordCharacters, wordsOfTurn } = LIMITS.search;
+
+const ASCII = /^[\0-\x7f]*$/;
+const ASCII_WORDS = /[a-z0-9]+/g;
+const WORDS = /[\p{L}\p{N}\p{M}]+/gu;
+/** Accents, as letters are taken apart by NFKD. */
+const ACCENTS = /[\u0300-\u036f]+/g;
+/** What is written without spaces between words. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc]+/gu;
+const HAS_UNSPACED = new RegExp(UNSPACED.source, 'u');
+
+/** In lower case, compatible forms as one, and without accents. */
+function folded(text: string): string {
+  const lower = text.toLowerCase();
+  if (ASCII.test(lower)) return lower;
+  return lower.normalize('NFKD').replace(ACCENTS, '').normalize('NFKC').toLowerCase();
+}
+
+/** Characters of the string, each whole, alone or two by two. */
+function* grams(run: string, lengths: readonly (1 | 2)[]): Generator<string> {
+  const characters = Array.from(run);
+  for (const [at, character] of characters.entries()) {
+    if (lengths.includes(1)) yield character;
+    const next = characters[at + 1];
+    if (lengths.includes(2) && next !== undefined) yield character + next;
+  }
+}
+
+/** What one run of letters and digits is found by. `sought`: by as few words as will do. */
+function* wordsOfRun(run: string, sought: boolean): Generator<string> {
+  let from = 0;
+  // Most runs have none of it.
+  const parts = HAS_UNSPACED.test(run) ? run.matchAll(UNSPACED) : [];
+  for (const { 0: unspaced, index } of parts) {
+    if (index > from) yield run.slice(from, index).slice(0, wordCharacters);
+    yield* grams(unspaced, sought ? [Array.from(unspaced).length > 1 ? 2 : 1] : [1, 2]);
+    from = index + unspaced.length;
+  }
+  if (from < run.length) yield run.slice(from).slice(0, wordCharacters);
+}
+
+function* wordsIn(text: string, sought: boolean): Generator<string> {
+  const whole = folded(text.slice(0, textCharacters));
+  for (const [run] of whole.matchAll(ASCII.test(whole) ? ASCII_WORDS : WORDS))
+    yield* wordsOfRun(run, sought);
+}
+
+/** The different words of a turn's texts, as many as are kept. */
+export function wordsOf(texts: readonly string[]): Set<string> {
+  const words = new Set<string>();
+  for (const text of texts)
+    for (const word of wordsIn(text, false)) {
+      if (words.size === wordsOfTurn) return words;
+      words.add(word);
+    }
+  return words;
+}
+
+/** The different words that a turn has to have, all of them, to be found by the text. */
+export const soughtWords = (text: string): Set<string> => new Set(wordsIn(text, true));

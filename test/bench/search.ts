@@ -1,0 +1,189 @@
+/**
+ * How fast sessions are found by words, embedded: `node test/bench/search.ts [turns]`; a million turns,
+ * unless told otherwise, of words as frequent as words are (Zipf), each text closed as the service
+ * closes it. Bar: p95 ≤ 100 ms, whatever is sought.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { typeIds } from '../../infra/ids/typeIds.ts';
+import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
+import { generationFile } from '../../infra/sqlite/readModels/generations.ts';
+import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
+import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
+import { startIndexer } from '../../services/projector/indexTurns.ts';
+import { closedText } from '../../shared/eventlog/closedText.ts';
+import { createKeyring } from '../../shared/eventlog/keyring.ts';
+import { newMasterKey, parseMasterKeys } from '../../shared/eventlog/masterKeys.ts';
+import { closing, commit } from '../../shared/eventlog/protectedText.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { StoredEvent } from '../../shared/ports/eventStore.ts';
+import { createProgressChannel } from '../../shared/projections/progress.ts';
+import { listSessions, type SessionSearch } from '../../shared/queries/searchSessions.ts';
+import { sessionStarted, turnCompleted, turnStarted } from '../support/events/events.ts';
+import { reached, recordHistory } from '../support/events/history.ts';
+
+const TURNS = Number(process.argv[2] ?? 1_000_000);
+const [TURNS_OF_SESSION, AGENTS, WORDS] = [10, 50, 50_000];
+const [INPUT_WORDS, OUTPUT_WORDS] = [20, 80];
+const SESSIONS_AT_ONCE = 200;
+const ROUNDS = 40;
+const ACCOUNT = 'acct_1';
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
+
+/** The word of a rank, from 1 on: short ones are frequent. */
+const wordOf = (rank: number): string => `${rank.toString(36)}${'aeiou'[rank % 5]}n`;
+const SUM = Math.log(WORDS) + 0.5772;
+/** A rank: the one of 1 as often again as that of 2. */
+const anyRank = (): number => Math.min(WORDS, Math.ceil(Math.exp(Math.random() * SUM - 0.5772)));
+const text = (words: number): string =>
+  Array.from({ length: words }, () => wordOf(anyRank())).join(' ');
+const between = (from: number, to: number): string =>
+  wordOf(Math.floor(from + Math.random() * (to - from)));
+
+const folder = await mkdtemp(join(tmpdir(), 'turnlog-search-'));
+const keyStore = await openSqliteKeyStore({ folder });
+const masterKeys = parseMasterKeys(newMasterKey(), 'bench');
+const keys = createKeyring({ store: keyStore, masterKeys });
+const store = await openSqliteProjectionStore({ folder });
+const { record } = recordHistory();
+
+/** A session that began so many milliseconds after the first one. */
+async function session(afterMs: number): Promise<StoredEvent[]> {
+  const id = typeIds.typeId('session');
+  // Ids of a hundred sessions a second, as a busy service makes them.
+  const ms = BEGAN + afterMs;
+  const stream = `session-${id.slice(0, 8)}${timeOf(ms)}${id.slice(18)}`;
+  const close = closing(await keys.fresh(), stream);
+  const closed = (words: number): string => {
+    const committed = commit(text(words));
+    return closedText(close(committed), committed.sha256);
+  };
+  const agent = `agent_${afterMs % AGENTS}`;
+  const recorded = { stream, account: ACCOUNT };
+  return [
+    record(recorded, sessionStarted(agent)),
+    ...Array.from({ length: TURNS_OF_SESSION }, (_, n) => [
+      record(recorded, turnStarted(n + 1, { input: closed(INPUT_WORDS) })),
+      record(recorded, turnCompleted(n + 1, { output: closed(OUTPUT_WORDS) })),
+    ]).flat(),
+  ];
+}
+const BEGAN = Date.UTC(2026, 0, 1);
+function timeOf(ms: number): string {
+  let encoded = '';
+  for (let rest = ms; encoded.length < 10; rest = Math.floor(rest / 32))
+    encoded = '0123456789abcdefghjkmnpqrstvwxyz'[rest % 32]! + encoded;
+  return encoded;
+}
+
+const file = generationFile(folder, store.generation);
+const size = (): number => statSync(file).size + statSync(`${file}-wal`).size;
+let applyingMs = 0;
+let last = reached(record({ stream: 'account-none' }, sessionStarted()).position);
+for (let made = 0; made < TURNS / TURNS_OF_SESSION; made += SESSIONS_AT_ONCE) {
+  const events: StoredEvent[] = [];
+  for (let n = 0; n < SESSIONS_AT_ONCE; n += 1) events.push(...(await session((made + n) * 10)));
+  last = reached(events.at(-1)!.position);
+  const begun = performance.now();
+  await store.apply(events, last);
+  applyingMs += performance.now() - begun;
+}
+const events = (TURNS / TURNS_OF_SESSION) * (1 + 2 * TURNS_OF_SESSION);
+say(
+  `${TURNS} turns: projected with ${Math.round((events * 1000) / applyingMs)} events/s, ${megabytes(size())}`,
+);
+
+const progress = createProgressChannel();
+const readModels = openSqliteReadModels({ folder, progress });
+progress.publish({
+  position: last.position,
+  caughtUp: true,
+  onlySessions: false,
+  percent: 100,
+  generation: store.generation,
+});
+const before = size();
+const begun = performance.now();
+const cpu = process.cpuUsage();
+const indexer = startIndexer({
+  store,
+  keys,
+  logger: {
+    info: () => undefined,
+    warn: (_, said) => say(said),
+    error: (_, said) => say(said),
+  },
+});
+indexer.news();
+for (;;) {
+  const { waiting } = await readModels.indexProgress();
+  if (waiting === 0) break;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+}
+const tookMs = performance.now() - begun;
+const { user, system } = process.cpuUsage(cpu);
+say(
+  `indexed: ${Math.round((TURNS * 1000) / tookMs)} turns/s (${Math.round((user + system) / TURNS)} µs of CPU a turn), ${megabytes(size() - before)} more`,
+);
+
+const frequent = () => between(1, 30);
+const usual = () => between(100, 2_000);
+const rare = () => between(20_000, WORDS);
+const KINDS: Record<string, () => Partial<SessionSearch> & { q: string }> = {
+  'one frequent word': () => ({ q: frequent() }),
+  'two frequent words': () => ({ q: `${frequent()} ${frequent()}` }),
+  'four frequent words': () => ({ q: [1, 2, 3, 4].map(frequent).join(' ') }),
+  'one usual word': () => ({ q: usual() }),
+  'two usual words': () => ({ q: `${usual()} ${usual()}` }),
+  'four usual words': () => ({ q: [1, 2, 3, 4].map(usual).join(' ') }),
+  'one rare word': () => ({ q: rare() }),
+  'a rare and a frequent word': () => ({ q: `${rare()} ${frequent()}` }),
+  'four rare words': () => ({ q: [1, 2, 3, 4].map(rare).join(' ') }),
+  'a word that is nowhere': () => ({ q: 'nowhere' }),
+  'a frequent word of one agent': () => ({ q: frequent(), agent_id: 'agent_0' }),
+  'a frequent word, oldest first': () => ({ q: frequent(), order: 'oldest' }),
+  'a usual word of no agent': () => ({ q: usual(), agent_id: 'agent_none' }),
+  'a frequent word of no agent': () => ({ q: frequent(), agent_id: 'agent_none' }),
+};
+const percentile = (values: number[], part: number): string =>
+  (values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? 0).toFixed(1);
+let longestHeldMs = 0;
+let heldSince = performance.now();
+const holding = setInterval(() => {
+  longestHeldMs = Math.max(longestHeldMs, performance.now() - heldSince - 5);
+  heldSince = performance.now();
+}, 5);
+const all: number[] = [];
+const allComputed: number[] = [];
+for (const [kind, make] of Object.entries(KINDS)) {
+  const took: number[] = [];
+  const computed: number[] = [];
+  let rows = 0;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const asked = { limit: 100, bytes: LIMITS.http.pageBytes, ...make() };
+    const from = performance.now();
+    const cpuBefore = process.threadCpuUsage();
+    rows += (await listSessions({ readModels, store: { keys } }, ACCOUNT, asked)).rows.length;
+    took.push(performance.now() - from);
+    computed.push(
+      (process.threadCpuUsage(cpuBefore).user + process.threadCpuUsage(cpuBefore).system) / 1000,
+    );
+  }
+  all.push(...took);
+  allComputed.push(...computed);
+  say(
+    `${kind}: ${percentile(took, 0.5)} ms (p50), ${percentile(took, 0.95)} ms (p95), of that computed ${percentile(computed, 0.5)} and ${percentile(computed, 0.95)} ms; ${Math.round(rows / ROUNDS)} sessions`,
+  );
+}
+clearInterval(holding);
+say(
+  `all: ${percentile(all, 0.5)} ms (p50), ${percentile(all, 0.95)} ms (p95), of that computed ${percentile(allComputed, 0.5)} and ${percentile(allComputed, 0.95)} ms; bar ≤ 100 ms; the thread was held for ${longestHeldMs.toFixed(0)} ms at the longest`,
+);
+await indexer[Symbol.asyncDispose]();
+await readModels.close();
+await store.close();
+await keyStore.close();
+await rm(folder, { recursive: true });
