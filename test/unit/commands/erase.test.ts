@@ -25,6 +25,7 @@ import { readPage } from '../../../shared/eventlog/readWhole.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import type { AccountRow, ErasureRow } from '../../../shared/readModels/tables.ts';
+import { wordsKeyId, wordTokens } from '../../../shared/search/wordTokens.ts';
 import {
   accountAudited,
   accountOpened,
@@ -457,6 +458,15 @@ describe('an account', () => {
     ]);
     for (const stream of order) expect([stream, await isErased(stream)]).toEqual([stream, true]);
     expect(await begun()).toEqual([]);
+  });
+
+  test('goes with the key that sessions of it are found with by words', async () => {
+    const { keys } = context.store;
+    expect(await wordTokens(keys, 'acct_1')).toBeDefined();
+    const { erasure } = await eraseAll(shown());
+    expect(erasure!.key_ids).toContain(wordsKeyId('acct_1'));
+    expect(await wordTokens(keys, 'acct_1')).toBeUndefined();
+    expect(await wordTokens(keys, 'acct_2')).toBeDefined();
   });
 
   test('with more parked streams than can be looked at is refused before anything is erased', async () => {

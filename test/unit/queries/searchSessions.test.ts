@@ -1,0 +1,70 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
+import { listSessions, type SessionSearch } from '../../../shared/queries/searchSessions.ts';
+import { wordsKeyId, wordTokens } from '../../../shared/search/wordTokens.ts';
+import { sessionRow } from '../../support/events/events.ts';
+import { positionOf } from '../../support/events/history.ts';
+import { memoryKeys } from '../../support/store/memoryKeys.ts';
+
+let progress: IndexProgress;
+let asked: unknown[];
+let keys: ReturnType<typeof memoryKeys>['keys'];
+beforeEach(() => {
+  progress = { ended: positionOf(100), indexed: positionOf(100), waiting: 0 };
+  asked = [];
+  ({ keys } = memoryKeys());
+});
+
+const search = (query: Partial<SessionSearch>) =>
+  listSessions(
+    {
+      readModels: {
+        indexProgress: async () => ({ ...progress }),
+        async listSessions(_accountId, page) {
+          asked.push(page);
+          return { rows: [sessionRow()], more: false };
+        },
+      },
+      store: { keys },
+    },
+    'acct_1',
+    { limit: 1, bytes: 1, ...query },
+  );
+
+test('words are sought by their tokens, each once', async () => {
+  await search({ q: 'One two ONE' });
+  const tokenOf = (await wordTokens(keys, 'acct_1'))!;
+  expect(asked).toEqual([{ limit: 1, bytes: 1, words: ['one', 'two'].map(tokenOf) }]);
+});
+
+test('a list without words waits for no index', async () => {
+  progress.indexed = null;
+  expect((await search({})).rows).toHaveLength(1);
+  expect(asked).toEqual([{ limit: 1, bytes: 1 }]);
+});
+
+test('a search waits until what had ended when it came is indexed, whatever ends meanwhile', async () => {
+  progress.indexed = positionOf(99);
+  const searching = search({ q: 'one' });
+  setTimeout(() => {
+    expect(asked).toEqual([]);
+    progress = { ended: positionOf(200), indexed: positionOf(100), waiting: 50 };
+  }, 60);
+  expect((await searching).rows).toHaveLength(1);
+});
+
+test('one that would wait for too long is refused, and says how far the index is', async () => {
+  progress.indexed = positionOf(37);
+  await expect(search({ q: 'one' })).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+    message: expect.stringContaining('37 %'),
+  });
+  expect(asked).toEqual([]);
+});
+
+test('of an erased account nothing is found', async () => {
+  await keys.endErasure('account-acct_1', [wordsKeyId('acct_1')]);
+  expect(await search({ q: 'one' })).toEqual({ rows: [], more: false });
+  expect(asked).toEqual([]);
+});
