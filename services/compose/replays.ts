@@ -18,7 +18,7 @@ function replaysPart(context: RunContext, shown: Shown, becomeActive: BecomeActi
   const all = { places, bytes: Infinity };
   // Turns are short: whoever waits is next.
   const line = createFairLine(all, all);
-  const running = { context, line, runs: { count: 0 } };
+  const running = { context, line, runs: { count: 0, besideAt: 0 } };
   const { catalogue } = context;
   const compareTurn = createCompareTurn({ catalogue, askJudge: askJudgeWith(running) });
   const replaying = { ...running, compareTurn };
