@@ -15,7 +15,9 @@ type Shown = readonly Pick<Part, 'doubt'>[];
 /** The part that runs replays, while the process serves and no other one runs them. */
 function replaysPart(context: RunContext, shown: Shown, becomeActive: BecomeActive): Part {
   const { turns: places } = LIMITS.replays;
-  const line = createFairLine({ places, bytes: Infinity });
+  const all = { places, bytes: Infinity };
+  // Turns are short: whoever waits is next.
+  const line = createFairLine(all, all);
   const running = { context, line, runs: { count: 0 } };
   const { catalogue } = context;
   const compareTurn = createCompareTurn({ catalogue, askJudge: askJudgeWith(running) });

@@ -48,6 +48,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+async function agentAt(url: string): Promise<string> {
+  const agent = { name: 'Test', instruction: 'Repeat.', model: 'scripted' };
+  const { body } = await apiClient(url, TEST_KEY).post('/v1/agents', agent);
+  return body.data.agent_id as string;
+}
+
 async function record(url: string, agent: string, name: string): Promise<string> {
   const { post } = apiClient(url, TEST_KEY);
   let session: string | undefined;
@@ -115,12 +121,7 @@ test(
   async () => {
     let server = startServerProcess(env);
     let url = await server.ready;
-    const { body } = await apiClient(url, TEST_KEY).post('/v1/agents', {
-      name: 'Test',
-      instruction: 'Repeat.',
-      model: 'scripted',
-    });
-    const agent = body.data.agent_id as string;
+    const agent = await agentAt(url);
     const sessions: string[] = [];
     const names = Array.from({ length: SESSIONS }, (_, name) => `${name}`).values();
     const recorders = Array.from({ length: 4 }, async () => {
@@ -174,17 +175,12 @@ test(
 );
 
 test('a replay that is cancelled stops within a second, and its turns are interrupted', async () => {
-  model.use(async () => {
-    await new Promise((resolve) => setTimeout(resolve, 60_000).unref());
-    return { text: 'too late' };
-  });
   const server = startServerProcess(env);
-  const { get } = apiClient(await server.ready, TEST_KEY);
-  const recorded = (await get('/v1/sessions?limit=3')).body.data as {
-    session_id: string;
-  }[];
+  const url = await server.ready;
+  const agent = await agentAt(url);
+  const sessions = await Promise.all(['a', 'b', 'c'].map((name) => record(url, agent, name)));
+  model.use(() => new Promise(() => undefined));
   const asked = model.requests.length;
-  const sessions = recorded.map(({ session_id }) => session_id);
   const id = await startReplayOf(data, { sessions, concurrency: 3 });
   await model.received(asked + 3);
   const cut = model.abandonedSoFar();
