@@ -34,7 +34,10 @@ export function apiClient(
   if (!key) throw usageError('Set TURNLOG_API_KEY to an API key of the account.');
   const base = url.replace(/\/+$/, '');
 
-  async function call(path: string, init: RequestInit): Promise<Response> {
+  async function call(
+    path: string,
+    init: RequestInit & { headers?: Record<string, string> },
+  ): Promise<Response> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error('It took too long.')), ANSWER_MS);
     try {

@@ -14,8 +14,8 @@ import type {
   WebhookRow,
 } from '../readModels/tables.ts';
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
-import type { Bounds, Page, PageOf } from './pageOf.ts';
-import type { ReplayReads } from './replayReads.ts';
+import type { Bounds, Page, PageOf } from '../readModels/pageOf.ts';
+import type { ReplayReads } from '../readModels/replayReads.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 

@@ -28,6 +28,7 @@ export const runAgentRoute = defineRoute({
     'agent_erased',
     'session_not_found',
     'session_erased',
+    'session_of_replay',
     'session_busy',
     'idempotency_in_progress',
     'stream_damaged',

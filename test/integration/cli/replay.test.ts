@@ -68,21 +68,20 @@ test('a replay that is watched goes on when the watching is interrupted', async 
   expect([again.code, JSON.parse(again.out).status]).toEqual([0, 'completed']);
 });
 
-test.each<[string, Record<string, string>, string[], number, string]>([
-  ['no address', { TURNLOG_URL: '' }, ['show', 'x'], 2, 'TURNLOG_URL'],
-  ['no key', { TURNLOG_API_KEY: '' }, ['show', 'x'], 2, 'TURNLOG_API_KEY'],
-  ['a wrong key', { TURNLOG_API_KEY: 'wrong' }, ['show', 'x'], 1, 'unauthorized'],
-  ['a replay that is not there', {}, ['show', 'x'], 1, 'replay_not_found'],
-  ['a budget that is no number', {}, ['start', '--budget', 'much'], 2, '--budget'],
-  ['no sessions', {}, ['start', '--budget', '5'], 1, 'sessions'],
+test.each<[string, Record<string, string>, string[], readonly [number, string]]>([
+  ['no address', { TURNLOG_URL: '' }, ['show', 'x'], [2, 'TURNLOG_URL']],
+  ['no key', { TURNLOG_API_KEY: '' }, ['show', 'x'], [2, 'TURNLOG_API_KEY']],
+  ['a wrong key', { TURNLOG_API_KEY: 'wrong' }, ['show', 'x'], [1, 'unauthorized']],
+  ['a replay that is not there', {}, ['show', 'x'], [1, 'replay_not_found']],
+  ['a budget that is no number', {}, ['start', '--budget', 'much'], [2, '--budget']],
+  ['no sessions', {}, ['start', '--budget', '5'], [1, 'sessions']],
   [
     'a file that is not there',
     {},
     ['start', '--budget', '5', '--checks', '/nowhere'],
-    2,
-    '/nowhere',
+    [2, '/nowhere'],
   ],
-])('%s ends with a sentence and the code of it', async (_what, env, args, code, said) => {
+])('%s ends with a sentence and the code of it', async (_what, env, args, [code, said]) => {
   const { code: ended, err } = await cliWith({ ...there(), ...env }, ...args).ended;
   expect(ended).toBe(code);
   expect(err).toContain(said);

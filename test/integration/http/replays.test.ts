@@ -246,13 +246,11 @@ test('is started and cancelled by who may run agents, and seen by who may read s
 });
 
 describe('what can not be replayed', () => {
-  test.each<[string, () => Promise<object> | object, number, string, string]>([
+  test.each<[string, () => Promise<object> | object, readonly [number, string, string]]>([
     [
       'an unknown session',
       () => ({ sessions: [NO_SESSION] }),
-      404,
-      'session_not_found',
-      'sessions/0',
+      [404, 'session_not_found', 'sessions/0'],
     ],
     [
       'an erased session',
@@ -261,45 +259,33 @@ describe('what can not be replayed', () => {
         await service.send('DELETE', `/v1/sessions/${session}`, '');
         return { sessions: [await recorded('Here'), session] };
       },
-      410,
-      'session_erased',
-      'sessions/1',
+      [410, 'session_erased', 'sessions/1'],
     ],
-    ['no session at all', () => ({}), 400, 'invalid_request', 'sessions'],
+    ['no session at all', () => ({}), [400, 'invalid_request', 'sessions']],
     [
       'sessions and a filter',
       () => ({ sessions: [NO_SESSION], filter: {} }),
-      400,
-      'invalid_request',
-      'sessions',
+      [400, 'invalid_request', 'sessions'],
     ],
     [
       'a filter that finds nothing',
       () => ({ filter: { label: ['set:none'] } }),
-      400,
-      'invalid_request',
-      'filter',
+      [400, 'invalid_request', 'filter'],
     ],
     [
       'a filter that is unknown',
       () => ({ filter: { limit: 3 } }),
-      400,
-      'invalid_request',
-      'filter/limit',
+      [400, 'invalid_request', 'filter/limit'],
     ],
     [
       'no budget',
       async () => ({ sessions: [await recorded('x')], budget: undefined }),
-      400,
-      'invalid_request',
-      'budget',
+      [400, 'invalid_request', 'budget'],
     ],
     [
       'an unknown model',
       async () => ({ sessions: [await recorded('x')], model: 'other' }),
-      400,
-      'model_not_supported',
-      'model',
+      [400, 'model_not_supported', 'model'],
     ],
     [
       'an unknown model of a judge',
@@ -307,9 +293,7 @@ describe('what can not be replayed', () => {
         sessions: [await recorded('x')],
         checks: [{ judge: { model: 'other', criteria: 'c' } }],
       }),
-      400,
-      'invalid_request',
-      'checks/0/judge/model',
+      [400, 'invalid_request', 'checks/0/judge/model'],
     ],
     [
       'a pattern that is none',
@@ -317,9 +301,7 @@ describe('what can not be replayed', () => {
         sessions: [await recorded('x')],
         checks: [{ equals: 'a' }, { matches: '(' }],
       }),
-      400,
-      'invalid_request',
-      'checks/1/matches',
+      [400, 'invalid_request', 'checks/1/matches'],
     ],
     [
       'too many checks',
@@ -327,9 +309,7 @@ describe('what can not be replayed', () => {
         sessions: [await recorded('x')],
         checks: Array.from({ length: LIMITS.replays.checks + 1 }, () => ({ equals: 'a' })),
       }),
-      400,
-      'invalid_request',
-      'checks',
+      [400, 'invalid_request', 'checks'],
     ],
     [
       'checks that are too long together',
@@ -339,11 +319,9 @@ describe('what can not be replayed', () => {
           equals: 'a'.repeat(LIMITS.replays.checkChars),
         })),
       }),
-      400,
-      'invalid_request',
-      'checks',
+      [400, 'invalid_request', 'checks'],
     ],
-  ])('%s', async (_name, body, status, code, field) => {
+  ])('%s', async (_name, body, [status, code, field]) => {
     const reply = await service.post('/v1/replays', { ...RECORDED, ...(await body()) });
     expect(reply).toMatchObject({ status, body: { code } });
     expect(Object.keys(reply.body.details ?? {})).toContain(field);
