@@ -193,9 +193,6 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   ];
   const own = runs ? [runs.part, watchPart(runs.api)] : [];
   const stores = [store, databasePart(databaseUrl, logger), keysPart, ...own, feed.part];
-  return {
-    api: served,
-    dataFolder: undefined,
-    parts: [...stores, ...shown, ...erasures, ...followers],
-  };
+  const parts = [...stores, ...shown, ...erasures, ...followers];
+  return { api: served, dataFolder: undefined, parts };
 }
