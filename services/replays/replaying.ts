@@ -8,8 +8,8 @@ export interface Replaying {
   compareTurn: CompareTurn;
   /** Turns that are replayed at a time; the accounts take turns. */
   line: FairLine;
-  /** Runs that it has begun, beside those of clients. */
-  runs: { count: number };
+  /** Runs that are its own, and when one last began beside those of clients (`performance.now()`). */
+  runs: { count: number; besideAt: number };
 }
 
 /** The account's client has cancelled the replay, or it was erased. */

@@ -15,7 +15,7 @@ export const REPLAY_LIMITS = {
     concurrency: 4,
     /** Turns that are replayed at a time, of all replays; the accounts take turns. */
     turns: 4,
-    /** How long a turn waits for the runs of clients to end, before it begins beside them. */
+    /** While runs of clients are in flight, one turn begins in so long a time. */
     giveWayMs: 100,
     /** Turns that are compared before that is recorded. */
     comparedAtOnce: 20,
