@@ -11,8 +11,8 @@ import type {
   WebhookRow,
 } from '../readModels/tables.ts';
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
-import type { Bounds, Page, PageOf } from './pageOf.ts';
-import type { ReplayReads } from './replayReads.ts';
+import type { Bounds, Page, PageOf } from '../readModels/pageOf.ts';
+import type { ReplayReads } from '../readModels/replayReads.ts';
 import type { UsageReads } from '../readModels/usageSums.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { IndexProgress, ListedSession, TurnIndex } from '../search/turnIndex.ts';
