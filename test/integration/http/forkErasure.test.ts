@@ -66,7 +66,7 @@ describe('erasing the origin of a fork', () => {
     await run(['own'], session_id);
     await does.erase(origin);
     expect(inputsOf(await does.read(session_id))).toEqual(['2 own']);
-    expect(await filesHolding(service.folder, marker)).toEqual([]);
+    expect(filesHolding(service.folder, marker)).toEqual([]);
   });
 
   test('of a fork of a fork leaves what comes after the session that was erased', async () => {
