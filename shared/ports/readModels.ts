@@ -166,9 +166,7 @@ export interface ActiveProjectionStore extends ProjectionStore {
 
 /** A generation of the read models that is built beside the one that answers queries. */
 export interface RebuildStore extends ProjectionStore {
-  /**
-   * Empties the generation, whose checkpoint the log does not know. Errors: `store_unavailable`.
-   */
+  /** Empties the generation, whose checkpoint the log does not know. Errors: `store_unavailable`. */
   startOver(): Promise<void>;
   /**
    * Aborted when this process can no longer write the generation; the next rebuild goes on. Absent
