@@ -232,6 +232,7 @@ describe('sessions and turns', () => {
       context: null,
       started_at: at(1),
       ended_at: null,
+      end_position: null,
       owner: 'instance-1',
       deadline: at(600),
       revision: 1,
@@ -438,6 +439,7 @@ describe('an erasure', () => {
       removals: [
         { table: 'session_labels', owner: 'session_1' },
         { table: 'turns', owner: 'session_1' },
+        { table: 'turn_words', owner: 'session_1' },
       ],
     });
   });
@@ -511,6 +513,7 @@ describe('a batch', () => {
     });
     expect([parked, ...Object.values(rows).map(({ size }) => size)]).toEqual([
       [],
+      0,
       0,
       0,
       0,
