@@ -509,17 +509,8 @@ describe('a batch', () => {
       type: 'session.painted.v7',
       data: { colour: 'red' },
     });
-    expect([parked, ...Object.values(rows).map(({ size }) => size)]).toEqual([
-      [],
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-    ]);
+    expect(parked).toEqual([]);
+    expect(Object.values(rows).filter(({ size }) => size > 0)).toEqual([]);
   });
 
   test('goes on after an event of a type that this version does not know', () => {
