@@ -94,7 +94,11 @@ export function startReplays({ replaying, doubt, becomeActive }: Replays): Runni
         if (!place) return;
         active = true;
         pauses.reset();
-        await runWhile(AbortSignal.any([closing.signal, place.lost])).finally(() => place.close());
+        try {
+          await runWhile(AbortSignal.any([closing.signal, place.lost]));
+        } finally {
+          await place.close();
+        }
       } catch (error) {
         reason = reasonOf(error);
         const retry_in_ms = pauses.next();

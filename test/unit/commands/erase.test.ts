@@ -31,6 +31,7 @@ import {
   accountOpened,
   agentCreated,
   keyIssued,
+  replayStarted,
   sessionRow,
   sessionStarted,
   toolCalled,
@@ -423,12 +424,21 @@ describe('an account', () => {
     for (const stream of owned) await write(stream, ...talked);
     const agents = ['agent-agent_1', 'agent-agent_2', 'agent-agent_3'];
     for (const stream of agents) await write(stream, agentCreated());
+    for (const stream of ['replay-replay_1', 'replay-replay_2'])
+      await write(stream, replayStarted({ instruction: 'a text' }));
     const rows = ['session_1', 'session_2'].map((session_id) => sessionRow({ session_id }));
     const order: string[] = [];
     let looks = 0;
     const readModels = shown({
       listParkedStreams: async () =>
-        parkedIn('session-session_3', 'agent-agent_3', 'session-nowhere', 'account-acct_2'),
+        parkedIn(
+          'session-session_3',
+          'agent-agent_3',
+          'replay-replay_2',
+          'session-nowhere',
+          'account-acct_2',
+        ),
+      listReplays: async () => rowsOf({ replay_id: 'replay_1' } as never),
       listSessions: async () => rowsOf(...((looks += 1) === 1 ? rows.slice(0, 1) : rows)),
       // One that was deleted is still there to be erased.
       listAgents: async (_, { deleted }) =>
@@ -444,16 +454,20 @@ describe('an account', () => {
     expect(done).toMatchObject({
       sessions: 3,
       agents: 3,
+      replays: 2,
       unrecorded: [],
       unowned: ['session-nowhere'],
     });
     expect(order).toEqual([
       ACCOUNT,
+      // First, so that none of them goes on making sessions.
+      'replay-replay_1',
       'session-session_1',
       'agent-agent_1',
       'agent-agent_2',
       'session-session_3',
       'agent-agent_3',
+      'replay-replay_2',
       'session-session_2',
     ]);
     for (const stream of order) expect([stream, await isErased(stream)]).toEqual([stream, true]);
