@@ -89,6 +89,7 @@ const getSessionRoute = defineRoute({
     'session_not_found',
     'turn_not_found',
     'session_erased',
+    'origin_erased',
     'stream_damaged',
     'release_too_old',
     'key_missing',

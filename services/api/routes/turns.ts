@@ -96,6 +96,7 @@ const cancelRoute = defineRoute({
     'session_not_found',
     'turn_not_found',
     'session_erased',
+    'origin_erased',
     'session_busy',
     'stream_damaged',
     'release_too_old',

@@ -12,7 +12,7 @@ import { promptBytes } from './contextWindow.ts';
 import { createTurnSearch } from './findTurn.ts';
 import type { RunRequest } from './request.ts';
 import { planPrompt } from './planPrompt.ts';
-import { damagedForClient, sessionOfRun } from './sessionOfRun.ts';
+import { damagedForClient, sessionOfRun, type LoadBounds } from './sessionOfRun.ts';
 import { sessionBusy } from './sessionQueue.ts';
 import { startTurn } from './startTurn.ts';
 
@@ -28,10 +28,10 @@ const PAUSES = { firstMs: 5, longestMs: 250 };
 export async function beginTurn(
   context: RunContext,
   request: RunRequest,
-  { arrival, signal }: { arrival: Arrival; signal: AbortSignal },
+  { arrival, signal, drawOn }: { arrival: Arrival } & Pick<LoadBounds, 'signal' | 'drawOn'>,
 ): Promise<OpenRun> {
   const { session_id, claim } = request;
-  const bounds = { until: performance.now() + context.limits.waitMs, signal };
+  const bounds = { until: performance.now() + context.limits.waitMs, signal, drawOn };
   const { settings, tokens } = await planPrompt(context, request);
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     ...bounds,

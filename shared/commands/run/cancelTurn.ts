@@ -78,8 +78,8 @@ export async function reserveCancellation(
  * Cancels the open turn of a session, whichever process runs it: its end is recorded at once, and
  * the run, which nothing that it says later can follow, is told to stop. Where the turn has ended
  * already nothing changes, and its end is told.
- * Errors: `session_not_found`, `turn_not_found`, `session_erased`, `session_busy` where others write
- * to the session without a pause, `stream_damaged` (noted), `release_too_old`, `key_missing`,
+ * Errors: `session_not_found`, `turn_not_found`, `session_erased`, `origin_erased` of a turn that a fork
+ * shares, `session_busy` where others write to the session without a pause, `stream_damaged` (noted), `release_too_old`, `key_missing`,
  * `store_unavailable`.
  */
 export async function cancelTurn(

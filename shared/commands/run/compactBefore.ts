@@ -1,7 +1,7 @@
 import type { RunContext } from './context.ts';
 import { compact, compactWhereFull, type Before } from './compact.ts';
 import type { RunRequest } from './request.ts';
-import { sessionOfRun, type RunBounds } from './sessionOfRun.ts';
+import { sessionOfRun, type LoadBounds } from './sessionOfRun.ts';
 
 /**
  * Sums up older turns before a turn begins: where their prompts are nearly full or, in a replay, as
@@ -12,7 +12,7 @@ export async function compactBefore(
   context: RunContext,
   request: RunRequest,
   before: Before,
-  bounds: RunBounds,
+  bounds: LoadBounds,
 ): Promise<boolean> {
   const { replay } = request;
   if (!replay?.shown) return compactWhereFull(context, request, before);

@@ -97,8 +97,6 @@ export interface OpenRun {
   settings: ChatSettings;
   /** The turns to show the model before this one. */
   history: Turn[];
-  /** The sessions of others that those are of. */
-  origins: readonly string[];
   /** What is shown for older ones. */
   summary: Summary | undefined;
   /** How much of the session that is. */

@@ -12,7 +12,7 @@ import {
   type LoadedSession,
   type Select,
 } from '../loadSession.ts';
-import { requireOrigins } from '../origins.ts';
+import { originsShown, requireOrigins } from '../origins.ts';
 import { summaryOf } from '../summaryOf.ts';
 
 interface RememberedSession extends LoadedSession {
@@ -36,11 +36,12 @@ const BEGINNING_TRUSTED_MS = 30_000;
 
 /**
  * `loadSession`, with the memory's help where it has any; a session that was found damaged is read
- * anew. That what a fork shows of others is still there is asked each time.
+ * anew. That what a fork shows of others is still there is asked each time, after `drawOn` was told
+ * of whose it is: an erasure that the answer does not know of finds who draws on it.
  * Errors: `origin_erased`, `stream_damaged` (noted), `store_unavailable`.
  */
 export async function recallSession(
-  source: StreamSource & { memory: SessionMemory },
+  source: StreamSource & { memory: SessionMemory; drawOn: (origins: readonly string[]) => void },
   sessionId: string,
   select: Select,
 ): Promise<LoadedSession> {
@@ -50,11 +51,13 @@ export async function recallSession(
     ...(await loadSession(source, sessionId, select)),
     beginningSeenAt: performance.now(),
   };
-  if (loaded.origins.length > 0)
+  if (loaded.origins.length > 0) {
+    source.drawOn(originsShown(loaded));
     await requireOrigins(source, loaded).catch((error: unknown) => {
       memory.delete(sessionId);
       throw error;
     });
+  }
   if (loaded.state.status === 'idle') memory.set(sessionId, worthKeeping(loaded));
   if (loaded.state.status === 'erased') memory.delete(sessionId);
   return loaded;

@@ -109,8 +109,8 @@ async function runTurn(
         leave = await sessions.queue.enter(request.session_id, limits.waitMs, signal);
         const waitMs = Math.max(0, until - performance.now());
         await arrival.enter(promptBytes(request, []), waitMs, signal);
-        const open = await beginTurn(context, request, { arrival, signal });
-        inFlight.drawOn(open.origins);
+        const { drawOn } = inFlight;
+        const open = await beginTurn(context, request, { arrival, signal, drawOn });
         onBegun(open);
         inFlight.limit(limits.timeoutMs);
         return await whileWatched(context, open, inFlight).finally(open.live.end);

@@ -24,7 +24,7 @@ export interface RunInFlight {
   /** Cuts the run off, whose turn somebody else has ended: `reason` says how. */
   cut: (reason: TurnlogError) => void;
   interrupted: () => boolean;
-  /** Says whose turns its prompt holds. */
+  /** Says whose turns its prompt holds, before its turn begins. */
   drawOn: (origins: readonly string[]) => void;
   /** Starts the run's clock: `signal` aborts after `timeoutMs`. */
   limit: (timeoutMs: number) => void;

@@ -18,6 +18,12 @@ export interface RunBounds {
   signal: AbortSignal;
 }
 
+/** The same for one that has the session loaded. */
+export interface LoadBounds extends RunBounds {
+  /** Told of the sessions of others that its prompt holds turns of, whenever it is loaded. */
+  drawOn: (origins: readonly string[]) => void;
+}
+
 /** As much of a run's request as tells its session. */
 interface SessionOfRun extends Pick<RunRequest, 'session_id' | 'new_session' | 'replay'> {
   actor: Pick<RunRequest['actor'], 'account_id'>;
@@ -119,7 +125,7 @@ export async function sessionOfRun(
   context: RunContext,
   request: SessionOfRun,
   tokens: number,
-  bounds: RunBounds,
+  bounds: LoadBounds,
 ): Promise<SessionForRun> {
   const { session_id } = request;
   const recorded = request.replay?.shown;
@@ -130,7 +136,7 @@ export async function sessionOfRun(
   const look = (): Promise<LoadedSession> =>
     inTurn(context, request, bounds, () =>
       recallSession(
-        { store, damaged, memory: sessions.memory },
+        { store, damaged, memory: sessions.memory, drawOn: bounds.drawOn },
         session_id,
         async (turns, summary) =>
           recorded

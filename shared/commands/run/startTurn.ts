@@ -8,7 +8,6 @@ import { isoTime } from '../../ports/clock.ts';
 import { appendFacts, authorOf, factsOf } from '../facts.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import type { RunRequest } from './request.ts';
-import { originsShown } from '../origins.ts';
 import { summaryNamed } from '../summaryOf.ts';
 import type { SessionForRun } from './sessionOfRun.ts';
 import type { TurnContext } from '../../domain/session/parts.ts';
@@ -90,7 +89,6 @@ export async function startTurn(
       state: events.reduce(session.evolve, loaded.state) as RunningSession,
       settings,
       history: loaded.history,
-      origins: originsShown(loaded),
       summary: loaded.shown,
       context: contextOf(loaded),
       turn: turnsOf(events)[0]!,

@@ -47,6 +47,8 @@ describe('erasing the origin of a fork', () => {
       await service.get(`${path}/turns/1/stream`),
       await service.post(`${path}/fork`, { at_turn: 1 }),
       await service.post(`${path}/fork`, { at_turn: 4 }),
+      await service.get(`${path}?at_turn=2`),
+      await service.post(`${path}/cancel`, { turn: 2 }),
       await goOn(session_id),
     ])
       expectFailure(reply, 'origin_erased');
@@ -114,6 +116,29 @@ describe('erasing the origin of a fork', () => {
     expectFailure(await running, 'origin_erased');
     const { turns } = await does.read(session_id);
     expect(turns).toMatchObject([{ turn: 2, status: 'interrupted', error: { code: 'cancelled' } }]);
+  });
+
+  test('ends a run that is having the turns of it summed up, and no summary is recorded', async () => {
+    const narrow = await service.createAgent({ model: 'narrow', instruction: 'Be brief.' });
+    const long = (name: string) => `${name} ${'word '.repeat(20)}`;
+    const origin = await does.run(narrow, [long('a'), long('b'), long('c')]);
+    const { session_id } = await does.fork(origin, 3);
+    await service.send('PATCH', `/v1/agents/${narrow}`, { compaction: true });
+    let answer = (): void => undefined;
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    service.model.use(async () => {
+      await held;
+      return { text: 'in short' };
+    });
+    const asked = service.model.requests.length;
+    const running = service.post(`/v1/agents/${narrow}/run`, { input: 'd', session_id });
+    while (service.model.requests.length === asked) await new Promise((go) => setTimeout(go, 5));
+    expect(JSON.stringify(service.model.requests.at(-1))).toContain('Sum it up');
+    await does.erase(origin);
+    answer();
+    expectFailure(await running, 'origin_erased');
+    const types = (await does.events(session_id)).map(({ type }: { type: string }) => type);
+    expect(types).toEqual(['session.started.v1']);
   });
 
   test('lets a fork go on whose own turns fill the prompt', async () => {

@@ -75,7 +75,11 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     new_session: false,
     ...changes,
   } as unknown as RunRequest;
-  return beginTurn(context, request, { arrival, signal: AbortSignal.timeout(NEVER_MS) });
+  return beginTurn(context, request, {
+    arrival,
+    signal: AbortSignal.timeout(NEVER_MS),
+    drawOn: () => undefined,
+  });
 }
 
 describe('a run of a session whose turn another living instance runs', () => {

@@ -74,6 +74,7 @@ const request = {
 const patient = () => ({
   until: performance.now() + 60_000,
   signal: new AbortController().signal,
+  drawOn: () => undefined,
 });
 const goOn = (context: RunContext, bounds: Partial<ReturnType<typeof patient>> = {}) =>
   sessionOfRun(context, request, 100, { ...patient(), ...bounds });
