@@ -61,7 +61,7 @@ interface Shown {
 
 /** The sessions of others whose turns a prompt holds, in full or summed up. */
 export function originsShown({ origins, history, summary }: Shown): string[] {
-  const oldest = Math.min(history[0]?.turn ?? Infinity, summary ? summary.dropped + 1 : Infinity);
+  const oldest = Math.min(history[0]?.turn ?? Infinity, summary?.oldest ?? Infinity);
   return origins.filter(({ turn }) => turn >= oldest).map(({ session_id }) => session_id);
 }
 

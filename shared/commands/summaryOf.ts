@@ -8,9 +8,10 @@ import type { KnownEvent } from '../eventlog/wholeStream.ts';
 const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
   const event = known?.event as SessionEvent | undefined;
   if (event?.type !== 'session.compacted.v1') return undefined;
-  const { summary, up_to_turn, dropped = 0 } = event.data;
+  const { summary, from_turn, up_to_turn, dropped = 0, summary_revision } = event.data;
   const { stream, revision } = known!.recorded;
-  return { text: summary, up_to_turn, dropped, session_id: streamId(stream), revision };
+  const oldest = summary_revision === undefined ? from_turn : 1;
+  return { text: summary, up_to_turn, dropped, oldest, session_id: streamId(stream), revision };
 };
 
 /**

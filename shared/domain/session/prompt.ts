@@ -27,6 +27,11 @@ export interface Summary {
   up_to_turn: number;
   /** Turns before those that it sums up, which had fallen out by then. */
   dropped: number;
+  /**
+   * The oldest turn that may be in it. Of one that goes on from another it is the first: what was
+   * dropped may lie between them.
+   */
+  oldest: number;
   /** Of the event that holds it; a fork may show that of another session. */
   session_id: string;
   revision: number;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadSession } from '../../../shared/commands/loadSession.ts';
+import { originsShown } from '../../../shared/commands/origins.ts';
 import type { ForkedFrom, SessionEvent } from '../../../shared/domain/session/events.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import {
@@ -11,6 +12,7 @@ import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { verifyChains } from '../../../shared/queries/verifyChains.ts';
 import {
   AGENT_ID,
+  sessionCompacted,
   sessionStarted,
   turnCompleted,
   turnStarted,
@@ -87,6 +89,20 @@ test('a fork is idle at the turn that it shares, and holds the turns up to it', 
   expect([loaded.head, loaded.whole]).toEqual([{ ...head, key: undefined }, true]);
   expect(loaded.origins).toEqual([first]);
   expect(await misfit()).toBeUndefined();
+});
+
+test.each<[string, SessionEvent[], string[]]>([
+  ['of its own turns only draws on none', [sessionCompacted(3, 3, { dropped: 2 })], []],
+  ['of what is shared, too, draws on its origin', [sessionCompacted(2, 3)], ['session_o']],
+  [
+    'that goes on from another does, wherever turns have fallen out',
+    [sessionCompacted(1, 2), sessionCompacted(3, 3, { dropped: 2, summary_revision: 3 })],
+    ['session_o'],
+  ],
+])('a fork whose prompt holds a summary %s', async (_, summaries, drawnOn) => {
+  const point = (await origin())[1];
+  await record('session_f', [...forkOf(point), turnStarted(3), turnCompleted(3), ...summaries]);
+  expect(originsShown(await load('session_f'))).toEqual(drawnOn);
 });
 
 describe('a fork that says what is not so is damaged, and the verification of the log names it:', () => {
