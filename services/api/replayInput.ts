@@ -40,7 +40,7 @@ export async function replayInput(
   const { sessions, filter, turns, budget, checks, missing_tools, concurrency, ...given } = body;
   return {
     ...given,
-    sessions: await sessionsToReplay(api.readModels, accountId, {
+    sessions: await sessionsToReplay(api, accountId, {
       sessions,
       filter: filter && sessionFilter(filter),
     }),

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { SessionFilter } from '../../shared/readModels/sessionFilter.ts';
+import type { SessionsSought } from '../../shared/queries/searchSessions.ts';
 import type { SessionListQuery } from './schemas/sessionDescription.ts';
 
 /** An instant as rows have it, which compare as text. */
@@ -18,10 +18,10 @@ export function sessionFilter({
   after: _after,
   pretty: _pretty,
   ...query
-}: Static<typeof SessionListQuery>): SessionFilter {
+}: Static<typeof SessionListQuery>): SessionsSought {
   const given = Object.entries(query).map(([name, value]) => [
     name,
     /_(from|to)$/.test(name) ? withMilliseconds(value) : value,
   ]);
-  return { ...(Object.fromEntries(given) as SessionFilter), labels: (label ?? []).map(labelOf) };
+  return { ...(Object.fromEntries(given) as SessionsSought), labels: (label ?? []).map(labelOf) };
 }

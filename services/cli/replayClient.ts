@@ -36,7 +36,7 @@ export function apiClient(
 
   async function call(
     path: string,
-    init: RequestInit & { headers?: Record<string, string> },
+    init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
   ): Promise<Response> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error('It took too long.')), ANSWER_MS);

@@ -48,11 +48,15 @@ export const replaysAlone = (context: RunContext, shown: Shown): Part =>
 export const replaysInTurn = (
   { logger }: Pick<Opening, 'logger'>,
   context: RunContext,
-  { shown, databaseUrl }: { shown: Shown; databaseUrl: string },
+  shown: Shown,
+  databaseUrl: string,
 ): Part =>
   replaysPart(context, shown, async (signal) => {
     const { awaitPostgresReplays } = await import('../../infra/postgres/replays.ts');
-    const onFailure = (error: unknown, retry_in_ms: number): void =>
-      logger.warn({ err: error, retry_in_ms }, 'The database of replays is away');
-    return awaitPostgresReplays({ databaseUrl, signal, onFailure });
+    return awaitPostgresReplays({
+      databaseUrl,
+      signal,
+      onFailure: (error, retry_in_ms) =>
+        logger.warn({ err: error, retry_in_ms }, 'The database of replays is away'),
+    });
   });

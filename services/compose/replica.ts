@@ -178,9 +178,9 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     ...projector,
     ...(await openProver(opening, store, databaseUrl)),
     ...openWebhooks(opening, followed, databaseUrl),
+    ...(runs ? [replaysInTurn(opening, runs.api, followed.shown, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
   ];
-  const database = databasePart(databaseUrl, logger);
   const shown = [models, sweepPart(common, runs?.api), damagePart(damaged)];
   const erasures = [
     ...(runs ? [noticePart(runs.api), keysBackPart(runs.api, keyStore)] : []),
@@ -192,13 +192,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     }),
   ];
   const own = runs ? [runs.part, watchPart(runs.api)] : [];
-  const replays = runs
-    ? [replaysInTurn(opening, runs.api, { shown: followed.shown, databaseUrl })]
-    : [];
-  const stores = [store, database, keysPart, ...own, feed.part];
-  return {
-    api: served,
-    dataFolder: undefined,
-    parts: [...stores, ...shown, ...erasures, ...followers, ...replays],
-  };
+  const stores = [store, databasePart(databaseUrl, logger), keysPart, ...own, feed.part];
+  const parts = [...stores, ...shown, ...erasures, ...followers];
+  return { api: served, dataFolder: undefined, parts };
 }

@@ -6,7 +6,8 @@ import { inShort } from '../../shared/inShort.ts';
 import { patiently } from './patience.ts';
 import { openReplayLog, type ReplayLog } from './replayLog.ts';
 import type { Replaying } from './replaying.ts';
-import { replaySession, type Budget } from './replaySession.ts';
+import type { Budget } from './beginSession.ts';
+import { replaySession } from './replaySession.ts';
 
 /** True where the replay was cancelled, or erased, and so nothing of it is to be recorded. */
 const isOver = (error: unknown): boolean =>
@@ -75,7 +76,7 @@ export async function runReplay(
   const lanes = Array.from({ length: settings.concurrency }, lane);
   const ended = await Promise.allSettled(lanes);
   signal.throwIfAborted();
-  const failed = ended.find((lane) => lane.status === 'rejected');
+  const failed = ended.find((one) => one.status === 'rejected');
   if (failed) {
     if (isOver(failed.reason)) return;
     throw failed.reason;

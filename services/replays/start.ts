@@ -94,7 +94,7 @@ export function startReplays({ replaying, doubt, becomeActive }: Replays): Runni
         if (!place) return;
         active = true;
         pauses.reset();
-        await runWhile(AbortSignal.any([closing.signal, place.lost])).finally(place.close);
+        await runWhile(AbortSignal.any([closing.signal, place.lost])).finally(() => place.close());
       } catch (error) {
         reason = reasonOf(error);
         const retry_in_ms = pauses.next();

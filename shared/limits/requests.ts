@@ -4,17 +4,17 @@ import { KIB, MIB } from './units.ts';
 export const REQUEST_LIMITS = {
   /**
    * Parts of the heap that Node.js may have. Each is held in more than one shape at times, and texts
-   * take two bytes a character; so all together are half of it.
+   * take two bytes a character; so all together are less than half of it.
    */
   heap: {
     /** Bodies in progress, from the first byte to the answer. */
-    bodies: 1 / 8,
+    bodies: 0.08,
     /** Prompts of runs in flight, where MAX_PROMPT_BYTES does not say otherwise. */
-    prompts: 1 / 8,
+    prompts: 0.08,
     /** Answers, until their clients have taken them. */
-    answers: 1 / 8,
+    answers: 0.1,
     /** Answers of models that are being read. */
-    modelAnswers: 1 / 8,
+    modelAnswers: 0.125,
   },
   /** Of a request. */
   http: {

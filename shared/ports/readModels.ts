@@ -11,8 +11,8 @@ import type {
   WebhookRow,
 } from '../readModels/tables.ts';
 import type { SessionFilter } from '../readModels/sessionFilter.ts';
-import type { Bounds, Page, PageOf } from './pageOf.ts';
-import type { ReplayReads } from './replayReads.ts';
+import type { Bounds, Page, PageOf } from '../readModels/pageOf.ts';
+import type { ReplayReads } from '../readModels/replayReads.ts';
 import type { UsageReads } from '../readModels/usageSums.ts';
 import type { ReadableEvent } from '../eventlog/openTexts.ts';
 import type { IndexProgress, ListedSession, TurnIndex } from '../search/turnIndex.ts';
@@ -166,9 +166,7 @@ export interface ActiveProjectionStore extends ProjectionStore {
 
 /** A generation of the read models that is built beside the one that answers queries. */
 export interface RebuildStore extends ProjectionStore {
-  /**
-   * Empties the generation, whose checkpoint the log does not know. Errors: `store_unavailable`.
-   */
+  /** Empties the generation, whose checkpoint the log does not know. Errors: `store_unavailable`. */
   startOver(): Promise<void>;
   /**
    * Aborted when this process can no longer write the generation; the next rebuild goes on. Absent

@@ -14,13 +14,14 @@ const { queryWords, waitMs } = LIMITS.search;
 /** How often it is looked whether the index has come on. */
 const LOOK_MS = 20;
 
-interface Source {
+/** What the words of sessions are sought in. */
+export interface SearchSource {
   readModels: Pick<ReadModels, 'listSessions' | 'indexProgress'>;
   store: { keys: Pick<Keyring, 'named'> };
 }
 
-/** What is asked of sessions: `q` are words that one of their turns has. */
-export type SessionSearch = Page & SessionFilter & { q?: string };
+/** Which sessions are sought: `q` are words that one of their turns has. */
+export type SessionsSought = SessionFilter & { q?: string };
 
 function invalid(what: string): TurnlogError {
   const message = `"q" ${what}.`;
@@ -44,7 +45,7 @@ const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean 
  * Waits until all is indexed that was shown when it was asked for. Errors: `store_unavailable` where
  * that takes too long.
  */
-async function untilIndexed({ readModels }: Source): Promise<void> {
+async function untilIndexed({ readModels }: SearchSource): Promise<void> {
   const asked = await readModels.indexProgress();
   const until = performance.now() + waitMs;
   let now = asked;
@@ -66,9 +67,9 @@ async function untilIndexed({ readModels }: Source): Promise<void> {
  * Errors: `invalid_request` where there are no words or too many, `store_unavailable`.
  */
 export async function listSessions(
-  source: Source,
+  source: SearchSource,
   accountId: string,
-  { q, ...asked }: SessionSearch,
+  { q, ...asked }: Page & SessionsSought,
 ): Promise<PageOf<ListedSession>> {
   const { readModels } = source;
   if (q === undefined) return readModels.listSessions(accountId, asked);

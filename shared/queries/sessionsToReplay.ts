@@ -2,15 +2,15 @@ import type { SessionToReplay } from '../domain/replay/events.ts';
 import { TurnlogError, type ErrorCode } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import type { SessionFilter } from '../readModels/sessionFilter.ts';
 import type { SessionRow } from '../readModels/tables.ts';
+import { listSessions, type SearchSource, type SessionsSought } from './searchSessions.ts';
 
-type Source = Pick<ReadModels, 'findSession' | 'listSessions'>;
+type Source = SearchSource & { readModels: Pick<ReadModels, 'findSession'> };
 
 /** Which sessions are to be replayed: those, or those that the list shows. */
 export interface SessionsAsked {
   sessions?: readonly string[] | undefined;
-  filter?: SessionFilter | undefined;
+  filter?: SessionsSought | undefined;
 }
 
 const refused = (code: ErrorCode, field: string, problem: string): TurnlogError => {
@@ -30,7 +30,7 @@ const pinned = ({ session_id, revision, turns }: SessionRow): SessionToReplay =>
 const AT_ONCE = 16;
 
 async function named(
-  { findSession }: Source,
+  { readModels: { findSession } }: Source,
   accountId: string,
   ids: readonly string[],
 ): Promise<SessionToReplay[]> {
@@ -50,15 +50,15 @@ async function named(
 }
 
 async function filtered(
-  { listSessions }: Source,
+  source: Source,
   accountId: string,
-  filter: SessionFilter,
+  filter: SessionsSought,
 ): Promise<SessionToReplay[]> {
   const most = LIMITS.replays.sessions;
   const found: SessionToReplay[] = [];
   let after: string | undefined;
   for (;;) {
-    const { rows, more } = await listSessions(accountId, {
+    const { rows, more } = await listSessions(source, accountId, {
       ...filter,
       limit: LIMITS.http.pageEntries,
       bytes: LIMITS.http.pageBytes,
@@ -79,13 +79,11 @@ async function filtered(
  * `session_erased` and `invalid_request`, with the field that says so; `store_unavailable`.
  */
 export async function sessionsToReplay(
-  readModels: Source,
+  source: Source,
   accountId: string,
   { sessions, filter }: SessionsAsked,
 ): Promise<SessionToReplay[]> {
   if ((sessions === undefined) === (filter === undefined))
     throw refused('invalid_request', 'sessions', 'is required, or "filter" in its place');
-  return sessions
-    ? named(readModels, accountId, sessions)
-    : filtered(readModels, accountId, filter!);
+  return sessions ? named(source, accountId, sessions) : filtered(source, accountId, filter!);
 }

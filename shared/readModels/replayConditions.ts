@@ -1,5 +1,5 @@
-import type { Page } from '../ports/pageOf.ts';
-import type { ReplayTurnFilter } from '../ports/replayReads.ts';
+import type { Page } from './pageOf.ts';
+import type { ReplayTurnFilter } from './replayReads.ts';
 import { replayEntry } from './replayTables.ts';
 
 /** What a listed turn of a replay has to fulfil, for SQL. */

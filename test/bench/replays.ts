@@ -35,10 +35,10 @@ const { agent_id } = await send(url, createAgent('bench'));
 /** Milliseconds of each run that ended while the work went on. */
 async function whileAtWork(work: Promise<unknown>): Promise<number[]> {
   const took: number[] = [];
-  let over = false;
-  const ended = work.finally(() => void (over = true));
+  const load = { over: false };
+  const ended = work.finally(() => void (load.over = true));
   const client = async (): Promise<void> => {
-    while (!over) {
+    while (!load.over) {
       await sleep(BETWEEN_MS * (0.5 + Math.random()));
       const began = performance.now();
       await send(url, runAgent(agent_id));

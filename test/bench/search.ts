@@ -20,7 +20,7 @@ import { closing, commit } from '../../shared/eventlog/protectedText.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
-import { listSessions, type SessionSearch } from '../../shared/queries/searchSessions.ts';
+import { listSessions, type SessionsSought } from '../../shared/queries/searchSessions.ts';
 import { sessionStarted, turnCompleted, turnStarted } from '../support/events/events.ts';
 import { reached, recordHistory } from '../support/events/history.ts';
 
@@ -132,7 +132,7 @@ say(
 const frequent = () => between(1, 30);
 const usual = () => between(100, 2_000);
 const rare = () => between(20_000, WORDS);
-const KINDS: Record<string, () => Partial<SessionSearch> & { q: string }> = {
+const KINDS: Record<string, () => Partial<SessionsSought> & { q: string }> = {
   'one frequent word': () => ({ q: frequent() }),
   'two frequent words': () => ({ q: `${frequent()} ${frequent()}` }),
   'four frequent words': () => ({ q: [1, 2, 3, 4].map(frequent).join(' ') }),

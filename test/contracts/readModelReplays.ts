@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ReplayTurnFilter } from '../../shared/ports/replayReads.ts';
+import type { ReplayTurnFilter } from '../../shared/readModels/replayReads.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { ANY_REPLAY, type SessionFilter } from '../../shared/readModels/sessionFilter.ts';
 import {
@@ -151,7 +151,8 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       expect((await fixture.readModels.listReplaySessions('replay_1', ALL)).rows).toEqual([]);
       const row = await fixture.readModels.findReplay('replay_1');
       expect(row).toMatchObject({ status: 'erased', settings: null });
-      expect(await running()).toEqual(['replay_2', 'replay_4']);
+      expect(await running()).toEqual(['replay_2', 'replay_3']);
+      expect(await running('acct_1')).toEqual(['replay_2', 'replay_4']);
     });
 
     test('have their sessions listed apart from others', async () => {

@@ -68,9 +68,9 @@ async function record(url: string, agent: string, name: string): Promise<string>
 function liveTraffic(agent: string) {
   const took: number[] = [];
   let url: string | undefined;
-  let over = false;
+  const load = { over: false };
   async function client(): Promise<void> {
-    while (!over) {
+    while (!load.over) {
       const began = performance.now();
       const answer = url
         ? await apiClient(url, TEST_KEY)
@@ -86,7 +86,7 @@ function liveTraffic(agent: string) {
     took,
     to: (at: string | undefined) => void (url = at),
     async end() {
-      over = true;
+      load.over = true;
       await Promise.all(clients);
     },
   };

@@ -118,8 +118,7 @@ export function openPostgresReadModels({
       return found && { session: found.session, turns: toPage(found.turns) };
     },
     ...usageQueries(reader),
-    listReplaysOf: (sessionId, bounds) =>
-      page('sessions', listReplaysOf(sessionId, bounds)),
+    listReplaysOf: (sessionId, bounds) => page('sessions', listReplaysOf(sessionId, bounds)),
     findWebhook: (webhookId) => webhooks.find('WHERE webhook_id = $1', webhookId),
     listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
     listEnabledWebhooks: (limit) =>

@@ -1,5 +1,5 @@
 import type { Page } from '../../../shared/ports/readModels.ts';
-import type { ReplayReads, ReplayTurnFilter } from '../../../shared/ports/replayReads.ts';
+import type { ReplayReads, ReplayTurnFilter } from '../../../shared/readModels/replayReads.ts';
 import { replayTurnConditions } from '../../../shared/readModels/replayConditions.ts';
 import { selectPage } from './pages.ts';
 import { pageReader, rowReader, type Reader } from './rowReader.ts';

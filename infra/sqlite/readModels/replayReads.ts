@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import type { ReplayReads } from '../../../shared/ports/replayReads.ts';
+import type { ReplayReads } from '../../../shared/readModels/replayReads.ts';
 import { replayTurnConditions } from '../../../shared/readModels/replayConditions.ts';
 import type { Follower } from './follower.ts';
 import { rowReader } from './rowReader.ts';

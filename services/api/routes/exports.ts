@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { PageOf } from '../../../shared/ports/readModels.ts';
+import { listSessions } from '../../../shared/queries/searchSessions.ts';
 import type { SessionRow } from '../../../shared/readModels/tables.ts';
 import type { RouteContext } from '../context.ts';
 import { linkNext } from '../envelope.ts';
@@ -41,11 +42,11 @@ const exportSessionRoute = defineRoute({
 type Asked = Static<typeof ExportQuery>;
 
 const listPage = (
-  { readModels }: RouteContext,
+  api: RouteContext,
   account_id: string,
   { format: _format, ...asked }: Asked,
 ): Promise<PageOf<SessionRow>> =>
-  readModels.listSessions(account_id, {
+  listSessions(api, account_id, {
     limit: asked.limit ?? LIMITS.export.sessions,
     bytes: LIMITS.http.batchBytes,
     ...(asked.after === undefined ? {} : { after: asked.after }),

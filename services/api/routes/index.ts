@@ -4,6 +4,7 @@ import { catalogueRoutes } from './catalogue.ts';
 import { erasureRoutes } from './erasures.ts';
 import { followEventsRoute } from './events.ts';
 import { exportRoutes } from './exports.ts';
+import { forkSessionRoute } from './forks.ts';
 import { healthRoutes } from './health.ts';
 import { logRoutes } from './log.ts';
 import { openApiRoute } from './openapi.ts';
@@ -22,6 +23,7 @@ const operations: readonly Route[] = [
   ...agentRoutes,
   runAgentRoute,
   ...sessionRoutes,
+  forkSessionRoute,
   ...turnStreamRoutes,
   ...turnRoutes,
   ...turnRequestRoutes,
@@ -29,8 +31,8 @@ const operations: readonly Route[] = [
   ...erasureRoutes,
   proveSessionRoute,
   ...replayRoutes,
-  listUsageRoute,
   streamReplayRoute,
+  listUsageRoute,
   ...webhookRoutes,
   ...catalogueRoutes,
   followEventsRoute,

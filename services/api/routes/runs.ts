@@ -29,6 +29,7 @@ export const runAgentRoute = defineRoute({
     'session_not_found',
     'session_erased',
     'origin_erased',
+    'session_of_replay',
     'session_busy',
     'idempotency_in_progress',
     'stream_damaged',

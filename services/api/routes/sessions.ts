@@ -1,5 +1,4 @@
 import { recordAudit } from '../../../shared/commands/audit.ts';
-import { beginningOfFork, forkSession } from '../../../shared/commands/forkSession.ts';
 import { describeSession } from '../../../shared/commands/describeSession.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { listSessions } from '../../../shared/queries/searchSessions.ts';
@@ -24,7 +23,6 @@ import { SessionEvents } from '../schemas/events.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { DescribeSessionBody, SessionListQuery } from '../schemas/sessionDescription.ts';
 import {
-  ForkBody,
   Session,
   SessionEventsQuery,
   SessionList,
@@ -113,37 +111,6 @@ const getSessionRoute = defineRoute({
   },
 });
 
-const forkSessionRoute = defineRoute({
-  method: 'post',
-  path: '/v1/sessions/{sessionId}/fork',
-  operationId: 'forkSession',
-  summary: 'Begins a session that goes on after a turn of this one',
-  description:
-    'The turns up to `at_turn` are shared, and stay where they are: nothing is copied, and the first turn of the fork is the one after it. They are erased with the session that recorded them.',
-  access: 'agents:run',
-  query: CommonQuery,
-  body: ForkBody,
-  data: Session,
-  errors: [
-    'session_not_found',
-    'session_erased',
-    'origin_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
-  once: {
-    reserve: async (api, { actor, params, body }) => {
-      await beginningOfFork(api, actor, { session_id: params['sessionId']!, ...body });
-      return { id: api.ids.typeId('session') };
-    },
-  },
-  handle: async (api, { actor, params, body, claim }) => {
-    const input = { session_id: params['sessionId']!, ...body };
-    return { data: presentSession(await forkSession(api, actor, input, claim)) };
-  },
-});
-
 const describeSessionRoute = defineRoute({
   method: 'patch',
   path: '/v1/sessions/{sessionId}',
@@ -207,7 +174,6 @@ const listSessionEventsRoute = defineRoute({
 export const sessionRoutes = [
   listSessionsRoute,
   getSessionRoute,
-  forkSessionRoute,
   describeSessionRoute,
   listSessionEventsRoute,
 ];

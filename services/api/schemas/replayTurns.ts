@@ -56,7 +56,12 @@ export const ReplayTurn = Type.Object(
       description:
         'Whether the output is the same; `skipped`: the recorded turn has no answer, or was not begun again',
     }),
-    code: Type.Optional(Type.String({ description: 'Why it failed' })),
+    code: Type.Optional(
+      Type.String({
+        description:
+          'Why it failed: the code of the turn, such as `tool_not_recorded`, with which the replay of its session is stopped',
+      }),
+    ),
     requests: Type.Optional(
       Type.Enum(['same', 'changed'], { description: 'Whether the model was sent the same bytes' }),
     ),

@@ -3,6 +3,12 @@ import { ModelCall, Settings, TurnContext, TurnNumber as Turn } from './parts.ts
 import { SessionStarted } from './started.ts';
 import { Erasure, eventSchema, Instant, ProtectedText, Tokens, type EventOf } from '../schema.ts';
 
+const SummarySession = Type.Optional(
+  Type.String({
+    description: 'The session of that event where it is another: one that this one was forked from',
+  }),
+);
+
 export const TurnStarted = eventSchema(
   'session.turn_started.v1',
   {
@@ -26,12 +32,7 @@ export const TurnStarted = eventSchema(
           'Revision of the newest session.compacted event; its summary is in the prompt where `context` says so',
       }),
     ),
-    summary_session_id: Type.Optional(
-      Type.String({
-        description:
-          'The session of that event where it is another: one that this one was forked from',
-      }),
-    ),
+    summary_session_id: SummarySession,
     replay_of: Type.Optional(
       Type.Integer({ minimum: 1, description: 'Of a replay: the recorded turn that is run again' }),
     ),
@@ -149,12 +150,7 @@ export const SessionCompacted = eventSchema(
         description: 'Revision of the event whose summary the new one continues',
       }),
     ),
-    summary_session_id: Type.Optional(
-      Type.String({
-        description:
-          'The session of that event where it is another: one that this one was forked from',
-      }),
-    ),
+    summary_session_id: SummarySession,
     call: ModelCall,
   },
   'Older turns of a session were summarised; the turns themselves stay as they were',

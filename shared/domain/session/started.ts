@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { TurnNumber as Turn } from './parts.ts';
 import { eventSchema, ProtectedText } from '../schema.ts';
+import { TurnNumber as Turn } from './parts.ts';
 
 const REPLAY_ROLES = ['replay', 'judge'] as const;
 

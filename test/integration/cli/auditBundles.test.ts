@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,6 +30,7 @@ import {
 import { makeProofLog, type ProofLog } from '../../support/proof/proofLog.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
+const VERIFIER = join(import.meta.dirname, '../../../examples/verify_bundle.py');
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
 
 let service: TestService;
@@ -145,6 +147,23 @@ describe('audit export and verify-bundle', () => {
       .filter(({ type }) => type === 'account.audited.v1');
     expect(new Set(audited.map(({ data }) => data.action))).toEqual(new Set(['proof', 'export']));
   });
+});
+
+test('a fork has a bundle of its own events, which verifies here and in Python, as the log does', async () => {
+  const forked = await service.post(`/v1/sessions/${session}/fork`, { at_turn: 1 });
+  const { session_id, agent_id } = forked.body.data as { session_id: string; agent_id: string };
+  await service.post(`/v1/agents/${agent_id}/run`, { input: 'Eve asks', session_id });
+  await service.get(`/v1/sessions/${session_id}/proof`);
+  const file = join(elsewhere, 'fork.tar');
+  const written = await cli('audit', 'export', '--session', session_id, '--out', file);
+  expect(written).toMatchObject({ code: 0 });
+  const here = await alone('audit', 'verify-bundle', file);
+  expect([here.code, here.out.split(';')[0]]).toEqual([0, `It fits: 3 events of ${session_id}`]);
+  const { out: vkey } = await cli('audit', 'vkey');
+  const by = ['-B', VERIFIER, file, vkey.trim()];
+  const python = spawnSync('python3', by, { encoding: 'utf8' });
+  expect([python.status, python.stderr]).toEqual([0, '']);
+  expect((await cli('audit', 'verify')).code).toBe(0);
 });
 
 test('where bundles begin is missed where that is damaged, and said how to mend it', async () => {

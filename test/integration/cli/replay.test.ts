@@ -79,8 +79,7 @@ test.each<[string, Record<string, string>, string[], readonly [number, string]]>
     'a file that is not there',
     {},
     ['start', '--budget', '5', '--checks', '/nowhere'],
-    2,
-    '/nowhere',
+    [2, '/nowhere'],
   ],
 ])('%s ends with a sentence and the code of it', async (_what, env, args, [code, said]) => {
   const { code: ended, err } = await cliWith({ ...there(), ...env }, ...args).ended;

@@ -36,7 +36,7 @@ async function session(agent: string, inputs: readonly string[]): Promise<string
 }
 
 /** What became of the turns, and how the replay of the session ended. */
-async function replayed(session_id: string, settings: Omit<Asked, 'sessions'> = {}) {
+async function replayOf(session_id: string, settings: Omit<Asked, 'sessions'> = {}) {
   const id = await startReplayOf(service.folder, { sessions: [session_id], ...settings });
   const told = await endOf(service.folder, id);
   const made = told.made.get(session_id);
@@ -87,7 +87,7 @@ test('a tool call that is not recorded ends the replay of its session, where the
   calls(ONE);
   const recorded = await session(await service.createAgent({ tool: 'calculator' }), ['a', 'b']);
   calls(OTHER);
-  const { ended, status, turns, events } = await replayed(recorded);
+  const { ended, status, turns, events } = await replayOf(recorded);
   expect(ended).toMatchObject({ status: 'stopped', code: 'tool_not_recorded' });
   expect(status).toEqual({ status: 'completed' });
   expect(turns).toMatchObject([{ turn: 1, outcome: 'failed', code: 'tool_not_recorded' }]);
@@ -98,12 +98,12 @@ test('or is answered by the tool itself, or by an error that the model is told',
   calls(ONE);
   const recorded = await session(await service.createAgent({ tool: 'calculator' }), ['a', 'b']);
   calls(OTHER);
-  const live = await replayed(recorded, { missing_tools: 'live' });
+  const live = await replayOf(recorded, { missing_tools: 'live' });
   expect(live.ended).toMatchObject({ status: 'completed' });
   expect(calledIn(live.events)).toMatchObject(
     ['42', '42'].map((result) => ({ replayed: 'live', result, is_error: false })),
   );
-  const told = await replayed(recorded, { missing_tools: 'error-result' });
+  const told = await replayOf(recorded, { missing_tools: 'error-result' });
   expect(told.turns).toMatchObject([
     { outcome: 'changed', tools: { unanswered: 1 } },
     { outcome: 'changed', tools: { unanswered: 1 } },
@@ -118,7 +118,7 @@ test('each turn runs with the agent as it was then, also when it was changed and
   await service.post(`/v1/agents/${agent}/run`, { input: 'b', session_id: recorded });
   await service.send('DELETE', `/v1/agents/${agent}`, '');
   const asked = service.model.bodies.slice(-2);
-  const { turns } = await replayed(recorded);
+  const { turns } = await replayOf(recorded);
   expect(turns).toMatchObject([{ outcome: 'same' }, { outcome: 'same' }]);
   expect(service.model.bodies.slice(-2)).toEqual(asked);
 }, 60_000);
@@ -127,19 +127,19 @@ test('another model, instruction or agent takes the place of what was recorded',
   const recorded = await session(await service.createAgent({ temperature: 0.5 }), ['a', 'b']);
   const other = await service.createAgent({ instruction: 'Other.', temperature: 1 });
   const last = () => service.model.requests.at(-1)!;
-  await replayed(recorded, { model: 'narrow' });
+  await replayOf(recorded, { model: 'narrow' });
   expect(last()).toMatchObject({ model: 'narrow', max_completion_tokens: 50, temperature: 0.5 });
-  const { events } = await replayed(recorded, { instruction: 'Be long.' });
+  const { events } = await replayOf(recorded, { instruction: 'Be long.' });
   expect(last()).toMatchObject({ model: 'scripted-upstream', temperature: 0.5 });
   expect(last().messages[0]).toEqual({ role: 'system', content: 'Be long.' });
   expect(events[0]).toMatchObject({ data: { instruction: 'Be long.' } });
-  await replayed(recorded, { agent_id: other, agent_revision: 0 });
+  await replayOf(recorded, { agent_id: other, agent_revision: 0 });
   expect(last()).toMatchObject({ temperature: 1, messages: [{ content: 'Other.' }, {}, {}, {}] });
 }, 60_000);
 
 test('nothing more is begun once the tokens are used', async () => {
   const recorded = await session(await service.createAgent(), ['a', 'b', 'c']);
-  const { turns, status, ended } = await replayed(recorded, { budget_tokens: 1 });
+  const { turns, status, ended } = await replayOf(recorded, { budget_tokens: 1 });
   expect(turns).toMatchObject([{ turn: 1, outcome: 'same' }]);
   expect(status).toEqual({ status: 'budget_exhausted' });
   expect(ended).toBeUndefined();
@@ -162,7 +162,7 @@ test('a session that is gone keeps no other from being replayed', async () => {
 
 test('the session of a replay takes no other runs', async () => {
   const agent = await service.createAgent();
-  const { made } = await replayed(await session(agent, ['a']));
+  const { made } = await replayOf(await session(agent, ['a']));
   const { status, body } = await service.post(`/v1/agents/${agent}/run`, {
     input: 'b',
     session_id: made,
@@ -178,7 +178,7 @@ test('a model that has too much to do is waited for', async () => {
     if (busy >= 0) return { status: 503 };
     return typeof says === 'function' ? says(request, index) : { text: '' };
   });
-  const { turns, ended } = await replayed(recorded);
+  const { turns, ended } = await replayOf(recorded);
   expect(ended).toMatchObject({ status: 'completed' });
   expect(turns).toMatchObject([{ outcome: 'same' }, { outcome: 'same' }]);
 }, 60_000);

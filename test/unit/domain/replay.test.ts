@@ -13,11 +13,11 @@ import {
 
 const given = specification(replay);
 const started = replayStarted();
-const begin: ReplayCommand = {
-  type: 'start_session',
+const begin = {
+  type: 'start_session' as const,
   session_id: 'session_1',
   replay_session_id: 'session_2',
-};
+} satisfies ReplayCommand;
 const compared = (...turns: number[]): ReplayCommand => ({
   type: 'record_comparison',
   session_id: 'session_1',
@@ -37,10 +37,10 @@ describe('a replay', () => {
   test('names the session of each recorded one before it begins, and keeps to the name', () => {
     given(started).when(begin).then(replaySessionStarted());
     given(started, replaySessionStarted())
-      .when({ ...begin, replay_session_id: 'session_3' } as ReplayCommand)
+      .when({ ...begin, replay_session_id: 'session_3' })
       .then();
     given(started)
-      .when({ ...begin, session_id: 'session_9' } as ReplayCommand)
+      .when({ ...begin, session_id: 'session_9' })
       .thenRejected('replay_missing');
   });
 

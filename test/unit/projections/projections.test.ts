@@ -233,6 +233,7 @@ describe('sessions and turns', () => {
       started_at: at(1),
       ended_at: null,
       key_id: 'key_1',
+      end_position: null,
       owner: 'instance-1',
       deadline: at(600),
       revision: 1,
@@ -439,6 +440,7 @@ describe('an erasure', () => {
       removals: [
         { table: 'session_labels', owner: 'session_1' },
         { table: 'turns', owner: 'session_1' },
+        { table: 'turn_words', owner: 'session_1' },
       ],
     });
   });

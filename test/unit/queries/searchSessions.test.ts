@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
-import { listSessions, type SessionSearch } from '../../../shared/queries/searchSessions.ts';
+import { listSessions, type SessionsSought } from '../../../shared/queries/searchSessions.ts';
 import { wordsKeyId, wordTokens } from '../../../shared/search/wordTokens.ts';
 import { sessionRow } from '../../support/events/events.ts';
 import { positionOf } from '../../support/events/history.ts';
@@ -15,7 +15,7 @@ beforeEach(() => {
   ({ keys } = memoryKeys());
 });
 
-const search = (query: Partial<SessionSearch>) =>
+const search = (query: Partial<SessionsSought>) =>
   listSessions(
     {
       readModels: {

@@ -1,5 +1,5 @@
 import type { Outcome } from '../domain/replay/events.ts';
-import type { ReplayRow, ReplaySessionRow, ReplayTurnRow } from '../readModels/tables.ts';
+import type { ReplayRow, ReplaySessionRow, ReplayTurnRow } from './tables.ts';
 import type { Page, PageOf } from './pageOf.ts';
 
 /** Which turns of a replay are meant, all of it together. */

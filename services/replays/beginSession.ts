@@ -1,0 +1,94 @@
+import { beginReplaySession } from '../../shared/commands/replays/replaySession.ts';
+import {
+  readReplayedTurns,
+  type ReplayedTurns,
+} from '../../shared/commands/replays/replayedTurns.ts';
+import { createTurnNumbers } from '../../shared/commands/replays/turnNumbers.ts';
+import type { SessionPair } from '../../shared/commands/replays/turnToReplay.ts';
+import type { RunningReplay, WholeTurn } from '../../shared/commands/replays/turnPair.ts';
+import type { ReplayedSession } from '../../shared/domain/replay/decider.ts';
+import type { ForkedFrom, SessionStartedData } from '../../shared/domain/session/events.ts';
+import { createComparisons, type Comparisons } from './comparisons.ts';
+import { patiently } from './patience.ts';
+import type { ReplayLog } from './replayLog.ts';
+import type { Replaying } from './replaying.ts';
+
+/** The tokens of a replay. */
+export interface Budget {
+  spend(tokens: number): void;
+  isSpent(): boolean;
+}
+
+/** A session that is to be replayed, and what with. */
+export interface SessionToRun {
+  replay: RunningReplay;
+  log: ReplayLog;
+  session: ReplayedSession;
+  budget: Budget;
+  signal: AbortSignal;
+}
+
+/** What stands while the turns of one session are replayed. */
+export interface Progress extends SessionPair {
+  turns: ReplayedTurns;
+  comparisons: Comparisons;
+  /** Summaries that were made since the last turn that was replayed. */
+  compactions: WholeTurn['compactions'];
+}
+
+/** The turn behind which the replayed ones begin; undefined where they are all. */
+const pointOf = (session_id: string, { started, revision, hash }: WholeTurn): ForkedFrom => ({
+  session_id,
+  turn: started.turn,
+  revision,
+  hash,
+});
+
+/** The id of the replay's session, which is recorded before the session begins. */
+async function reservedId(
+  { context }: Replaying,
+  { log, session: { session_id, replay_session_id } }: SessionToRun,
+): Promise<string> {
+  if (replay_session_id !== undefined) return replay_session_id;
+  const id = context.ids.typeId('session');
+  await log.tell({ type: 'start_session', session_id, replay_session_id: id });
+  // Whoever came first has named it.
+  const known = log.state();
+  return ('sessions' in known && known.sessions.get(session_id)?.replay_session_id) || id;
+}
+
+/**
+ * Begins the session in which one is replayed, unless it was before; `before` is the last turn that
+ * both share. Errors: those of the commands that do so, the signal's reason.
+ */
+export async function begin(
+  replaying: Replaying,
+  run: SessionToRun,
+  recorded: SessionStartedData,
+  before: WholeTurn | undefined,
+): Promise<Progress> {
+  const { context } = replaying;
+  const { replay, log, session, signal } = run;
+  const { session_id } = session;
+  const forked_from = before ? pointOf(session_id, before) : recorded.forked_from;
+  const shared = forked_from?.turn ?? 0;
+  const patience = { signal, logger: context.logger };
+  const replay_session_id = await patiently(() => reservedId(replaying, run), patience);
+  const instruction = replay.settings.instruction ?? recorded.instruction;
+  const begun = {
+    agent_id: replay.settings.agent_id ?? recorded.agent_id,
+    replay: { replay_id: replay.replay_id, session_id, role: 'replay' },
+    ...(forked_from && { forked_from }),
+    ...(instruction !== undefined && { instruction }),
+  } as const;
+  await patiently(() => beginReplaySession(context, log.actor, replay_session_id, begun), patience);
+  return {
+    replay,
+    recorded,
+    replay_session_id,
+    numbers: createTurnNumbers(shared),
+    turns: readReplayedTurns(context, replay_session_id, shared),
+    comparisons: createComparisons(log, session_id),
+    compactions: [],
+  };
+}
