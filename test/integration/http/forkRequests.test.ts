@@ -103,12 +103,10 @@ test('summaries of an origin are found there, and what a fork sums up of it is r
       const again = (await forks.fork(fork, turn + 2)).session_id;
       await forks.run(agent, ['the end /1', `${'long '.repeat(60)} /0`, 'now /0'], again);
       for (const one of [fork, again]) {
-        const own = (await rebuiltRequests(recorder, one)).filter(
-          ({ purpose }) => purpose === 'compaction',
-        );
-        compactions += own.length;
-        const events = await forks.events(one);
-        named += events.filter(({ data }: { data: object }) => 'summary_session_id' in data).length;
+        await rebuiltRequests(recorder, one);
+        const events: { type: string; data: object }[] = await forks.events(one);
+        compactions += events.filter(({ type }) => type === 'session.compacted.v1').length;
+        named += events.filter(({ data }) => 'summary_session_id' in data).length;
         const { code, stdout } = await rebuiltByPython(recorder, one);
         expect([code, stdout]).toEqual([
           0,
