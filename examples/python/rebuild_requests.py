@@ -4,10 +4,11 @@ recorded ones:
 
     TURNLOG_URL=http://127.0.0.1:3000 TURNLOG_API_KEY=… python3 rebuild_requests.py <session> [--show]
 
-docs/replay.md has the rule. The key needs the scopes `sessions:read` and `agents:read`. `--show` also
-prints each request. Exits with 1 where a request is not the one that was sent, with 2 where that
-can't be known."""
+docs/replay.md has the rule. Of a fork the calls of its own turns are built. The key needs the scopes
+`sessions:read` and `agents:read`. `--show` also prints each request. Exits with 1 where a request is
+not the one that was sent, with 2 where that can't be known."""
 import hashlib, json, os, re, sys
+from collections import defaultdict
 from decimal import Decimal
 from urllib.error import HTTPError
 from urllib.parse import urljoin
@@ -143,20 +144,40 @@ def between(turns, first, last):
     return [one for number, one in turns.items() if first <= number <= last and "output" in one]
 
 
+def events_of(session, last=float("inf")):
+    """The events of a session up to a revision, after those that it shares as a fork; with its id."""
+    for event in pages(f"/v1/sessions/{session}/events?limit=1000"):
+        if int(event["revision"]) > last:
+            return
+        if origin := event["data"].get("forked_from"):
+            yield from events_of(origin["session_id"], int(origin["revision"]))
+        yield session, event
+
+
+def instructions_of(started):
+    """By the agent's revision; the session's own stands in place of each of them."""
+    if "instruction" in started:
+        return defaultdict(lambda: opened(started["instruction"]))
+    revisions = pages(f"/v1/agents/{started['agent_id']}/revisions?limit=1000")
+    return {int(one["revision"]): one["config"]["instruction"] for one in revisions}
+
+
 def requests_of(session):
     """Each model call of a session that was answered: where, what was recorded of it, its request."""
     turns, summaries, instructions = {}, {}, {}
-    for event in pages(f"/v1/sessions/{session}/events?limit=1000"):
-        kind, data, revision = event["type"], event["data"], int(event["revision"])
-        if kind == "session.started.v1":
-            for one in pages(f"/v1/agents/{data['agent_id']}/revisions?limit=1000"):
-                instructions[int(one["revision"])] = one["config"]["instruction"]
-        before = summaries.get(int(data.get("summary_revision", -1)))
+    for recorder, event in events_of(session):
+        kind, data, own = event["type"], event["data"], recorder == session
+        if kind == "session.started.v1" and own:
+            instructions = instructions_of(data)
+        named = data.get("summary_session_id", recorder), data.get("summary_revision")
+        before = summaries.get(named)
         if kind == "session.compacted.v1":
-            first, last = int(data["from_turn"]), int(data["up_to_turn"])
-            body = compaction_request(data, between(turns, first, last), before)
-            yield f"compaction of turns {first} to {last}", data["call"], sent(data["call"], body)
-            summaries[revision] = opened(data["summary"])
+            if own:
+                first, last = int(data["from_turn"]), int(data["up_to_turn"])
+                body = compaction_request(data, between(turns, first, last), before)
+                where = f"compaction of turns {first} to {last}"
+                yield where, data["call"], sent(data["call"], body)
+            summaries[recorder, event["revision"]] = opened(data["summary"])
         if kind == "session.turn_started.v1":
             shown = before if "compacted" in data.get("context", {}) else None
             turns[int(data["turn"])] = dict(data, tools=[], summary=shown)
@@ -165,8 +186,8 @@ def requests_of(session):
         if "calls" in data:  # The turn has ended, completed or failed.
             turn = turns[int(data["turn"])]
             history = between(turns, int(turn["context_from_turn"]), int(data["turn"]) - 1)
-            instruction = instructions[int(turn["agent_revision"])]
-            for round_, call in enumerate(data["calls"], 1):
+            for round_, call in enumerate(data["calls"] if own else [], 1):
+                instruction = instructions[int(turn["agent_revision"])]
                 body = answer_request(turn, round_, history, instruction, turn["summary"])
                 yield f"turn {data['turn']}, round {round_}", call, sent(call, body)
             if kind == "session.turn_completed.v1":

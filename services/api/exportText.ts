@@ -47,10 +47,7 @@ async function* writtenText(
   const writer = write(row);
   for await (const records of readRecords(api, row)) {
     await giveWay(account_id);
-    for (const record of records) {
-      const { data } = record.kind === 'turn' ? record.started : record;
-      yield* writer.add(record, await findAgentAt(row.agent_id, data.agent_revision));
-    }
+    for (const record of records) yield* writer.add(record, await findAgentAt(record));
   }
   yield writer.end();
 }

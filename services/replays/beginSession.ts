@@ -1,3 +1,4 @@
+import { originsOf } from '../../shared/commands/origins.ts';
 import { beginReplaySession } from '../../shared/commands/replays/replaySession.ts';
 import {
   readReplayedTurns,
@@ -8,6 +9,10 @@ import type { SessionPair } from '../../shared/commands/replays/turnToReplay.ts'
 import type { RunningReplay, WholeTurn } from '../../shared/commands/replays/turnPair.ts';
 import type { ReplayedSession } from '../../shared/domain/replay/decider.ts';
 import type { ForkedFrom, SessionStartedData } from '../../shared/domain/session/events.ts';
+import { TurnlogError } from '../../shared/errors.ts';
+import { readBeginning } from '../../shared/eventlog/readWhole.ts';
+import { sessionStream } from '../../shared/eventlog/streams.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { createComparisons, type Comparisons } from './comparisons.ts';
 import { patiently } from './patience.ts';
 import type { ReplayLog } from './replayLog.ts';
@@ -57,6 +62,14 @@ async function reservedId(
   return ('sessions' in known && known.sessions.get(session_id)?.replay_session_id) || id;
 }
 
+/** Errors: `invalid_request` where the session shares turns of so many that it can't be shared itself. */
+async function requireForkable({ context }: Replaying, sessionId: string): Promise<void> {
+  const origins = await originsOf(context, await readBeginning(context, sessionStream(sessionId)));
+  if (origins.length < LIMITS.turn.origins) return;
+  const message = `The session is a fork of ${origins.length} forks: it can only be replayed from its own first turn on.`;
+  throw new TurnlogError('invalid_request', message);
+}
+
 /**
  * Begins the session in which one is replayed, unless it was before; `before` is the last turn that
  * both share. Errors: those of the commands that do so, the signal's reason.
@@ -73,6 +86,7 @@ export async function begin(
   const forked_from = before ? pointOf(session_id, before) : recorded.forked_from;
   const shared = forked_from?.turn ?? 0;
   const patience = { signal, logger: context.logger };
+  if (before) await patiently(() => requireForkable(replaying, session_id), patience);
   const replay_session_id = await patiently(() => reservedId(replaying, run), patience);
   const instruction = replay.settings.instruction ?? recorded.instruction;
   const begun = {

@@ -12,7 +12,7 @@ const FIRST_PAGE = 8;
 const LATER_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
-/** Reads a session from its end backwards and, of a fork, on in what it shares with others. */
+/** Reads a session backwards and, of a fork, on in what it shares with others. */
 export interface BackReader {
   /**
    * The next older page, oldest first.
@@ -28,10 +28,17 @@ export interface BackReader {
   isWhole(): boolean;
 }
 
-/** Each page has as many events as were read before, so no more than twice what is needed is read. */
-export function createBackReader(source: StreamSource, sessionId: string): BackReader {
+/**
+ * Begins with an event of the session, the last one where none is named. Each page has as many events
+ * as were read before, so no more than twice what is needed is read.
+ */
+export function createBackReader(
+  source: StreamSource,
+  sessionId: string,
+  revision?: number,
+): BackReader {
   let stream = sessionStream(sessionId);
-  let from: number | undefined;
+  let from = revision;
   let read = 0;
   let beginning: KnownEvent | undefined;
   let origins: ForkPoint[] | undefined;

@@ -84,7 +84,7 @@ function agentSpan(
       'gen_ai.operation.name': 'invoke_agent',
       ...requestOf(settings, undefined),
       ...usageOf('tokens' in data ? data.tokens : undefined),
-      'gen_ai.agent.id': session.agent_id,
+      'gen_ai.agent.id': turn.ran.agent_id,
       'gen_ai.agent.name': agent?.name,
       'gen_ai.agent.version': String(agent_revision),
       'gen_ai.conversation.id': session.session_id,

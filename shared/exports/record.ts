@@ -2,6 +2,7 @@ import type { ModelCall } from '../domain/session/parts.ts';
 import type {
   SessionCompactedData,
   SessionEvent,
+  SessionStartedData,
   ToolCalledData,
   TurnStartedData,
 } from '../domain/session/events.ts';
@@ -31,8 +32,14 @@ type Ended = Extract<
   }
 >;
 
+/** Whose turns they are: a fork shares those of sessions that may have had another agent. */
+interface Recorder {
+  /** What the session that recorded it ran with. */
+  ran: Pick<SessionStartedData, 'agent_id' | 'instruction'>;
+}
+
 /** A turn that has ended, with all that its events say. */
-export interface ExportedTurn {
+export interface ExportedTurn extends Recorder {
   kind: 'turn';
   started: Recorded<TurnStartedData>;
   tool_calls: Recorded<ToolCalledData>[];
@@ -40,7 +47,7 @@ export interface ExportedTurn {
 }
 
 /** Older turns were summed up before the next turn began. */
-export type ExportedCompaction = Recorded<SessionCompactedData> & { kind: 'compaction' };
+export type ExportedCompaction = Recorded<SessionCompactedData> & Recorder & { kind: 'compaction' };
 
 export type ExportedRecord = ExportedTurn | ExportedCompaction;
 
@@ -52,16 +59,20 @@ export interface SessionWriter {
   end(): string;
 }
 
-/** Makes the records of a session from its events, which are handed in one after the other. */
+/**
+ * Makes the records of a session from its events, which are handed in one after the other from the
+ * first on; of a fork those before them that it shares.
+ */
 export function recordCollector(): (
   event: SessionEvent,
   recorded_at: string,
 ) => ExportedRecord | undefined {
+  let ran: Recorder['ran'] = { agent_id: '' };
   let open: Omit<ExportedTurn, 'ended'> | undefined;
   return (event, recorded_at) => {
     switch (event.type) {
       case 'session.turn_started.v1':
-        open = { kind: 'turn', started: { recorded_at, data: event.data }, tool_calls: [] };
+        open = { kind: 'turn', ran, started: { recorded_at, data: event.data }, tool_calls: [] };
         return undefined;
       case 'session.tool_called.v1':
         open?.tool_calls.push({ recorded_at, data: event.data });
@@ -74,8 +85,10 @@ export function recordCollector(): (
         return turn;
       }
       case 'session.compacted.v1':
-        return { kind: 'compaction', recorded_at, data: event.data };
+        return { kind: 'compaction', ran, recorded_at, data: event.data };
       case 'session.started.v1':
+        ran = event.data;
+        return undefined;
       case 'session.described.v1':
       case 'session.erased.v1':
         return undefined;

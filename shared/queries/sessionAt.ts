@@ -9,23 +9,16 @@ import { sessionNotFound, type NumberedPage } from './sessions.ts';
 import { readTranscript, type Transcript } from './transcript.ts';
 import { readTurn, turnNotFound, type TurnAsked, type TurnSource } from './turn.ts';
 
-/** Where a turn stands in the log. */
-export interface TurnPlace {
-  /** Of the session. */
-  agent_id: string;
-  /** Of the turn's last event; undefined where it has none yet, as far as the read models know. */
-  revision: number | undefined;
-}
-
 /**
- * Where a turn of an account's session stands, once the log shows what the read models have seen of
- * the session. Errors: `session_not_found`, `session_erased`, `stream_damaged` (noted) where the log's
- * end is missing for some seconds, `release_too_old`, `key_missing`, `store_unavailable`.
+ * The revision of the last event of a turn that an account's session recorded, once the log shows what
+ * the read models have seen of the session; undefined where they know of none. Errors:
+ * `session_not_found`, `session_erased`, `stream_damaged` (noted) where the log's end is missing for
+ * some seconds, `release_too_old`, `key_missing`, `store_unavailable`.
  */
-export async function placeOfTurn(
+export async function endKnown(
   source: TurnSource,
   { account_id, session_id, turn }: TurnAsked,
-): Promise<TurnPlace> {
+): Promise<number | undefined> {
   const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
   const found = await source.readModels.findTranscript(account_id, session_id, page);
   if (!found) throw sessionNotFound();
@@ -43,7 +36,7 @@ export async function placeOfTurn(
   if (last?.event.type === 'session.erased.v1') throw sessionErased();
   const row = turns.rows[0];
   const ended = row?.turn === turn && row.status !== 'running';
-  return { agent_id: session.agent_id, revision: ended ? row.revision : undefined };
+  return ended ? row.revision : undefined;
 }
 
 /** The last event of a turn that has ended: what names the session as it stood then. */

@@ -1,46 +1,55 @@
+import { createBackReader } from '../commands/readBack.ts';
+import { originErased, sessionErased } from '../erased.ts';
 import type { StreamSource } from '../eventlog/noteDamage.ts';
 import { readPage } from '../eventlog/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
-import { LIMITS } from '../limits.ts';
 
-const FIRST_PAGE = 12;
-const LARGEST_PAGE = 1_024;
+/** Refuses what an erasure emptied, of the session itself or of one whose turns it shares. */
+function requireTexts(page: readonly KnownEvent[], sessionId: string): void {
+  const emptied = page.find(({ recorded }) => recorded.erased)?.recorded;
+  if (!emptied) return;
+  throw emptied.stream === sessionStream(sessionId) ? sessionErased() : originErased();
+}
 
 /**
- * The events of a session from a revision, or from its newest event, back to its beginning: in pages,
- * the newest page first, each oldest first. Whoever builds requests again reads what was said before
- * through here. Errors: those of readPage.
+ * The events of a session from a revision, or from its newest event, back to its beginning and, of a
+ * fork, on in the sessions whose turns it shares: in pages, the newest page first, each oldest first.
+ * Whoever builds requests again reads what was said before through here.
+ * Errors: `session_erased`, `origin_erased`, and those of readPage.
  */
 export async function* historyBefore(
   source: StreamSource,
   sessionId: string,
   revision?: number,
 ): AsyncGenerator<KnownEvent[], void> {
-  const stream = sessionStream(sessionId);
-  let from = revision;
-  for (let limit = FIRST_PAGE; from === undefined || from >= 0;) {
-    const page = await readPage(source, stream, {
-      direction: 'backwards',
-      limit,
-      maxBytes: LIMITS.store.pageBytes,
-      ...(from !== undefined && { from }),
-    });
-    const [oldest] = page;
-    if (!oldest) return;
+  const reader = createBackReader(source, sessionId, revision);
+  do {
+    const page = await reader.older();
+    requireTexts(page, sessionId);
+    if (page.length === 0) return;
     yield page;
-    from = oldest.recorded.revision - 1;
-    limit = Math.min(2 * limit, LARGEST_PAGE);
-  }
+  } while (!reader.isWhole());
 }
 
-/** What an event of a session says in short of the turns up to one. Errors: those of readPage. */
+/** Where an event is that holds a summary. */
+export interface SummaryPlace {
+  session_id: string;
+  revision: number;
+}
+
+/**
+ * What an event says in short of the turns up to one, to the session whose requests hold it. Errors:
+ * those of historyBefore.
+ */
 export async function summaryAt(
   source: StreamSource,
   sessionId: string,
-  revision: number,
+  { session_id, revision }: SummaryPlace,
 ): Promise<string | undefined> {
   const place = { direction: 'forwards', from: revision, limit: 1 } as const;
-  const [known] = await readPage(source, sessionStream(sessionId), place);
-  return known?.event.type === 'session.compacted.v1' ? known.event.data.summary : undefined;
+  const page = await readPage(source, sessionStream(session_id), place);
+  requireTexts(page, sessionId);
+  const event = page[0]?.event;
+  return event?.type === 'session.compacted.v1' ? event.data.summary : undefined;
 }

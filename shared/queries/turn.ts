@@ -1,15 +1,14 @@
 import { ownerOf } from '../commands/erase/ownerOf.ts';
-import { forkedFrom, originsOf, requireForkPoint } from '../commands/origins.ts';
-import { originErased, sessionErased } from '../erased.ts';
+import { sessionErased } from '../erased.ts';
 import { isTurnlogError, TurnlogError } from '../errors.ts';
 import { readPage } from '../eventlog/readWhole.ts';
-import { endsErased } from '../eventlog/saysErased.ts';
 import { isIdOf, sessionStream } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import { turnAfter, type TurnEvent } from '../projections/projectTurn.ts';
 import type { TurnRow } from '../readModels/tables.ts';
 import { sessionNotFound } from './sessions.ts';
+import { orOriginErased, recorderOf } from './sharedTurn.ts';
 import { readTranscript, type TranscriptSource } from './transcript.ts';
 
 export type TurnSource = TranscriptSource;
@@ -65,27 +64,6 @@ const rowOf = (events: readonly KnownEvent[]): TurnRow =>
     undefined,
   )!;
 
-/** The same of a turn that a fork shares, given its first event. Errors: those of readTurn. */
-async function readShared(
-  source: TurnSource,
-  beginning: KnownEvent,
-  { account_id, turn }: TurnAsked,
-): Promise<TurnRow> {
-  const sharing = (await originsOf(source, beginning)).filter((origin) => turn <= origin.turn);
-  let fork = beginning.recorded.stream;
-  for (const origin of sharing) {
-    const stream = sessionStream(origin.session_id);
-    if (await endsErased(source.store, stream)) throw originErased();
-    const place = { direction: 'forwards', from: origin.revision, limit: 1 } as const;
-    await requireForkPoint(source, fork, origin, (await readPage(source, stream, place))[0]);
-    fork = stream;
-  }
-  const { session_id } = sharing.at(-1)!;
-  return readTurn(source, { account_id, session_id, turn }).catch((error: unknown) => {
-    throw isTurnlogError(error, 'session_erased') ? originErased(error) : error;
-  });
-}
-
 /**
  * One turn of a session, with its texts, from the log, which has what is acknowledged at any time; an
  * older one from the read models, unless they are late. What a node of a cluster that only follows
@@ -114,8 +92,11 @@ export async function readTurn(source: TurnSource, asked: TurnAsked): Promise<Tu
     if (events[0]?.event.type === 'session.turn_started.v1') return rowOf(events);
     const first = page[0]?.recorded.revision ?? 0;
     const beginning = first === 0 ? page[0] : undefined;
-    if (beginning && turn <= (forkedFrom(beginning)?.turn ?? 0))
-      return readShared(source, beginning, asked);
+    const recorder = beginning && (await recorderOf(source, beginning, turn));
+    if (recorder)
+      return readTurn(source, { ...asked, session_id: recorder }).catch((error: unknown) => {
+        throw orOriginErased(error);
+      });
     const shown = events.length === 0 ? await shownTurn(source, asked) : undefined;
     const newest = page.findLast((known) => turnOf(known) !== undefined);
     const isAhead = from === undefined && (newest ? turnOf(newest)! : 0) < turn;

@@ -26,6 +26,7 @@ const exportSessionRoute = defineRoute({
   errors: [
     'session_not_found',
     'session_erased',
+    'origin_erased',
     'stream_damaged',
     'release_too_old',
     'key_missing',
@@ -78,7 +79,7 @@ const exportSessionsRoute = defineRoute({
   query: ExportQuery,
   data: ExportText,
   media: JSON_LINES,
-  errors: ['stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['origin_erased', 'stream_damaged', 'release_too_old', 'key_missing'],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;
     const read = (asked: Asked) => listPage(api, account_id, asked);

@@ -31,6 +31,7 @@ const listTurnRequestsRoute = defineRoute({
     'session_not_found',
     'turn_not_found',
     'session_erased',
+    'origin_erased',
     'agent_erased',
     'stream_damaged',
     'release_too_old',

@@ -18,7 +18,7 @@ const ForkedFrom = Type.Object(
     ),
     hash: Type.Optional(Type.String({ description: 'The hash of that event' })),
   },
-  { title: 'ForkedFrom', description: FORKED },
+  { title: 'ForkPoint', description: FORKED },
 );
 
 const sessionFields = {

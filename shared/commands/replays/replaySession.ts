@@ -40,6 +40,6 @@ export async function beginReplaySession(
   try {
     await handle(context, actor, newStream(stream, session), { type: 'begin_session', ...begun });
   } catch (error) {
-    if (!isRejection(error, 'session_moved')) throw error;
+    if (!isRejection(error, 'session_exists')) throw error;
   }
 }

@@ -30,13 +30,16 @@ export interface RecordedCall {
   request: ChatRequest;
 }
 
+/** How an event names the summary that a request holds. */
+export type NamedSummary = Pick<TurnStartedData, 'summary_revision' | 'summary_session_id'>;
+
 /** What requests hold of before the turn. */
 export interface Earlier {
-  /** Of the agent, at the revision that the turn runs with. */
+  /** Of the session, or else of the agent at the revision that the turn runs with. */
   instruction: string;
   /** The turns before it, oldest first, as far back as `oldestTurnOf` says. */
   turns: readonly Turn[];
-  summaryAt: (revision: number | undefined) => Pick<Summary, 'text'> | undefined;
+  summaryOf: (named: NamedSummary) => Pick<Summary, 'text'> | undefined;
 }
 
 /** The number of the turn that an event belongs to; undefined for one of the session itself. */
@@ -89,17 +92,18 @@ const answered = (
  */
 export function* requestsOf(
   { started, turn, calls, compactions }: RecordedCalls,
-  { instruction, turns, summaryAt }: Earlier,
+  { instruction, turns, summaryOf }: Earlier,
 ): Generator<RecordedCall, void> {
-  for (const { settings, summary_revision, from_turn, up_to_turn, call } of compactions) {
+  for (const compaction of compactions) {
+    const { settings, from_turn, up_to_turn, call } = compaction;
     const older = turns.filter(
       (one) => one.output !== undefined && one.turn >= from_turn && one.turn <= up_to_turn,
     );
-    const request = compactionRequest(settings, summaryAt(summary_revision), older);
+    const request = compactionRequest(settings, summaryOf(compaction), older);
     yield { purpose: 'compaction', round: null, ...answered(call, request) };
   }
-  const { settings, context, context_from_turn, summary_revision } = started;
-  const summary = context?.compacted === undefined ? undefined : summaryAt(summary_revision);
+  const { settings, context, context_from_turn } = started;
+  const summary = context?.compacted === undefined ? undefined : summaryOf(started);
   const history = turns.filter((one) => one.turn >= context_from_turn && one.turn < turn.turn);
   for (const [index, call] of calls.entries()) {
     const tool_calls = turn.tool_calls.filter(({ round }) => round <= index);

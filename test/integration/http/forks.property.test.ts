@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { echo, forking } from '../../support/http/forking.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { size } from '../../support/jest/size.ts';
 
@@ -10,7 +11,7 @@ beforeAll(async () => {
   service = await startTestService(echo);
   does = forking(service);
 });
-afterAll(() => service.close());
+afterAll(() => closeRebuilt(service));
 
 /** A session is one of those there are, by its place among them; so is a turn of it. */
 const step = fc.oneof(

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
 import { echo, forking, inputsOf } from '../../support/http/forking.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { allEvents, openEvents } from '../../support/http/sse.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
@@ -14,7 +15,7 @@ beforeAll(async () => {
   agent = await service.createAgent();
   does = forking(service);
 });
-afterAll(() => service.close());
+afterAll(() => closeRebuilt(service));
 
 const run = (inputs: string[], session?: string) => does.run(agent, inputs, session);
 const ask = (session: string, body: unknown, headers = {}) =>

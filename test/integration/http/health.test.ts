@@ -77,6 +77,7 @@ describe('a stream with an event that can not be applied', () => {
           { stream: 'agent-agent_bad', revision: 0, event_type: 'agent.created.v1' },
         ],
       },
+      replays: { state: 'active', running: 0 },
       runs_in_flight: 0,
       runs_waiting: 0,
       transparency_log: expect.objectContaining({ state: 'active' }),

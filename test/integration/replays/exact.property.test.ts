@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { SessionEvent } from '../../../shared/domain/session/events.ts';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import type { TestService } from '../../support/http/service.ts';
 import {
   ALL_KINDS,
@@ -15,7 +16,7 @@ let service: TestService;
 beforeAll(async () => {
   service = await startRecorder();
 }, 240_000);
-afterAll(() => service.close());
+afterAll(() => closeRebuilt(service));
 
 const isCompleted = (event: SessionEvent) => event.type === 'session.turn_completed.v1';
 

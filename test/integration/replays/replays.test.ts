@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import type { Script } from '../../support/http/scriptedModel.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import type { SessionEvent } from '../../../shared/domain/session/events.ts';
@@ -19,7 +20,7 @@ beforeAll(async () => {
   service = await startTestService(says);
 }, 120_000);
 beforeEach(() => service.model.use(says));
-afterAll(() => service.close());
+afterAll(() => closeRebuilt(service));
 
 /** A session of the agent, a turn for each input. */
 async function session(agent: string, inputs: readonly string[]): Promise<string> {

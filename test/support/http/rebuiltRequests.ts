@@ -18,20 +18,31 @@ export interface ToldRequest {
 
 type Reader = Pick<Client, 'get'>;
 
+interface RecordedEvent {
+  type: string;
+  revision: number;
+  data: any;
+}
+
 /** A call as its event tells it. */
 interface RecordedCall {
   request_sha256: { text: string };
   fallback?: object;
 }
 
-/** The answered model calls of a session in the order of their events; a summary for no turn is none. */
-async function callsIn(service: Reader, session: string): Promise<RecordedCall[]> {
+/**
+ * The answered model calls of a session in the order of their events, those that it shares first, up to
+ * a revision; a summary for no turn is none.
+ */
+async function callsIn(service: Reader, session: string, last = Infinity): Promise<RecordedCall[]> {
   const calls: RecordedCall[] = [];
   const waiting: RecordedCall[] = [];
-  for await (const { type, data } of everyPage<{ type: string; data: any }>(
-    service,
-    `/v1/sessions/${session}/events?limit=1000`,
-  )) {
+  const path = `/v1/sessions/${session}/events?limit=1000`;
+  for await (const { type, revision, data } of everyPage<RecordedEvent>(service, path)) {
+    if (revision > last) break;
+    const { forked_from } = data;
+    if (forked_from)
+      calls.push(...(await callsIn(service, forked_from.session_id, forked_from.revision)));
     if (type === 'session.compacted.v1') waiting.push(data.call);
     if (type === 'session.turn_started.v1') calls.push(...waiting.splice(0));
     if (Array.isArray(data.calls)) calls.push(...data.calls);
@@ -61,17 +72,25 @@ export async function rebuiltRequests(service: Reader, session: string): Promise
   return told;
 }
 
+/** The sessions of a list, which leaves out those that are erased. */
+async function* sessionsIn(service: Reader, query = ''): AsyncGenerator<string, void> {
+  const path = `/v1/sessions?limit=1000${query}`;
+  for await (const { session_id } of everyPage<{ session_id: string }>(service, path))
+    yield session_id;
+}
+
 /**
- * Expects each model request of all sessions of the account to be built again as it was sent, and
- * gives how many there were.
+ * Expects each model request of all sessions of the account, those that replays made as well, to be
+ * built again as it was sent, and gives how many there were.
  */
 export async function everyRequestRebuilt(service: Reader): Promise<number> {
   let requests = 0;
-  for await (const { session_id } of everyPage<{ session_id: string }>(
-    service,
-    '/v1/sessions?limit=1000',
-  ))
-    requests += (await rebuiltRequests(service, session_id)).length;
+  for await (const session of sessionsIn(service))
+    requests += (await rebuiltRequests(service, session)).length;
+  const replays = '/v1/replays?limit=1000';
+  for await (const { replay_id } of everyPage<{ replay_id: string }>(service, replays))
+    for await (const session of sessionsIn(service, `&replay_id=${replay_id}`))
+      requests += (await rebuiltRequests(service, session)).length;
   return requests;
 }
 

@@ -100,6 +100,10 @@ test('to HEAD nothing is read, and the client counts as gone', async () => {
     async () => left?.aborted,
     (gone) => gone === true,
   );
+  await eventually(
+    async () => text(),
+    (head) => head.endsWith('\r\n\r\n'),
+  );
   expect(text()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*text\/event-stream[^]*\r\n\r\n$/);
   expect(read).toBe(0);
 });

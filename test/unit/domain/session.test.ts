@@ -68,7 +68,7 @@ describe('the session of a replay', () => {
   test('is begun before its first turn, once', () => {
     const begin: SessionCommand = { type: 'begin_session', agent_id: AGENT_ID, replay: of };
     given().when(begin).then(begun);
-    given(begun).when(begin).thenRejected('session_moved');
+    given(begun).when(begin).thenRejected('session_exists');
   });
   test('takes turns of its replay, each after the last one that was seen', () => {
     given(begun).when(startOf(0)).then(turnStarted(1, turnStartData));

@@ -98,7 +98,7 @@ describe('the requests of a turn', () => {
     const { log, read, held } = session([sessionStarted(), ...turns], { 60: 120 });
     const { rows } = await read(60);
     expect(rows).toMatchObject([{ number: 1, round: 1, matches: true }]);
-    const page = log.slice(1).filter(({ revision }) => revision > 108 && revision <= 120);
+    const page = log.slice(1).filter(({ revision }) => revision > 112 && revision <= 120);
     expect(held).toEqual([page.reduce((sum, event) => sum + bytesOf(event), 0)]);
   });
 
