@@ -43,7 +43,9 @@ export function apiClient(
     try {
       const headers = { 'x-api-key': key!, ...init.headers };
       const ends = AbortSignal.any([signal, late.signal]);
-      const response = await fetch(base + path, { ...init, headers, signal: ends });
+      // Followed, a redirect would have the key at an address that nobody named.
+      const redirect = 'manual';
+      const response = await fetch(base + path, { ...init, headers, redirect, signal: ends });
       if (response.ok) return response;
       const said = (await response.json().catch(() => ({}))) as Failure;
       const { error = `It answered ${response.status}.`, code = String(response.status) } = said;

@@ -7,7 +7,7 @@ import {
 import { createTurnNumbers } from '../../shared/commands/replays/turnNumbers.ts';
 import type { SessionPair } from '../../shared/commands/replays/turnToReplay.ts';
 import type { RunningReplay, WholeTurn } from '../../shared/commands/replays/turnPair.ts';
-import type { ReplayedSession } from '../../shared/domain/replay/decider.ts';
+import type { ReplayedSession } from '../../shared/domain/replay/sessions.ts';
 import type { ForkedFrom, SessionStartedData } from '../../shared/domain/session/events.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import { readBeginning } from '../../shared/eventlog/readWhole.ts';

@@ -103,20 +103,26 @@ export async function replaySession(
   let progress: Progress | undefined;
   let before: WholeTurn | undefined;
   let end: End | undefined = { status: 'completed' };
-  for await (const turn of turnsUpTo(replaying, session_id, upTo, signal)) {
-    if (turn.started.turn > up_to_turn) break;
-    if (turn.started.turn < from_turn) {
-      before = turn;
-      continue;
-    }
-    progress ??= await begin(replaying, run, recorded, before);
-    if (turn.started.turn > session.compared && budget.isSpent()) {
-      end = undefined;
+  try {
+    for await (const turn of turnsUpTo(replaying, session_id, upTo, signal)) {
+      if (turn.started.turn > up_to_turn) break;
+      if (turn.started.turn < from_turn) {
+        before = turn;
+        continue;
+      }
+      progress ??= await begin(replaying, run, recorded, before);
+      if (turn.started.turn > session.compared && budget.isSpent()) {
+        end = undefined;
+        break;
+      }
+      if (!(await replayTurn(replaying, run, progress, turn))) continue;
+      end = { status: 'stopped', code: 'tool_not_recorded' };
       break;
     }
-    if (!(await replayTurn(replaying, run, progress, turn))) continue;
-    end = { status: 'stopped', code: 'tool_not_recorded' };
-    break;
+  } catch (error) {
+    // What was compared before stays, whatever keeps the next turn from being replayed.
+    if (progress && !signal.aborted) await patiently(() => progress!.comparisons.flush(), patience);
+    throw error;
   }
   const comparisons = progress?.comparisons ?? createComparisons(run.log, session_id);
   await patiently(() => comparisons.flush(end), patience);

@@ -1,5 +1,5 @@
 import type { RunningReplay } from '../../shared/commands/replays/turnPair.ts';
-import type { ReplayedSession } from '../../shared/domain/replay/decider.ts';
+import type { ReplayedSession } from '../../shared/domain/replay/sessions.ts';
 import { isRejection, Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import { inShort } from '../../shared/inShort.ts';
@@ -66,7 +66,10 @@ export async function runReplay(
     isSpent: () => spent >= settings.budget_tokens,
   };
   const work = { replay: { replay_id: replayId, account_id, settings }, log, budget, signal };
-  const left = [...sessions.values()].filter(({ ended }) => !ended).values();
+  const left = sessions
+    .all()
+    .filter(({ ended }) => !ended)
+    .values();
   const lane = async (): Promise<void> => {
     for (const session of left) {
       if (budget.isSpent()) return;
@@ -82,7 +85,7 @@ export async function runReplay(
     throw failed.reason;
   }
   const now = log.state();
-  const all = 'sessions' in now && [...now.sessions.values()].every((session) => session.ended);
+  const all = 'sessions' in now && now.sessions.all().every(({ ended: done }) => done);
   const status = all ? 'completed' : 'budget_exhausted';
   await patiently(() => log.tell({ type: 'end_replay', status }), patience);
 }

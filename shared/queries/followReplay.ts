@@ -28,12 +28,13 @@ export async function* followReplay(
   signal: AbortSignal,
 ): AsyncGenerator<ReplayNews> {
   const { followMs, followedEvents: limit } = LIMITS.replays;
+  const { pageBytes: maxBytes } = LIMITS.store;
   const stream = replayStream(replay_id);
   for (let told = after; ;) {
     const row = await ownReplay(source, account_id, replay_id);
     const isNew = row.revision > told;
     while (told < row.revision) {
-      const page = { direction: 'forwards', from: told + 1, limit } as const;
+      const page = { direction: 'forwards', from: told + 1, limit, maxBytes } as const;
       const known = await readPage(source, stream, page);
       for (const { recorded, event } of known) {
         if (recorded.revision > row.revision) break;
@@ -43,7 +44,7 @@ export async function* followReplay(
         yield { type: 'session_ended', revision: told, end: data };
       }
       // A node that only follows may not have it yet: it is told the next time.
-      if (known.length < limit) break;
+      if (known.length === 0) break;
     }
     if (row.status !== 'running' && told >= row.revision) {
       yield { type: 'ended', revision: row.revision, row };

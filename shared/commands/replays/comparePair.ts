@@ -79,11 +79,15 @@ export function createCompareTurn({ catalogue, askJudge }: Comparing): CompareTu
     return met === 'undecided' ? failed('check_too_slow') : { passed: met };
   }
 
+  // What was made of a pair before something passing came in between: a judge has its price.
+  const made = new WeakMap<TurnPair, CheckResult[]>();
+
   return async (pair, signal) => {
     const compared = compareTurn(pair.recorded, pair.replayed, price);
     if (compared.outcome === 'skipped') return compared;
-    const checks: CheckResult[] = [];
-    for (const [number, check] of checksOf(pair)) {
+    const checks = made.get(pair) ?? [];
+    made.set(pair, checks);
+    for (const [number, check] of checksOf(pair).slice(checks.length)) {
       signal.throwIfAborted();
       checks.push({ check: number, ...(await make(check, pair, signal)) });
     }

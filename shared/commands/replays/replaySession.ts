@@ -4,6 +4,7 @@ import { isRejection } from '../../domain/rejection.ts';
 import type { StreamSource } from '../../eventlog/noteDamage.ts';
 import { readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { sessionErased } from '../../erased.ts';
 import type { Actor } from '../context.ts';
 import { handle, type HandleContext } from '../handle.ts';
 import { sessionNotFound } from '../run/sessionOfRun.ts';
@@ -26,7 +27,19 @@ export async function beginningOf(
 }
 
 /**
- * Begins a session that a replay makes, unless it was begun before. Errors: those of handle.
+ * An erasure takes the sessions with it that replays have begun by then: so it is only after the
+ * beginning of one that it is known whether texts of the recorded session may come into it.
+ * Errors: `session_erased`, those of readPage.
+ */
+async function requireUnerased(source: StreamSource, sessionId: string): Promise<void> {
+  const newest = { direction: 'backwards', limit: 1 } as const;
+  const [last] = await readPage(source, sessionStream(sessionId), newest);
+  if (last?.event.type === 'session.erased.v1') throw sessionErased();
+}
+
+/**
+ * Begins a session that a replay makes, unless it was begun before. Errors: `session_erased` where
+ * the recorded one is, those of handle.
  */
 export async function beginReplaySession(
   context: HandleContext,
@@ -36,10 +49,12 @@ export async function beginReplaySession(
 ): Promise<void> {
   const stream = sessionStream(sessionId);
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  if ((await readPage(context, stream, beginning)).length > 0) return;
+  const [first] = await readPage(context, stream, beginning);
+  const begin = { type: 'begin_session', ...begun } as const;
   try {
-    await handle(context, actor, newStream(stream, session), { type: 'begin_session', ...begun });
+    if (!first) await handle(context, actor, newStream(stream, session), begin);
   } catch (error) {
     if (!isRejection(error, 'session_exists')) throw error;
   }
+  await requireUnerased(context, begun.replay.session_id);
 }

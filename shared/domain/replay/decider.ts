@@ -7,9 +7,9 @@ import type {
   ReplaySettings,
   ReplayStartedData,
   SessionEnd,
-  SessionToReplay,
   TurnComparison,
 } from './events.ts';
+import { sessionsToBegin, type ReplayedSession, type ReplayedSessions } from './sessions.ts';
 
 export type ReplayCommand =
   | { type: 'start_replay'; replay: ReplayStartedData }
@@ -23,20 +23,12 @@ export type ReplayCommand =
   | ({ type: 'end_replay' } & ReplayEnd)
   | ({ type: 'erase_replay' } & Erasure);
 
-/** How far the replay of a session is. */
-export interface ReplayedSession extends SessionToReplay {
-  replay_session_id: string | undefined;
-  /** The last recorded turn that was compared. */
-  compared: number;
-  ended: boolean;
-}
-
 export type ReplayState =
   | { status: 'none' | 'erased' }
   | {
       status: 'running' | 'ended';
       settings: ReplaySettings;
-      sessions: ReadonlyMap<string, ReplayedSession>;
+      sessions: ReplayedSessions;
       /** Tokens that compared turns and their judges took. */
       tokens: number;
     };
@@ -114,22 +106,17 @@ function withSession(
   change: Partial<ReplayedSession>,
 ): Live {
   const before = live(state);
-  const sessions = new Map(before.sessions);
-  sessions.set(sessionId, { ...sessions.get(sessionId)!, ...change });
-  return { ...before, sessions };
+  return { ...before, sessions: before.sessions.with(sessionId, change) };
 }
 
 function evolve(state: ReplayState, event: ReplayEvent): ReplayState {
   switch (event.type) {
     case 'replay.started.v1': {
       const { sessions, ...settings } = event.data;
-      const fresh = { replay_session_id: undefined, compared: 0, ended: false };
       return {
         status: 'running',
         settings,
-        sessions: new Map(
-          sessions.map((session) => [session.session_id, { ...session, ...fresh }]),
-        ),
+        sessions: sessionsToBegin(sessions),
         tokens: 0,
       };
     }

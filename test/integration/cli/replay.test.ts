@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startTestService, type TestService } from '../../support/http/service.ts';
@@ -66,6 +69,29 @@ test('a replay that is watched goes on when the watching is interrupted', async 
   expect((await watching.ended).code).toBe(130);
   const again = await cli('--json', 'watch', replay_id);
   expect([again.code, JSON.parse(again.out).status]).toEqual([0, 'completed']);
+});
+
+test('the key goes to the address that was named, and no further', async () => {
+  const heard: unknown[] = [];
+  const other = createServer(({ headers }, response) => {
+    heard.push(headers['x-api-key']);
+    response.end('{"data":{}}');
+  }).listen(0, '127.0.0.1');
+  const addressOf = (server: Server) =>
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await once(other, 'listening');
+  const named = createServer((_request, response) => {
+    response.writeHead(307, { location: addressOf(other) }).end();
+  }).listen(0, '127.0.0.1');
+  await once(named, 'listening');
+  try {
+    const { code, err } = await cliWith({ ...there(), TURNLOG_URL: addressOf(named) }, 'show', 'x')
+      .ended;
+    expect({ code, heard }).toEqual({ code: 1, heard: [] });
+    expect(err).toContain('307');
+  } finally {
+    for (const server of [named, other]) server.close();
+  }
 });
 
 test.each<[string, Record<string, string>, string[], readonly [number, string]]>([

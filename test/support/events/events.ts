@@ -305,9 +305,9 @@ export const replayTurnsCompared = (turns = [turnComparison(1)]): ReplayEvent =>
   type: 'replay.turns_compared.v1',
   data: { session_id: 'session_1', turns },
 });
-export const replaySessionEnded = (): ReplayEvent => ({
+export const replaySessionEnded = (session_id = 'session_1'): ReplayEvent => ({
   type: 'replay.session_ended.v1',
-  data: { session_id: 'session_1', status: 'completed' },
+  data: { session_id, status: 'completed' },
 });
 export const replayEnded = (changes: Partial<ReplayEnd> = {}): ReplayEvent => ({
   type: 'replay.ended.v1',

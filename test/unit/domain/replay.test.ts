@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { LIMITS } from '../../../shared/limits.ts';
 import { replay, type ReplayCommand } from '../../../shared/domain/replay/decider.ts';
 import { replay as stateAfter, specification } from '../../support/events/deciderSpecification.ts';
 import {
@@ -83,5 +84,32 @@ describe('a replay', () => {
       replayTurnsCompared([turnComparison(1), turnComparison(2)]),
     ]);
     expect(state).toMatchObject({ status: 'running', tokens: 24 });
+  });
+
+  test('of as many sessions as there may be takes an event as fast as one of a few', () => {
+    const sessions = Array.from({ length: LIMITS.replays.sessions }, (_, at) => ({
+      session_id: `session_${at}`,
+      revision: 2,
+      turns: 1,
+    }));
+    const events = sessions.flatMap(({ session_id }) => [
+      replaySessionStarted(session_id),
+      replaySessionEnded(session_id),
+    ]);
+    const before = process.cpuUsage();
+    const state = stateAfter(replay, [replayStarted({ sessions }), ...events]);
+    // Some milliseconds; with a copy of all sessions for each event it is over a second.
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(500);
+    if (!('sessions' in state)) throw new Error('It runs.');
+    expect(state.sessions.all()).toEqual(
+      sessions.map((session) => ({
+        ...session,
+        replay_session_id: 'session_2',
+        compared: 0,
+        ended: true,
+      })),
+    );
+    expect(state.sessions.get('session_1999')).toMatchObject({ ended: true });
+    expect(state.sessions.get('session_2000')).toBeUndefined();
   });
 });

@@ -1,12 +1,13 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { createSchemaChecker } from '../../../infra/jsonschema/schemaChecker.ts';
-import { requireChecks, type Check } from '../../../shared/commands/replays/checks.ts';
+import type { Check } from '../../../shared/commands/replays/checks.ts';
 import {
   createCompareTurn,
   type Judged,
   type Question,
 } from '../../../shared/commands/replays/comparePair.ts';
 import type { TurnPair, WholeTurn } from '../../../shared/commands/replays/turnPair.ts';
+import { storeUnavailable } from '../../../shared/errors.ts';
 import type { ChatModels } from '../../../shared/ports/chatModel.ts';
 
 const schemas = createSchemaChecker();
@@ -61,8 +62,8 @@ interface Case {
   judge?: (question: Question) => Judged;
 }
 
-async function checked({ checks, replayed, judge, ...rest }: Case) {
-  const pair: TurnPair = {
+function pairOf({ checks, replayed, ...rest }: Case): TurnPair {
+  return {
     replay: {
       replay_id: 'replay_1',
       account_id: 'acct_1',
@@ -78,9 +79,12 @@ async function checked({ checks, replayed, judge, ...rest }: Case) {
     recorded: whole(2, 'recorded' in rest ? rest.recorded : '4'),
     replayed: { ...whole(2, replayed), session_id: 'session_2' },
   };
+}
+
+async function checked({ judge, ...asked }: Case) {
   const askJudge = async (question: Question): Promise<Judged> => judge!(question);
   const compare = createCompareTurn({ catalogue: { models, schemas }, askJudge });
-  return (await compare(pair, new AbortController().signal)).checks;
+  return (await compare(pairOf(asked), new AbortController().signal)).checks;
 }
 
 test.each<[Check, string, boolean]>([
@@ -171,24 +175,20 @@ test('a judge that could not answer fails the check with the code of that', asyn
   ).toEqual([{ check: 0, passed: false, code: 'model_timeout', session_id: 'session_3' }]);
 });
 
-test.each<[Check, string]>([
-  [{ matches: '(' }, 'checks/0/matches'],
-  [{ json_schema: { type: 'nothing' } }, 'checks/0/json_schema'],
-  [{ json_schema: { $ref: 'https://example.com' } }, 'checks/0/json_schema'],
-  [{ judge: { model: 'other', criteria } }, 'checks/0/judge/model'],
-])('%j is refused by its place', async (check, field) => {
-  await expect(requireChecks({ models, schemas }, [check], 'acct_1')).rejects.toMatchObject({
-    code: 'invalid_request',
-    details: { [field]: { path: `/${field}` } },
-  });
-});
-
-test('checks that can be made are taken', async () => {
-  const checks: Check[] = [
-    { equals: '' },
-    { matches: '^\\p{L}+$' },
-    { json_schema: { type: 'object' } },
-    { judge: { model: 'm', criteria } },
-  ];
-  await expect(requireChecks({ models, schemas }, checks, 'acct_1')).resolves.toBeUndefined();
+test('a judge is asked once, whatever keeps a later check back for a while', async () => {
+  const asked: string[] = [];
+  const askJudge = async ({ input }: Question): Promise<Judged> => {
+    const { criteria: by } = JSON.parse(input) as { criteria: string };
+    asked.push(by);
+    if (by === 'second' && asked.length === 2) throw storeUnavailable('Away.');
+    return answering('PASS: It does.');
+  };
+  const judge = (by: string): Check => ({ judge: { model: 'm', criteria: by } });
+  const pair = pairOf({ checks: [judge('first'), judge('second')], replayed: '4' });
+  const compare = createCompareTurn({ catalogue: { models, schemas }, askJudge });
+  const { signal } = new AbortController();
+  await expect(compare(pair, signal)).rejects.toMatchObject({ code: 'store_unavailable' });
+  const { checks } = await compare(pair, signal);
+  expect(asked).toEqual(['first', 'second', 'second']);
+  expect(checks).toEqual([0, 1].map((check) => ({ check, passed: true, ...took })));
 });

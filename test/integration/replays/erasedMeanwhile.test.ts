@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+import { comparisonsIn, endOf, startReplayOf } from '../../support/replays/replays.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+}, 120_000);
+afterAll(() => service.close());
+
+/** A session of a turn for each input. */
+async function recorded(agent: string, inputs: readonly string[]): Promise<string> {
+  let session_id: string | undefined;
+  for (const input of inputs) {
+    const body = { input, ...(session_id && { session_id }) };
+    session_id = (await service.post(`/v1/agents/${agent}/run`, body)).body.data.session_id;
+  }
+  return session_id!;
+}
+
+test('no judge is told the texts of a session that is erased while another one judges', async () => {
+  const session = await recorded(await service.createAgent(), ['Secret?']);
+  let judges = 0;
+  service.model.use(async ({ messages }) => {
+    if (!JSON.stringify(messages).includes('You judge')) return { text: 'Hello.' };
+    judges += 1;
+    const { status } = await service.send('DELETE', `/v1/sessions/${session}`, '');
+    expect(status).toBe(200);
+    return { text: 'PASS: It is.' };
+  });
+  const judge = { model: 'scripted', criteria: 'It is short.' };
+  const checks = JSON.stringify([{ judge }, { judge }, { judge }]);
+  const id = await startReplayOf(service.folder, { sessions: [session], checks });
+  const told = await endOf(service.folder, id);
+  expect(judges).toBe(1);
+  expect(told.events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
+}, 60_000);
+
+test('what was compared of a session is recorded, also where a later turn can not be replayed', async () => {
+  const agent = await service.createAgent();
+  const session = await recorded(agent, ['a', 'b', 'c']);
+  let asked = 0;
+  service.model.use(async () => {
+    asked += 1;
+    if (asked === 2) await service.send('DELETE', `/v1/sessions/${session}`, '');
+    return { text: 'Hello again.' };
+  });
+  const id = await startReplayOf(service.folder, { sessions: [session] });
+  const told = await endOf(service.folder, id);
+  const { events } = told;
+  expect(events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
+  expect(comparisonsIn(told)).toMatchObject([{ turn: 1, outcome: 'changed' }]);
+}, 60_000);
