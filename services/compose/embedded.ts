@@ -80,7 +80,7 @@ async function openReadModels(
 function readModelsPart(
   projector: ProjectorThread,
   api: RunContext,
-  { indexProgress }: Pick<ReadModels, 'indexProgress'>,
+  { countUnindexed }: Pick<ReadModels, 'countUnindexed'>,
 ): Part {
   const doubt = (): string | undefined =>
     doubtOf({ healing: projector.healing(), logChanged: projector.logChanged() });
@@ -95,7 +95,7 @@ function readModelsPart(
           ...(trouble && { lag: { events: null, ms: trouble.sinceMs } }),
           ...(late !== undefined && { late }),
           doubt: doubt(),
-          unindexed_turns: (await indexProgress()).waiting,
+          unindexed_turns: await countUnindexed(),
           parked_streams: await api.readModels.listParkedStreams(LIMITS.health.streams),
         },
       };

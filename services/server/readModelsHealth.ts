@@ -1,6 +1,5 @@
 import { isTurnlogError, storeUnavailable, type TurnlogError } from '../../shared/errors.ts';
 import type { ParkedStreams, ProjectorBeat } from '../../shared/ports/readModels.ts';
-import type { IndexProgress } from '../../shared/search/turnIndex.ts';
 import type { ProjectionHealth } from '../../shared/queries/health.ts';
 
 /** How late read models may be, or how long no projector may say anything, unremarked. */
@@ -12,7 +11,7 @@ const KNOWN_FOR_MS = 5_000;
 export interface Asked {
   projectorBeat(): Promise<ProjectorBeat | undefined>;
   listParkedStreams(): Promise<ParkedStreams>;
-  indexProgress(): Promise<IndexProgress>;
+  countUnindexed(): Promise<number>;
   /** One sentence on why the read models can't be trusted; undefined where they can. */
   doubt(): Promise<string | undefined>;
 }
@@ -68,13 +67,13 @@ export function followReadModels(
   return {
     async look() {
       try {
-        const [beat, parked_streams, { waiting }, doubt] = await Promise.all([
+        const [beat, parked_streams, unindexed_turns, doubt] = await Promise.all([
           asked.projectorBeat(),
           asked.listParkedStreams(),
-          asked.indexProgress(),
+          asked.countUnindexed(),
           asked.doubt(),
         ]);
-        known = { beat, parked_streams, unindexed_turns: waiting, doubt, at: now() };
+        known = { beat, parked_streams, unindexed_turns, doubt, at: now() };
         failure = undefined;
       } catch (error) {
         if (isTurnlogError(error, 'store_unavailable')) failure = error;

@@ -60,7 +60,10 @@ export interface ReadModels extends ReplayReads, UsageReads {
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /** Newest first unless the oldest are asked for, without erased ones. */
   listSessions(accountId: string, page: Page & SessionFilter): Promise<PageOf<ListedSession>>;
+  /** It is asked often by each search that waits. */
   indexProgress(): Promise<IndexProgress>;
+  /** Turns that have ended and are not indexed yet, at most LIMITS.search.countedTurns. */
+  countUnindexed(): Promise<number>;
   /**
    * The account's session and its turns of one moment, oldest first, after turn number `after`. Of
    * another account's none is read: it takes no longer than if there were no such session.

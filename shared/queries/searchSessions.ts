@@ -42,13 +42,15 @@ const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean 
   ended === null || (indexed !== null && indexed >= ended);
 
 /**
- * Waits until all is indexed that was shown when it was asked for. Errors: `store_unavailable` where
- * that takes too long.
+ * Waits until all is indexed that was shown when it was asked for, and says in which generation. Errors:
+ * `store_unavailable` where that takes too long.
  */
-async function untilIndexed({ readModels }: SearchSource): Promise<void> {
-  const asked = await readModels.indexProgress();
-  const until = performance.now() + waitMs;
-  let now = asked;
+async function untilIndexed(
+  { readModels }: SearchSource,
+  asked: IndexProgress,
+  until: number,
+): Promise<number> {
+  let now = await readModels.indexProgress();
   while (!reached(now, asked)) {
     if (performance.now() > until) {
       const percent = percentOf(now.indexed ?? undefined, asked.ended ?? undefined);
@@ -59,6 +61,7 @@ async function untilIndexed({ readModels }: SearchSource): Promise<void> {
     await pauseFor(LOOK_MS);
     now = await readModels.indexProgress();
   }
+  return now.generation;
 }
 
 /**
@@ -74,9 +77,15 @@ export async function listSessions(
   const { readModels } = source;
   if (q === undefined) return readModels.listSessions(accountId, asked);
   const sought = wordsIn(q);
-  await untilIndexed(source);
+  const progress = await readModels.indexProgress();
+  const until = performance.now() + waitMs;
   const tokenOf = await wordTokens(source.store.keys, accountId);
   if (!tokenOf) return { rows: [], more: false };
   const words = [...new Set(Array.from(sought, tokenOf))];
-  return readModels.listSessions(accountId, { ...asked, words });
+  for (;;) {
+    const generation = await untilIndexed(source, progress, until);
+    const page = await readModels.listSessions(accountId, { ...asked, words });
+    // One that came meanwhile had an empty index at first.
+    if ((await readModels.indexProgress()).generation === generation) return page;
+  }
 }

@@ -7,12 +7,12 @@ export type ListedSession = SessionRow & { matches?: number[] };
 
 /** How far the index of words is. */
 export interface IndexProgress {
+  /** Of the read models: each has an index of its own, which is empty at first. */
+  generation: number;
   /** The end of the last turn that is shown; null before there is one. */
   ended: Position | null;
   /** Turns that ended up to here are found; null where none was indexed. */
   indexed: Position | null;
-  /** Turns that have ended since, at most LIMITS.search.countedTurns. */
-  waiting: number;
 }
 
 /** A turn that has ended, with its texts as its row has them. */

@@ -119,8 +119,7 @@ const indexer = startIndexer({
 });
 indexer.news();
 for (;;) {
-  const { waiting } = await readModels.indexProgress();
-  if (waiting === 0) break;
+  if ((await readModels.countUnindexed()) === 0) break;
   await new Promise((resolve) => setTimeout(resolve, 200));
 }
 const tookMs = performance.now() - begun;

@@ -161,7 +161,10 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
     });
 
     test('are indexed in the order in which turns ended, and each turn once, also after a restart', async () => {
-      const progress = () => fixture.readModels.indexProgress();
+      const progress = async () => {
+        const { ended, indexed } = await fixture.readModels.indexProgress();
+        return { ended, indexed, waiting: await fixture.readModels.countUnindexed() };
+      };
       await apply(...talk(first, ['apple', 'pear']));
       expect(await progress()).toEqual({ ended: positionOf(5), indexed: null, waiting: 2 });
       const [one, two] = withTokens(await fixture.store.unindexed());

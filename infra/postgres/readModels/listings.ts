@@ -2,6 +2,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import type { Bounds, Page } from '../../../shared/ports/readModels.ts';
 import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
 import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
+import { ROW } from './generations.ts';
 import { selectAtOnce, selectPage, type Listing, type Statement } from './pages.ts';
 import { liveSchema, VERSION } from './version.ts';
 
@@ -67,12 +68,17 @@ function foundSessions(listing: Listing, words: readonly string[], bounds: Bound
   );
 }
 
-/** How far the index of words is. */
+/** How far the index of words is; its parameters are those of the row of the live generation. */
 export const INDEX_PROGRESS = `SELECT
   (SELECT max(end_position) FROM ${LIVE}.turns WHERE end_position IS NOT NULL) AS ended,
   (SELECT position FROM ${LIVE}.indexed) AS indexed,
-  (SELECT count(*) FROM (SELECT FROM ${LIVE}.turns
-    WHERE end_position > coalesce((SELECT position FROM ${LIVE}.indexed), '') LIMIT ${LIMITS.search.countedTurns}) AS picked) AS waiting`;
+  (SELECT generation FROM ${ROW}) AS generation`;
+
+/** How many turns wait for it. */
+export const COUNT_UNINDEXED = `SELECT count(*) AS waiting FROM (
+    SELECT FROM ${LIVE}.turns
+    WHERE end_position > coalesce((SELECT position FROM ${LIVE}.indexed), '') LIMIT ${LIMITS.search.countedTurns}
+  ) AS picked`;
 
 /** The webhooks of an account, oldest first, without erased ones; deleted ones if they are asked for. */
 export const listWebhooks = (accountId: string, page: Page & { deleted?: true }) =>

@@ -11,6 +11,7 @@ import { heldBy } from '../locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
 import {
+  COUNT_UNINDEXED,
   INDEX_PROGRESS,
   listAgents,
   listReplaysOf,
@@ -102,7 +103,9 @@ export function openPostgresReadModels({
     },
     findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
     listSessions: (accountId, bounds) => page('sessions', listSessions(accountId, bounds)),
-    indexProgress: async () => (await reader.rows<IndexProgress>(INDEX_PROGRESS))[0]!,
+    indexProgress: async () => (await reader.rows<IndexProgress>(INDEX_PROGRESS, ROW_KEY))[0]!,
+    countUnindexed: async () =>
+      (await reader.rows<{ waiting: number }>(COUNT_UNINDEXED))[0]!.waiting,
     // In one statement, which sees one moment. The columns have no type that JSON would change.
     findTranscript: async (accountId, sessionId, bounds) => {
       const { sql, parameters } = listTurns(sessionId, bounds);

@@ -5,7 +5,7 @@ import { createFollower } from './follower.ts';
 import { listedSessions } from './listedSessions.ts';
 import { replayReads } from './replayReads.ts';
 import { rowReader } from './rowReader.ts';
-import { INDEX_PROGRESS, searchSessions } from './searchSessions.ts';
+import { COUNT_UNINDEXED, INDEX_PROGRESS, searchSessions } from './searchSessions.ts';
 import { usageQueries } from './usage.ts';
 
 /** An erased account has none any more. */
@@ -63,7 +63,14 @@ export function openSqliteReadModels({
       page.words
         ? searchSessions(current, accountId, { ...page, words: page.words })
         : sessions.page(page, ...listedSessions(accountId, page)),
-    indexProgress: async () => current().get(INDEX_PROGRESS) as unknown as IndexProgress,
+    indexProgress: async () => {
+      const { get, generation } = current();
+      return {
+        ...(get(INDEX_PROGRESS) as unknown as Omit<IndexProgress, 'generation'>),
+        generation,
+      };
+    },
+    countUnindexed: async () => Number(current().get(COUNT_UNINDEXED)!['waiting']),
     findTranscript: async (accountId, sessionId, page) =>
       current().snapshot(() => {
         const session = sessions.find(

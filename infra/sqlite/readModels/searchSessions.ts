@@ -15,13 +15,18 @@ const { matches: MATCHES, countedTurns } = LIMITS.search;
 /** How far the index is. */
 export const INDEX_PROGRESS = `SELECT
   (SELECT max(end_position) FROM turns WHERE end_position IS NOT NULL) AS ended,
-  (SELECT position FROM indexed) AS indexed,
-  (SELECT count(*) FROM (SELECT 1 FROM turns WHERE end_position > coalesce((SELECT position FROM indexed), '') LIMIT ${countedTurns})) AS waiting`;
+  (SELECT position FROM indexed) AS indexed`;
+
+/** How many turns wait for it. */
+export const COUNT_UNINDEXED = `SELECT count(*) AS waiting
+  FROM (SELECT 1 FROM turns WHERE end_position > coalesce((SELECT position FROM indexed), '') LIMIT ${countedTurns})`;
 
 const BUCKETS = `SELECT (SELECT ${bucketAt('min(rowid)')} FROM turn_words) AS lowest, (SELECT ${bucketAt('max(rowid)')} FROM turn_words) AS highest`;
 
 /** The buckets that are searched first: a second's. */
 const FIRST_SPAN = 1_000;
+/** After so many pieces none has fewer buckets than twice as many: a search has an end, however slow. */
+const DOUBLED_AFTER = 64;
 /** So long a piece of a search may have the thread to itself, in milliseconds, as a rule. */
 const PIECE_MS = { short: 2, long: 8 };
 
@@ -51,8 +56,8 @@ function bucketsOf(
 
 /**
  * The rows of the sessions that were found, in the order of the list, in pieces between which others
- * have the thread. A piece that took no time is followed by one of twice as many buckets, so that
- * words of which there are few are looked for in few pieces.
+ * have the thread. A piece that took no longer than any piece does is followed by one of twice as many
+ * buckets, so that words of which there are few are looked for in few pieces, on a slow disk too.
  */
 async function* found(
   current: () => GenerationReader,
@@ -62,6 +67,8 @@ async function* found(
   const buckets = bucketsOf(current(), search);
   if (!buckets) return;
   let { lowest, highest } = buckets;
+  let leastMs = Infinity;
+  let pieces = 0;
   for (let span = FIRST_SPAN; lowest <= highest;) {
     const begun = performance.now();
     const size = Math.min(span, highest - lowest + 1);
@@ -69,12 +76,17 @@ async function* found(
     const [from, ...parameters] = foundSessions(accountId, search, [first, first + size - 1]);
     const rows = current().all(`SELECT sessions.*, matches FROM ${from}`, ...parameters);
     const took = performance.now() - begun;
+    leastMs = Math.min(leastMs, took);
+    const tookMore = took - leastMs;
     yield* rows;
     if (took > PIECE_MS.short) await giveWay(accountId);
     if (search.order === 'oldest') lowest += size;
     else highest -= size;
-    if (took < PIECE_MS.short) span *= 2;
-    else if (took > PIECE_MS.long) span = Math.max(1, Math.floor(span / 2));
+    pieces += 1;
+    const least = 2 ** Math.floor(pieces / DOUBLED_AFTER);
+    if (tookMore < PIECE_MS.short) span *= 2;
+    else if (tookMore > PIECE_MS.long) span = Math.floor(span / 2);
+    span = Math.max(span, least);
   }
 }
 

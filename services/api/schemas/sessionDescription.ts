@@ -68,6 +68,13 @@ const instant = (description: string) =>
 
 /** Which sessions are meant. */
 export const sessionFilters = {
+  q: Type.Optional(
+    text({
+      maxLength: LIMITS.search.queryCharacters,
+      description: `Only sessions in which the input and the output of one ended turn have all of these words, at most ${LIMITS.search.queryWords}, in whatever order`,
+      examples: ['refund invoice'],
+    }),
+  ),
   agent_id: Type.Optional(agentFilter('Only sessions of this agent')),
   status: Type.Optional(
     Type.Enum(['idle', 'running'], {
@@ -100,13 +107,6 @@ export const sessionFilters = {
 export const SessionListQuery = Type.Object(
   {
     ...sessionPageQuery({ default: 100, description: 'The most sessions to answer' }),
-    q: Type.Optional(
-      text({
-        maxLength: LIMITS.search.queryCharacters,
-        description: `Only sessions in which the input and the output of one ended turn have all of these words, at most ${LIMITS.search.queryWords}, in whatever order`,
-        examples: ['refund invoice'],
-      }),
-    ),
     order: listOrder('Which come first, by the beginning of the session'),
     ...sessionFilters,
   },

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { currentGeneration, generationFile } from '../../../infra/sqlite/readModels/generations.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
+import { everyPage } from '../../support/http/everyPage.ts';
+import { exported, linesOf } from '../../support/http/exported.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import {
   startTestService,
@@ -10,7 +12,7 @@ import {
   type Reply,
   type TestService,
 } from '../../support/http/service.ts';
-import { clientWith, newKey } from '../../support/processes/operator.ts';
+import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 
 let service: TestService;
 let agent: string;
@@ -151,5 +153,48 @@ describe('searching sessions', () => {
     expect(await found(marker)).toEqual([]);
     expect(await found(marker.slice(0, 5))).toEqual([[other, 1]]);
     for (const token of tokens) expect(filesHolding(service.folder, token)).toEqual([]);
+  });
+
+  test('says which sessions an export takes, page after page, and which a replay does', async () => {
+    const taken = [];
+    for (let n = 0; n < 3; n += 1) taken.push(await talk(`take ${marker} ${n}`));
+    await talk(`leave ${marker}`);
+    const issued = await newKey(service.folder);
+    await clientWith(service.url, issued);
+    const stranger = { url: service.url, key: issued.api_key };
+    const q = encodeURIComponent(`take ${marker}`);
+    const idsIn = (text: string): Set<string> =>
+      new Set(linesOf(text).map(({ stream }) => String(stream).replace('session-', '')));
+    const path = `/v1/export?format=events&order=oldest&q=${q}`;
+    expect([...idsIn((await exported(service, path)).text)]).toEqual(taken);
+    expect((await exported(stranger, path)).text).toBe('');
+    const page = await exported(service, `${path}&limit=2`);
+    const rest = await exported(service, page.next!);
+    expect([page, rest].map(({ text }) => [...idsIn(text)])).toEqual([
+      taken.slice(0, 2),
+      taken.slice(2),
+    ]);
+    expect(rest.next).toBeUndefined();
+    expectFailure(await service.get('/v1/export?format=events&q=%3F'), 'invalid_request');
+    const replay = { tools: 'recorded', budget: { tokens: 1_000_000 } };
+    const filter = { q: `take ${marker}` };
+    const { replay_id } = (await service.post('/v1/replays', { ...replay, filter })).body.data;
+    const made = await eventually(
+      async () => (await service.get(`/v1/replays/${replay_id}/sessions`)).body.data as any[],
+      (sessions) => sessions.every(({ status }) => status === 'completed'),
+    );
+    expect(made.map(({ session_id }) => session_id).toSorted()).toEqual(taken);
+    const none = { ...replay, filter: { q: `${marker} nothing` } };
+    expectFailure(await service.post('/v1/replays', none), 'invalid_request');
+
+    // What the replay made has the words as well, and is found where it is asked for alone.
+    const copies = made.map(({ replay_session_id }) => replay_session_id as string).toSorted();
+    expect(await found(`take ${marker}`, '&order=oldest')).toEqual(taken.map((id) => [id, 1]));
+    const paged: string[] = [];
+    const asked = `/v1/sessions?q=${q}&replay_id=${replay_id}&order=oldest&limit=2`;
+    for await (const { session_id } of everyPage<{ session_id: string }>(service, asked))
+      paged.push(session_id);
+    expect(paged).toEqual(copies);
+    expect([...idsIn((await exported(service, path)).text)]).toEqual(taken);
   });
 });

@@ -8,9 +8,11 @@ import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
 let progress: IndexProgress;
 let asked: unknown[];
+let onAsked: () => void;
 let keys: ReturnType<typeof memoryKeys>['keys'];
 beforeEach(() => {
-  progress = { ended: positionOf(100), indexed: positionOf(100), waiting: 0 };
+  progress = { generation: 1, ended: positionOf(100), indexed: positionOf(100) };
+  onAsked = () => undefined;
   asked = [];
   ({ keys } = memoryKeys());
 });
@@ -22,6 +24,7 @@ const search = (query: Partial<SessionsSought>) =>
         indexProgress: async () => ({ ...progress }),
         async listSessions(_accountId, page) {
           asked.push(page);
+          onAsked();
           return { rows: [sessionRow()], more: false };
         },
       },
@@ -48,7 +51,7 @@ test('a search waits until what had ended when it came is indexed, whatever ends
   const searching = search({ q: 'one' });
   setTimeout(() => {
     expect(asked).toEqual([]);
-    progress = { ended: positionOf(200), indexed: positionOf(100), waiting: 50 };
+    progress = { generation: 1, ended: positionOf(200), indexed: positionOf(100) };
   }, 60);
   expect((await searching).rows).toHaveLength(1);
 });
@@ -61,6 +64,21 @@ test('one that would wait for too long is refused, and says how far the index is
     message: expect.stringContaining('37 %'),
   });
   expect(asked).toEqual([]);
+});
+
+test('what was sought while a rebuilt generation came, whose index is empty, is sought once more', async () => {
+  onAsked = () => {
+    if (asked.length > 1) return;
+    progress = { generation: 2, ended: positionOf(100), indexed: null };
+    setTimeout(() => {
+      expect(asked).toHaveLength(1);
+      progress = { generation: 2, ended: positionOf(100), indexed: positionOf(100) };
+    }, 60);
+  };
+  expect((await search({ q: 'one' })).rows).toHaveLength(1);
+  expect(asked).toHaveLength(2);
+  onAsked = () => (progress = { generation: 3, ended: positionOf(100), indexed: positionOf(37) });
+  await expect(search({ q: 'one' })).rejects.toMatchObject({ code: 'store_unavailable' });
 });
 
 test('of an erased account nothing is found', async () => {

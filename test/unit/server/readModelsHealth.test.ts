@@ -20,7 +20,7 @@ beforeEach(() => {
   const asked = {
     projectorBeat: () => answer(beat),
     listParkedStreams: () => answer({ count: 0, streams: [] }),
-    indexProgress: () => answer({ ended: null, indexed: null, waiting: unindexed }),
+    countUnindexed: () => answer(unindexed),
     doubt: () => answer(undefined),
   };
   read = followReadModels(asked, () => now);
