@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import type { Route } from '../route.ts';
 import { AgentId, CommonQuery, ReplayId, SessionId, WebhookId } from '../schemas/common.ts';
 import { TileIndex, TileLevel } from '../schemas/log.ts';
@@ -104,14 +104,14 @@ const unchanged = (route: Route) => ({
 function parameter(
   name: string,
   where: 'path' | 'query' | 'header',
-  schema: object,
+  schema: TSchema,
   collection: Collection,
 ) {
   const { description, ...rest } = described(schema, collection);
   return {
     name,
     in: where,
-    required: where === 'path',
+    required: where === 'path' || (where === 'query' && !Type.IsOptional(schema)),
     ...(description !== undefined && { description }),
     schema: rest,
   };

@@ -42,7 +42,7 @@ export const UsageQuery = Type.Object(
       Type.String({
         pattern: '^[A-Za-z0-9_-]{1,8192}$',
         'x-rule': 'must be that of the `Link` header of the page before',
-        examples: ['WyIyMDI2LTExLTIwIl0'],
+        examples: ['WyIyMDI2LTExLTIwIiwiZ3B0LTRvIl0'],
         description: 'Continues a list; take it from the `Link` header of the page before',
       }),
     ),

@@ -168,6 +168,20 @@ describe('the document', () => {
     );
   });
 
+  test('says which parameters of a query have to be there', () => {
+    const required = operations().map(([name, { parameters = [] }]) => [
+      name,
+      parameters
+        .filter((one: any) => one.in === 'query' && one.required)
+        .map((one: any) => one.name as string),
+    ]);
+    expect(Object.fromEntries(required.filter(([, names]) => names!.length > 0))).toEqual({
+      'get /v1/export': ['format'],
+      'get /v1/sessions/{sessionId}/export': ['format'],
+      'get /v1/usage': ['from', 'to'],
+    });
+  });
+
   test('says which operations need a key', () => {
     for (const [name, { security }] of operations())
       expect([name, security]).toEqual([
