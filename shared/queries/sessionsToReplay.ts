@@ -70,20 +70,30 @@ async function filtered(
     after = rows.at(-1)?.session_id;
     if (!more || after === undefined) break;
   }
-  if (found.length === 0) throw refused('invalid_request', 'filter', 'is of no session');
   return found;
 }
 
 /**
- * The sessions as they are now: what comes later is not replayed. Errors: `session_not_found`,
- * `session_erased` and `invalid_request`, with the field that says so; `store_unavailable`.
+ * The sessions as they are now: what comes later is not replayed. Named ones come first, then those
+ * that the list shows with the filter; without either all that it shows.
+ * Errors: `session_not_found`, `session_erased` and `invalid_request`, with the field that says so;
+ * `store_unavailable`.
  */
 export async function sessionsToReplay(
   source: Source,
   accountId: string,
   { sessions, filter }: SessionsAsked,
 ): Promise<SessionToReplay[]> {
-  if ((sessions === undefined) === (filter === undefined))
-    throw refused('invalid_request', 'sessions', 'is required, or "filter" in its place');
-  return sessions ? named(source, accountId, sessions) : filtered(source, accountId, filter!);
+  const own = sessions ? await named(source, accountId, sessions) : [];
+  if (sessions && !filter) return own;
+  const found = await filtered(source, accountId, filter ?? {});
+  const all = new Map([...own, ...found].map((session) => [session.session_id, session]));
+  if (all.size === 0) throw refused('session_not_found', 'filter', 'is of no session');
+  if (all.size > LIMITS.replays.sessions)
+    throw refused(
+      'invalid_request',
+      'filter',
+      `is of more than ${LIMITS.replays.sessions} sessions`,
+    );
+  return [...all.values()];
 }

@@ -41,10 +41,13 @@ const envelope = (data: TSchema, status: number, collection: Collection) =>
     },
   });
 
-/** A stream of events: a text, of which OpenAPI 3.1 can say no more. */
+/**
+ * A stream of events, of which OpenAPI 3.1 can say no more: a schema would be taken for that of each
+ * event.
+ */
 const stream = ({ events }: Route) =>
   events && {
-    'text/event-stream': { schema: { type: 'string', description: events.description } },
+    'text/event-stream': { schema: { description: events.description } },
   };
 
 const bytes = ({ media, orMedia, data }: Route, collection: Collection) =>

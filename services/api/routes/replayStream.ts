@@ -45,7 +45,7 @@ export const streamReplayRoute = defineRoute({
     '`session.ended` for each session whose replay has ended; `replay.progress` where it has gone on, once a second at the most; and `replay.ended`, the last. The latter two hold the replay as the list shows it. With `Last-Event-ID` it goes on behind that event, at any replica; once the end was sent, its id is answered with 204, which ends an `EventSource`.',
   access: 'sessions:read',
   query: CommonQuery,
-  data: Type.String(),
+  data: Type.Unknown(),
   media: 'text/event-stream',
   events: { description: 'The events of the replay', ends: true },
   headers: {

@@ -39,7 +39,7 @@ const streamTurnRoute = defineRoute({
     'Events are those of a run that is streamed. With `Last-Event-ID` it goes on behind that event, whichever replica has sent it: nothing is missing and nothing comes twice. What was taken from the record, and not as it came, has `"recorded": true`. Once the end of the turn was sent, its id is answered with 204, which ends an `EventSource`.',
   access: 'sessions:read',
   query: CommonQuery,
-  data: Type.String(),
+  data: Type.Unknown(),
   media: 'text/event-stream',
   events: { description: 'The events of the turn', ends: true },
   headers: {

@@ -83,7 +83,7 @@ const settings = {
 const Filter = Type.Object(sessionFilters, {
   ...strict,
   title: 'SessionsToReplay',
-  description: `The sessions that the list shows with these filters, ${OF.sessions} at the most`,
+  description: `The sessions that the list shows with these filters, beside those of \`sessions\`; ${OF.sessions} at the most`,
 });
 
 export const StartReplayBody = Type.Object(
@@ -93,7 +93,7 @@ export const StartReplayBody = Type.Object(
         minItems: 1,
         maxItems: OF.sessions,
         uniqueItems: true,
-        description: 'The sessions; in their place `filter`',
+        description: 'The sessions; without them and without `filter` all that the list shows',
       }),
     ),
     filter: Type.Optional(Filter),

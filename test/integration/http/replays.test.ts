@@ -163,8 +163,22 @@ describe('a replay', () => {
   test('takes the sessions that a filter finds', async () => {
     const session = await recorded('Labelled');
     await service.send('PATCH', `/v1/sessions/${session}`, { labels: { set: 'golden' } });
-    const replay = await ended(await start({ filter: { label: ['set:golden'] } }));
+    const filter = { label: ['set:golden'] };
+    const replay = await ended(await start({ filter }));
     expect(replay.turns.map(({ session_id }: any) => session_id)).toEqual([session]);
+
+    const named = await recorded('Named');
+    const both = await ended(await start({ sessions: [named, session], filter }));
+    const taken = both.turns.map(({ session_id }: any) => session_id);
+    expect(taken.toSorted()).toEqual([session, named].toSorted());
+  });
+
+  test('takes all that the list shows where it is told of none', async () => {
+    const { body } = await service.get('/v1/sessions?limit=1000');
+    const replayId = await start({});
+    const { data } = (await service.get(`/v1/replays/${replayId}`)).body;
+    expect(data.sums.sessions.total).toBe(body.data.length);
+    await service.post(`/v1/replays/${replayId}/cancel`, {});
   });
 
   test('is cancelled, and then stays as it is', async () => {
@@ -261,16 +275,10 @@ describe('what can not be replayed', () => {
       },
       [410, 'session_erased', 'sessions/1'],
     ],
-    ['no session at all', () => ({}), [400, 'invalid_request', 'sessions']],
-    [
-      'sessions and a filter',
-      () => ({ sessions: [NO_SESSION], filter: {} }),
-      [400, 'invalid_request', 'sessions'],
-    ],
     [
       'a filter that finds nothing',
       () => ({ filter: { label: ['set:none'] } }),
-      [400, 'invalid_request', 'filter'],
+      [404, 'session_not_found', 'filter'],
     ],
     [
       'a filter that is unknown',

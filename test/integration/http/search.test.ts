@@ -183,9 +183,9 @@ describe('searching sessions', () => {
       async () => (await service.get(`/v1/replays/${replay_id}/sessions`)).body.data as any[],
       (sessions) => sessions.every(({ status }) => status === 'completed'),
     );
-    expect(made.map(({ session_id }) => session_id).toSorted()).toEqual(taken);
+    expect(new Set(made.map(({ session_id }) => session_id))).toEqual(new Set(taken));
     const none = { ...replay, filter: { q: `${marker} nothing` } };
-    expectFailure(await service.post('/v1/replays', none), 'invalid_request');
+    expectFailure(await service.post('/v1/replays', none), 'session_not_found');
 
     // What the replay made has the words as well, and is found where it is asked for alone.
     const copies = made.map(({ replay_session_id }) => replay_session_id as string).toSorted();
