@@ -132,6 +132,7 @@ describe('a summary', () => {
     const loaded = await loadSession(source, 'session_1', async (found) => found);
     expect(loaded.summary).toEqual({
       ...summary,
+      oldest: 1,
       session_id: 'session_1',
       revision: revisionAfter(after),
     });
