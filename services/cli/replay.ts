@@ -10,6 +10,7 @@ interface StartOptions {
   session?: string[];
   label?: string[];
   agent?: string;
+  all?: boolean;
   model?: string;
   instructionFile?: string;
   withAgent?: string;
@@ -50,7 +51,10 @@ async function checksIn(file: string): Promise<unknown> {
 
 /** The body of the request; what is wrong with its values the service says. */
 async function bodyOf(options: StartOptions): Promise<object> {
-  const { session, label, agent, from, upTo, concurrency, agentRevision } = options;
+  const { session, label, agent, all, from, upTo, concurrency, agentRevision } = options;
+  // What was forgotten would cost as much as all that there is.
+  if (!session && !label && !agent && !all)
+    throw usageError('--session, --label or --agent says what is replayed, or --all.');
   const filter = { ...(label && { label }), ...(agent && { agent_id: agent }) };
   return {
     ...(session && { sessions: session }),
@@ -134,8 +138,9 @@ export function addReplayCommands(program: Command, run: WithTerminal): void {
     .command('start')
     .description('start a replay')
     .option('--session <id...>', 'the sessions')
-    .option('--label <name:value...>', 'in their place: all sessions with these labels')
-    .option('--agent <id>', 'all sessions of this agent')
+    .option('--label <name:value...>', 'and all sessions with these labels')
+    .option('--agent <id>', 'and all sessions of this agent')
+    .option('--all', 'all sessions, where none of the others is given')
     .option('--model <id>', 'answers in place of the recorded models')
     .option('--instruction-file <file>', "in place of the agent's instruction")
     .option('--with-agent <id>', "runs in place of the sessions' own agents")

@@ -99,12 +99,12 @@ test.each<[string, Record<string, string>, string[], readonly [number, string]]>
   ['no key', { TURNLOG_API_KEY: '' }, ['show', 'x'], [2, 'TURNLOG_API_KEY']],
   ['a wrong key', { TURNLOG_API_KEY: 'wrong' }, ['show', 'x'], [1, 'unauthorized']],
   ['a replay that is not there', {}, ['show', 'x'], [1, 'replay_not_found']],
-  ['a budget that is no number', {}, ['start', '--budget', 'much'], [2, '--budget']],
-  ['no sessions', {}, ['start', '--budget', '5'], [1, 'sessions']],
+  ['a budget that is no number', {}, ['start', '--all', '--budget', 'much'], [2, '--budget']],
+  ['no sessions', {}, ['start', '--budget', '5'], [2, '--all']],
   [
     'a file that is not there',
     {},
-    ['start', '--budget', '5', '--checks', '/nowhere'],
+    ['start', '--all', '--budget', '5', '--checks', '/nowhere'],
     [2, '/nowhere'],
   ],
 ])('%s ends with a sentence and the code of it', async (_what, env, args, [code, said]) => {

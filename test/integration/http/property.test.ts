@@ -319,6 +319,7 @@ test(`${REQUESTS} generated requests are each answered with the envelope and a c
   expect((await client.get('/health/ready')).body.data).toEqual({
     status: 'ready',
     projection: { caught_up: true, parked_streams: [] },
+    replays: { state: 'active', running: 0 },
     runs_in_flight: 0,
     runs_waiting: 0,
     transparency_log: expect.objectContaining({ state: 'active' }),
