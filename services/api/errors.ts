@@ -114,7 +114,7 @@ export const ERROR_ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   position_unknown: {
     status: 409,
     description:
-      'The log holds nothing at the position: it is of another log, or of what a restored log has lost. Begin anew, and know what you have by the ids of events',
+      'Nothing is at the position: it is of another log, of what a restored log has lost, or of another list. Begin anew, and know what you have by the ids of events',
   },
   payload_too_large: {
     status: 413,

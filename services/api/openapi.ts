@@ -24,6 +24,8 @@ const TAGS: Readonly<Record<string, string>> = {
   sessions: 'Conversations: transcripts, and the events that they are made of',
   export: 'Sessions in the formats of others',
   events: 'What happened to agents and sessions, as it happens',
+  replays: 'Recorded sessions that are run again, and how they compare',
+  usage: 'What runs took',
   webhooks: 'Addresses that events are sent to',
   models: 'What agents may think with',
   tools: 'What agents may use',

@@ -12,6 +12,8 @@ import { orCut } from './orCut.ts';
 
 /** The media type of every export: a JSON document a line. */
 export const JSON_LINES = 'application/jsonl; charset=utf-8';
+/** The same for clients that take no media type but those of texts. */
+export const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
 interface Exporting {
   api: RouteContext;
@@ -62,7 +64,8 @@ export async function sendExport(
   const first = await pieces.next();
   await recordAudit(api, actor, { action: 'export', subject, detail });
   ctx.status = 200;
-  ctx.type = JSON_LINES;
+  ctx.type =
+    ctx.accepts('application/jsonl', 'text/plain') === 'text/plain' ? PLAIN_TEXT : JSON_LINES;
   const text = orCut(first.done ? [] : [first.value], pieces, api.logger, ctx);
   ctx.body = Readable.from(text, { objectMode: false, highWaterMark: LIMITS.http.streamBytes });
 }

@@ -82,8 +82,6 @@ export const REQUEST_LIMITS = {
   },
   /** Of what is told of the usage of an account. */
   usage: {
-    /** From the first day to the last, both included. */
-    days: 366,
     /** Rows of the read models that are added up at a time: some milliseconds. */
     sliceRows: 2_000,
   },

@@ -42,12 +42,17 @@ const envelope = (data: TSchema, status: number, collection: Collection) =>
   });
 
 /**
- * A stream of events, of which OpenAPI 3.1 can say no more: a schema would be taken for that of each
- * event.
+ * A stream of events, of which OpenAPI 3.1 can say no more. Where it is the only answer, a type would
+ * be taken for that of each event.
  */
-const stream = ({ events }: Route) =>
+const stream = ({ events, media }: Route) =>
   events && {
-    'text/event-stream': { schema: { description: events.description } },
+    'text/event-stream': {
+      schema: {
+        ...(media === undefined && { type: 'string' }),
+        description: events.description,
+      },
+    },
   };
 
 const bytes = ({ media, orMedia, data }: Route, collection: Collection) =>

@@ -9,7 +9,7 @@ import { linkNext } from '../envelope.ts';
 import { sessionBytes, sessionsBytes } from '../exportText.ts';
 import { defineRoute } from '../route.ts';
 import { ExportQuery, ExportText, SessionExportQuery } from '../schemas/exports.ts';
-import { JSON_LINES, sendExport } from '../sendExport.ts';
+import { JSON_LINES, PLAIN_TEXT, sendExport } from '../sendExport.ts';
 import { sessionFilter } from '../sessionFilter.ts';
 
 const exportSessionRoute = defineRoute({
@@ -23,6 +23,7 @@ const exportSessionRoute = defineRoute({
   query: SessionExportQuery,
   data: ExportText,
   media: JSON_LINES,
+  orMedia: PLAIN_TEXT,
   errors: [
     'session_not_found',
     'session_erased',
@@ -79,6 +80,7 @@ const exportSessionsRoute = defineRoute({
   query: ExportQuery,
   data: ExportText,
   media: JSON_LINES,
+  orMedia: PLAIN_TEXT,
   errors: ['origin_erased', 'stream_damaged', 'release_too_old', 'key_missing'],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;

@@ -16,7 +16,7 @@ export const listUsageRoute = defineRoute({
   access: 'sessions:read',
   query: UsageQuery,
   data: Usage,
-  errors: [],
+  errors: ['position_unknown'],
   holds: MAKING_BYTES,
   handle: async ({ readModels, catalogue: { models } }, { actor, query }, ctx) => {
     const question = usageQuestion(query);

@@ -17,10 +17,7 @@ export const UsageQuery = Type.Object(
   {
     ...CommonQuery.properties,
     from: Type.String({ ...DAY, description: 'The first day, in UTC' }),
-    to: Type.String({
-      ...DAY,
-      description: `The last day, in UTC, at most ${LIMITS.usage.days} days with the first`,
-    }),
+    to: Type.String({ ...DAY, description: 'The last day, in UTC' }),
     by: Type.Optional(
       Type.String({
         pattern: `^${oneOf}(,${oneOf})*$`,
