@@ -1,36 +1,11 @@
 import { Type } from 'typebox';
-import { OUTCOMES } from '../../../shared/domain/replay/events.ts';
+import { OUTCOMES, TurnComparison } from '../../../shared/domain/replay/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { Tokens } from '../../../shared/domain/schema.ts';
 import { replayPageQuery, SessionId, sessionFilterOf, sessionPageQuery } from './common.ts';
-import { Cost, replayFields } from './replays.ts';
+import { replayFields } from './replays.ts';
 import { ReplaySettings } from './replayStart.ts';
 
 const strict = { additionalProperties: false };
-const count = Type.Integer({ minimum: 0 });
-
-const Side = Type.Object(
-  {
-    model: Type.String({ description: 'Id of the model' }),
-    tokens: Type.Optional(Tokens),
-    duration_ms: Type.Optional(count),
-    cost: Type.Optional(Cost),
-  },
-  { title: 'ReplaySide', description: 'What a turn took' },
-);
-
-const CheckResult = Type.Object(
-  {
-    check: Type.Integer({ minimum: 0, description: 'Which check of the replay, from 0' }),
-    passed: Type.Boolean(),
-    code: Type.Optional(Type.String({ description: 'Why it could not be made' })),
-    session_id: Type.Optional(
-      Type.String({ description: 'The session of the model that judged: its reasons' }),
-    ),
-    tokens: Type.Optional(Tokens),
-  },
-  { title: 'ReplayCheckResult', description: 'A check of a replayed turn' },
-);
 
 const DiffPart = Type.Object(
   {
@@ -48,34 +23,7 @@ export const ReplayTurn = Type.Object(
     replay_session_id: Type.Union([Type.String(), Type.Null()], {
       description: 'The session in which it was run again',
     }),
-    turn: Type.Integer({ minimum: 1 }),
-    replay_turn: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'Its number in that session' }),
-    ),
-    outcome: Type.Enum(OUTCOMES, {
-      description:
-        'Whether the output is the same; `skipped`: the recorded turn has no answer, or was not begun again',
-    }),
-    code: Type.Optional(
-      Type.String({
-        description:
-          'Why it failed: the code of the turn, such as `tool_not_recorded`, with which the replay of its session is stopped',
-      }),
-    ),
-    requests: Type.Optional(
-      Type.Enum(['same', 'changed'], { description: 'Whether the model was sent the same bytes' }),
-    ),
-    tools: Type.Object(
-      { added: count, missing: count, changed: count, unanswered: count },
-      {
-        title: 'ReplayToolCalls',
-        description:
-          'Tool calls that the replay has more, less, or with other arguments or results; and those that nothing recorded answers',
-      },
-    ),
-    recorded: Side,
-    replayed: Type.Optional(Side),
-    checks: Type.Array(CheckResult),
+    ...TurnComparison.properties,
     diff: Type.Optional(
       Type.Array(DiffPart, { description: 'Of a changed output: the recorded one beside it' }),
     ),

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
+import { ComparedCost } from '../../../shared/domain/replay/events.ts';
 import { ReplayId, replayPageQuery } from './common.ts';
 
 const strict = { additionalProperties: false };
@@ -8,15 +9,13 @@ const count = Type.Integer({ minimum: 0 });
 const counts = (names: readonly string[], title: string, description: string) =>
   Type.Object(Object.fromEntries(names.map((name) => [name, count])), { title, description });
 
-export const Cost = Type.Object(
-  { amount: Type.String({ description: 'A decimal' }), currency: Type.String() },
-  { title: 'ReplayCost', description: 'By the prices when the turns were compared' },
-);
 const Took = Type.Object(
   {
     tokens: Tokens,
     duration_ms: count,
-    cost: Type.Union([Cost, Type.Null()], { description: 'Of the turns whose cost is known' }),
+    cost: Type.Union([ComparedCost, Type.Null()], {
+      description: 'Of the turns whose cost is known',
+    }),
     unpriced: Type.Integer({ minimum: 0, description: 'Turns whose cost is not known' }),
   },
   { title: 'TurnsTook', description: 'What turns took together' },

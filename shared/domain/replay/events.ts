@@ -60,18 +60,18 @@ export const OUTCOMES = ['same', 'changed', 'failed', 'skipped'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 const count = Type.Integer({ minimum: 0 });
-const Cost = Type.Object(
+export const ComparedCost = Type.Object(
   { amount: Type.String({ description: 'A decimal' }), currency: Type.String() },
-  { title: 'ComparedCost', description: 'By the prices when it was compared' },
+  { title: 'ReplayCost', description: 'By the prices when the turns were compared' },
 );
 const Side = Type.Object(
   {
     model: Type.String({ description: 'Id of the model in the registry' }),
     tokens: Type.Optional(Tokens),
     duration_ms: Type.Optional(count),
-    cost: Type.Optional(Cost),
+    cost: Type.Optional(ComparedCost),
   },
-  { title: 'ComparedSide', description: 'What a turn took' },
+  { title: 'ReplaySide', description: 'What a turn took' },
 );
 
 const CheckResult = Type.Object(
@@ -79,25 +79,42 @@ const CheckResult = Type.Object(
     check: Type.Integer({ minimum: 0, description: 'Which check of the replay, from 0' }),
     passed: Type.Boolean(),
     code: Type.Optional(Type.String({ description: 'Why it could not be made' })),
-    session_id: Type.Optional(Type.String({ description: 'The session of the model that judged' })),
+    session_id: Type.Optional(
+      Type.String({ description: 'The session of the model that judged: its reasons' }),
+    ),
     tokens: Type.Optional(Tokens),
   },
-  { title: 'CheckResult', description: 'A check of a replayed turn' },
+  { title: 'ReplayCheckResult', description: 'A check of a replayed turn' },
 );
 export type CheckResult = Static<typeof CheckResult>;
 
-const TurnComparison = Type.Object(
+export const TurnComparison = Type.Object(
   {
     turn: TurnNumber,
-    replay_turn: Type.Optional(TurnNumber),
+    replay_turn: Type.Optional(
+      Type.Integer({ minimum: 1, description: "Its number in the replay's session" }),
+    ),
     outcome: Type.Enum(OUTCOMES, {
-      description: '`skipped`: the recorded turn has no answer, or its replay was not begun',
+      description:
+        'Whether the output is the same; `skipped`: the recorded turn has no answer, or was not begun again',
     }),
-    code: Type.Optional(Type.String({ description: 'Why it failed' })),
+    code: Type.Optional(
+      Type.String({
+        description:
+          'Why it failed: the code of the turn, such as `tool_not_recorded`, with which the replay of its session is stopped',
+      }),
+    ),
     requests: Type.Optional(
       Type.Enum(['same', 'changed'], { description: 'Whether the model was sent the same bytes' }),
     ),
-    tools: Type.Object({ added: count, missing: count, changed: count, unanswered: count }),
+    tools: Type.Object(
+      { added: count, missing: count, changed: count, unanswered: count },
+      {
+        title: 'ReplayToolCalls',
+        description:
+          'Tool calls that the replay has more, less, or with other arguments or results; and those that nothing recorded answers',
+      },
+    ),
     recorded: Side,
     replayed: Type.Optional(Side),
     checks: Type.Array(CheckResult),
