@@ -85,7 +85,7 @@ function suite(serverUrl: string): void {
       // How far it is, is kept once a second.
       const told = await eventually(
         async () => (await api.get(`/v1/webhooks/${webhook_id}`)).body.data,
-        ({ position }) => position !== null,
+        ({ state, position }) => state === 'active' && position !== null,
       );
       expect(told).toMatchObject({ state: 'active', position: expect.any(String) });
     },
