@@ -3,6 +3,7 @@ import type { RunContext } from '../../shared/commands/run/context.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { askJudgeWith } from '../replays/askJudge.ts';
+import { createPace } from '../replays/pace.ts';
 import { startReplays, type ActivePlace } from '../replays/start.ts';
 import type { Part } from '../server/turnlog.ts';
 import type { Opening } from './opening.ts';
@@ -18,7 +19,7 @@ function replaysPart(context: RunContext, shown: Shown, becomeActive: BecomeActi
   const all = { places, bytes: Infinity };
   // Turns are short: whoever waits is next.
   const line = createFairLine(all, all);
-  const running = { context, line, runs: { count: 0, besideAt: 0 } };
+  const running = { context, line, pace: createPace(context.sessions.admission) };
   const { catalogue } = context;
   const compareTurn = createCompareTurn({ catalogue, askJudge: askJudgeWith(running) });
   const replaying = { ...running, compareTurn };

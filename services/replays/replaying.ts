@@ -1,6 +1,7 @@
 import type { CompareTurn } from '../../shared/commands/replays/turnPair.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { FairLine } from '../../shared/fairLine.ts';
+import type { Pace } from './pace.ts';
 
 /** What all replays of a process are run with. */
 export interface Replaying {
@@ -8,8 +9,7 @@ export interface Replaying {
   compareTurn: CompareTurn;
   /** Turns that are replayed at a time; the accounts take turns. */
   line: FairLine;
-  /** Runs that are its own, and when one last began beside those of clients (`performance.now()`). */
-  runs: { count: number; besideAt: number };
+  pace: Pace;
 }
 
 /** The account's client has cancelled the replay, or it was erased. */

@@ -10,32 +10,11 @@ import { isRejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError, storeUnavailable } from '../../shared/errors.ts';
 import { inShort } from '../../shared/inShort.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { pauseFor } from '../../shared/pause.ts';
 import { createPauses, isPassing } from './patience.ts';
 import { ReplayEnded, type Replaying } from './replaying.ts';
 
 /** However long the line is, whoever waits in it is let in or stopped. */
 const WAIT_MS = 2 ** 31 - 1;
-const LOOK_MS = 5;
-
-/**
- * Waits while clients' runs are in flight; beside them one turn begins in a while, of all that wait.
- * Errors: the signal's reason.
- */
-async function giveWayToRuns(
-  { context, runs }: Pick<Replaying, 'context' | 'runs'>,
-  signal: AbortSignal,
-): Promise<void> {
-  const { admission } = context.sessions;
-  while (admission.inFlight() + admission.waiting() > runs.count) {
-    const now = performance.now();
-    if (now - runs.besideAt >= LIMITS.replays.giveWayMs) {
-      runs.besideAt = now;
-      return;
-    }
-    await pauseFor(LOOK_MS, signal);
-  }
-}
 
 /** Ends the turn that runs: a replay that was cancelled says so; else somebody begins it again. */
 async function endTurn(
@@ -58,20 +37,17 @@ async function runOnce(
   input: RunInput,
   signal: AbortSignal,
 ): Promise<void> {
-  const { context, line, runs } = replaying;
+  const { context, line, pace } = replaying;
   const { account_id } = actor;
   const session_id = input.session_id!;
   const place = await line.enter({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
   try {
-    await giveWayToRuns(replaying, signal);
-    runs.count += 1;
+    const ended = await pace.begin(signal);
     const whenLeft = (giveUp: (reason: Error) => void): (() => void) => {
       const listening = addAbortListener(signal, () => giveUp(signal.reason as Error));
       return () => listening[Symbol.dispose]();
     };
-    const running = runAgent({ ...context, whenLeft }, actor, input).finally(
-      () => void (runs.count -= 1),
-    );
+    const running = runAgent({ ...context, whenLeft }, actor, input).finally(ended);
     using _ = addAbortListener(
       signal,
       () => void endTurn(replaying, actor, session_id, signal.reason),

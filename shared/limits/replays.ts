@@ -15,8 +15,10 @@ export const REPLAY_LIMITS = {
     concurrency: 4,
     /** Turns that are replayed at a time, of all replays; the accounts take turns. */
     turns: 4,
-    /** While runs of clients are in flight, one turn begins in so long a time. */
-    giveWayMs: 100,
+    /** Beside runs of clients one turn begins in so long a time. */
+    giveWayMs: 33,
+    /** So long after clients last had one, turns begin as fast as they can. */
+    quietMs: SECOND_MS,
     /** Turns that are compared before that is recorded. */
     comparedAtOnce: 20,
     /** How long a comparison waits for those that are recorded with it. */

@@ -1,7 +1,7 @@
 /**
  * What a replay costs the runs of clients: `node test/bench/replays.ts [--sessions 100] [--turns 20]
- * [--clients 8]`. Clients run agents, each some milliseconds after its last answer; their
- * latencies while a replay of all the sessions runs, beside those before and after it.
+ * [--clients 8] [--rounds 10]`. Clients run agents, each some milliseconds after its last answer: in
+ * each round for as long as a replay of some of the sessions takes, and as long without one.
  */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { startProcess } from './process.ts';
 import { createAgent, KEY, prepareFolder, runAgent, send, startTurnlog } from './turnlog.ts';
 
-const ALONE_MS = 15_000;
+const WARM_MS = 5_000;
 const BETWEEN_MS = 25;
 const RECORDERS = 8;
 const model = resolve(import.meta.dirname, 'processes/modelServer.ts');
@@ -20,9 +20,13 @@ const { values } = parseArgs({
     sessions: { type: 'string', default: '100' },
     turns: { type: 'string', default: '20' },
     clients: { type: 'string', default: '8' },
+    rounds: { type: 'string', default: '10' },
   },
 });
-const [sessions, turns, clients] = [values.sessions, values.turns, values.clients].map(Number);
+const sessions = Number(values.sessions);
+const turns = Number(values.turns);
+const clients = Number(values.clients);
+const rounds = Number(values.rounds);
 
 const at = (took: readonly number[], share: number): number =>
   took.toSorted((a, b) => a - b)[Math.floor(took.length * share)] ?? Number.NaN;
@@ -45,27 +49,28 @@ async function whileAtWork(work: Promise<unknown>): Promise<number[]> {
       took.push(performance.now() - began);
     }
   };
-  await Promise.all([ended, ...Array.from({ length: clients! }, client)]);
+  await Promise.all([ended, ...Array.from({ length: clients }, client)]);
   return took;
 }
 
 const recorded: string[] = [];
 async function record(): Promise<void> {
   let session: string | undefined;
-  for (let turn = 0; turn < turns!; turn += 1)
+  for (let turn = 0; turn < turns; turn += 1)
     session = (await send(url, runAgent(agent_id, session))).session_id as string;
   recorded.push(session!);
 }
-const left = Array.from({ length: sessions! }).values();
+const left = Array.from({ length: sessions }).values();
 const recorder = async (): Promise<void> => {
   for (const _ of left) await record();
 };
 await Promise.all(Array.from({ length: RECORDERS }, recorder));
 
-async function replay(): Promise<void> {
+/** Resolves with the number of turns that were the same, when the replay has ended. */
+async function replay(some: readonly string[]): Promise<number> {
   const headers = { 'x-api-key': KEY, 'content-type': 'application/json' };
   const asked = {
-    sessions: recorded,
+    sessions: some,
     tools: 'recorded',
     concurrency: 4,
     budget: { tokens: 1_000_000_000 },
@@ -81,25 +86,33 @@ async function replay(): Promise<void> {
       headers,
     });
     if (status === 'running') continue;
-    const { same, total } = sums.turns;
-    process.stdout.write(`the replay has ${status}: ${same} of ${total} turns are the same\n`);
-    return;
+    if (status !== 'completed') throw new Error(`A replay has ended as ${status}.`);
+    return sums.turns.same;
   }
 }
 
-await whileAtWork(sleep(ALONE_MS / 3));
-const before = await whileAtWork(sleep(ALONE_MS));
-const began = performance.now();
-const beside = await whileAtWork(replay());
-const seconds = (performance.now() - began) / 1_000;
-const after = await whileAtWork(sleep(ALONE_MS));
-const alone = [...before, ...after];
-const perSecond = ((sessions! * turns!) / seconds).toFixed(0);
-process.stdout.write(`${perSecond} turns replayed a second, beside ${clients} clients\n`);
-for (const share of [0.5, 0.99]) {
+await whileAtWork(sleep(WARM_MS));
+const alone: number[] = [];
+const beside: number[] = [];
+let same = 0;
+let seconds = 0;
+for (let round = 0; round < rounds; round += 1) {
+  const some = recorded.filter((_, index) => index % rounds === round);
+  const began = performance.now();
+  const replaying = replay(some).then((count) => void (same += count));
+  beside.push(...(await whileAtWork(replaying)));
+  const took = performance.now() - began;
+  seconds += took / 1_000;
+  alone.push(...(await whileAtWork(sleep(took))));
+}
+const total = sessions * turns;
+process.stdout.write(
+  `${same} of ${total} turns are the same, ${(total / seconds).toFixed(0)} replayed a second, beside ${clients} clients\n`,
+);
+for (const share of [0.5, 0.9, 0.99]) {
   const [own, shared] = [at(alone, share), at(beside, share)];
   process.stdout.write(
-    `live p${share * 100}: ${own.toFixed(1)} ms alone (${alone.length} runs), ${shared.toFixed(1)} ms beside the replay (${beside.length} runs): ${(shared / own).toFixed(2)} times\n`,
+    `live p${share * 100}: ${own.toFixed(1)} ms alone (${alone.length} runs), ${shared.toFixed(1)} ms beside a replay (${beside.length} runs): ${(shared / own).toFixed(2)} times\n`,
   );
 }
 await stop();

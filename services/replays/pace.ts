@@ -1,0 +1,35 @@
+import type { Admission } from '../../shared/commands/run/admission.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { pauseFor } from '../../shared/pause.ts';
+
+const LOOK_MS = 5;
+
+/** How fast turns are replayed, of all replays of a process. */
+export interface Pace {
+  /**
+   * Waits until a turn may begin; gives what is to be called when it has ended. Beside runs of
+   * clients, and shortly after them, one begins in so long a time. Errors: the signal's reason.
+   */
+  begin(signal: AbortSignal): Promise<() => void>;
+}
+
+/** What runs shows is counted with the turns that are replayed. */
+export function createPace(runs: Pick<Admission, 'inFlight' | 'waiting'>): Pace {
+  const { giveWayMs, quietMs } = LIMITS.replays;
+  let own = 0;
+  let begunAt = -Infinity;
+  let clientsAt = -Infinity;
+  return {
+    async begin(signal) {
+      for (;;) {
+        const now = performance.now();
+        if (runs.inFlight() + runs.waiting() > own) clientsAt = now;
+        if (now - clientsAt >= quietMs || now - begunAt >= giveWayMs) begunAt = now;
+        if (begunAt === now) break;
+        await pauseFor(LOOK_MS, signal);
+      }
+      own += 1;
+      return () => void (own -= 1);
+    },
+  };
+}
