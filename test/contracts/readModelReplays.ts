@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { ReplayTurnFilter } from '../../shared/readModels/replayReads.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { ANY_REPLAY, type SessionFilter } from '../../shared/readModels/sessionFilter.ts';
@@ -12,8 +12,8 @@ import {
   sessionStarted,
   turnComparison,
 } from '../support/events/events.ts';
-import { reached, recordHistory } from '../support/events/history.ts';
 import { ALL } from '../support/projections/agentsOf.ts';
+import { freshReadModels } from './freshReadModels.ts';
 import type { ReadModelsFixture } from './readModels.ts';
 
 const failed = { check: 0, passed: false };
@@ -21,32 +21,22 @@ const failed = { check: 0, passed: false };
 /** What the read models say of replays: a part of the suite of their port. */
 export function replaysContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   describe(`${name}: replays`, () => {
-    let fixture: ReadModelsFixture;
-    let history: ReturnType<typeof recordHistory>;
-    beforeEach(async () => {
-      fixture = await open();
-      history = recordHistory();
-    });
-    afterEach(() => fixture.close());
+    const fresh = freshReadModels(open);
+    const { apply } = fresh;
 
     const record = (
       id: string,
-      event: Parameters<typeof history.record>[1],
+      event: Parameters<typeof fresh.record>[1],
       account = 'acct_1',
-    ): StoredEvent => history.record({ stream: `replay-${id}`, account }, event);
-    async function apply(...events: StoredEvent[]): Promise<void> {
-      const { position } = events.at(-1)!;
-      await fixture.store.apply(events, reached(position));
-      fixture.announce(position, true);
-    }
+    ): StoredEvent => fresh.record({ stream: `replay-${id}`, account }, event);
     const turns = async (page: ReplayTurnFilter & { after?: string; limit?: number } = {}) =>
-      (await fixture.readModels.listReplayTurns('replay_1', { ...ALL, ...page })).rows;
+      (await fresh.readModels.listReplayTurns('replay_1', { ...ALL, ...page })).rows;
     const numbers = async (page: ReplayTurnFilter & { after?: string; limit?: number } = {}) =>
       (await turns(page)).map(({ session_id, turn }) => `${session_id}.${turn}`);
 
     test('come with what their turns come to, each counted once', async () => {
       await apply(record('replay_1', replayStarted({ up_to_turn: 1 })));
-      expect(await fixture.readModels.findReplay('replay_1')).toMatchObject({
+      expect(await fresh.readModels.findReplay('replay_1')).toMatchObject({
         account_id: 'acct_1',
         status: 'running',
         settings: { tools: 'recorded', up_to_turn: 1 },
@@ -62,7 +52,7 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       );
       await apply(compared, record('replay_1', replaySessionEnded()));
       await apply(compared, record('replay_1', replayEnded({ status: 'failed', code: 'x' })));
-      const row = await fixture.readModels.findReplay('replay_1');
+      const row = await fresh.readModels.findReplay('replay_1');
       expect(row).toMatchObject({
         status: 'failed',
         code: 'x',
@@ -75,7 +65,7 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
           replayed: { tokens: { total: 36 }, duration_ms: 12 },
         },
       });
-      expect(await fixture.readModels.findReplay('replay_2')).toBeUndefined();
+      expect(await fresh.readModels.findReplay('replay_2')).toBeUndefined();
     });
 
     test('show their turns by session and number, by outcome, and in pages', async () => {
@@ -113,18 +103,18 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
         record('replay_1', replayStarted({ sessions })),
         record('replay_1', replaySessionStarted('session_1')),
       );
-      const { rows } = await fixture.readModels.listReplaySessions('replay_1', ALL);
+      const { rows } = await fresh.readModels.listReplaySessions('replay_1', ALL);
       expect(rows).toMatchObject([
         { session_id: 'session_1', status: 'running', replay_session_id: 'session_2', turns: 2 },
         { session_id: 'session_2', status: 'waiting', replay_session_id: null },
       ]);
       await apply(record('replay_1', replaySessionEnded()));
-      expect(await fixture.readModels.findReplaySession('replay_1', 'session_1')).toMatchObject({
+      expect(await fresh.readModels.findReplaySession('replay_1', 'session_1')).toMatchObject({
         status: 'completed',
         code: null,
       });
       const after = { ...ALL, after: 'session_1' };
-      expect((await fixture.readModels.listReplaySessions('replay_1', after)).rows).toHaveLength(1);
+      expect((await fresh.readModels.listReplaySessions('replay_1', after)).rows).toHaveLength(1);
     });
 
     test('are listed by account, newest first; erased ones are not, and have no rows', async () => {
@@ -137,10 +127,10 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       );
       const listed = async (after?: string) =>
         (
-          await fixture.readModels.listReplays('acct_1', { ...ALL, ...(after && { after }) })
+          await fresh.readModels.listReplays('acct_1', { ...ALL, ...(after && { after }) })
         ).rows.map(({ replay_id }) => replay_id);
       const running = async (account?: string) =>
-        (await fixture.readModels.listRunningReplays(2, account)).map((row) => row.replay_id);
+        (await fresh.readModels.listRunningReplays(2, account)).map((row) => row.replay_id);
       expect(await listed()).toEqual(['replay_4', 'replay_2', 'replay_1']);
       expect(await listed('replay_4')).toEqual(['replay_2', 'replay_1']);
       expect(await running()).toEqual(['replay_1', 'replay_2']);
@@ -148,8 +138,8 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       await apply(record('replay_1', replayErased()));
       expect(await listed()).toEqual(['replay_4', 'replay_2']);
       expect(await turns()).toEqual([]);
-      expect((await fixture.readModels.listReplaySessions('replay_1', ALL)).rows).toEqual([]);
-      const row = await fixture.readModels.findReplay('replay_1');
+      expect((await fresh.readModels.listReplaySessions('replay_1', ALL)).rows).toEqual([]);
+      const row = await fresh.readModels.findReplay('replay_1');
       expect(row).toMatchObject({ status: 'erased', settings: null });
       expect(await running()).toEqual(['replay_2', 'replay_3']);
       expect(await running('acct_1')).toEqual(['replay_2', 'replay_4']);
@@ -158,7 +148,7 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
     test('have their sessions listed apart from others', async () => {
       const replay = { replay_id: 'replay_1', session_id: 'session_1', role: 'replay' as const };
       const session = (id: string, changes = {}) =>
-        history.record(
+        fresh.record(
           { stream: `session-${id}`, account: 'acct_1' },
           sessionStarted('agent_1', changes),
         );
@@ -168,7 +158,7 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
         session('session_3', { replay: { ...replay, replay_id: 'replay_2' } }),
       );
       const listed = async (filter: SessionFilter) =>
-        (await fixture.readModels.listSessions('acct_1', { ...ALL, ...filter })).rows.map(
+        (await fresh.readModels.listSessions('acct_1', { ...ALL, ...filter })).rows.map(
           ({ session_id }) => session_id,
         );
       expect(await listed({})).toEqual(['session_1']);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import {
   beginningOf,
@@ -19,7 +19,7 @@ import {
   turnInterrupted,
   turnStarted,
 } from '../support/events/events.ts';
-import { reached, recordHistory } from '../support/events/history.ts';
+import { freshReadModels } from './freshReadModels.ts';
 import type { ReadModelsFixture } from './readModels.ts';
 
 const DAYS = ['2026-01-01', '2026-01-02', '2026-01-03'];
@@ -27,27 +27,17 @@ const DAYS = ['2026-01-01', '2026-01-02', '2026-01-03'];
 /** What the read models add up of model calls: a part of the suite of their port. */
 export function usageContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   describe(`${name}: usage`, () => {
-    let fixture: ReadModelsFixture;
-    let history: ReturnType<typeof recordHistory>;
-    beforeEach(async () => {
-      fixture = await open();
-      history = recordHistory();
-    });
-    afterEach(() => fixture.close());
+    const fresh = freshReadModels(open);
+    const { apply } = fresh;
 
-    type Event = Parameters<typeof history.record>[1];
+    type Event = Parameters<typeof fresh.record>[1];
     interface Where {
       account?: string;
       key?: string;
       at?: string;
     }
     const record = (session: string, event: Event, where: Where = {}): StoredEvent =>
-      history.record({ stream: `session-${session}`, ...where }, event);
-    async function apply(...events: StoredEvent[]): Promise<void> {
-      const { position } = events.at(-1)!;
-      expect(await fixture.store.apply(events, reached(position))).toEqual([]);
-      fixture.announce(position, true);
-    }
+      fresh.record({ stream: `session-${session}`, ...where }, event);
 
     /** All slices, of so many rows each. */
     async function sums(
@@ -62,7 +52,7 @@ export function usageContract(name: string, open: () => Promise<ReadModelsFixtur
       const found: UsageSum[] = [];
       let after: UsagePlace | undefined = beginningOf(from);
       while (after) {
-        const slice = await fixture.readModels.sumUsage(account, { after, to, by, limit });
+        const slice = await fresh.readModels.sumUsage(account, { after, to, by, limit });
         found.push(...slice.sums.map((sum) => ({ ...sum })));
         after = slice.next;
       }
@@ -166,7 +156,7 @@ export function usageContract(name: string, open: () => Promise<ReadModelsFixtur
 
     test('outlives the erasure of its session, and goes with that of its account', async () => {
       const of = (account: string) => [
-        history.record({ stream: `account-${account}`, account }, accountOpened()),
+        fresh.record({ stream: `account-${account}`, account }, accountOpened()),
         record(`session_${account}`, sessionStarted('agent_1'), { account }),
         ...turn(`session_${account}`, 1, turnCompleted(1), { account }),
         record(`session_${account}`, sessionErased(), { account }),
@@ -174,7 +164,7 @@ export function usageContract(name: string, open: () => Promise<ReadModelsFixtur
       const events = [...of('acct_1'), ...of('acct_2')];
       await apply(...events);
       expect(await sums('acct_1')).toMatchObject([{ completed: 1 }]);
-      const erased = history.record({ stream: 'account-acct_1' }, accountErased());
+      const erased = fresh.record({ stream: 'account-acct_1' }, accountErased());
       await apply(erased);
       await apply(...events, erased);
       expect(await sums('acct_1')).toEqual([]);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import {
   webhookChanged,
@@ -8,43 +8,33 @@ import {
   webhookEnabled,
   webhookErased,
 } from '../support/events/events.ts';
-import { reached, recordHistory } from '../support/events/history.ts';
 import { ALL } from '../support/projections/agentsOf.ts';
+import { freshReadModels } from './freshReadModels.ts';
 import type { ReadModelsFixture } from './readModels.ts';
 
 /** What the read models say of webhooks: a part of the suite of their port. */
 export function webhooksContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   describe(`${name}: webhooks`, () => {
-    let fixture: ReadModelsFixture;
-    let history: ReturnType<typeof recordHistory>;
-    beforeEach(async () => {
-      fixture = await open();
-      history = recordHistory();
-    });
-    afterEach(() => fixture.close());
+    const fresh = freshReadModels(open);
+    const { apply } = fresh;
 
     const record = (
       id: string,
-      event: Parameters<typeof history.record>[1],
+      event: Parameters<typeof fresh.record>[1],
       account = 'acct_1',
-    ): StoredEvent => history.record({ stream: `webhook-${id}`, account }, event);
-    async function apply(...events: StoredEvent[]): Promise<void> {
-      const { position } = events.at(-1)!;
-      await fixture.store.apply(events, reached(position));
-      fixture.announce(position, true);
-    }
+    ): StoredEvent => fresh.record({ stream: `webhook-${id}`, account }, event);
     const listed = async (account: string, page: { deleted?: true; after?: string } = {}) =>
-      (await fixture.readModels.listWebhooks(account, { ...ALL, ...page })).rows.map(
+      (await fresh.readModels.listWebhooks(account, { ...ALL, ...page })).rows.map(
         ({ webhook_id }) => webhook_id,
       );
     const enabled = async (limit = 10) =>
-      (await fixture.readModels.listEnabledWebhooks(limit)).map(({ webhook_id }) => webhook_id);
+      (await fresh.readModels.listEnabledWebhooks(limit)).map(({ webhook_id }) => webhook_id);
 
     test('are found as their last event left them', async () => {
       const types = ['turnlog.session.turn_completed.v1'];
       const created = record('webhook_1', webhookCreated({ types }));
       await apply(created);
-      expect(await fixture.readModels.findWebhook('webhook_1')).toMatchObject({
+      expect(await fresh.readModels.findWebhook('webhook_1')).toMatchObject({
         account_id: 'acct_1',
         url: 'https://example.com/turnlog',
         secret: 'whsec_c2VjcmV0',
@@ -55,13 +45,13 @@ export function webhooksContract(name: string, open: () => Promise<ReadModelsFix
         revision: 0,
       });
       await apply(record('webhook_1', webhookChanged()), record('webhook_1', webhookDisabled()));
-      expect(await fixture.readModels.findWebhook('webhook_1')).toMatchObject({
+      expect(await fresh.readModels.findWebhook('webhook_1')).toMatchObject({
         types: null,
         disabled: 'failing',
         position: created.position,
         revision: 2,
       });
-      expect(await fixture.readModels.findWebhook('webhook_2')).toBeUndefined();
+      expect(await fresh.readModels.findWebhook('webhook_2')).toBeUndefined();
     });
 
     test('are listed by account, deleted ones where they are asked for, erased ones never', async () => {
@@ -76,7 +66,7 @@ export function webhooksContract(name: string, open: () => Promise<ReadModelsFix
       expect(await listed('acct_1')).toEqual(['webhook_1']);
       expect(await listed('acct_1', { deleted: true })).toEqual(['webhook_1', 'webhook_2']);
       expect(await listed('acct_1', { deleted: true, after: 'webhook_1' })).toEqual(['webhook_2']);
-      expect(await fixture.readModels.findWebhook('webhook_3')).toMatchObject({
+      expect(await fresh.readModels.findWebhook('webhook_3')).toMatchObject({
         url: '',
         secret: '',
         erased: true,
