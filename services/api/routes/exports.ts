@@ -47,22 +47,35 @@ const listPage = (
   api: RouteContext,
   account_id: string,
   { format: _format, ...asked }: Asked,
+  signal: AbortSignal,
 ): Promise<PageOf<SessionRow>> =>
-  listSessions(api, account_id, {
-    limit: asked.limit ?? LIMITS.export.sessions,
-    bytes: LIMITS.http.batchBytes,
-    ...(asked.after === undefined ? {} : { after: asked.after }),
-    ...sessionFilter(asked),
-  });
+  listSessions(
+    api,
+    account_id,
+    {
+      limit: asked.limit ?? LIMITS.export.sessions,
+      bytes: LIMITS.http.batchBytes,
+      ...(asked.after === undefined ? {} : { after: asked.after }),
+      ...sessionFilter(asked),
+    },
+    signal,
+  );
 
-/** The ids of the sessions, page after page; of the first page alone where a limit is asked for. */
+/**
+ * The ids of the sessions, page after page; of the first page alone where a limit is asked for. Where
+ * sessions give no text, only the signal ends it early.
+ */
 async function* idsFrom(
   first: PageOf<SessionRow>,
   asked: Asked,
   read: (asked: Asked) => Promise<PageOf<SessionRow>>,
+  signal: AbortSignal,
 ): AsyncGenerator<string, void> {
   for (let page = first; ;) {
-    for (const { session_id } of page.rows) yield session_id;
+    for (const { session_id } of page.rows) {
+      signal.throwIfAborted();
+      yield session_id;
+    }
     const after = page.rows.at(-1)?.session_id;
     if (!page.more || after === undefined || asked.limit !== undefined) return;
     page = await read({ ...asked, after });
@@ -84,14 +97,14 @@ const exportSessionsRoute = defineRoute({
   errors: ['origin_erased', 'stream_damaged', 'release_too_old', 'key_missing'],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;
-    const read = (asked: Asked) => listPage(api, account_id, asked);
     const exported = { api, account_id, format: query.format };
     const exporting = { api, actor, ctx, subject: accountStream(account_id) };
-    await sendExport(exporting, `format=${query.format}`, async () => {
+    await sendExport(exporting, `format=${query.format}`, async (signal) => {
+      const read = (asked: Asked) => listPage(api, account_id, asked, signal);
       const first = await read(query);
       const last = first.rows.at(-1);
       if (query.limit !== undefined && first.more && last) linkNext(ctx, last.session_id);
-      return sessionsBytes(exported, idsFrom(first, query, read));
+      return sessionsBytes(exported, idsFrom(first, query, read, signal));
     });
     return undefined;
   },

@@ -9,6 +9,7 @@ import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { TurnRow } from '../../../shared/readModels/tables.ts';
+import { untilClosed } from '../clientLeft.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import {
   presentEvent,
@@ -68,9 +69,10 @@ const listSessionsRoute = defineRoute({
   data: SessionList,
   errors: [],
   holds: MAKING_BYTES,
-  handle: async (api, { actor, query }) => {
+  handle: async (api, { actor, query }, ctx) => {
     const asked = { ...pageFrom(query), ...sessionFilter(query) };
-    const page = await listSessions(api, actor.account_id, asked);
+    const signal = query.q === undefined ? undefined : untilClosed(ctx.res);
+    const page = await listSessions(api, actor.account_id, asked, signal);
     return { page: (to) => pageBody(page, SESSIONS, to) };
   },
 });
