@@ -7,6 +7,7 @@ import type { SessionRow } from '../../../shared/readModels/tables.ts';
 import type { RouteContext } from '../context.ts';
 import { linkNext } from '../envelope.ts';
 import { sessionBytes, sessionsBytes } from '../exportText.ts';
+import { SHARED_SESSION_ERRORS, STREAM_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { ExportQuery, ExportText, SessionExportQuery } from '../schemas/exports.ts';
 import { JSON_LINES, PLAIN_TEXT, sendExport } from '../sendExport.ts';
@@ -24,14 +25,7 @@ const exportSessionRoute = defineRoute({
   data: ExportText,
   media: JSON_LINES,
   orMedia: PLAIN_TEXT,
-  errors: [
-    'session_not_found',
-    'session_erased',
-    'origin_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: SHARED_SESSION_ERRORS,
   handle: async (api, { actor, params, query: { format } }, ctx) => {
     const sessionId = params['sessionId']!;
     const exported = { api, account_id: actor.account_id, format };
@@ -94,7 +88,7 @@ const exportSessionsRoute = defineRoute({
   data: ExportText,
   media: JSON_LINES,
   orMedia: PLAIN_TEXT,
-  errors: ['origin_erased', 'stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['origin_erased', ...STREAM_ERRORS],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;
     const exported = { api, account_id, format: query.format };

@@ -18,6 +18,7 @@ import {
   presentTranscript,
   presentTurn,
 } from '../presenters/session.ts';
+import { SESSION_ERRORS, SHARED_SESSION_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { sessionFilter } from '../sessionFilter.ts';
 import { SessionEvents } from '../schemas/events.ts';
@@ -87,15 +88,7 @@ const getSessionRoute = defineRoute({
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
-  errors: [
-    'session_not_found',
-    'turn_not_found',
-    'session_erased',
-    'origin_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
   holds: MAKING_BYTES,
   handle: async (api, { actor: { account_id }, params, query }) => {
     const session_id = params['sessionId']!;
@@ -125,14 +118,7 @@ const describeSessionRoute = defineRoute({
   query: CommonQuery,
   body: DescribeSessionBody,
   data: Session,
-  errors: [
-    'session_not_found',
-    'session_erased',
-    'session_busy',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['session_busy', ...SESSION_ERRORS],
   handle: async (api, { actor, params, body }) => ({
     data: presentSession(await describeSession(api, actor, params['sessionId']!, body)),
   }),
@@ -154,13 +140,7 @@ const listSessionEventsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: [
-    'session_not_found',
-    'session_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: SESSION_ERRORS,
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;
