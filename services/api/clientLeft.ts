@@ -14,3 +14,10 @@ export function whenClosed(response: ServerResponse, listener: () => void): () =
   else response.once('close', listener);
   return () => response.off('close', listener);
 }
+
+/** Aborts once the client has the answer, or has left. */
+export function untilClosed(response: ServerResponse): AbortSignal {
+  const closed = new AbortController();
+  whenClosed(response, () => closed.abort(clientLeft()));
+  return closed.signal;
+}

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { LIMITS } from '../../shared/limits.ts';
-import { clientLeft, whenClosed } from './clientLeft.ts';
+import { untilClosed } from './clientLeft.ts';
 
 /** An event of a stream, as the HTML standard's server-sent events have it. */
 export interface StreamEvent {
@@ -52,9 +52,7 @@ export function sendEventStream(
   events: (signal: AbortSignal) => AsyncIterable<StreamEvent>,
   heartbeatMs: number = LIMITS.http.heartbeatMs,
 ): void {
-  const left = new AbortController();
-  whenClosed(ctx.res, () => left.abort(clientLeft()));
-  const text = textOf(events(left.signal)[Symbol.asyncIterator](), heartbeatMs);
+  const text = textOf(events(untilClosed(ctx.res))[Symbol.asyncIterator](), heartbeatMs);
   ctx.status = 200;
   ctx.type = 'text/event-stream; charset=utf-8';
   ctx.set('cache-control', 'no-store');

@@ -4,7 +4,7 @@ import { recordAudit } from '../../shared/commands/audit.ts';
 import type { Actor } from '../../shared/commands/context.ts';
 import { shuttingDown } from '../../shared/commands/run/runsInFlight.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { whenClosed } from './clientLeft.ts';
+import { clientLeft, whenClosed } from './clientLeft.ts';
 import type { RouteContext } from './context.ts';
 import { unauthorized } from './failedLogins.ts';
 import { keyCheck } from './keyCheck.ts';
@@ -39,17 +39,18 @@ async function* whileServed(
 /**
  * Answers with what `make` gives, read no faster than the client takes it, once there is room for it,
  * its first piece is made, and it is in the audit. What fails after that cuts the connection.
- * Errors: `rate_limited`, `overloaded`, those of recordAudit and of the first piece.
+ * The signal aborts when the client leaves. Errors: `rate_limited`, `overloaded`, those of recordAudit and of the first piece.
  */
 export async function sendExport(
   exporting: Exporting,
   detail: string,
-  make: () => Promise<AsyncGenerator<Buffer, void>>,
+  make: (signal: AbortSignal) => Promise<AsyncGenerator<Buffer, void>>,
 ): Promise<void> {
   const { api, actor, ctx, subject } = exporting;
   const { account_id } = actor;
   const place = api.streams.claim({ account_id, bytes: 0 });
-  const taken: (() => unknown)[] = [place.leave];
+  const left = new AbortController();
+  const taken: (() => unknown)[] = [place.leave, () => left.abort(clientLeft())];
   // One listener for all of it: an answer has few of them.
   whenClosed(ctx.res, () => {
     for (const giveBack of taken) giveBack();
@@ -59,7 +60,7 @@ export async function sendExport(
     else taken.push(giveBack);
   };
   untilClosed((await api.answers.take(account_id, LIMITS.export.bytes, ctx.res)).leave);
-  const pieces = whileServed(await make(), exporting);
+  const pieces = whileServed(await make(left.signal), exporting);
   untilClosed(() => void pieces.return());
   const first = await pieces.next();
   await recordAudit(api, actor, { action: 'export', subject, detail });

@@ -1,5 +1,6 @@
 import { session } from '../domain/session/decider.ts';
-import type { ForkPoint } from '../domain/session/events.ts';
+import type { Beginning } from '../domain/session/commands.ts';
+import type { ForkPoint, SessionStartedData } from '../domain/session/events.ts';
 import { UNDESCRIBED } from '../domain/session/description.ts';
 import { originErased, sessionErased } from '../erased.ts';
 import { isTurnlogError, TurnlogError } from '../errors.ts';
@@ -20,12 +21,6 @@ import { newStream } from './target.ts';
 export interface ForkInput {
   session_id: string;
   at_turn: number;
-}
-
-/** What a fork begins with. */
-interface Beginning {
-  agent_id: string;
-  forked_from: ForkPoint;
 }
 
 function notAt(message: string): TurnlogError {
@@ -80,8 +75,8 @@ export async function beginningOfFork(
     throw notAt(`"at_turn" is in a fork of ${origins.length} forks, which can't be forked again.`);
   for (const { session_id } of origins)
     if (await endsErased(context.store, sessionStream(session_id))) throw originErased();
-  const { agent_id } = first.event.data as { agent_id: string };
-  return { agent_id, forked_from };
+  const { agent_id, instruction } = first.event.data as SessionStartedData;
+  return { agent_id, forked_from, ...(instruction !== undefined && { instruction }) };
 }
 
 /** A fork as reads show it when it was just recorded. */

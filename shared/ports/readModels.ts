@@ -58,8 +58,15 @@ export interface ReadModels extends ReplayReads, UsageReads {
   /** Changes with the account's agents, and is cheap; tells nothing of others: clients see it. */
   agentListVersion(accountId: string): Promise<string>;
   findSession(sessionId: string): Promise<SessionRow | undefined>;
-  /** Newest first unless the oldest are asked for, without erased ones. */
-  listSessions(accountId: string, page: Page & SessionFilter): Promise<PageOf<ListedSession>>;
+  /**
+   * Newest first unless the oldest are asked for, without erased ones. The signal ends a search for
+   * words between two pieces of it, where it has some. Errors: the signal's reason.
+   */
+  listSessions(
+    accountId: string,
+    page: Page & SessionFilter,
+    signal?: AbortSignal,
+  ): Promise<PageOf<ListedSession>>;
   /** It is asked often by each search that waits. */
   indexProgress(): Promise<IndexProgress>;
   /** Turns that have ended and are not indexed yet, at most LIMITS.search.countedTurns. */

@@ -88,6 +88,10 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
         { table: 'session_labels', owner: session_id },
         { table: 'turns', owner: session_id },
         { table: 'turn_words', owner: session_id },
+        // What turns have added that ended when the account was erased already.
+        ...(event.data.reason === 'account'
+          ? [{ table: 'usage', owner: account_id } as const]
+          : []),
         noteErasure(recorded, event.data),
       ];
     default:

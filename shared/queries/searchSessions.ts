@@ -1,7 +1,7 @@
 import { storeUnavailable, TurnlogError } from '../errors.ts';
 import type { Keyring } from '../eventlog/keyring.ts';
 import { LIMITS } from '../limits.ts';
-import { pauseFor } from '../pause.ts';
+import { pauseFor, type Bounds } from '../pause.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { IndexProgress, ListedSession } from '../search/turnIndex.ts';
 import { percentOf } from '../projections/progress.ts';
@@ -43,12 +43,12 @@ const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean 
 
 /**
  * Waits until all is indexed that was shown when it was asked for, and says in which generation. Errors:
- * `store_unavailable` where that takes too long.
+ * `store_unavailable` where that takes too long, the signal's reason.
  */
 async function untilIndexed(
   { readModels }: SearchSource,
   asked: IndexProgress,
-  until: number,
+  { until, signal }: Required<Bounds>,
 ): Promise<number> {
   let now = await readModels.indexProgress();
   while (!reached(now, asked)) {
@@ -58,7 +58,7 @@ async function untilIndexed(
         `The index that words are found by is not up to date: it has come to ${Math.floor(percent)} % of the log.`,
       );
     }
-    await pauseFor(LOOK_MS);
+    await pauseFor(LOOK_MS, signal);
     now = await readModels.indexProgress();
   }
   return now.generation;
@@ -67,24 +67,26 @@ async function untilIndexed(
 /**
  * The account's sessions that are asked for; with words, those in which one turn has all of them in
  * its input or output, whatever was acknowledged before.
- * Errors: `invalid_request` where there are no words or too many, `store_unavailable`.
+ * Errors: `invalid_request` where there are no words or too many, `store_unavailable`, the reason
+ * of the signal, which ends a search that nobody waits for any more.
  */
 export async function listSessions(
   source: SearchSource,
   accountId: string,
   { q, ...asked }: Page & SessionsSought,
+  signal?: AbortSignal,
 ): Promise<PageOf<ListedSession>> {
   const { readModels } = source;
   if (q === undefined) return readModels.listSessions(accountId, asked);
   const sought = wordsIn(q);
   const progress = await readModels.indexProgress();
-  const until = performance.now() + waitMs;
+  const bounds = { until: performance.now() + waitMs, signal };
   const tokenOf = await wordTokens(source.store.keys, accountId);
   if (!tokenOf) return { rows: [], more: false };
   const words = [...new Set(Array.from(sought, tokenOf))];
   for (;;) {
-    const generation = await untilIndexed(source, progress, until);
-    const page = await readModels.listSessions(accountId, { ...asked, words });
+    const generation = await untilIndexed(source, progress, bounds);
+    const page = await readModels.listSessions(accountId, { ...asked, words }, signal);
     // One that came meanwhile had an empty index at first.
     if ((await readModels.indexProgress()).generation === generation) return page;
   }

@@ -137,6 +137,15 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
       expect([page.rows.length, page.more]).toEqual([1, true]);
     });
 
+    test('are not sought for who has left', async () => {
+      await apply(...talk(first, ['apple']));
+      await indexAll();
+      const search = { ...ALL, words: ['apple'] };
+      const left = AbortSignal.abort(new Error('left'));
+      const searching = fixture.readModels.listSessions('acct_1', search, left);
+      await expect(searching).rejects.toThrow('left');
+    });
+
     test('name the first turns only of a session that has many', async () => {
       const turns = LIMITS.search.matches + 3;
       await apply(

@@ -171,6 +171,27 @@ export function usageContract(name: string, open: () => Promise<ReadModelsFixtur
       expect(await sums('acct_2')).toMatchObject([{ completed: 1 }]);
     });
 
+    test('of a turn that ended when its account was erased already goes with its session', async () => {
+      const account = [
+        history.record({ stream: 'account-acct_1' }, accountOpened()),
+        history.record({ stream: 'account-acct_1' }, accountErased()),
+      ];
+      const events = [
+        record('session_1', sessionStarted('agent_1')),
+        record('session_1', turnStarted(1)),
+        ...account,
+        record('session_1', turnCompleted(1)),
+        record('session_1', sessionErased({ reason: 'account' })),
+      ];
+      await apply(...events.slice(0, -1));
+      expect(await sums('acct_1')).toMatchObject([{ completed: 1 }]);
+      for (const end of events.keys()) {
+        await apply(events.at(-1)!);
+        await apply(...events.slice(0, end + 1));
+        expect(await sums('acct_1')).toEqual([]);
+      }
+    });
+
     test('is read in slices of any size, each row once', async () => {
       await apply(
         ...['a', 'b', 'c', 'd', 'e'].flatMap((agent) => [

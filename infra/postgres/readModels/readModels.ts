@@ -102,7 +102,10 @@ export function openPostgresReadModels({
       return found?.version ?? '';
     },
     findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
-    listSessions: (accountId, bounds) => page('sessions', listSessions(accountId, bounds)),
+    listSessions: async (accountId, bounds, signal) => {
+      signal?.throwIfAborted();
+      return page('sessions', listSessions(accountId, bounds));
+    },
     indexProgress: async () => (await reader.rows<IndexProgress>(INDEX_PROGRESS, ROW_KEY))[0]!,
     countUnindexed: async () =>
       (await reader.rows<{ waiting: number }>(COUNT_UNINDEXED))[0]!.waiting,

@@ -59,9 +59,16 @@ export function openSqliteReadModels({
       return `${generation}.${(found?.['last'] as string | undefined) ?? ''}`;
     },
     findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
-    listSessions: async (accountId, page) =>
+    listSessions: async (accountId, page, signal) =>
       page.words
-        ? searchSessions(current, accountId, { ...page, words: page.words })
+        ? searchSessions(
+            () => {
+              signal?.throwIfAborted();
+              return current();
+            },
+            accountId,
+            { ...page, words: page.words },
+          )
         : sessions.page(page, ...listedSessions(accountId, page)),
     indexProgress: async () => {
       const { get, generation } = current();

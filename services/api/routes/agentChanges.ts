@@ -13,6 +13,7 @@ import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import { agentTag, revisionsNamed } from '../agentTag.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import { presentAgentDetail, presentRevision } from '../presenters/agent.ts';
+import { STREAM_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import {
   AgentDetail,
@@ -114,7 +115,7 @@ const listRevisionsRoute = defineRoute({
   access: 'agents:read',
   query: AgentRevisionsQuery,
   data: AgentRevisions,
-  errors: ['agent_not_found', 'agent_erased', 'stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['agent_not_found', 'agent_erased', ...STREAM_ERRORS],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
     const wanted = { ...pageFrom(query), order: query.order ?? 'newest' };

@@ -7,6 +7,7 @@ import { linkNext } from '../envelope.ts';
 import { sendEventStream } from '../eventStream.ts';
 import { feedPage } from '../feedPage.ts';
 import { feedStream } from '../feedStream.ts';
+import { STREAM_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { EventsQuery, FeedText, LastEventId } from '../schemas/feed.ts';
 
@@ -53,7 +54,7 @@ export const followEventsRoute = defineRoute({
   media: SSE,
   orMedia: JSONL,
   data: FeedText,
-  errors: ['position_unknown', 'log_changed', 'stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['position_unknown', 'log_changed', ...STREAM_ERRORS],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id: accountId } = actor;
     const from = startOf(ctx, query);

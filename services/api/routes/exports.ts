@@ -7,6 +7,7 @@ import type { SessionRow } from '../../../shared/readModels/tables.ts';
 import type { RouteContext } from '../context.ts';
 import { linkNext } from '../envelope.ts';
 import { sessionBytes, sessionsBytes } from '../exportText.ts';
+import { SHARED_SESSION_ERRORS, STREAM_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { ExportQuery, ExportText, SessionExportQuery } from '../schemas/exports.ts';
 import { JSON_LINES, PLAIN_TEXT, sendExport } from '../sendExport.ts';
@@ -24,14 +25,7 @@ const exportSessionRoute = defineRoute({
   data: ExportText,
   media: JSON_LINES,
   orMedia: PLAIN_TEXT,
-  errors: [
-    'session_not_found',
-    'session_erased',
-    'origin_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: SHARED_SESSION_ERRORS,
   handle: async (api, { actor, params, query: { format } }, ctx) => {
     const sessionId = params['sessionId']!;
     const exported = { api, account_id: actor.account_id, format };
@@ -47,22 +41,35 @@ const listPage = (
   api: RouteContext,
   account_id: string,
   { format: _format, ...asked }: Asked,
+  signal: AbortSignal,
 ): Promise<PageOf<SessionRow>> =>
-  listSessions(api, account_id, {
-    limit: asked.limit ?? LIMITS.export.sessions,
-    bytes: LIMITS.http.batchBytes,
-    ...(asked.after === undefined ? {} : { after: asked.after }),
-    ...sessionFilter(asked),
-  });
+  listSessions(
+    api,
+    account_id,
+    {
+      limit: asked.limit ?? LIMITS.export.sessions,
+      bytes: LIMITS.http.batchBytes,
+      ...(asked.after === undefined ? {} : { after: asked.after }),
+      ...sessionFilter(asked),
+    },
+    signal,
+  );
 
-/** The ids of the sessions, page after page; of the first page alone where a limit is asked for. */
+/**
+ * The ids of the sessions, page after page; of the first page alone where a limit is asked for. Where
+ * sessions give no text, only the signal ends it early.
+ */
 async function* idsFrom(
   first: PageOf<SessionRow>,
   asked: Asked,
   read: (asked: Asked) => Promise<PageOf<SessionRow>>,
+  signal: AbortSignal,
 ): AsyncGenerator<string, void> {
   for (let page = first; ;) {
-    for (const { session_id } of page.rows) yield session_id;
+    for (const { session_id } of page.rows) {
+      signal.throwIfAborted();
+      yield session_id;
+    }
     const after = page.rows.at(-1)?.session_id;
     if (!page.more || after === undefined || asked.limit !== undefined) return;
     page = await read({ ...asked, after });
@@ -81,17 +88,17 @@ const exportSessionsRoute = defineRoute({
   data: ExportText,
   media: JSON_LINES,
   orMedia: PLAIN_TEXT,
-  errors: ['origin_erased', 'stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['origin_erased', ...STREAM_ERRORS],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;
-    const read = (asked: Asked) => listPage(api, account_id, asked);
     const exported = { api, account_id, format: query.format };
     const exporting = { api, actor, ctx, subject: accountStream(account_id) };
-    await sendExport(exporting, `format=${query.format}`, async () => {
+    await sendExport(exporting, `format=${query.format}`, async (signal) => {
+      const read = (asked: Asked) => listPage(api, account_id, asked, signal);
       const first = await read(query);
       const last = first.rows.at(-1);
       if (query.limit !== undefined && first.more && last) linkNext(ctx, last.session_id);
-      return sessionsBytes(exported, idsFrom(first, query, read));
+      return sessionsBytes(exported, idsFrom(first, query, read, signal));
     });
     return undefined;
   },

@@ -1,5 +1,6 @@
 import { beginningOfFork, forkSession } from '../../../shared/commands/forkSession.ts';
 import { presentSession } from '../presenters/session.ts';
+import { SHARED_SESSION_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { ForkBody, Session } from '../schemas/sessions.ts';
@@ -15,14 +16,7 @@ export const forkSessionRoute = defineRoute({
   query: CommonQuery,
   body: ForkBody,
   data: Session,
-  errors: [
-    'session_not_found',
-    'session_erased',
-    'origin_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: SHARED_SESSION_ERRORS,
   once: {
     reserve: async (api, { actor, params, body }) => {
       await beginningOfFork(api, actor, { session_id: params['sessionId']!, ...body });

@@ -4,6 +4,7 @@ import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { proveSession } from '../../../shared/queries/sessionProof.ts';
 import { MAKING_BYTES, pageBody } from '../pageBody.ts';
 import { presentCommitted, presentProof } from '../presenters/proof.ts';
+import { STREAM_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { SessionProof, SessionProofQuery } from '../schemas/proof.ts';
 import { pageFrom } from './sessions.ts';
@@ -18,13 +19,7 @@ export const proveSessionRoute = defineRoute({
   access: 'audit:read',
   query: SessionProofQuery,
   data: SessionProof,
-  errors: [
-    'session_not_found',
-    'proof_pending',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['session_not_found', 'proof_pending', ...STREAM_ERRORS],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;

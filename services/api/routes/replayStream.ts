@@ -6,6 +6,7 @@ import { ownReplay } from '../../../shared/queries/replays.ts';
 import { sendEventStream, type StreamEvent } from '../eventStream.ts';
 import { keyCheck, whileAllowed } from '../keyCheck.ts';
 import { presentReplay } from '../presenters/replay.ts';
+import { STREAM_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { claimStream } from '../turnEvents.ts';
@@ -55,7 +56,7 @@ export const streamReplayRoute = defineRoute({
       examples: ['12'],
     }),
   },
-  errors: ['replay_not_found', 'stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['replay_not_found', ...STREAM_ERRORS],
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const row = await ownReplay(api, account_id, params['replayId']!);

@@ -12,6 +12,7 @@ import {
   presentReplayTurn,
 } from '../presenters/replay.ts';
 import { replayInput } from '../replayInput.ts';
+import { SESSION_ERRORS, STREAM_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { Replay, ReplayList, ReplayListQuery } from '../schemas/replays.ts';
@@ -48,16 +49,12 @@ const startReplayRoute = defineRoute({
   data: StartedReplay,
   accepted: StartedReplay,
   errors: [
-    'session_not_found',
-    'session_erased',
     'agent_not_found',
     'agent_erased',
     'model_not_supported',
     'tool_not_supported',
     'replay_limit_reached',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
+    ...SESSION_ERRORS,
   ],
   once: {
     reserve: async (api, { actor, body }) => {
@@ -152,7 +149,7 @@ const cancelReplayRoute = defineRoute({
   body: CancelReplayBody,
   bodyOptional: true,
   data: Replay,
-  errors: ['replay_not_found', 'stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['replay_not_found', ...STREAM_ERRORS],
   once: {
     reserve: async (api, { actor, params }) => {
       const { replay_id } = await ownReplay(api, actor.account_id, params['replayId']!);

@@ -1,5 +1,6 @@
 import { reserveRun } from '../../../shared/commands/run/reserveRun.ts';
 import { runAgent } from '../../../shared/commands/run/runAgent.ts';
+import { SHARED_SESSION_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { streamRun, wantsEvents } from '../streamedRun.ts';
 import { prefersAsync, respondAsync } from './respondAsync.ts';
@@ -26,20 +27,15 @@ export const runAgentRoute = defineRoute({
     'tool_not_supported',
     'agent_not_found',
     'agent_erased',
-    'session_not_found',
-    'session_erased',
-    'origin_erased',
     'session_of_replay',
     'session_busy',
     'idempotency_in_progress',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
     'model_error',
     'tool_error',
     'model_overloaded',
     'turn_interrupted',
     'model_timeout',
+    ...SHARED_SESSION_ERRORS,
   ],
   events: {
     description:

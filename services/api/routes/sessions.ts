@@ -9,6 +9,7 @@ import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { TurnRow } from '../../../shared/readModels/tables.ts';
+import { untilClosed } from '../clientLeft.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import {
   presentEvent,
@@ -17,6 +18,7 @@ import {
   presentTranscript,
   presentTurn,
 } from '../presenters/session.ts';
+import { SESSION_ERRORS, SHARED_SESSION_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { sessionFilter } from '../sessionFilter.ts';
 import { SessionEvents } from '../schemas/events.ts';
@@ -68,9 +70,10 @@ const listSessionsRoute = defineRoute({
   data: SessionList,
   errors: [],
   holds: MAKING_BYTES,
-  handle: async (api, { actor, query }) => {
+  handle: async (api, { actor, query }, ctx) => {
     const asked = { ...pageFrom(query), ...sessionFilter(query) };
-    const page = await listSessions(api, actor.account_id, asked);
+    const signal = query.q === undefined ? undefined : untilClosed(ctx.res);
+    const page = await listSessions(api, actor.account_id, asked, signal);
     return { page: (to) => pageBody(page, SESSIONS, to) };
   },
 });
@@ -85,15 +88,7 @@ const getSessionRoute = defineRoute({
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
-  errors: [
-    'session_not_found',
-    'turn_not_found',
-    'session_erased',
-    'origin_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
   holds: MAKING_BYTES,
   handle: async (api, { actor: { account_id }, params, query }) => {
     const session_id = params['sessionId']!;
@@ -123,14 +118,7 @@ const describeSessionRoute = defineRoute({
   query: CommonQuery,
   body: DescribeSessionBody,
   data: Session,
-  errors: [
-    'session_not_found',
-    'session_erased',
-    'session_busy',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['session_busy', ...SESSION_ERRORS],
   handle: async (api, { actor, params, body }) => ({
     data: presentSession(await describeSession(api, actor, params['sessionId']!, body)),
   }),
@@ -152,13 +140,7 @@ const listSessionEventsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: [
-    'session_not_found',
-    'session_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: SESSION_ERRORS,
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;

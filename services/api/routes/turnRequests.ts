@@ -3,6 +3,7 @@ import type { Place } from '../../../shared/places.ts';
 import { wantsPretty } from '../envelope.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
 import { presentRequest } from '../presenters/request.ts';
+import { SHARED_SESSION_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { TurnRequests, TurnRequestsQuery } from '../schemas/turnRequests.ts';
 import { pageFrom } from './sessions.ts';
@@ -27,16 +28,7 @@ const listTurnRequestsRoute = defineRoute({
   access: 'sessions:read',
   query: TurnRequestsQuery,
   data: TurnRequests,
-  errors: [
-    'session_not_found',
-    'turn_not_found',
-    'session_erased',
-    'origin_erased',
-    'agent_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERRORS],
   holds: MAKING_BYTES,
   handle: async (api, { actor: { account_id }, params, query }, ctx) => {
     const held: Place[] = [];

@@ -10,6 +10,7 @@ import { TurnlogError } from '../../../shared/errors.ts';
 import { whenClosed } from '../clientLeft.ts';
 import { sendEventStream } from '../eventStream.ts';
 import { keyCheck, whileAllowed } from '../keyCheck.ts';
+import { SHARED_SESSION_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { TURN_NUMBER } from '../schemas/turns.ts';
@@ -49,15 +50,7 @@ const streamTurnRoute = defineRoute({
       examples: ['1-1-42'],
     }),
   },
-  errors: [
-    'session_not_found',
-    'turn_not_found',
-    'session_erased',
-    'origin_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const session_id = params['sessionId']!;

@@ -8,6 +8,7 @@ import type { RouteContext } from '../context.ts';
 import { MAKING_BYTES } from '../pageBody.ts';
 import { preferencesOf, tellApplied } from '../prefer.ts';
 import { presentTurn } from '../presenters/session.ts';
+import { SHARED_SESSION_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import { Turn } from '../schemas/sessions.ts';
@@ -50,15 +51,7 @@ const getTurnRoute = defineRoute({
   query: CommonQuery,
   prefer: '`wait=N`: answer when the turn has ended, at the latest after so many seconds',
   data: Turn,
-  errors: [
-    'session_not_found',
-    'turn_not_found',
-    'session_erased',
-    'origin_erased',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
   handle: async (api, { actor: { account_id }, params }, ctx) => {
     const turn = turnInPath(params);
     const { wait } = preferencesOf(ctx);
@@ -92,16 +85,7 @@ const cancelRoute = defineRoute({
   body: CancelBody,
   bodyOptional: true,
   data: CancelledTurn,
-  errors: [
-    'session_not_found',
-    'turn_not_found',
-    'session_erased',
-    'origin_erased',
-    'session_busy',
-    'stream_damaged',
-    'release_too_old',
-    'key_missing',
-  ],
+  errors: ['turn_not_found', 'session_busy', ...SHARED_SESSION_ERRORS],
   once: {
     reserve: (api, { actor, params, body }) =>
       reserveCancellation(api, actor, { session_id: params['sessionId']!, ...body }),

@@ -1,5 +1,5 @@
 import { readUsage, type UsageEntry } from '../../../shared/queries/usage.ts';
-import { clientLeft, whenClosed } from '../clientLeft.ts';
+import { untilClosed } from '../clientLeft.ts';
 import { MAKING_BYTES, pageBody } from '../pageBody.ts';
 import { presentUsage } from '../presenters/usage.ts';
 import { defineRoute } from '../route.ts';
@@ -20,10 +20,8 @@ export const listUsageRoute = defineRoute({
   holds: MAKING_BYTES,
   handle: async ({ readModels, catalogue: { models } }, { actor, query }, ctx) => {
     const question = usageQuestion(query);
-    const left = new AbortController();
-    whenClosed(ctx.res, () => left.abort(clientLeft()));
     const source = { readModels, models };
-    const page = await readUsage(source, actor.account_id, question, left.signal);
+    const page = await readUsage(source, actor.account_id, question, untilClosed(ctx.res));
     const rows = {
       around: [],
       present: (entry: UsageEntry) => presentUsage(entry, question.by),

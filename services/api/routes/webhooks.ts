@@ -5,6 +5,7 @@ import {
 } from '../../../shared/commands/webhooks/createWebhook.ts';
 import { listOwnWebhooks, readWebhook } from '../../../shared/queries/webhooks.ts';
 import { presentWebhook } from '../presenters/webhook.ts';
+import { STREAM_ERRORS } from '../readErrors.ts';
 import { defineRoute } from '../route.ts';
 import { CommonQuery } from '../schemas/common.ts';
 import {
@@ -79,7 +80,7 @@ const changeWebhookRoute = defineRoute({
   query: CommonQuery,
   body: ChangeWebhookBody,
   data: Webhook,
-  errors: ['webhook_not_found', 'stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['webhook_not_found', ...STREAM_ERRORS],
   handle: async (api, { actor, params, body }) => {
     const webhookId = params['webhookId']!;
     await changeWebhook(api, actor, webhookId, body);
@@ -98,7 +99,7 @@ const deleteWebhookRoute = defineRoute({
   access: 'webhooks:write',
   query: CommonQuery,
   data: DeletedWebhook,
-  errors: ['webhook_not_found', 'stream_damaged', 'release_too_old', 'key_missing'],
+  errors: ['webhook_not_found', ...STREAM_ERRORS],
   handle: async (api, { actor, params }) => {
     const webhook_id = params['webhookId']!;
     await deleteWebhook(api, actor, webhook_id);

@@ -130,7 +130,8 @@ function worthKeeping(loaded: RememberedSession): RememberedSession {
 const OVERHEAD_CHARS = 500;
 
 /** About how many characters a remembered session takes. */
-export const charsOf = ({ turns, summary }: RememberedSession): number =>
+export const charsOf = ({ state, turns, summary }: RememberedSession): number =>
+  (('instruction' in state && state.instruction?.length) || 0) +
   (summary?.text.length ?? 0) +
   turns.reduce(
     (sum, turn) =>

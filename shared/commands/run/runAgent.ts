@@ -36,8 +36,11 @@ export async function requestOf(
   if (!isIdOf('session', session_id)) throw sessionNotFound();
   const new_session = asked.session_id === undefined;
   const request = { ...asked, actor, agent, session_id, new_session };
-  await requireOwnSession(context, request);
-  return request;
+  const instruction = await requireOwnSession(context, request);
+  // What a replay runs with it has chosen.
+  return asked.replay || instruction === undefined
+    ? request
+    : { ...request, agent: { ...agent, instruction } };
 }
 
 /**

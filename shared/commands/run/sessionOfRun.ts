@@ -45,11 +45,12 @@ async function isShown(
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
-/** The agent and the account of a session. */
+/** The agent and the account of a session, and the instruction that stands in place of the agent's. */
 type Whose = Readonly<{
   account_id: string | undefined;
   agent_id: string | undefined;
   replay_id: string | undefined;
+  instruction: string | undefined;
 }>;
 
 /** Whose session it is, as this process remembers or the log says; undefined where neither does. */
@@ -59,7 +60,12 @@ async function whoseSession(
 ): Promise<Whose | undefined> {
   const known = sessions.memory.peek(sessionId);
   if (known && known.state.status !== 'none')
-    return { account_id: known.account_id, replay_id: undefined, ...known.state };
+    return {
+      account_id: known.account_id,
+      replay_id: undefined,
+      instruction: undefined,
+      ...known.state,
+    };
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [first] = await readPage({ store, damaged }, sessionStream(sessionId), beginning).catch(
     (error: unknown) => {
@@ -70,18 +76,22 @@ async function whoseSession(
   );
   if (first?.event.type !== 'session.started.v1') return undefined;
   const { recorded, event } = first;
-  const { agent_id, replay } = event.data;
-  return { account_id: recorded.metadata.account_id, agent_id, replay_id: replay?.replay_id };
+  const { agent_id, instruction, replay } = event.data;
+  const { account_id } = recorded.metadata;
+  return { account_id, agent_id, instruction, replay_id: replay?.replay_id };
 }
 
 /**
  * Asked before the run waits for anything: nobody is kept waiting by runs on a session that isn't
- * theirs, or learns whether it is busy.
+ * theirs, or learns whether it is busy. Resolves with the instruction that the session has of its own.
  * Errors: `session_not_found` unless it is the account's and the agent's, `session_of_replay`,
  * `store_unavailable`.
  */
-export async function requireOwnSession(context: RunContext, request: RunRequest): Promise<void> {
-  if (request.new_session) return;
+export async function requireOwnSession(
+  context: RunContext,
+  request: RunRequest,
+): Promise<string | undefined> {
+  if (request.new_session) return undefined;
   const { actor, agent, session_id } = request;
   const whose = await whoseSession(context, session_id);
   const own = whose
@@ -89,6 +99,7 @@ export async function requireOwnSession(context: RunContext, request: RunRequest
     : await isShown(context, request);
   if (!own) throw sessionNotFound();
   if (whose && whose.replay_id !== request.replay?.replay_id) throw sessionOfReplay();
+  return whose?.instruction;
 }
 
 /** Reads the session when it is the account's turn: its events may be large. */

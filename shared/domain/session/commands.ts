@@ -17,6 +17,11 @@ export interface TurnOfRun {
   owner: string;
 }
 
+/** What a fork begins with. */
+export interface Beginning extends Pick<SessionStartedData, 'agent_id' | 'instruction'> {
+  forked_from: ForkPoint;
+}
+
 /** A run names its agent and leaves the turn's number to the session. */
 export type SessionCommand =
   | {
@@ -30,7 +35,7 @@ export type SessionCommand =
   /** Begins the session of a replay, before its first turn. */
   | ({ type: 'begin_session' } & Required<Pick<SessionStartedData, 'replay'>> &
       Omit<SessionStartedData, 'replay'>)
-  | { type: 'fork_session'; agent_id: string; forked_from: ForkPoint }
+  | ({ type: 'fork_session' } & Beginning)
   | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
   | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
   | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
@@ -45,9 +50,10 @@ export type SessionState =
   | ({ status: 'idle'; turn: number } & Whose)
   | ({ status: 'running'; deadline: string } & TurnOfRun & Whose)
   | ({ status: 'erased'; turn: number } & Whose);
-/** The agent of a session, and the replay that made it, where one did. */
+/** The agent of a session, its own instruction, and the replay that made it, where it has them. */
 interface Whose {
   agent_id: string;
+  instruction?: string;
   replay_id?: string;
 }
 /** A session with an open turn. */

@@ -81,17 +81,22 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
 
 function evolve(state: SessionState, event: SessionEvent): SessionState {
   if (event.type === 'session.started.v1') {
-    const { agent_id, forked_from, replay } = event.data;
+    const { agent_id, forked_from, instruction, replay } = event.data;
     return {
       status: 'idle',
       agent_id,
       turn: forked_from?.turn ?? 0,
+      ...(instruction !== undefined && { instruction }),
       ...(replay && { replay_id: replay.replay_id }),
     };
   }
   if (state.status === 'none') throw new Error(`${event.type} before session.started.v1`);
-  const { agent_id, replay_id } = state;
-  const whose = { agent_id, ...(replay_id !== undefined && { replay_id }) };
+  const { agent_id, instruction, replay_id } = state;
+  const whose = {
+    agent_id,
+    ...(instruction !== undefined && { instruction }),
+    ...(replay_id !== undefined && { replay_id }),
+  };
   switch (event.type) {
     case 'session.turn_started.v1':
       return {

@@ -160,7 +160,7 @@ test('a long session is exported whole, and in order', async () => {
   expect(linesOf((await exportOf(id!, 'events')).text)).toHaveLength(1 + 2 * turns);
 });
 
-test('a session that is erased while it is sent is cut off, and left out from then on', async () => {
+test('a session that is erased while it is sent, or a fork of it, is cut off in every format, and left out then', async () => {
   const wordy = await service.createAgent({ model: 'narrow' });
   service.model.use({ text: 'so many words '.repeat(22_000) });
   let id: string | undefined;
@@ -168,13 +168,27 @@ test('a session that is erased while it is sent is cut off, and left out from th
     const body = { input: 'Go on.', ...(id !== undefined && { session_id: id }) };
     id = (await service.post(`/v1/agents/${wordy}/run`, body)).body.data.session_id as string;
   }
-  const path = `/v1/export?format=atif&agent_id=${wordy}`;
-  // Its client takes nothing yet, so that most of it is still to be read.
-  const answer = await fetch(service.url + path, { headers: { 'x-api-key': service.key } });
-  expect(answer.status).toBe(200);
+  const fork = (await service.post(`/v1/sessions/${id}/fork`, { at_turn: 60 })).body.data
+    .session_id;
+  const all = (format: string) => `/v1/export?format=${format}&agent_id=${wordy}&order=oldest`;
+  const paths = EXPORT_FORMATS.flatMap((format) => [
+    all(format),
+    `/v1/sessions/${id}/export?format=${format}`,
+    // As events a fork has its own only.
+    ...(format === 'events' ? [] : [`/v1/sessions/${fork}/export?format=${format}`]),
+  ]);
+  // Their clients take nothing yet, so that most of it is still to be read.
+  const answers = await Promise.all(
+    paths.map((path) => fetch(service.url + path, { headers: { 'x-api-key': service.key } })),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
   expect((await service.send('DELETE', `/v1/sessions/${id}`, '')).status).toBe(200);
-  await expect(answer.text()).rejects.toThrow();
-  expect(await exported(service, path)).toMatchObject({ status: 200, text: '' });
+  for (const answer of answers) await expect(answer.text()).rejects.toThrow();
+  for (const format of EXPORT_FORMATS)
+    expect(await exported(service, all(format))).toMatchObject({
+      status: 200,
+      text: expect.not.stringContaining('so many words'),
+    });
 }, 120_000);
 
 test('an export is in the audit of its account before it is answered', async () => {

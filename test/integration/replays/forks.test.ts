@@ -89,21 +89,22 @@ test('the requests of a shared turn are those of the agent that its own session 
   expect(ids).toEqual([agent, other]);
 }, 60_000);
 
-test('a fork of a replay’s session takes runs, with the agent as it is, and is replayed itself', async () => {
+test('a fork of a replay’s session takes runs, keeps its instruction, and is replayed itself', async () => {
   const origin = await does.run(agent, ['a', 'b']);
   const { made } = await replayed(origin, { instruction: 'Be long.' });
   const fork = await does.fork(made, 2);
   expect(fork).toMatchObject({ forked_from: { session_id: made, turn: 2 } });
   expect(fork).not.toHaveProperty('replay');
-  await does.run(agent, ['c'], fork.session_id);
-  expect((await askedIn(fork.session_id)).map(([system]) => system!.content)).toEqual([
-    'Be long.',
-    'Be long.',
-    'Be brief.',
-  ]);
+  await does.run(agent, ['c', 'd'], fork.session_id);
+  const further = await does.fork(fork.session_id, 4);
+  await service.restart();
+  await does.run(agent, ['e', 'f'], further.session_id);
+  expect((await askedIn(further.session_id)).map(([system]) => system!.content)).toEqual(
+    Array.from('abcdef', () => 'Be long.'),
+  );
   expect((await rebuiltByPython(service, fork.session_id)).code).toBe(0);
   const again = await replayed(fork.session_id);
-  expect(again.replay.turns).toMatchObject(turnsOf('same', 3));
+  expect(again.replay.turns).toMatchObject(turnsOf('same', 3, 4));
   expect(await askedIn(again.made)).toEqual(await askedIn(fork.session_id));
 }, 60_000);
 

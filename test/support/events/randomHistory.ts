@@ -85,15 +85,15 @@ const sessionEvents: fc.Arbitrary<Events> = fc
     fc.nat(20),
     fc.subarray(ofNoTurn),
     fc.tuple(descriptions, descriptions),
-    fc.boolean(),
+    fc.option(fc.constantFrom('request', 'account'), { nil: undefined }),
   )
-  .map(([agent, turns, cut, more, [first, last], erased]) => [
+  .map(([agent, turns, cut, more, [first, last], reason]) => [
     sessionStarted(agent),
     ...first,
     ...turns.flat().slice(0, cut),
     ...more,
     ...last,
-    ...(erased ? [sessionErased()] : []),
+    ...(reason ? [sessionErased({ reason })] : []),
   ]);
 
 const agentEvents: fc.Arbitrary<Events> = fc

@@ -22,6 +22,7 @@ interface Data {
   settings: { model: string };
   calls?: ModelCall[];
   call?: ModelCall;
+  reason?: string;
 }
 
 /** What the events of one account come to, by agent and model: read off one after the other. */
@@ -30,8 +31,9 @@ function told(events: readonly StoredEvent[]): Sums {
   const agents = new Map<string, string>();
   const open = new Map<string, { model: string; tools: number }>();
   for (const { stream, type, data } of events) {
-    const { turn, agent_id, model, settings, calls = [], call } = JSON.parse(data) as Data;
-    if (type === 'account.erased.v1') sums = {};
+    const { turn, agent_id, model, settings, calls = [], call, reason } = JSON.parse(data) as Data;
+    if (type === 'account.erased.v1' || (type === 'session.erased.v1' && reason === 'account'))
+      sums = {};
     if (!stream.startsWith('session-')) continue;
     if (type === 'session.started.v1') agents.set(stream, agent_id);
     if (type === 'session.turn_started.v1') open.set(stream, { model: model!, tools: 0 });

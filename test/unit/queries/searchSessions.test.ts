@@ -17,13 +17,14 @@ beforeEach(() => {
   ({ keys } = memoryKeys());
 });
 
-const search = (query: Partial<SessionsSought>) =>
+const search = (query: Partial<SessionsSought>, signal?: AbortSignal) =>
   listSessions(
     {
       readModels: {
         indexProgress: async () => ({ ...progress }),
-        async listSessions(_accountId, page) {
+        async listSessions(_accountId, page, given) {
           asked.push(page);
+          expect(given).toBe(signal);
           onAsked();
           return { rows: [sessionRow()], more: false };
         },
@@ -32,6 +33,7 @@ const search = (query: Partial<SessionsSought>) =>
     },
     'acct_1',
     { limit: 1, bytes: 1, ...query },
+    signal,
   );
 
 test('words are sought by their tokens, each once', async () => {
@@ -63,6 +65,18 @@ test('one that would wait for too long is refused, and says how far the index is
     retriable: true,
     message: expect.stringContaining('37 %'),
   });
+  expect(asked).toEqual([]);
+});
+
+test('one that nobody waits for any more ends, whether it waits for the index or is searched', async () => {
+  const left = new AbortController();
+  await search({ q: 'one' }, left.signal);
+  asked = [];
+  progress.indexed = positionOf(37);
+  const searching = search({ q: 'one' }, left.signal);
+  const ended = expect(searching).rejects.toThrow('left');
+  left.abort(new Error('left'));
+  await ended;
   expect(asked).toEqual([]);
 });
 
