@@ -1,4 +1,5 @@
 import type { AskJudge } from '../../shared/commands/replays/comparePair.ts';
+import { judgeSessionOf } from '../../shared/commands/replays/judgeSession.ts';
 import { beginningOf, beginReplaySession } from '../../shared/commands/replays/replaySession.ts';
 import { readReplayedTurns } from '../../shared/commands/replays/replayedTurns.ts';
 import type { ReplayedTurn } from '../../shared/commands/run/request.ts';
@@ -26,13 +27,13 @@ const judgeOf = (own: Pick<AgentRow, 'agent_id' | 'account_id' | 'instruction' |
 /** Asks models that judge replayed turns, each in a session of its own that says what it is. */
 export const askJudgeWith =
   (replaying: Omit<Replaying, 'compareTurn'>): AskJudge =>
-  async ({ pair, model, instruction, input }, signal) => {
+  async ({ pair, check, model, instruction, input }, signal) => {
     const { context } = replaying;
     const { replay, session_id, recorded } = pair;
     const { replay_id, account_id } = replay;
     const actor = { account_id, key_id: 'system', request_id: replay_id };
     const { agent_id } = await beginningOf(context, account_id, session_id);
-    const judge_session_id = context.ids.typeId('session');
+    const judge_session_id = judgeSessionOf(pair.replayed!, check);
     const begun = {
       agent_id,
       replay: { replay_id, session_id, role: 'judge' },
@@ -55,7 +56,11 @@ export const askJudgeWith =
       return { agent_id, input, session_id: judge_session_id, replay: asked };
     };
     try {
-      const { end } = await runTurn(replaying, { actor, turns, recorded: turn }, next, signal);
+      const before = await turns.lastTry(turn);
+      const { end } =
+        before?.end?.type === 'session.turn_completed.v1'
+          ? before
+          : await runTurn(replaying, { actor, turns, recorded: turn }, next, signal);
       if (end?.type === 'session.turn_completed.v1') {
         const { output, tokens } = end.data;
         return { session_id: judge_session_id, output, tokens };

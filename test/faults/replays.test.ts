@@ -198,3 +198,44 @@ test('a replay that is cancelled stops within a second, and its turns are interr
   server.kill('SIGTERM');
   expect(await server.exited).toBe(0);
 }, 300_000);
+
+test.each(['SIGKILL', 'SIGTERM'] as const)(
+  'no judge is asked again after %s who has answered, and none is left that nothing names',
+  async (signal) => {
+    const judged = (): number =>
+      model.requests.filter(({ messages }) => messages[0]!.content!.includes('You judge')).length;
+    let hangs = true;
+    model.use(({ messages }) => {
+      if (messages[0]!.content!.includes('You judge')) return { text: 'PASS: It is.' };
+      // The next turn keeps what was compared before from being recorded.
+      return hangs && messages.length > 2 ? { fault: 'never_answer' } : { text: 'Hello.' };
+    });
+    hangs = false;
+    let server = startServerProcess(env);
+    const agent = await agentAt(await server.ready);
+    const session = await record(await server.ready, agent, 'judged');
+    hangs = true;
+    const checks = JSON.stringify([{ judge: { model: 'scripted', criteria: 'It is kind.' } }]);
+    const before = [judged(), model.requests.length] as const;
+    const id = await startReplayOf(data, { sessions: [session], checks });
+    await model.received(before[1] + 3);
+    expect((await toldOf(data, id)).events.map(({ type }) => type)).not.toContain(
+      'replay.turns_compared.v1',
+    );
+    server.kill(signal);
+    await server.exited;
+    hangs = false;
+    server = startServerProcess(env);
+    const url = await server.ready;
+    const compared = comparisonsIn(await endOf(data, id));
+    expect(judged() - before[0]).toBe(TURNS);
+    const named = compared.flatMap(({ checks: made }) => made.map(({ session_id }) => session_id));
+    const { get } = apiClient(url, TEST_KEY);
+    const made = (await get(`/v1/sessions?replay_id=${id}&limit=1000`)).body.data;
+    const judges = made.filter(({ turn_count }: any) => turn_count === 1);
+    expect(judges.map(({ session_id }: any) => session_id).toSorted()).toEqual(named.toSorted());
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+  },
+  120_000,
+);

@@ -10,6 +10,8 @@ import type { CompareTurn, TurnPair } from './turnPair.ts';
 /** What a model is asked that judges, for the replay of a turn. */
 export interface Question {
   pair: TurnPair;
+  /** Which check of the replay, from 0. */
+  check: number;
   /** Id in the registry. */
   model: string;
   instruction: string;
@@ -39,10 +41,11 @@ const failed = (code: string): Verdict => ({ passed: false, code });
 async function judged(
   askJudge: AskJudge,
   { model, criteria }: { model: string; criteria: string },
-  { pair, output, signal }: { pair: TurnPair; output: string; signal: AbortSignal },
+  { pair, check, output }: { pair: TurnPair; check: number; output: string },
+  signal: AbortSignal,
 ): Promise<Verdict> {
   const input = judgeInput({ criteria, input: pair.recorded.started.input, output });
-  const question = { pair, model, instruction: JUDGE_INSTRUCTION, input };
+  const question = { pair, check, model, instruction: JUDGE_INSTRUCTION, input };
   const answer = await askJudge(question, signal);
   const took = {
     session_id: answer.session_id,
@@ -70,10 +73,15 @@ const checksOf = ({ replay, session_id, recorded }: TurnPair): (readonly [number
 export function createCompareTurn({ catalogue, askJudge }: Comparing): CompareTurn {
   const price = (model: string, tokens: Tokens) => costOf(catalogue.models.find(model), tokens);
 
-  async function make(check: Check, pair: TurnPair, signal: AbortSignal): Promise<Verdict> {
+  async function make(
+    [number, check]: readonly [number, Check],
+    pair: TurnPair,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
     const output = outputOf(pair.replayed!);
     if (output === undefined) return failed('no_answer');
-    if ('judge' in check) return judged(askJudge, check.judge, { pair, output, signal });
+    if ('judge' in check)
+      return judged(askJudge, check.judge, { pair, check: number, output }, signal);
     const { account_id } = pair.replay;
     const met = await meets({ schemas: catalogue.schemas, account_id }, check, output);
     return met === 'undecided' ? failed('check_too_slow') : { passed: met };
@@ -87,9 +95,9 @@ export function createCompareTurn({ catalogue, askJudge }: Comparing): CompareTu
     if (compared.outcome === 'skipped') return compared;
     const checks = made.get(pair) ?? [];
     made.set(pair, checks);
-    for (const [number, check] of checksOf(pair).slice(checks.length)) {
+    for (const check of checksOf(pair).slice(checks.length)) {
       signal.throwIfAborted();
-      checks.push({ check: number, ...(await make(check, pair, signal)) });
+      checks.push({ check: check[0], ...(await make(check, pair, signal)) });
     }
     return { ...compared, checks };
   };
