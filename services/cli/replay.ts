@@ -150,7 +150,10 @@ export function addReplayCommands(program: Command, run: WithTerminal): void {
     .option('--from <turn>', 'the first turn')
     .option('--up-to <turn>', 'the last turn')
     .option('--concurrency <n>', 'sessions at a time')
-    .requiredOption('--budget <tokens>', 'nothing more is begun once so many were used')
+    .requiredOption(
+      '--budget <tokens>',
+      'no turn is begun, and no judge asked, once so many were used',
+    )
     .option('--checks <file>', 'the checks, as a JSON list')
     .option('--watch', 'wait for its end')
     .action((options: StartOptions) => run((terminal) => start(terminal, options)));

@@ -239,3 +239,37 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
   },
   120_000,
 );
+
+test('a kill gives a replay no more tokens than it had: tries that failed before it still count', async () => {
+  const usage = { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 };
+  const call = { name: 'calculator', arguments: '{"expression":"1+1"}' };
+  const once = { ...env, MODEL_MAX_RETRIES: '0', MODEL_CIRCUIT_FAILURES: '1000' };
+  let server = startServerProcess(once);
+  const url = await server.ready;
+  const { post } = apiClient(url, TEST_KEY);
+  const agent = { name: 'Test', instruction: 'Add.', model: 'scripted', tool: 'calculator' };
+  const { agent_id } = (await post('/v1/agents', agent)).body.data;
+  let tries = 0;
+  let hangsAt = Infinity;
+  let fails = false;
+  model.use(({ messages }) => {
+    if (messages.at(-1)!.role === 'tool') return fails ? { status: 503 } : { text: 'Two.' };
+    tries += 1;
+    return tries === hangsAt ? { fault: 'never_answer' } : { tool_calls: [call], usage };
+  });
+  const { session_id } = (await post(`/v1/agents/${agent_id}/run`, { input: '1+1?' })).body.data;
+  [tries, hangsAt, fails] = [0, 3, true];
+  const asked = model.requests.length;
+  const id = await startReplayOf(data, { sessions: [session_id], budget_tokens: 250 });
+  // Two tries of two calls each, and the first call of the third.
+  await model.received(asked + 5);
+  server.kill('SIGKILL');
+  await server.exited;
+  server = startServerProcess(once);
+  await server.ready;
+  const told = await endOf(data, id);
+  expect(tries).toBe(4);
+  expect(comparisonsIn(told)).toMatchObject([{ outcome: 'failed', other_tokens: 200 }]);
+  server.kill('SIGTERM');
+  expect(await server.exited).toBe(0);
+}, 120_000);

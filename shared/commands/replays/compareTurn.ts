@@ -6,7 +6,9 @@ import { compareTools } from './compareTools.ts';
 import type { TurnEnded, WholeTurn } from './turnPair.ts';
 
 /** A turn, as far as it is compared. */
-export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'>;
+export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
+  other_tokens?: number;
+};
 
 /** What tokens of a model cost; undefined where nobody knows. */
 export type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
@@ -84,5 +86,6 @@ export function compareTurn(
     requests: hashesOf(recorded) === hashesOf(replayed) ? 'same' : 'changed',
     tools: compareTools(recorded.calls, replayed.calls),
     replayed: sideOf(replayed, costOf),
+    ...(replayed.other_tokens && { other_tokens: replayed.other_tokens }),
   };
 }
