@@ -41,10 +41,11 @@ export const askJudgeWith =
   async ({ pair, check, model, instruction, input }, { budget, signal }) => {
     const { context } = replaying;
     const { replay, session_id, recorded } = pair;
+    const replayed = pair.replayed!;
     const { replay_id, account_id } = replay;
     const { turn, agent_revision: revision } = recorded.started;
     const actor = { account_id, key_id: 'system', request_id: replay_id };
-    const sessionId = judgeSessionOf(pair.replayed!, check);
+    const sessionId = judgeSessionOf(replayed, check);
     const turns = readReplayedTurns(context, {
       sessionId,
       onTry: (_, of, tokens) => budget.took({ session_id, turn: of, in: sessionId, tokens }),
@@ -73,7 +74,7 @@ export const askJudgeWith =
     const { agent_id } = await beginningOf(context, account_id, session_id);
     const begun = {
       agent_id,
-      replay: { replay_id, session_id, role: 'judge' },
+      replay: { replay_id, session_id: replayed.session_id, role: 'judge' },
       instruction,
     } as const;
     await beginReplaySession(context, actor, sessionId, begun);
