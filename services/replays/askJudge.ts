@@ -1,4 +1,5 @@
 import type { AskJudge, Judged } from '../../shared/commands/replays/comparePair.ts';
+import { codeOf } from '../../shared/commands/replays/compareTurn.ts';
 import { judgeSessionOf } from '../../shared/commands/replays/judgeSession.ts';
 import { beginningOf, beginReplaySession } from '../../shared/commands/replays/replaySession.ts';
 import { readReplayedTurns } from '../../shared/commands/replays/replayedTurns.ts';
@@ -32,7 +33,7 @@ const UNASKED = { code: 'budget_exhausted' } as const;
 /** What a judge has answered, or why it did not. */
 function saidBy({ end }: WholeTurn): Pick<Judged, 'output' | 'code'> {
   if (end?.type === 'session.turn_completed.v1') return { output: end.data.output };
-  return { code: end?.type === 'session.turn_failed.v1' ? end.data.code : 'turn_interrupted' };
+  return { code: codeOf(end) ?? 'turn_interrupted' };
 }
 
 /** Asks models that judge replayed turns, each in a session of its own that says what it is. */

@@ -18,7 +18,7 @@ export const outputOf = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>
   end?.type === 'session.turn_completed.v1' ? end.data.output : undefined;
 
 /** Why a turn was not answered; undefined where it was, or is open. */
-function codeOf(end: TurnEnded | undefined): string | undefined {
+export function codeOf(end: TurnEnded | undefined): string | undefined {
   if (!end || end.type === 'session.turn_completed.v1') return undefined;
   return end.type === 'session.turn_failed.v1'
     ? end.data.code
