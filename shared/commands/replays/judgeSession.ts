@@ -11,7 +11,7 @@ function idOf(milliseconds: number, hash: Buffer): string {
   const version = (0x7000n | (BigInt(hash.readUInt16BE(0)) & 0x0fffn)) << 64n;
   const variant = (0b10n << 62n) | (hash.readBigUInt64BE(2) >> 2n);
   const digits = (time | version | variant).toString(32).padStart(LENGTH, '0');
-  return [...digits].map((digit) => DIGITS[parseInt(digit, 32)]).join('');
+  return digits.replace(/./g, (digit) => DIGITS[parseInt(digit, 32)]!);
 }
 
 /**
