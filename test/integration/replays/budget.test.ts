@@ -50,7 +50,7 @@ test('tokens of tries that failed count to the budget, and no further try is mad
   expect(told.events.at(-1)!.data).toEqual({ status: 'budget_exhausted' });
   const { sums } = (await service.get(`/v1/replays/${id}`)).body.data;
   expect(sums).toMatchObject({ other_tokens: 200, replayed: { tokens: { total: 100 } } });
-}, 60_000);
+}, 120_000);
 
 test('no judge is asked once the tokens are used, and the check says so', async () => {
   const session = await recorded();
@@ -75,4 +75,4 @@ test('no judge is asked once the tokens are used, and the check says so', async 
   expect(made).toMatchObject([{ check: 0, passed: true }, { check: 1, passed: true }, {}]);
   expect(made[2]).toEqual({ check: 2, passed: false, code: 'budget_exhausted' });
   expect(told.events.at(-1)!.data).toEqual({ status: 'budget_exhausted' });
-}, 60_000);
+}, 120_000);

@@ -42,7 +42,7 @@ test('with the session of a replay those of its judges are erased, and the recor
   expect((await service.send('DELETE', `/v1/sessions/${made}`, '')).status).toBe(200);
   for (const id of judges) expect(await shown(id)).toEqual([410, undefined]);
   expect(await shown(session)).toEqual([200, undefined]);
-}, 60_000);
+}, 120_000);
 
 test('no judge is told the texts of the session of a replay that is erased while another one judges', async () => {
   const session = await recorded(await service.createAgent(), ['One?']);
@@ -61,7 +61,7 @@ test('no judge is told the texts of the session of a replay that is erased while
   const told = await endOf(service.folder, await starting);
   expect(judges).toBe(1);
   expect(told.events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
-}, 60_000);
+}, 120_000);
 
 test('no judge is told the texts of a session that is erased while another one judges', async () => {
   const session = await recorded(await service.createAgent(), ['Secret?']);
@@ -78,7 +78,7 @@ test('no judge is told the texts of a session that is erased while another one j
   const told = await endOf(service.folder, id);
   expect(judges).toBe(1);
   expect(told.events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
-}, 60_000);
+}, 120_000);
 
 test('what was compared of a session is recorded, also where a later turn can not be replayed', async () => {
   const agent = await service.createAgent();
@@ -94,4 +94,4 @@ test('what was compared of a session is recorded, also where a later turn can no
   const { events } = told;
   expect(events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
   expect(comparisonsIn(told)).toMatchObject([{ turn: 1, outcome: 'changed' }]);
-}, 60_000);
+}, 120_000);

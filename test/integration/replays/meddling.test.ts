@@ -81,7 +81,7 @@ test.each(['turn', 'judge'] as const)(
     const own = await service.post(`/v1/agents/${agent}/run`, { input: 'Mine', session_id });
     expect(own.status).toBe(200);
   },
-  60_000,
+  120_000,
 );
 
 test('a turn of a replay that a client cancels has failed as cancelled, and the next ones follow', async () => {
@@ -92,7 +92,7 @@ test('a turn of a replay that a client cancels has failed as cancelled, and the 
     status: 'completed',
     turns: [same(1), { turn: 2, outcome: 'failed', code: 'cancelled' }, { turn: 3 }],
   });
-}, 60_000);
+}, 120_000);
 
 test('a judge that a client cancels has not passed, and the check says why', async () => {
   const { held, ended } = await heldIn('judge');
@@ -102,7 +102,7 @@ test('a judge that a client cancels has not passed, and the check says why', asy
   expect(turns[0].checks).toEqual([
     { check: 0, passed: false, code: 'cancelled', session_id: held },
   ]);
-}, 60_000);
+}, 120_000);
 
 test('the replay of a session ends where its own session is erased, and the replay says so', async () => {
   const { held, ended } = await heldIn('turn');
@@ -113,7 +113,7 @@ test('the replay of a session ends where its own session is erased, and the repl
   const [row] = (await service.get(`/v1/replays/${replay.replay_id}/sessions`)).body.data;
   expect(row).toMatchObject({ status: 'failed', code: 'session_erased' });
   expect((await service.get(`/v1/sessions/${session}`)).status).toBe(200);
-}, 60_000);
+}, 120_000);
 
 test('a judge whose session is erased has not passed, and the replay goes on', async () => {
   const { held, ended } = await heldIn('judge');
@@ -121,4 +121,4 @@ test('a judge whose session is erased has not passed, and the replay goes on', a
   const { status, turns } = await ended();
   expect([status, turns]).toEqual(['completed', [same(1), same(2), same(3)]]);
   expect(turns[0].checks).toMatchObject([{ passed: false, code: 'session_erased' }]);
-}, 60_000);
+}, 120_000);
