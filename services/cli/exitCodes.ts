@@ -1,5 +1,5 @@
 /** How a command ends. docs/operate.md lists them. */
-export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+export const EXIT = { done: 0, failed: 1, usage: 2, undecided: 3, interrupted: 130 } as const;
 
 /** What every `--help` says of them. */
 export const EXIT_CODES_HELP = `
@@ -7,4 +7,5 @@ Exit codes:
   0    the command is done
   1    it failed, or what it looked at is not as it must be
   2    the command line, or a position in it, is not right: nothing was done
+  3    of a replay: it runs, or nothing was compared
   130  it was interrupted by Ctrl-C or SIGTERM`;

@@ -81,12 +81,16 @@ type Whole = ReplayShown & { settings: { checks?: unknown[] }; turns: object[] }
 
 /**
  * Whether a replay is worse than what was recorded: what failed, or was not run; and checks that did
- * not pass, or, where there are none, answers that are other ones.
+ * not pass, or, where there are none, answers that are other ones. Null where that can't be said: it
+ * runs, no turn was compared, or none of its checks was of a turn.
  */
-function isRegressed({ status, sums, settings }: Whole): boolean {
+function isRegressed({ status, sums, settings }: Whole): boolean | null {
   const { turns, sessions, checks } = sums;
+  if (status === 'running') return null;
   if (status !== 'completed' || turns.failed + sessions.failed + sessions.stopped > 0) return true;
-  return settings.checks ? checks.failed > 0 : turns.changed > 0;
+  if (turns.same + turns.changed === 0) return null;
+  if (!settings.checks) return turns.changed > 0;
+  return checks.passed + checks.failed === 0 ? null : checks.failed > 0;
 }
 
 const lineOf = ({ status, sums: { turns, checks } }: ReplayShown): string =>
@@ -104,7 +108,7 @@ async function show(
   const replay = await client.ask<Whole>('GET', path + query);
   const regressed = isRegressed(replay);
   output.show({ ...replay, regressed }, `${id} ${lineOf(replay)}`);
-  if (replay.status !== 'running' && regressed) process.exitCode = EXIT.failed;
+  if (regressed !== false) process.exitCode = regressed ? EXIT.failed : EXIT.undecided;
 }
 
 async function watch(terminal: TerminalContext, client: ApiClient, id: string): Promise<void> {
@@ -132,7 +136,7 @@ export function addReplayCommands(program: Command, run: WithTerminal): void {
   const replay = program
     .command('replay')
     .description(
-      'run recorded sessions again, and compare; a client of the service at TURNLOG_URL, with the key TURNLOG_API_KEY. The exit code is 1 where a turn failed, a check did not pass, or, without checks, an output changed',
+      'run recorded sessions again, and compare; a client of the service at TURNLOG_URL, with the key TURNLOG_API_KEY. The exit code is 1 where a turn failed, a check did not pass, or, without checks, an output changed; 3 where it still runs, or nothing was compared',
     );
   replay
     .command('start')
@@ -150,7 +154,10 @@ export function addReplayCommands(program: Command, run: WithTerminal): void {
     .option('--from <turn>', 'the first turn')
     .option('--up-to <turn>', 'the last turn')
     .option('--concurrency <n>', 'sessions at a time')
-    .requiredOption('--budget <tokens>', 'nothing more is begun once so many were used')
+    .requiredOption(
+      '--budget <tokens>',
+      'no turn is begun, and no judge asked, once so many were used',
+    )
     .option('--checks <file>', 'the checks, as a JSON list')
     .option('--watch', 'wait for its end')
     .action((options: StartOptions) => run((terminal) => start(terminal, options)));

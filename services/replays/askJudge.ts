@@ -1,9 +1,13 @@
-import type { AskJudge } from '../../shared/commands/replays/comparePair.ts';
+import type { AskJudge, Judged } from '../../shared/commands/replays/comparePair.ts';
+import { codeOf } from '../../shared/commands/replays/compareTurn.ts';
+import { judgeSessionOf } from '../../shared/commands/replays/judgeSession.ts';
 import { beginningOf, beginReplaySession } from '../../shared/commands/replays/replaySession.ts';
 import { readReplayedTurns } from '../../shared/commands/replays/replayedTurns.ts';
+import type { WholeTurn } from '../../shared/commands/replays/turnPair.ts';
 import type { ReplayedTurn } from '../../shared/commands/run/request.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
 import type { AgentRow } from '../../shared/readModels/tables.ts';
+import { BudgetSpent } from './budget.ts';
 import { isPassing } from './patience.ts';
 import type { Replaying } from './replaying.ts';
 import { runTurn } from './runTurn.ts';
@@ -23,24 +27,58 @@ const judgeOf = (own: Pick<AgentRow, 'agent_id' | 'account_id' | 'instruction' |
   position: '',
 });
 
+/** Of a judge that was not asked, since the tokens were used before. */
+const UNASKED = { code: 'budget_exhausted' } as const;
+
+/** What a judge has answered, or why it did not. */
+function saidBy({ end }: WholeTurn): Pick<Judged, 'output' | 'code'> {
+  if (end?.type === 'session.turn_completed.v1') return { output: end.data.output };
+  return { code: codeOf(end) ?? 'turn_interrupted' };
+}
+
 /** Asks models that judge replayed turns, each in a session of its own that says what it is. */
 export const askJudgeWith =
   (replaying: Omit<Replaying, 'compareTurn'>): AskJudge =>
-  async ({ pair, model, instruction, input }, signal) => {
+  async ({ pair, check, model, instruction, input }, { budget, signal }) => {
     const { context } = replaying;
     const { replay, session_id, recorded } = pair;
+    const replayed = pair.replayed!;
     const { replay_id, account_id } = replay;
+    const { turn, agent_revision: revision } = recorded.started;
     const actor = { account_id, key_id: 'system', request_id: replay_id };
+    const sessionId = judgeSessionOf(replayed, check);
+    const turns = readReplayedTurns(context, {
+      sessionId,
+      onTry: (_, of, tokens) => budget.took({ session_id, turn: of, in: sessionId, tokens }),
+    });
+    const judged = (said: Pick<Judged, 'output' | 'code'>): Judged => ({
+      session_id: sessionId,
+      ...said,
+      ...(turns.tokens().total > 0 && { tokens: turns.tokens() }),
+    });
+    const unable = (error: unknown): Judged => {
+      signal.throwIfAborted();
+      if (error instanceof BudgetSpent) return judged(UNASKED);
+      if (isPassing(error) || !isTurnlogError(error)) throw error;
+      return judged({ code: error.code });
+    };
+
+    let made: WholeTurn | undefined;
+    try {
+      made = await turns.lastTry(turn);
+    } catch (error) {
+      return unable(error);
+    }
+    // Whoever ran the replay before may have asked it.
+    if (made?.end?.type === 'session.turn_completed.v1') return judged(saidBy(made));
+    if (budget.isSpent()) return made ? judged(UNASKED) : UNASKED;
     const { agent_id } = await beginningOf(context, account_id, session_id);
-    const judge_session_id = context.ids.typeId('session');
     const begun = {
       agent_id,
-      replay: { replay_id, session_id, role: 'judge' },
+      replay: { replay_id, session_id: replayed.session_id, role: 'judge' },
       instruction,
     } as const;
-    await beginReplaySession(context, actor, judge_session_id, begun);
-    const turns = readReplayedTurns(context, judge_session_id, 0);
-    const { turn, agent_revision: revision } = recorded.started;
+    await beginReplaySession(context, actor, sessionId, begun);
     const agent = { ...judgeOf({ agent_id, account_id, instruction, model }), revision };
     const next = async () => {
       const asked: ReplayedTurn = {
@@ -52,19 +90,12 @@ export const askJudgeWith =
         answer: () => undefined,
         stops: false,
       };
-      return { agent_id, input, session_id: judge_session_id, replay: asked };
+      return { agent_id, input, session_id: sessionId, replay: asked };
     };
+    const toRun = { actor, turns, recorded: turn, made, budget };
     try {
-      const { end } = await runTurn(replaying, { actor, turns, recorded: turn }, next, signal);
-      if (end?.type === 'session.turn_completed.v1') {
-        const { output, tokens } = end.data;
-        return { session_id: judge_session_id, output, tokens };
-      }
-      const code = end?.type === 'session.turn_failed.v1' ? end.data.code : 'turn_interrupted';
-      return { session_id: judge_session_id, code };
+      return judged(saidBy(await runTurn(replaying, toRun, next, signal)));
     } catch (error) {
-      signal.throwIfAborted();
-      if (isPassing(error) || !isTurnlogError(error)) throw error;
-      return { session_id: judge_session_id, code: error.code };
+      return unable(error);
     }
   };

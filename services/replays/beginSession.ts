@@ -6,7 +6,7 @@ import {
 } from '../../shared/commands/replays/replayedTurns.ts';
 import { createTurnNumbers } from '../../shared/commands/replays/turnNumbers.ts';
 import type { SessionPair } from '../../shared/commands/replays/turnToReplay.ts';
-import type { RunningReplay, WholeTurn } from '../../shared/commands/replays/turnPair.ts';
+import type { Budget, RunningReplay, WholeTurn } from '../../shared/commands/replays/turnPair.ts';
 import type { ReplayedSession } from '../../shared/domain/replay/sessions.ts';
 import type { ForkedFrom, SessionStartedData } from '../../shared/domain/session/events.ts';
 import { TurnlogError } from '../../shared/errors.ts';
@@ -17,12 +17,6 @@ import { createComparisons, type Comparisons } from './comparisons.ts';
 import { patiently } from './patience.ts';
 import type { ReplayLog } from './replayLog.ts';
 import type { Replaying } from './replaying.ts';
-
-/** The tokens of a replay. */
-export interface Budget {
-  spend(tokens: number): void;
-  isSpent(): boolean;
-}
 
 /** A session that is to be replayed, and what with. */
 export interface SessionToRun {
@@ -81,7 +75,7 @@ export async function begin(
   before: WholeTurn | undefined,
 ): Promise<Progress> {
   const { context } = replaying;
-  const { replay, log, session, signal } = run;
+  const { replay, log, session, budget, signal } = run;
   const { session_id } = session;
   const forked_from = before ? pointOf(session_id, before) : recorded.forked_from;
   const shared = forked_from?.turn ?? 0;
@@ -101,7 +95,11 @@ export async function begin(
     recorded,
     replay_session_id,
     numbers: createTurnNumbers(shared),
-    turns: readReplayedTurns(context, replay_session_id, shared),
+    turns: readReplayedTurns(context, {
+      sessionId: replay_session_id,
+      shared,
+      onTry: (_, turn, tokens) => budget.took({ session_id, turn, in: replay_session_id, tokens }),
+    }),
     comparisons: createComparisons(log, session_id),
     compactions: [],
   };

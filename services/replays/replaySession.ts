@@ -2,8 +2,8 @@ import { beginningOf } from '../../shared/commands/replays/replaySession.ts';
 import { turnToReplay } from '../../shared/commands/replays/turnToReplay.ts';
 import type { WholeTurn } from '../../shared/commands/replays/turnPair.ts';
 import { wholeTurns } from '../../shared/commands/replays/wholeTurns.ts';
-import { tokensOf } from '../../shared/domain/replay/decider.ts';
 import type { SessionEnd } from '../../shared/domain/replay/events.ts';
+import { BudgetSpent } from './budget.ts';
 import { begin, type Progress, type SessionToRun } from './beginSession.ts';
 import { createComparisons } from './comparisons.ts';
 import { createPauses, isPassing, patiently } from './patience.ts';
@@ -36,6 +36,9 @@ async function* turnsUpTo(
   }
 }
 
+const ownTokens = ({ end }: WholeTurn): number =>
+  (end && 'tokens' in end.data && end.data.tokens?.total) || 0;
+
 /** Replays a turn, unless it was before, and compares it. True where nothing follows it. */
 async function replayTurn(
   replaying: Replaying,
@@ -58,7 +61,7 @@ async function replayTurn(
     };
     const made = await patiently(() => turns.lastTry(number), patience);
     const isDone = isCompared || (made && (hasAnswer(made) || isStop(made)));
-    const toRun = { actor: log.actor, turns, recorded: number };
+    const toRun = { actor: log.actor, turns, recorded: number, made, budget };
     replayed = isDone ? made : await runTurn(replaying, toRun, next, signal);
     if (replayed && hasAnswer(replayed)) numbers.add(number, replayed.started.turn);
     progress.compactions = [];
@@ -68,10 +71,13 @@ async function replayTurn(
       replay,
       session_id: session.session_id,
       recorded: turn,
-      replayed: replayed && { ...replayed, session_id: replay_session_id },
+      replayed: replayed && {
+        ...replayed,
+        session_id: replay_session_id,
+        other_tokens: turns.tokens().total - ownTokens(replayed),
+      },
     };
-    const comparison = await patiently(() => compareTurn(pair, signal), patience);
-    budget.spend(tokensOf([comparison]));
+    const comparison = await patiently(() => compareTurn(pair, { budget, signal }), patience);
     comparisons.add(comparison);
     if (comparisons.isDue()) await patiently(() => comparisons.flush(), patience);
   }
@@ -92,7 +98,7 @@ export async function replaySession(
   run: SessionToRun,
 ): Promise<End | undefined> {
   const { context } = replaying;
-  const { replay, session, budget, signal } = run;
+  const { replay, session, signal } = run;
   const { session_id, revision: upTo } = session;
   const { from_turn = 1, up_to_turn = Infinity } = replay.settings;
   const patience = { signal, logger: context.logger };
@@ -102,7 +108,7 @@ export async function replaySession(
   );
   let progress: Progress | undefined;
   let before: WholeTurn | undefined;
-  let end: End | undefined = { status: 'completed' };
+  let end: End = { status: 'completed' };
   try {
     for await (const turn of turnsUpTo(replaying, session_id, upTo, signal)) {
       if (turn.started.turn > up_to_turn) break;
@@ -111,10 +117,6 @@ export async function replaySession(
         continue;
       }
       progress ??= await begin(replaying, run, recorded, before);
-      if (turn.started.turn > session.compared && budget.isSpent()) {
-        end = undefined;
-        break;
-      }
       if (!(await replayTurn(replaying, run, progress, turn))) continue;
       end = { status: 'stopped', code: 'tool_not_recorded' };
       break;
@@ -122,6 +124,7 @@ export async function replaySession(
   } catch (error) {
     // What was compared before stays, whatever keeps the next turn from being replayed.
     if (progress && !signal.aborted) await patiently(() => progress!.comparisons.flush(), patience);
+    if (error instanceof BudgetSpent) return undefined;
     throw error;
   }
   const comparisons = progress?.comparisons ?? createComparisons(run.log, session_id);

@@ -1,4 +1,4 @@
-import type { RunningReplay } from '../../shared/commands/replays/turnPair.ts';
+import type { Budget, RunningReplay } from '../../shared/commands/replays/turnPair.ts';
 import type { ReplayedSession } from '../../shared/domain/replay/sessions.ts';
 import { isRejection, Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../shared/errors.ts';
@@ -6,7 +6,8 @@ import { inShort } from '../../shared/inShort.ts';
 import { patiently } from './patience.ts';
 import { openReplayLog, type ReplayLog } from './replayLog.ts';
 import type { Replaying } from './replaying.ts';
-import type { Budget } from './beginSession.ts';
+import { createBudget } from './budget.ts';
+import { countUncompared } from './countUncompared.ts';
 import { replaySession } from './replaySession.ts';
 
 /** True where the replay was cancelled, or erased, and so nothing of it is to be recorded. */
@@ -26,7 +27,7 @@ async function oneSession(
   work: Work,
   session: ReplayedSession,
 ): Promise<void> {
-  const { log, signal } = work;
+  const { log, budget, signal } = work;
   const { logger } = replaying.context;
   try {
     await replaySession(replaying, { ...work, session });
@@ -38,7 +39,8 @@ async function oneSession(
       isTurnlogError(error) || error instanceof Rejection ? error.code : 'internal_error';
     const failure = { replay_id: work.replay.replay_id, session_id, ...inShort(error) };
     logger.warn(failure, 'a session could not be replayed');
-    const end = { status: 'failed', code } as const;
+    const other_tokens = budget.uncompared(session_id);
+    const end = { status: 'failed', code, ...(other_tokens > 0 && { other_tokens }) } as const;
     const told = { type: 'record_comparison', session_id, end } as const;
     await patiently(() => log.tell({ ...told, turns: [] }), { signal, logger });
   }
@@ -58,21 +60,18 @@ export async function runReplay(
   const log = await patiently(() => openReplayLog(context, replayId), patience);
   const state = log.state();
   if (state.status !== 'running') return;
-  const { settings, sessions, tokens } = state;
+  const { settings, sessions } = state;
   const { account_id } = log.actor;
-  let spent = tokens;
-  const budget: Budget = {
-    spend: (more) => void (spent += more),
-    isSpent: () => spent >= settings.budget_tokens,
-  };
+  const budget = createBudget(log);
   const work = { replay: { replay_id: replayId, account_id, settings }, log, budget, signal };
-  const left = sessions
-    .all()
-    .filter(({ ended }) => !ended)
-    .values();
+  const unended = sessions.all().filter(({ ended }) => !ended);
+  for (const session of unended)
+    await patiently(() => countUncompared(context, work, session), patience);
+  const left = unended.values();
   const lane = async (): Promise<void> => {
     for (const session of left) {
-      if (budget.isSpent()) return;
+      // Of one that has begun, turns may be done that are not compared.
+      if (session.replay_session_id === undefined && budget.isSpent()) continue;
       await oneSession(replaying, work, session);
     }
   };

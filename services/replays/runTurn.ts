@@ -1,6 +1,6 @@
 import { addAbortListener } from 'node:events';
 import type { ReplayedTurns } from '../../shared/commands/replays/replayedTurns.ts';
-import type { WholeTurn } from '../../shared/commands/replays/turnPair.ts';
+import type { Budget, WholeTurn } from '../../shared/commands/replays/turnPair.ts';
 import { cancelTurn } from '../../shared/commands/run/cancelTurn.ts';
 import type { RunInput } from '../../shared/commands/run/request.ts';
 import { runAgent } from '../../shared/commands/run/runAgent.ts';
@@ -10,6 +10,7 @@ import { isRejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError, storeUnavailable } from '../../shared/errors.ts';
 import { inShort } from '../../shared/inShort.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { BudgetSpent } from './budget.ts';
 import { createPauses, isPassing } from './patience.ts';
 import { ReplayEnded, type Replaying } from './replaying.ts';
 
@@ -30,10 +31,21 @@ async function endTurn(
   context.sessions.inFlight.end((subject) => subject.session_id === session_id, shuttingDown());
 }
 
-/** The run of a turn; the signal ends it, and its turn. Errors: those of runAgent. */
+/** A turn that is to be run again. */
+interface TurnToRun {
+  actor: Actor;
+  turns: ReplayedTurns;
+  /** The recorded turn. */
+  recorded: number;
+  /** Its last try that was made before. */
+  made?: WholeTurn | undefined;
+  budget: Pick<Budget, 'isSpent'>;
+}
+
+/** The run of a turn; the signal ends it, and its turn. Errors: those of runAgent, BudgetSpent. */
 async function runOnce(
   replaying: Omit<Replaying, 'compareTurn'>,
-  actor: Actor,
+  { actor, budget }: Pick<TurnToRun, 'actor' | 'budget'>,
   input: RunInput,
   signal: AbortSignal,
 ): Promise<void> {
@@ -43,6 +55,10 @@ async function runOnce(
   const place = await line.enter({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
   try {
     const ended = await pace.begin(signal);
+    if (budget.isSpent()) {
+      ended();
+      throw new BudgetSpent();
+    }
     const whenLeft = (giveUp: (reason: Error) => void): (() => void) => {
       const listening = addAbortListener(signal, () => giveUp(signal.reason as Error));
       return () => listening[Symbol.dispose]();
@@ -61,22 +77,24 @@ async function runOnce(
 /**
  * Runs a recorded turn again until it has ended for a reason of its own, and resolves with the turn.
  * `next` makes the run, which goes on where the session is by then.
- * Errors: those for which no turn could begin and that no waiting mends, the signal's reason.
+ * Errors: those for which no turn could begin and that no waiting mends, BudgetSpent where the tokens
+ * were used before any try, the signal's reason.
  */
 export async function runTurn(
   replaying: Omit<Replaying, 'compareTurn'>,
-  { actor, turns, recorded }: { actor: Actor; turns: ReplayedTurns; recorded: number },
+  toRun: TurnToRun,
   next: () => Promise<RunInput>,
   signal: AbortSignal,
 ): Promise<WholeTurn> {
   const { logger } = replaying.context;
+  const { turns, recorded } = toRun;
   const pause = createPauses();
-  let seen: WholeTurn | undefined;
+  let seen = toRun.made;
   for (let tries = 1; ;) {
     signal.throwIfAborted();
     let failed: unknown;
     try {
-      await runOnce(replaying, actor, await next(), signal);
+      await runOnce(replaying, toRun, await next(), signal);
     } catch (error) {
       failed = error;
     }
@@ -88,6 +106,7 @@ export async function runTurn(
     seen = last ?? seen;
     if (seen?.end?.type === 'session.turn_completed.v1') return seen;
     signal.throwIfAborted();
+    if (failed instanceof BudgetSpent && seen) return seen;
     // A node that follows the others may not have it yet.
     failed ??= storeUnavailable('The turn that was replayed can not be read yet.');
     if (!isPassing(failed)) {

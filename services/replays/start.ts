@@ -66,8 +66,8 @@ export function startReplays({ replaying, doubt, becomeActive }: Replays): Runni
   async function look(): Promise<void> {
     if (doubt() !== undefined) return;
     try {
-      const rows = await readModels.listRunningReplays(LIMITS.replays.runningOfAll);
-      const running = new Set(rows.map(({ replay_id }) => replay_id));
+      const { runningOfAll } = LIMITS.replays;
+      const running = new Set(await readModels.listRunningReplays(runningOfAll));
       for (const [id, { stop }] of lanes) if (!running.has(id)) stop.abort(new ReplayEnded());
       for (const id of running) if (!lanes.has(id)) start(id);
     } catch (error) {

@@ -3,6 +3,8 @@ import type { DomainEvent } from '../domain/events.ts';
 import { headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
 import type { StreamSource } from '../eventlog/noteDamage.ts';
 import { readPage } from '../eventlog/readWhole.ts';
+import { isFull } from '../eventlog/wholeStream.ts';
+import { LIMITS } from '../limits.ts';
 
 /** A stream as it was read: what it comes to, and what the next event follows. */
 export interface Loaded<State> {
@@ -31,12 +33,14 @@ async function loadAll<State, Event extends DomainEvent>(
   let head = NO_STREAM;
   for (;;) {
     const from = head.revision + 1;
-    const page = await readPage(source, stream, { direction: 'forwards', from, limit: PAGE });
+    const bounds = { limit: PAGE, maxBytes: LIMITS.store.pageBytes };
+    const page = await readPage(source, stream, { direction: 'forwards', from, ...bounds });
     for (const { recorded, event } of page) {
       state = evolve(state, event as Event);
       head = headOf(recorded, head);
     }
-    if (page.length === PAGE) continue;
+    const stored = page.map((known) => known.stored);
+    if (isFull({ events: stored, ...bounds })) continue;
     source.damaged.forget(stream, { from: 0, to: head.revision });
     return { state, head };
   }

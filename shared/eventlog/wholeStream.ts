@@ -94,7 +94,11 @@ const missing = (due: number, found: number): Flaw =>
     : { reason: `revision ${due} is missing`, revision: due };
 
 /** True where the page holds all that was asked for at most: more may follow. */
-const isFull = ({ events, limit, maxBytes = Infinity }: StreamPage): boolean =>
+export const isFull = ({
+  events,
+  limit,
+  maxBytes = Infinity,
+}: Pick<StreamPage, 'events' | 'limit' | 'maxBytes'>): boolean =>
   events.length >= limit || events.reduce((sum, event) => sum + bytesOf(event), 0) >= maxBytes;
 
 /**

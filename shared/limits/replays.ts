@@ -9,8 +9,8 @@ export const REPLAY_LIMITS = {
     sessions: 2_000,
     /** Replays of one account that run at a time. */
     running: 4,
-    /** Of all accounts; the newest beyond it wait. */
-    runningOfAll: 1_000,
+    /** Of all accounts. The state of one of as many sessions as there may be is 0.8 MB. */
+    runningOfAll: 100,
     /** Sessions that one replay runs at a time, at the most. */
     concurrency: 4,
     /** Turns that are replayed at a time, of all replays; the accounts take turns. */

@@ -26,8 +26,10 @@ function patch(
     case 'replay.turns_compared.v1':
       return { sums: event.data.turns.reduce(withTurn, sums) };
     case 'replay.session_ended.v1': {
-      const { status } = event.data;
-      return { sums: { ...sums, sessions: { ...sessions, [status]: sessions[status] + 1 } } };
+      const { status, other_tokens: more = 0 } = event.data;
+      const other_tokens = sums.other_tokens + more;
+      const ended = { ...sessions, [status]: sessions[status] + 1 };
+      return { sums: { ...sums, sessions: ended, other_tokens } };
     }
     case 'replay.ended.v1':
       return { status: event.data.status, code: event.data.code ?? null };

@@ -14,8 +14,8 @@ export interface ReplayTurnFilter {
 export interface ReplayReads {
   /** By id alone, erased ones too; whose it is, is for the caller to judge. */
   findReplay(replayId: string): Promise<ReplayRow | undefined>;
-  /** Replays that have not ended, the oldest first; of one account where it is named. */
-  listRunningReplays(limit: number, accountId?: string): Promise<ReplayRow[]>;
+  /** Ids of replays that have not ended, the oldest first; of one account where it is named. */
+  listRunningReplays(limit: number, accountId?: string): Promise<string[]>;
   /** Newest first, without erased ones. */
   listReplays(accountId: string, page: Page): Promise<PageOf<ReplayRow>>;
   findReplaySession(replayId: string, sessionId: string): Promise<ReplaySessionRow | undefined>;

@@ -25,6 +25,8 @@ export interface ReplaySums {
   replayed: Took;
   /** Tokens of the models that judged. */
   judge_tokens: number;
+  /** Tokens of tries that were made again, and of summaries; with all the others these count to the budget. */
+  other_tokens: number;
 }
 
 const nothing = (): Took => ({
@@ -44,6 +46,7 @@ export const noSums = (sessions: number, turns: number): ReplaySums => ({
   recorded: nothing(),
   replayed: nothing(),
   judge_tokens: 0,
+  other_tokens: 0,
 });
 
 /** Each number of `sums` and that of `more` together. */
@@ -64,7 +67,7 @@ const tookMore = (took: Took, side: TurnComparison['recorded']): Took => ({
 
 /** The sums with one more turn. */
 export function withTurn(sums: ReplaySums, turn: TurnComparison): ReplaySums {
-  const { outcome, requests, replayed, checks } = turn;
+  const { outcome, requests, replayed, checks, other_tokens = 0 } = turn;
   const failed = checks.filter(({ passed }) => !passed).length;
   return {
     ...sums,
@@ -80,5 +83,6 @@ export function withTurn(sums: ReplaySums, turn: TurnComparison): ReplaySums {
     }),
     judge_tokens:
       sums.judge_tokens + checks.reduce((total, { tokens }) => total + (tokens?.total ?? 0), 0),
+    other_tokens: sums.other_tokens + other_tokens,
   };
 }

@@ -5,7 +5,7 @@ import type { Tables } from './table.ts';
  * To be raised whenever a projection makes other rows of the same events:
  * test/unit/projections/logic.test.ts says when.
  */
-export const PROJECTION_LOGIC = 4;
+export const PROJECTION_LOGIC = 5;
 
 /** What is kept of how far they are, and so of which log they are of. */
 const CHECKPOINT = ['log_id', 'position', 'event_id', 'event_hash'];

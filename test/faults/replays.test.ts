@@ -198,3 +198,79 @@ test('a replay that is cancelled stops within a second, and its turns are interr
   server.kill('SIGTERM');
   expect(await server.exited).toBe(0);
 }, 300_000);
+
+test.each(['SIGKILL', 'SIGTERM'] as const)(
+  'no judge is asked again after %s who has answered, and none is left that nothing names',
+  async (signal) => {
+    const judged = (): number =>
+      model.requests.filter(({ messages }) => messages[0]!.content!.includes('You judge')).length;
+    let hangs = true;
+    model.use(({ messages }) => {
+      if (messages[0]!.content!.includes('You judge')) return { text: 'PASS: It is.' };
+      // The next turn keeps what was compared before from being recorded.
+      return hangs && messages.length > 2 ? { fault: 'never_answer' } : { text: 'Hello.' };
+    });
+    hangs = false;
+    let server = startServerProcess(env);
+    const agent = await agentAt(await server.ready);
+    const session = await record(await server.ready, agent, 'judged');
+    hangs = true;
+    const checks = JSON.stringify([{ judge: { model: 'scripted', criteria: 'It is kind.' } }]);
+    const before = [judged(), model.requests.length] as const;
+    const id = await startReplayOf(data, { sessions: [session], checks });
+    await model.received(before[1] + 3);
+    expect((await toldOf(data, id)).events.map(({ type }) => type)).not.toContain(
+      'replay.turns_compared.v1',
+    );
+    server.kill(signal);
+    await server.exited;
+    hangs = false;
+    server = startServerProcess(env);
+    const url = await server.ready;
+    const compared = comparisonsIn(await endOf(data, id));
+    expect(judged() - before[0]).toBe(TURNS);
+    const named = compared.flatMap(({ checks: made }) => made.map(({ session_id }) => session_id));
+    const { get } = apiClient(url, TEST_KEY);
+    const made = (await get(`/v1/sessions?replay_id=${id}&limit=1000`)).body.data;
+    const judges = made.filter(({ turn_count }: any) => turn_count === 1);
+    expect(named).toHaveLength(TURNS);
+    expect(new Set(judges.map(({ session_id }: any) => session_id))).toEqual(new Set(named));
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+  },
+  120_000,
+);
+
+test('a kill gives a replay no more tokens than it had: tries that failed before it still count', async () => {
+  const usage = { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 };
+  const call = { name: 'calculator', arguments: '{"expression":"1+1"}' };
+  const once = { ...env, MODEL_MAX_RETRIES: '0', MODEL_CIRCUIT_FAILURES: '1000' };
+  let server = startServerProcess(once);
+  const url = await server.ready;
+  const { post } = apiClient(url, TEST_KEY);
+  const agent = { name: 'Test', instruction: 'Add.', model: 'scripted', tool: 'calculator' };
+  const { agent_id } = (await post('/v1/agents', agent)).body.data;
+  let tries = 0;
+  let hangsAt = Infinity;
+  let fails = false;
+  model.use(({ messages }) => {
+    if (messages.at(-1)!.role === 'tool') return fails ? { status: 503 } : { text: 'Two.' };
+    tries += 1;
+    return tries === hangsAt ? { fault: 'never_answer' } : { tool_calls: [call], usage };
+  });
+  const { session_id } = (await post(`/v1/agents/${agent_id}/run`, { input: '1+1?' })).body.data;
+  [tries, hangsAt, fails] = [0, 3, true];
+  const asked = model.requests.length;
+  const id = await startReplayOf(data, { sessions: [session_id], budget_tokens: 250 });
+  // Two tries of two calls each, and the first call of the third.
+  await model.received(asked + 5);
+  server.kill('SIGKILL');
+  await server.exited;
+  server = startServerProcess(once);
+  await server.ready;
+  const told = await endOf(data, id);
+  expect(tries).toBe(4);
+  expect(comparisonsIn(told)).toMatchObject([{ outcome: 'failed', other_tokens: 200 }]);
+  server.kill('SIGTERM');
+  expect(await server.exited).toBe(0);
+}, 120_000);

@@ -3,6 +3,9 @@ import type { ReplayReads, ReplayTurnFilter } from '../../../shared/readModels/r
 import { replayTurnConditions } from '../../../shared/readModels/replayConditions.ts';
 import { selectPage } from './pages.ts';
 import { pageReader, rowReader, type Reader } from './rowReader.ts';
+import { liveSchema, VERSION } from './version.ts';
+
+const LIVE = liveSchema(VERSION);
 
 const listReplays = (accountId: string, page: Page) =>
   selectPage(
@@ -50,12 +53,13 @@ export function replayReads(reader: Reader): ReplayReads {
   const page = pageReader(reader);
   return {
     findReplay: (replayId) => replays.find('WHERE replay_id = $1', replayId),
-    listRunningReplays: (limit, accountId) =>
-      replays.list(
-        "WHERE status = 'running' AND account_id = coalesce($2, account_id) ORDER BY replay_id LIMIT $1",
-        limit,
-        accountId ?? null,
-      ),
+    listRunningReplays: async (limit, accountId) => {
+      const found = await reader.rows<{ replay_id: string }>(
+        `SELECT replay_id FROM ${LIVE}.replays WHERE status = 'running' AND account_id = coalesce($2, account_id) ORDER BY replay_id LIMIT $1`,
+        [limit, accountId ?? null],
+      );
+      return found.map(({ replay_id }) => replay_id);
+    },
     listReplays: (accountId, of) => page('replays', listReplays(accountId, of)),
     findReplaySession: (replayId, sessionId) =>
       sessions.find('WHERE replay_id = $1 AND session_id = $2', replayId, sessionId),

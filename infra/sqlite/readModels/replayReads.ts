@@ -12,11 +12,14 @@ export function replayReads(follower: Follower): ReplayReads {
   return {
     findReplay: async (replayId) => replays.find('WHERE replay_id = ?', replayId),
     listRunningReplays: async (limit, accountId) =>
-      replays.list(
-        "WHERE status = 'running' AND account_id = coalesce(?, account_id) ORDER BY replay_id LIMIT ?",
-        accountId ?? null,
-        limit,
-      ),
+      follower
+        .current()
+        .all(
+          "SELECT replay_id FROM replays WHERE status = 'running' AND account_id = coalesce(?, account_id) ORDER BY replay_id LIMIT ?",
+          accountId ?? null,
+          limit,
+        )
+        .map((found) => found['replay_id'] as string),
     listReplays: async (accountId, page) => {
       const before: SQLInputValue[] = page.after === undefined ? [] : [page.after];
       return replays.page(

@@ -2,6 +2,13 @@ import type { Static } from 'typebox';
 import type { ShownWebhook } from '../../../shared/queries/webhooks.ts';
 import type { Webhook } from '../schemas/webhooks.ts';
 
+/** The age of the oldest event that is known to wait; null while nothing is known. */
+function lagOf(progress: ShownWebhook['progress'], now: number): number | null {
+  if (!progress) return null;
+  const { oldest_at } = progress;
+  return oldest_at === undefined ? 0 : Math.max(0, Math.round(now - Date.parse(oldest_at)));
+}
+
 /** A webhook and how it goes, without its secret. `now` in milliseconds since the epoch. */
 export function presentWebhook(
   { row, url, progress }: ShownWebhook,
@@ -10,7 +17,6 @@ export function presentWebhook(
   const { webhook_id, types, disabled, created_at, updated_at } = row;
   // What is kept of the time before the webhook was changed last says nothing of it now.
   const failing_since = progress?.revision === row.revision ? progress.failing_since : undefined;
-  const oldest = progress?.oldest_at;
   return {
     webhook_id,
     url,
@@ -23,6 +29,6 @@ export function presentWebhook(
     last_error: progress?.last_error ?? null,
     delivered_at: progress?.delivered_at ?? null,
     position: progress?.cursor ?? null,
-    lag_ms: oldest === undefined ? 0 : Math.max(0, Math.round(now - Date.parse(oldest))),
+    lag_ms: lagOf(progress, now),
   };
 }

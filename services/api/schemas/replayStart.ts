@@ -71,7 +71,8 @@ const settings = {
       tokens: Type.Integer({
         minimum: 1,
         maximum: LIMITS.model.tokens,
-        description: 'Nothing more is begun once turns and judges took so many',
+        description:
+          'No turn is begun, and no judge asked, once turns and judges took so many, with all their tries',
         examples: [100_000],
       }),
     },

@@ -46,6 +46,11 @@ const Sums = Type.Object(
     recorded: Took,
     replayed: Took,
     judge_tokens: Type.Integer({ minimum: 0, description: 'Tokens of the models that judged' }),
+    other_tokens: Type.Integer({
+      minimum: 0,
+      description:
+        'Tokens of tries that were made again, and of summaries; with `judge_tokens` and those of `replayed` they count to the budget',
+    }),
   },
   {
     title: 'ReplaySums',

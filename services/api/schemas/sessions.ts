@@ -35,7 +35,8 @@ const sessionFields = {
       { replay_id: ReplayId, session_id: SessionId },
       {
         title: 'SessionReplay',
-        description: 'Of a session that a replay made: the replay, and the recorded session',
+        description:
+          'Of a session that a replay made: the replay, and the recorded session; of one in which a model judges, the session that it judges',
       },
     ),
   ),

@@ -100,9 +100,9 @@ export const Webhook = Type.Object(
       Type.String(),
       'Everything up to here was sent and taken: a position of the account’s events; null before the first',
     ),
-    lag_ms: Type.Integer({
-      minimum: 0,
-      description: 'The age of the oldest event that is known to wait; 0 where none does',
+    lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description:
+        'The age of the oldest event that is known to wait; 0 where none does, null where nothing is known yet',
     }),
   },
   { title: 'Webhook', description: 'A webhook, and how it goes' },

@@ -6,7 +6,9 @@ import { compareTools } from './compareTools.ts';
 import type { TurnEnded, WholeTurn } from './turnPair.ts';
 
 /** A turn, as far as it is compared. */
-export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'>;
+export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
+  other_tokens?: number;
+};
 
 /** What tokens of a model cost; undefined where nobody knows. */
 export type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
@@ -16,7 +18,7 @@ export const outputOf = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>
   end?.type === 'session.turn_completed.v1' ? end.data.output : undefined;
 
 /** Why a turn was not answered; undefined where it was, or is open. */
-function codeOf(end: TurnEnded | undefined): string | undefined {
+export function codeOf(end: TurnEnded | undefined): string | undefined {
   if (!end || end.type === 'session.turn_completed.v1') return undefined;
   return end.type === 'session.turn_failed.v1'
     ? end.data.code
@@ -84,5 +86,6 @@ export function compareTurn(
     requests: hashesOf(recorded) === hashesOf(replayed) ? 'same' : 'changed',
     tools: compareTools(recorded.calls, replayed.calls),
     replayed: sideOf(replayed, costOf),
+    ...(replayed.other_tokens && { other_tokens: replayed.other_tokens }),
   };
 }

@@ -2,7 +2,7 @@ import { session } from '../../domain/session/decider.ts';
 import type { SessionStartedData } from '../../domain/session/events.ts';
 import { isRejection } from '../../domain/rejection.ts';
 import type { StreamSource } from '../../eventlog/noteDamage.ts';
-import { readPage } from '../../eventlog/readWhole.ts';
+import { readBeginning, readPage } from '../../eventlog/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { sessionErased } from '../../erased.ts';
 import type { Actor } from '../context.ts';
@@ -28,18 +28,24 @@ export async function beginningOf(
 
 /**
  * An erasure takes the sessions with it that replays have begun by then: so it is only after the
- * beginning of one that it is known whether texts of the recorded session may come into it.
+ * beginning of one that it is known whether texts of the recorded session may come into it. That may
+ * be a replay's itself; the texts are those of the first one.
  * Errors: `session_erased`, those of readPage.
  */
 async function requireUnerased(source: StreamSource, sessionId: string): Promise<void> {
   const newest = { direction: 'backwards', limit: 1 } as const;
-  const [last] = await readPage(source, sessionStream(sessionId), newest);
-  if (last?.event.type === 'session.erased.v1') throw sessionErased();
+  for (let id: string | undefined = sessionId; id !== undefined;) {
+    const stream = sessionStream(id);
+    const [last] = await readPage(source, stream, newest);
+    if (last?.event.type === 'session.erased.v1') throw sessionErased();
+    const { event } = await readBeginning(source, stream);
+    id = event.type === 'session.started.v1' ? event.data.replay?.session_id : undefined;
+  }
 }
 
 /**
  * Begins a session that a replay makes, unless it was begun before. Errors: `session_erased` where
- * the recorded one is, those of handle.
+ * the recorded one is, or one that it is a replay of; those of handle.
  */
 export async function beginReplaySession(
   context: HandleContext,

@@ -1,4 +1,6 @@
+import type { Tokens } from '../../domain/schema.ts';
 import type { StreamSource } from '../../eventlog/noteDamage.ts';
+import { sumTokens } from '../run/converse.ts';
 import type { WholeTurn } from './turnPair.ts';
 import { wholeTurns } from './wholeTurns.ts';
 
@@ -11,15 +13,32 @@ export interface ReplayedTurns {
   lastTry(recorded: number): Promise<WholeTurn | undefined>;
   /** The last turn that was seen, an open one included; `shared` before the first. */
   lastTurn(): number;
+  /** What the tries of the turn took together that was asked for last, with summaries before them. */
+  tokens(): Tokens;
 }
+
+/** How a session is read. */
+interface Reading {
+  sessionId: string;
+  /** The last turn that it has of another one. */
+  shared?: number;
+  /** Told of each try that has ended, and of what those of the recorded turn took by then. */
+  onTry: (turn: WholeTurn, recorded: number, tokens: number) => void;
+}
+
+/** What the log knows of what a turn took, with the summaries that were made before it. */
+const tokensOf = ({ compactions, end }: WholeTurn): Tokens => {
+  const own = (end?.data as { tokens?: Tokens } | undefined)?.tokens;
+  return sumTokens([...compactions.map(({ call }) => call), ...(own ? [{ tokens: own }] : [])]);
+};
 
 /** Reads a session as it grows: what was read is not read again, but for a turn that was open. */
 export function readReplayedTurns(
   source: StreamSource,
-  sessionId: string,
-  shared: number,
+  { sessionId, shared = 0, onTry }: Reading,
 ): ReplayedTurns {
   let from = 0;
+  let taken = { of: 0, tokens: sumTokens([]) };
   let lastTurn = shared;
   let reading: AsyncGenerator<WholeTurn> | undefined;
   let next: WholeTurn | undefined;
@@ -50,9 +69,13 @@ export function readReplayedTurns(
         if (of > recorded) return last;
         if (of === recorded) last = turn;
         next = undefined;
+        const tokens = tokensOf(turn);
+        taken = { of, tokens: taken.of === of ? sumTokens([taken, { tokens }]) : tokens };
+        onTry(turn, of, taken.tokens.total);
       }
       return last;
     },
     lastTurn: () => lastTurn,
+    tokens: () => taken.tokens,
   };
 }

@@ -43,19 +43,25 @@ function requireBounds({ sessions, concurrency, from_turn, up_to_turn }: ReplayI
     throw refused('up_to_turn', 'must not come before the first turn');
 }
 
-/** Errors: `replay_limit_reached`. */
+/** Errors: `replay_limit_reached`, `overloaded`. */
 async function requireRoom({ readModels }: ReplayContext, accountId: string): Promise<void> {
-  const limit = LIMITS.replays.running;
-  if ((await readModels.listRunningReplays(limit, accountId)).length < limit) return;
-  throw new TurnlogError(
-    'replay_limit_reached',
-    `The account has ${limit} replays that run, and may have no more: cancel one, or wait.`,
-  );
+  const { running: limit, runningOfAll } = LIMITS.replays;
+  if ((await readModels.listRunningReplays(limit, accountId)).length >= limit)
+    throw new TurnlogError(
+      'replay_limit_reached',
+      `The account has ${limit} replays that run, and may have no more: cancel one, or wait.`,
+    );
+  if ((await readModels.listRunningReplays(runningOfAll)).length >= runningOfAll)
+    throw new TurnlogError(
+      'overloaded',
+      `The service runs ${runningOfAll} replays, of all accounts, and takes no more until one of them has ended.`,
+      { retriable: true, retryAfterSeconds: 60 },
+    );
 }
 
 /**
  * The replay with its agent's revision fixed. Errors: `invalid_request`, `replay_limit_reached`,
- * `model_not_supported`, `agent_not_found`, `agent_erased`, `stream_damaged` (noted),
+ * `overloaded`, `model_not_supported`, `agent_not_found`, `agent_erased`, `stream_damaged` (noted),
  * `store_unavailable`.
  */
 export async function requireStartable(

@@ -40,11 +40,30 @@ export interface TurnPair {
   session_id: string;
   recorded: WholeTurn;
   /** Undefined for a turn that was not run again. */
-  replayed: (WholeTurn & { session_id: string }) | undefined;
+  replayed: (WholeTurn & { session_id: string; other_tokens: number }) | undefined;
+}
+
+/** The tokens that a replay may take. */
+export interface Budget {
+  /**
+   * Says what a recorded turn has taken by now in a session of the replay, `in`, with all its tries.
+   * Once the turn is compared, what was recorded counts instead.
+   */
+  took(taken: { session_id: string; turn: number; in: string; tokens: number }): void;
+  /** What a session has taken by now that is not compared. */
+  uncompared(sessionId: string): number;
+  /** True where nothing more is to be begun. */
+  isSpent(): boolean;
+}
+
+/** What a turn is compared under. */
+export interface Comparing {
+  budget: Pick<Budget, 'took' | 'isSpent'>;
+  signal: AbortSignal;
 }
 
 /**
  * Says how a replayed turn compares with the recorded one, and makes the checks of the replay. What
  * it throws as `retriable` is asked again later.
  */
-export type CompareTurn = (pair: TurnPair, signal: AbortSignal) => Promise<TurnComparison>;
+export type CompareTurn = (pair: TurnPair, comparing: Comparing) => Promise<TurnComparison>;

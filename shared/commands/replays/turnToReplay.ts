@@ -29,7 +29,13 @@ interface TurnAgain {
 
 type Context = StreamSource & { catalogue: AgentCatalogue };
 
-/** The agent that a turn runs with: its revision then, or what stands in its place. */
+const isOtherAgent = ({ agent_id, agent_revision }: ReplaySettings): boolean =>
+  agent_id !== undefined || agent_revision !== undefined;
+
+/**
+ * The agent that a turn runs with: its revision then, or what stands in its place. Who made a recorded
+ * turn may have put another model or instruction in the agent's place: a replay, or one that judged.
+ */
 async function agentFor(
   context: Context,
   { replay: { account_id, settings }, recorded }: SessionPair,
@@ -41,11 +47,9 @@ async function agentFor(
     revision: settings.agent_revision ?? started.agent_revision,
   });
   const instruction = settings.instruction ?? recorded.instruction ?? agent.instruction;
-  return { ...agent, instruction, model: settings.model ?? agent.model };
+  const model = isOtherAgent(settings) ? agent.model : started.model;
+  return { ...agent, instruction, model: settings.model ?? model };
 }
-
-const isOtherAgent = ({ agent_id, agent_revision }: ReplaySettings): boolean =>
-  agent_id !== undefined || agent_revision !== undefined;
 
 /** What is asked as it was then; undefined where the agent says how. Errors: `model_not_supported`. */
 function settingsFor(

@@ -23,7 +23,7 @@ import { createToolAllowance } from './toolAllowance.ts';
 export type Answer = Omit<TurnCompletedData, 'turn'>;
 
 /** What the calls of a turn took together. */
-export const sumTokens = (calls: readonly ModelCall[]): Tokens =>
+export const sumTokens = (calls: readonly Pick<ModelCall, 'tokens'>[]): Tokens =>
   calls.reduce(
     (sum, { tokens }) => ({
       prompt: sum.prompt + tokens.prompt,

@@ -29,7 +29,7 @@ export type ReplayState =
       status: 'running' | 'ended';
       settings: ReplaySettings;
       sessions: ReplayedSessions;
-      /** Tokens that compared turns and their judges took. */
+      /** Tokens that sessions took, as far as turns are compared or their session has ended. */
       tokens: number;
     };
 
@@ -94,11 +94,9 @@ function decide(command: ReplayCommand, state: ReplayState): ReplayEvent[] {
   }
 }
 
-/** Tokens that replayed turns and their judges took. */
-export const tokensOf = (turns: readonly TurnComparison[]): number =>
-  turns
-    .flatMap(({ replayed, checks }) => [replayed, ...checks])
-    .reduce((sum, took) => sum + (took?.tokens?.total ?? 0), 0);
+/** Tokens that a turn and its judges took, with all tries. */
+const tokensOf = ({ replayed, other_tokens = 0, checks }: TurnComparison): number =>
+  [replayed, ...checks].reduce((sum, took) => sum + (took?.tokens?.total ?? 0), other_tokens);
 
 function withSession(
   state: ReplayState,
@@ -127,10 +125,13 @@ function evolve(state: ReplayState, event: ReplayEvent): ReplayState {
     case 'replay.turns_compared.v1': {
       const { session_id, turns } = event.data;
       const after = withSession(state, session_id, { compared: turns.at(-1)!.turn });
-      return { ...after, tokens: after.tokens + tokensOf(turns) };
+      return { ...after, tokens: turns.reduce((sum, turn) => sum + tokensOf(turn), after.tokens) };
     }
-    case 'replay.session_ended.v1':
-      return withSession(state, event.data.session_id, { ended: true });
+    case 'replay.session_ended.v1': {
+      const { session_id, other_tokens = 0 } = event.data;
+      const after = withSession(state, session_id, { ended: true });
+      return { ...after, tokens: after.tokens + other_tokens };
+    }
     case 'replay.ended.v1':
       return { ...live(state), status: 'ended' };
     case 'replay.erased.v1':

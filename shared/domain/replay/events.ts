@@ -78,7 +78,12 @@ const CheckResult = Type.Object(
   {
     check: Type.Integer({ minimum: 0, description: 'Which check of the replay, from 0' }),
     passed: Type.Boolean(),
-    code: Type.Optional(Type.String({ description: 'Why it could not be made' })),
+    code: Type.Optional(
+      Type.String({
+        description:
+          'Why it could not be made: `budget_exhausted` of a judge that was not asked any more',
+      }),
+    ),
     session_id: Type.Optional(
       Type.String({ description: 'The session of the model that judged: its reasons' }),
     ),
@@ -117,6 +122,12 @@ export const TurnComparison = Type.Object(
     ),
     recorded: Side,
     replayed: Type.Optional(Side),
+    other_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'Of earlier tries of the turn, and of summaries of older ones',
+      }),
+    ),
     checks: Type.Array(CheckResult),
   },
   {
@@ -142,6 +153,9 @@ export const ReplaySessionEnded = eventSchema(
         '`stopped`: by a tool call that the log can’t answer; `failed`: it could not be replayed',
     }),
     code: Type.Optional(Type.String()),
+    other_tokens: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Of a turn that was begun and is not compared' }),
+    ),
   },
   'Nothing more of a session is replayed',
 );

@@ -25,7 +25,10 @@ export const SessionStarted = eventSchema(
       Type.Object(
         {
           replay_id: Type.String(),
-          session_id: Type.String({ description: 'The recorded session' }),
+          session_id: Type.String({
+            description:
+              'The recorded session; of a judge, the one whose turn it judges, which a replay made, too',
+          }),
           role: Type.Enum(REPLAY_ROLES, {
             description:
               '`replay`: it runs the turns again; `judge`: a model judges one of them in it',

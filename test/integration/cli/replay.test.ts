@@ -59,14 +59,36 @@ test('an answer that changed is a regression where there are no checks, and none
   expect([failed.code, JSON.parse(failed.out).sums.checks]).toEqual([1, { passed: 0, failed: 1 }]);
 });
 
+test('where nothing can be said it ends with 3: all turns were skipped, or no check was of any', async () => {
+  const agent = await service.createAgent();
+  service.model.use({ status: 400 });
+  await service.post(`/v1/agents/${agent}/run`, { input: 'Hi?' });
+  service.model.use({ text: 'Hello, you.' });
+  const { out, code } = await cli(...started, '--agent', agent, '--watch');
+  expect([code, JSON.parse(out)]).toMatchObject([
+    3,
+    { status: 'completed', regressed: null, sums: { turns: { skipped: 1, total: 1 } } },
+  ]);
+  const elsewhere = await checksFile([{ turn: 9, contains: 'Hello' }]);
+  const unchecked = await cli(...started, '--session', session, '--watch', '--checks', elsewhere);
+  expect([unchecked.code, JSON.parse(unchecked.out).regressed]).toEqual([3, null]);
+});
+
 test('a replay that is watched goes on when the watching is interrupted', async () => {
-  service.model.use({ text: 'Hello.', delay_ms: 3_000 });
+  const answered = Promise.withResolvers<undefined>();
+  service.model.use(async () => ({ text: (await answered.promise) ?? 'Hello.' }));
   const { out } = await cli(...started, '--session', session);
   const { replay_id } = JSON.parse(out) as { replay_id: string };
   const watching = cliWith(there(), 'watch', replay_id);
   await watching.told((text) => text.includes('running'));
+  const shown = await cli('--json', 'show', replay_id);
+  expect([shown.code, JSON.parse(shown.out)]).toMatchObject([
+    3,
+    { status: 'running', regressed: null },
+  ]);
   watching.kill('SIGINT');
   expect((await watching.ended).code).toBe(130);
+  answered.resolve(undefined);
   const again = await cli('--json', 'watch', replay_id);
   expect([again.code, JSON.parse(again.out).status]).toEqual([0, 'completed']);
 });

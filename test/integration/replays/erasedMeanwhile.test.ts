@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { comparisonsIn, endOf, startReplayOf } from '../../support/replays/replays.ts';
 
@@ -18,23 +19,66 @@ async function recorded(agent: string, inputs: readonly string[]): Promise<strin
   return session_id!;
 }
 
+const judge = { judge: { model: 'scripted', criteria: 'It is short.' } };
+const isJudge = ({ messages }: ChatRequest): boolean =>
+  JSON.stringify(messages).includes('You judge');
+
+test('with the session of a replay those of its judges are erased, and the recorded one stays', async () => {
+  const session = await recorded(await service.createAgent(), ['One?', 'Two?']);
+  service.model.use((request) => ({ text: isJudge(request) ? 'PASS: It is.' : 'Secret.' }));
+  const checks = JSON.stringify([judge, judge]);
+  const told = await endOf(
+    service.folder,
+    await startReplayOf(service.folder, { sessions: [session], checks }),
+  );
+  const judges = comparisonsIn(told).flatMap((turn) => turn.checks.map((made) => made.session_id!));
+  expect(new Set(judges).size).toBe(4);
+  const made = told.made.get(session)!;
+  const shown = async (id: string) => {
+    const { status, body } = await service.get(`/v1/sessions/${id}`);
+    return [status, body.data?.replay?.session_id];
+  };
+  expect(await shown(judges[0]!)).toEqual([200, made]);
+  expect((await service.send('DELETE', `/v1/sessions/${made}`, '')).status).toBe(200);
+  for (const id of judges) expect(await shown(id)).toEqual([410, undefined]);
+  expect(await shown(session)).toEqual([200, undefined]);
+}, 120_000);
+
+test('no judge is told the texts of the session of a replay that is erased while another one judges', async () => {
+  const session = await recorded(await service.createAgent(), ['One?']);
+  let judges = 0;
+  service.model.use(async (request) => {
+    if (!isJudge(request)) return { text: 'Secret.' };
+    judges += 1;
+    const { body } = await service.get(`/v1/sessions?replay_id=${await starting}`);
+    const made = body.data.find(({ replay }: any) => replay.session_id === session);
+    const { status } = await service.send('DELETE', `/v1/sessions/${made.session_id}`, '');
+    expect(status).toBe(200);
+    return { text: 'PASS: It is.' };
+  });
+  const checks = JSON.stringify([judge, judge, judge]);
+  const starting = startReplayOf(service.folder, { sessions: [session], checks });
+  const told = await endOf(service.folder, await starting);
+  expect(judges).toBe(1);
+  expect(told.events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
+}, 120_000);
+
 test('no judge is told the texts of a session that is erased while another one judges', async () => {
   const session = await recorded(await service.createAgent(), ['Secret?']);
   let judges = 0;
-  service.model.use(async ({ messages }) => {
-    if (!JSON.stringify(messages).includes('You judge')) return { text: 'Hello.' };
+  service.model.use(async (request) => {
+    if (!isJudge(request)) return { text: 'Hello.' };
     judges += 1;
     const { status } = await service.send('DELETE', `/v1/sessions/${session}`, '');
     expect(status).toBe(200);
     return { text: 'PASS: It is.' };
   });
-  const judge = { model: 'scripted', criteria: 'It is short.' };
-  const checks = JSON.stringify([{ judge }, { judge }, { judge }]);
+  const checks = JSON.stringify([judge, judge, judge]);
   const id = await startReplayOf(service.folder, { sessions: [session], checks });
   const told = await endOf(service.folder, id);
   expect(judges).toBe(1);
   expect(told.events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
-}, 60_000);
+}, 120_000);
 
 test('what was compared of a session is recorded, also where a later turn can not be replayed', async () => {
   const agent = await service.createAgent();
@@ -50,4 +94,4 @@ test('what was compared of a session is recorded, also where a later turn can no
   const { events } = told;
   expect(events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
   expect(comparisonsIn(told)).toMatchObject([{ turn: 1, outcome: 'changed' }]);
-}, 60_000);
+}, 120_000);

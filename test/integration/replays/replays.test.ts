@@ -137,6 +137,35 @@ test('another model, instruction or agent takes the place of what was recorded',
   expect(last()).toMatchObject({ temperature: 1, messages: [{ content: 'Other.' }, {}, {}, {}] });
 }, 60_000);
 
+test('a session that a replay made is replayed with what it ran with, also one of a judge', async () => {
+  const recorded = await session(await service.createAgent({ model: 'narrow' }), ['a']);
+  service.model.use((request) => {
+    const isJudge = request.messages[0]!.content!.includes('You judge');
+    return { text: isJudge ? 'PASS: It is.' : `${request.messages.length}` };
+  });
+  const checks = JSON.stringify([{ judge: { model: 'scripted', criteria: 'It is short.' } }]);
+  const first = await replayOf(recorded, {
+    model: 'scripted',
+    instruction: 'Be long.',
+    checks,
+  });
+  const judge = first.turns[0]!.checks[0]!.session_id!;
+  for (const [made, instruction] of [
+    [first.made!, 'Be long.'],
+    [judge, expect.stringContaining('You judge')],
+  ] as const) {
+    const { turns } = await replayOf(made);
+    expect(turns).toMatchObject([
+      { outcome: 'same', requests: 'same', replayed: { model: 'scripted' } },
+    ]);
+    const { model, messages } = service.model.requests.at(-1)!;
+    expect({ model, instruction: messages[0]!.content }).toEqual({
+      model: 'scripted-upstream',
+      instruction,
+    });
+  }
+}, 60_000);
+
 test('nothing more is begun once the tokens are used', async () => {
   const recorded = await session(await service.createAgent(), ['a', 'b', 'c']);
   const { turns, status, ended } = await replayOf(recorded, { budget_tokens: 1 });

@@ -77,14 +77,19 @@ function pairOf({ checks, replayed, ...rest }: Case): TurnPair {
     },
     session_id: 'session_1',
     recorded: whole(2, 'recorded' in rest ? rest.recorded : '4'),
-    replayed: { ...whole(2, replayed), session_id: 'session_2' },
+    replayed: { ...whole(2, replayed), session_id: 'session_2', other_tokens: 0 },
   };
 }
+
+const comparing = {
+  signal: new AbortController().signal,
+  budget: { took: () => undefined, isSpent: () => false },
+};
 
 async function checked({ judge, ...asked }: Case) {
   const askJudge = async (question: Question): Promise<Judged> => judge!(question);
   const compare = createCompareTurn({ catalogue: { models, schemas }, askJudge });
-  return (await compare(pairOf(asked), new AbortController().signal)).checks;
+  return (await compare(pairOf(asked), comparing)).checks;
 }
 
 test.each<[Check, string, boolean]>([
@@ -186,9 +191,8 @@ test('a judge is asked once, whatever keeps a later check back for a while', asy
   const judge = (by: string): Check => ({ judge: { model: 'm', criteria: by } });
   const pair = pairOf({ checks: [judge('first'), judge('second')], replayed: '4' });
   const compare = createCompareTurn({ catalogue: { models, schemas }, askJudge });
-  const { signal } = new AbortController();
-  await expect(compare(pair, signal)).rejects.toMatchObject({ code: 'store_unavailable' });
-  const { checks } = await compare(pair, signal);
+  await expect(compare(pair, comparing)).rejects.toMatchObject({ code: 'store_unavailable' });
+  const { checks } = await compare(pair, comparing);
   expect(asked).toEqual(['first', 'second', 'second']);
   expect(checks).toEqual([0, 1].map((check) => ({ check, passed: true, ...took })));
 });
