@@ -23,5 +23,7 @@ export const SEARCH_LIMITS = {
     charactersAtOnce: 512 * KIB,
     /** Turns still to be indexed that health counts. */
     countedTurns: 10_000,
+    /** Pages of the index, of 4 KB, that are written in one go to take erased words out of it. */
+    pagesAtOnce: 16,
   },
 } as const;
