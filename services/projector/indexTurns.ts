@@ -17,7 +17,7 @@ const LEFT_TO_OTHERS = 3;
 /** The same at other times while words of erased turns are taken out: nobody waits for that. */
 const LEFT_WHILE_FORGETTING = 1;
 /** How often it begins at the most, so that erasures gather: each time the whole index is written anew. */
-const FORGET_EVERY_MS = 60_000;
+const FORGET_EVERY_MS = 30_000;
 /** Others have the thread after so much work. */
 const PIECE_MS = 4;
 

@@ -27,7 +27,8 @@ export const HOLDS_ERASED =
   'SELECT EXISTS (SELECT 1 FROM word_index_data WHERE id >= 65536 << 37) AS holds';
 
 /** From how many segments on FTS5 merges some by itself at a commit; 0: never. */
-const AUTOMERGE = "INSERT INTO word_index(word_index, rank) VALUES ('automerge', CAST(? AS INTEGER))";
+const AUTOMERGE =
+  "INSERT INTO word_index(word_index, rank) VALUES ('automerge', CAST(? AS INTEGER))";
 const SEGMENTS = 4;
 
 /** Writes as many pages of new segments, a negative number of all segments together. */
