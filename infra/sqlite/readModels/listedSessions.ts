@@ -51,15 +51,18 @@ export function isFiltered(
   return columns.length + tokens.length > 0;
 }
 
+/** Most turns lack the word in whatever place: what is around it is looked at in the others only. */
+const HAS_WORD = " AND instr(words, ?) AND instr(' ' || words || ' ', ?)";
+
 /** A session's row with those of its turns that have all of the words, unless it was just erased. */
 export const sessionWithWords = (
   sessionId: string,
   words: readonly string[],
 ): [sql: string, ...parameters: SQLInputValue[]] => [
   `SELECT sessions.*, (SELECT group_concat(turn) FROM turn_words
-    WHERE turn_words.session_id = sessions.session_id${words.map(() => " AND instr(' ' || words || ' ', ?)").join('')}) AS matches
+    WHERE turn_words.session_id = sessions.session_id${HAS_WORD.repeat(words.length)}) AS matches
     FROM sessions WHERE session_id = ? AND status <> 'erased'`,
-  ...words.map((word) => ` ${word} `),
+  ...words.flatMap((word) => [word, ` ${word} `]),
   sessionId,
 ];
 
