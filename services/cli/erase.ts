@@ -30,9 +30,10 @@ function requireConfirmed(id: string, { confirm, note = '' }: Options): void {
     throw usageError(`A note has at most ${LIMITS.text.noteCharacters} characters.`);
 }
 
-/** No server need be running: this process takes the texts out of the read models itself. */
+/** No server need be running: this process takes what was erased out of the read models itself. */
 async function bringUpToDate(operator: Operator): Promise<void> {
   await (await operator.openReadModels()).close();
+  await operator.untilForgotten();
 }
 
 const told = (erased: ErasedStream): string[] => [

@@ -7,7 +7,6 @@ import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rowsUntilChange } from '../../shared/queries/rowsUntilChange.ts';
 import { neverStale } from '../../shared/queries/neverStale.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
@@ -80,7 +79,10 @@ async function openReadModels(
 function readModelsPart(
   projector: ProjectorThread,
   api: RunContext,
-  { countUnindexed }: Pick<ReadModels, 'countUnindexed'>,
+  {
+    countUnindexed,
+    holdsErased,
+  }: Pick<ReturnType<typeof openSqliteReadModels>, 'countUnindexed' | 'holdsErased'>,
 ): Part {
   const doubt = (): string | undefined =>
     doubtOf({ healing: projector.healing(), logChanged: projector.logChanged() });
@@ -96,6 +98,7 @@ function readModelsPart(
           ...(late !== undefined && { late }),
           doubt: doubt(),
           unindexed_turns: await countUnindexed(),
+          erases_words: await holdsErased(),
           parked_streams: await api.readModels.listParkedStreams(LIMITS.health.streams),
         },
       };

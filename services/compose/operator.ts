@@ -38,6 +38,11 @@ export interface Operator extends HandleContext {
    * caller. Errors: the signal's reason.
    */
   openReadModels: () => Promise<ReadModels>;
+  /**
+   * Resolves when nothing of what was erased is left in the files of the index of words, where this
+   * process can see to it. Errors: `store_unavailable`, the signal's reason.
+   */
+  untilForgotten: () => Promise<void>;
   /** The id of the log that the read models were built from; undefined where there are none. */
   followedLog: () => Promise<string | undefined>;
   /**
@@ -147,6 +152,7 @@ export async function openOperator(
     ids: systemIds,
     readModels,
     openReadModels: storage.openUpToDate,
+    untilForgotten: storage.untilForgotten,
     followedLog: storage.followedLog,
     signing() {
       const { origin, keyFile } = signingIn(config, resolve(config.DATA_DIR));

@@ -6,6 +6,7 @@ import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildSto
 import { VERSION } from '../../infra/sqlite/readModels/version.ts';
 import { logHasChanged } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { pauseFor } from '../../shared/pause.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
@@ -38,6 +39,11 @@ export interface UpToDate {
    * made.
    */
   openUpToDate: () => Promise<ReadModels>;
+  /**
+   * Resolves when nothing of what was erased is left in the files of the index of words. Errors:
+   * `store_unavailable`, the signal's reason.
+   */
+  untilForgotten: () => Promise<void>;
   /** The id of the log that they were built from; undefined where there are none. */
   followedLog: () => Promise<string | undefined>;
   /**
@@ -102,7 +108,23 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
     }
   }
 
-  return { openUpToDate, followedLog, openRebuild: () => openSqliteRebuildStore({ folder }) };
+  async function untilForgotten(): Promise<void> {
+    const current = await openSqliteProjectionStore({ folder });
+    try {
+      for (;;) {
+        const begun = performance.now();
+        const forgotten = await current.forget?.(true);
+        if (forgotten !== 'begun' && forgotten !== 'some') return;
+        // A server that projects beside this command has its turn in between.
+        await pauseFor(performance.now() - begun, signal);
+      }
+    } finally {
+      await current.close();
+    }
+  }
+
+  const openRebuild = (): Promise<RebuildStore> => openSqliteRebuildStore({ folder });
+  return { openUpToDate, untilForgotten, followedLog, openRebuild };
 }
 
 /**
@@ -146,7 +168,7 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
     return openRebuildStore(databaseUrl);
   }
 
-  return { openUpToDate, followedLog, openRebuild };
+  return { openUpToDate, untilForgotten: async () => undefined, followedLog, openRebuild };
 }
 
 /** The read models of a place. */

@@ -14,6 +14,10 @@ const GATHER_MS = 25;
 const BUSY_MS = 1_000;
 /** Of the time, as a multiple of what was worked, that is left to others then. */
 const LEFT_TO_OTHERS = 3;
+/** The same at other times while words of erased turns are taken out: nobody waits for that. */
+const LEFT_WHILE_FORGETTING = 1;
+/** How often it begins at the most, so that erasures gather: each time the whole index is written anew. */
+const FORGET_EVERY_MS = 30_000;
 /** Others have the thread after so much work. */
 const PIECE_MS = 4;
 
@@ -21,6 +25,8 @@ interface Indexing {
   store: TurnIndex;
   keys: Pick<Keyring, 'find' | 'named'>;
   logger: ProjectorLogger;
+  /** How often words of erased turns are taken out at the most, in milliseconds. */
+  forgetEveryMs?: number;
 }
 
 export interface Indexer extends AsyncDisposable {
@@ -49,10 +55,11 @@ async function indexSome({ store, keys }: Indexing, onUnread: () => void): Promi
 
 /**
  * Keeps the index of words up to date, behind the projection: what is shown first is indexed when
- * there is time. It needs nobody's care: failures are logged and tried again until it is closed.
+ * there is time, and what was erased, which nobody finds any more, leaves it a piece at a time. It needs
+ * nobody's care: failures are logged and tried again until it is closed.
  */
 export function startIndexer(indexing: Indexing): Indexer {
-  const { logger } = indexing;
+  const { store, logger, forgetEveryMs = FORGET_EVERY_MS } = indexing;
   const closing = new AbortController();
   const { signal } = closing;
   const pauses = createBackOff(PAUSES);
@@ -60,6 +67,8 @@ export function startIndexer(indexing: Indexing): Indexer {
   let asked = Promise.withResolvers<void>();
   let saidUnread = false;
   let failed = false;
+  let mayForget = true;
+  let waking: NodeJS.Timeout | undefined;
 
   function onUnread(): void {
     if (!saidUnread)
@@ -70,18 +79,33 @@ export function startIndexer(indexing: Indexing): Indexer {
     saidUnread = true;
   }
 
+  /** Takes out some of what was erased; false where there is nothing to do now. */
+  async function forgetSome(): Promise<boolean> {
+    const forgotten = await store.forget?.(mayForget);
+    if (forgotten === 'begun') {
+      mayForget = false;
+      waking = setTimeout(() => {
+        mayForget = true;
+        asked.resolve();
+      }, forgetEveryMs).unref();
+    }
+    return forgotten === 'begun' || forgotten === 'some';
+  }
+
   async function goOn(): Promise<void> {
     const begun = performance.now();
-    const more = await indexSome(indexing, onUnread);
+    const indexes = await indexSome(indexing, onUnread);
+    const forgets = await forgetSome();
     if (failed) logger.info({}, 'Turns are indexed again');
     failed = false;
     pauses.reset();
     const now = performance.now();
+    const more = indexes || forgets;
     if (!more) await asked.promise;
-    const busy = now - newsAt < BUSY_MS;
-    const pause = more ? (now - begun) * (busy ? LEFT_TO_OTHERS : 0) : GATHER_MS;
+    const idle = forgets ? LEFT_WHILE_FORGETTING : 0;
+    const left = now - newsAt < BUSY_MS ? LEFT_TO_OTHERS : idle;
     asked = Promise.withResolvers<void>();
-    await pauseAtMost(pause, { signal });
+    await pauseAtMost(more ? (now - begun) * left : GATHER_MS, { signal });
   }
 
   async function run(): Promise<void> {
@@ -107,6 +131,7 @@ export function startIndexer(indexing: Indexing): Indexer {
     },
     async [Symbol.asyncDispose]() {
       closing.abort();
+      clearTimeout(waking);
       asked.resolve();
       await running;
     },

@@ -23,5 +23,10 @@ export const SEARCH_LIMITS = {
     charactersAtOnce: 512 * KIB,
     /** Turns still to be indexed that health counts. */
     countedTurns: 10_000,
+    /** Sessions that a filter leaves, and turns of theirs, which are looked at without the index. */
+    fewSessions: 2_500,
+    turnsOfFew: 25_000,
+    /** Pages of the index, of 4 KB, that are written in one go to take erased words out of it. */
+    pagesAtOnce: 16,
   },
 } as const;

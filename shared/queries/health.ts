@@ -84,6 +84,8 @@ export interface ProjectionHealth {
   doubt: string | undefined;
   /** Turns that are shown and not found by their words yet, at most LIMITS.search.countedTurns. */
   unindexed_turns?: number;
+  /** True while words of erased turns, as their index has them, are still to be taken out of its files. */
+  erases_words?: boolean;
   /** Streams that a projection could not follow; everything else goes on. */
   parked_streams: ParkedStreams;
 }

@@ -28,6 +28,9 @@ export interface TurnWords extends EndedTurn {
   tokens: readonly string[];
 }
 
+/** Of what erasures left in the index: whether a piece was taken out, the first one of a round, or the last one of all. */
+export type Forgotten = 'nothing' | 'begun' | 'some' | 'all';
+
 /** The projector's half of the index of words. */
 export interface TurnIndex {
   /**
@@ -40,4 +43,11 @@ export interface TurnIndex {
    * whose rows were erased meanwhile is passed over. Errors: `store_unavailable`.
    */
   index(turns: readonly TurnWords[]): Promise<void>;
+  /**
+   * Takes a piece of the words of erased turns, which nothing finds any more, out of the index's file,
+   * and with the last one what its write-ahead file has of them. A round takes out what was erased
+   * before it, and writes the whole index anew: without `begin` none is begun. Absent where an erasure
+   * leaves nothing. Errors: `store_unavailable`.
+   */
+  forget?(begin: boolean): Promise<Forgotten>;
 }

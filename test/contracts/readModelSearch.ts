@@ -146,6 +146,32 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
       await expect(searching).rejects.toThrow('left');
     });
 
+    test('that many turns have are found where a filter leaves few sessions', async () => {
+      const others = Array.from({ length: 12 }, (_, n) => idOf(100 + n));
+      await apply(
+        ...others.flatMap((id) => talk(id, ['apple pear', 'pear'])),
+        ...talk(first, ['apple', 'x', 'pear apple'], 'acct_1', 'agent_2'),
+        ...talk(second, ['pear apples'], 'acct_1', 'agent_2'),
+        ...talk(third, ['apple pear'], 'acct_1', 'agent_2'),
+        ...talk(idOf(5), ['apple pear'], 'acct_2', 'agent_2'),
+      );
+      await indexAll();
+      const page = { agent_id: 'agent_2' };
+      expect(await find(['apple'], page)).toEqual([
+        [third, 1],
+        [first, 1, 3],
+      ]);
+      expect(await find(['apple', 'pear'], { ...page, order: 'oldest' })).toEqual([
+        [first, 3],
+        [third, 1],
+      ]);
+      expect(await find(['apple', 'pear'], { ...page, after: third })).toEqual([[first, 3]]);
+      expect(await find(['apple'], { ...page, limit: 1 })).toEqual([[third, 1]]);
+      expect(await find(['apple'], { agent_id: 'agent_3' })).toEqual([]);
+      await apply(record(third, sessionErased()));
+      expect(await find(['apple'], page)).toEqual([[first, 1, 3]]);
+    });
+
     test('name the first turns only of a session that has many', async () => {
       const turns = LIMITS.search.matches + 3;
       await apply(

@@ -173,8 +173,8 @@ export function usageContract(name: string, open: () => Promise<ReadModelsFixtur
 
     test('of a turn that ended when its account was erased already goes with its session', async () => {
       const account = [
-        history.record({ stream: 'account-acct_1' }, accountOpened()),
-        history.record({ stream: 'account-acct_1' }, accountErased()),
+        fresh.record({ stream: 'account-acct_1' }, accountOpened()),
+        fresh.record({ stream: 'account-acct_1' }, accountErased()),
       ];
       const events = [
         record('session_1', sessionStarted('agent_1')),

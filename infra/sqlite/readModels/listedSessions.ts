@@ -42,6 +42,30 @@ export function listedSessions(accountId: string, page: Page & SessionFilter): L
   ];
 }
 
+/** Whether a filter may leave few of an account's sessions. */
+export function isFiltered(
+  accountId: string,
+  { after: _after, ...page }: Page & SessionFilter,
+): boolean {
+  const { columns, tokens } = sessionConditions(accountId, page);
+  return columns.length + tokens.length > 0;
+}
+
+/** Most turns lack the word in whatever place: what is around it is looked at in the others only. */
+const HAS_WORD = " AND instr(words, ?) AND instr(' ' || words || ' ', ?)";
+
+/** A session's row with those of its turns that have all of the words, unless it was just erased. */
+export const sessionWithWords = (
+  sessionId: string,
+  words: readonly string[],
+): [sql: string, ...parameters: SQLInputValue[]] => [
+  `SELECT sessions.*, (SELECT group_concat(turn) FROM turn_words
+    WHERE turn_words.session_id = sessions.session_id${HAS_WORD.repeat(words.length)}) AS matches
+    FROM sessions WHERE session_id = ? AND status <> 'erased'`,
+  ...words.flatMap((word) => [word, ` ${word} `]),
+  sessionId,
+];
+
 /** The sessions that have a turn with all of the words, in these buckets, with all such turns. */
 const FOUND = `(SELECT session_id, group_concat(turn) AS matches
   FROM word_index CROSS JOIN turn_words ON turn_words.rowid = word_index.rowid

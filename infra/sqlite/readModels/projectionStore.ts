@@ -19,10 +19,19 @@ export function projectionStoreAt(
   const database = openGenerationFile(options);
   const { tables } = options.version;
   const forgetting = options.exclusive ? undefined : createForgetting({ database, ...options });
+  const words = createWordIndex(database);
   let erases = false;
+  let erasesWords = false;
   const access = createRowAccess(database, tables);
   const rows: RowAccess = {
     ...access,
+    remove(removals) {
+      if (!erasesWords && removals.some(({ table }) => table === 'turn_words')) {
+        erasesWords = true;
+        words.mergeAtCommit(false);
+      }
+      return access.remove(removals);
+    },
     unpark(streams) {
       erases = true;
       return access.unpark(streams);
@@ -48,7 +57,6 @@ export function projectionStoreAt(
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');
 
-  const words = createWordIndex(database);
   let last: Promise<unknown> = Promise.resolve();
 
   /**
@@ -76,6 +84,9 @@ export function projectionStoreAt(
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
       throw error;
+    } finally {
+      if (erasesWords) words.mergeAtCommit(true);
+      erasesWords = false;
     }
   }
 
@@ -85,6 +96,12 @@ export function projectionStoreAt(
       inTurn(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
     unindexed: () => inTurn(words.unindexed),
     index: (turns) => inTurn(() => transaction(async () => words.index(turns))),
+    forget: (begin) =>
+      inTurn(async () => {
+        const forgotten = await transaction(async () => words.forget(begin));
+        if (forgotten === 'all') forgetting?.erased();
+        return forgotten;
+      }),
     startOver: () => inTurn(() => transaction(async () => database.exec(empty))),
     async close() {
       await last;

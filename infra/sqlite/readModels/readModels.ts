@@ -7,6 +7,7 @@ import { replayReads } from './replayReads.ts';
 import { rowReader } from './rowReader.ts';
 import { COUNT_UNINDEXED, INDEX_PROGRESS, searchSessions } from './searchSessions.ts';
 import { usageQueries } from './usage.ts';
+import { HOLDS_ERASED } from './wordIndex.ts';
 
 /** An erased account has none any more. */
 const HAS_KEYS = 'SELECT 1 FROM api_keys UNION ALL SELECT 1 FROM accounts WHERE erased LIMIT 1';
@@ -22,7 +23,7 @@ export function openSqliteReadModels({
 }: {
   folder: string;
   progress: ProgressSource;
-}): ReadModels & { generation: () => number } {
+}): ReadModels & { generation: () => number; holdsErased: () => Promise<boolean> } {
   const follower = createFollower(folder, progress);
   const { current } = follower;
   const accounts = rowReader(follower, 'accounts');
@@ -77,6 +78,8 @@ export function openSqliteReadModels({
         generation,
       };
     },
+    /** Whether words of erased turns, which nobody finds any more, still stand in the index. */
+    holdsErased: async () => current().get(HOLDS_ERASED)!['holds'] === 1,
     countUnindexed: async () => Number(current().get(COUNT_UNINDEXED)!['waiting']),
     findTranscript: async (accountId, sessionId, page) =>
       current().snapshot(() => {

@@ -1,10 +1,10 @@
 import { giveWay } from '../../../shared/giveWay.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { Page, PageOf } from '../../../shared/ports/readModels.ts';
+import type { PageOf } from '../../../shared/ports/readModels.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
-import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
 import { bucketAt, bucketOf } from './buckets.ts';
+import { fewSessions, foundAmong, type Search } from './fewSessions.ts';
 import type { Found, GenerationReader } from './generationReader.ts';
 import { foundSessions } from './listedSessions.ts';
 import { pageOfSearch } from './pageOf.ts';
@@ -37,8 +37,6 @@ const turnsIn = (list: string): number[] =>
     .map(Number)
     .toSorted((a, b) => a - b)
     .slice(0, MATCHES);
-
-type Search = Page & SessionFilter & { words: readonly string[] };
 
 /** The lowest and the highest bucket in which a page can have sessions; undefined where none can. */
 function bucketsOf(
@@ -103,5 +101,9 @@ export async function searchSessions(
     ...decode(row),
     matches: turnsIn(String(matches)),
   });
-  return pageOfSearch(search, found(current, accountId, search), withMatches);
+  const sessions = fewSessions(current(), accountId, search);
+  const rows = sessions
+    ? foundAmong(current, accountId, { sessions, words: search.words })
+    : found(current, accountId, search);
+  return pageOfSearch(search, rows, withMatches);
 }

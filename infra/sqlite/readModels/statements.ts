@@ -9,15 +9,16 @@ import type { Kind, Table, Tables } from '../../../shared/readModels/table.ts';
 
 /**
  * FTS5 over `turn_words`, by its rowid, which wordIndex.ts gives in the order of sessions. It keeps no
- * words itself; what is deleted there is deleted here at once, and not only marked (secure-delete).
+ * words itself. What is deleted there is marked here as no longer found (contentless_delete): one mark
+ * a turn, where each of its words would have to be looked up. wordIndex.ts takes them out later on.
  */
-const WORD_INDEX = `CREATE VIRTUAL TABLE IF NOT EXISTS word_index USING fts5(words, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
-INSERT INTO word_index(word_index, rank) VALUES ('secure-delete', 1);
+const WORD_INDEX = `CREATE VIRTUAL TABLE IF NOT EXISTS word_index USING fts5(words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
+INSERT INTO word_index(word_index, rank) VALUES ('usermerge', 2), ('deletemerge', 0), ('automerge', 4);
 CREATE TRIGGER IF NOT EXISTS words_come AFTER INSERT ON turn_words BEGIN
   INSERT INTO word_index(rowid, words) VALUES (new.rowid, new.words);
 END;
 CREATE TRIGGER IF NOT EXISTS words_go AFTER DELETE ON turn_words BEGIN
-  INSERT INTO word_index(word_index, rowid, words) VALUES ('delete', old.rowid, old.words);
+  DELETE FROM word_index WHERE rowid = old.rowid;
 END;`;
 
 const DIALECT: Dialect = {

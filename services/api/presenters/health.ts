@@ -26,6 +26,7 @@ function presentProjection({
   late,
   doubt,
   unindexed_turns = 0,
+  erases_words = false,
   parked_streams,
 }: ProjectionHealth) {
   const reason = doubt ?? late;
@@ -34,6 +35,7 @@ function presentProjection({
     ...(lag && { lag_events: lag.events, lag_ms: lag.ms }),
     ...(reason !== undefined && { reason }),
     ...(unindexed_turns > 0 && { unindexed_turns }),
+    ...(erases_words && { erases_words }),
     parked_streams: parked_streams.streams.map(({ stream, revision, event_type }) => ({
       stream,
       revision,

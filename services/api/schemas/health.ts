@@ -59,6 +59,12 @@ export const Ready = Type.Object(
               description: `Turns that have ended and are not found by their words yet, absent without any; ${LIMITS.search.countedTurns} may be more`,
             }),
           ),
+          erases_words: Type.Optional(
+            Type.Literal(true, {
+              description:
+                'Words of erased turns, which no search finds any more, are still to be taken out of the files of the index; absent otherwise',
+            }),
+          ),
           parked_streams: Type.Array(
             Type.Object(
               {

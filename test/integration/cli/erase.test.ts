@@ -2,6 +2,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { currentGeneration, generationFile } from '../../../infra/sqlite/readModels/generations.ts';
+import { HOLDS_ERASED } from '../../../infra/sqlite/readModels/wordIndex.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
@@ -64,6 +66,10 @@ test('a session and an agent are erased with no server running, and no file hold
   const agent = await service.createAgent({ name: marker, instruction: marker });
   const session = (await service.post(`/v1/agents/${agent}/run`, { input: marker })).body.data
     .session_id as string;
+  await eventually(
+    () => service.get('/v1/sessions?q=re'),
+    ({ body }) => body.data?.length === 1,
+  );
   await service.service().stop();
   expect(filesHolding(service.folder, marker)).not.toEqual([]);
   for (const [kind, id] of [
@@ -73,6 +79,11 @@ test('a session and an agent are erased with no server running, and no file hold
     const { code, out } = await runCli(service.folder, kind, 'erase', id, '--confirm', id);
     expect([code, out]).toEqual([0, expect.stringContaining(`${id} is erased: event `)]);
   }
+  const file = generationFile(service.folder, currentGeneration(service.folder)!);
+  const database = new DatabaseSync(file, { readOnly: true });
+  const words = database.prepare('SELECT count(*) AS terms FROM word_index_idx WHERE segid > 0');
+  expect([words.get()!['terms'], database.prepare(HOLDS_ERASED).get()!['holds']]).toEqual([0, 0]);
+  database.close();
   expect(filesHolding(service.folder, marker)).toEqual([]);
 }, 120_000);
 

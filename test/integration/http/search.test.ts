@@ -148,6 +148,10 @@ describe('searching sessions', () => {
     for (const token of tokens) expect(filesHolding(service.folder, token)).not.toEqual([]);
     await service.send('DELETE', `/v1/sessions/${session}`, '');
     expect(await found(marker)).toEqual([]);
+    await eventually(
+      () => service.get('/health/ready'),
+      ({ body }) => body.data.projection.erases_words === undefined,
+    );
     for (const token of tokens) expect(filesHolding(service.folder, token)).toEqual([]);
     await service.restart();
     expect(await found(marker)).toEqual([]);

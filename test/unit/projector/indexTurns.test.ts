@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { startIndexer, type Indexer } from '../../../services/projector/indexTurns.ts';
 import { storeUnavailable } from '../../../shared/errors.ts';
-import type { EndedTurn, TurnWords } from '../../../shared/search/turnIndex.ts';
+import type { EndedTurn, Forgotten, TurnWords } from '../../../shared/search/turnIndex.ts';
 import { positionOf } from '../../support/events/history.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { recordingLogger } from '../../support/projections/projector.ts';
@@ -75,6 +75,32 @@ test('a store that is away is tried again, and said once', async () => {
     'Turns can not be indexed and wait: away',
     'Turns are indexed again',
   ]);
+});
+
+test('what erasures left is taken out until nothing is, and begun anew no sooner than it may be', async () => {
+  const { state, store } = storeWith([turn(1)]);
+  const left: Forgotten[] = ['begun', 'some', 'nothing', 'begun', 'all'];
+  const asked: { begin: boolean; at: number }[] = [];
+  const { logger, lines } = recordingLogger();
+  indexer = startIndexer({
+    store: {
+      ...store,
+      async forget(begin) {
+        asked.push({ begin, at: performance.now() });
+        return left.shift() ?? 'nothing';
+      },
+    },
+    keys: memoryKeys().keys,
+    logger,
+    forgetEveryMs: 300,
+  });
+  indexer.news();
+  // Nobody has to tell it that it may begin again.
+  expect(await until(() => left.length === 0)).toBe(true);
+  expect(state.indexed).toHaveLength(1);
+  expect(asked.map(({ begin }) => begin).slice(0, 5)).toEqual([true, false, false, true, false]);
+  expect(asked[3]!.at - asked[0]!.at).toBeGreaterThan(290);
+  expect(lines).toEqual([]);
 });
 
 test('turns that can not be read keep the others back no longer than they take', async () => {
