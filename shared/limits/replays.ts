@@ -16,7 +16,7 @@ export const REPLAY_LIMITS = {
     /** Turns that are replayed at a time, of all replays; the accounts take turns. */
     turns: 4,
     /** Beside runs of clients one turn begins in so long a time. */
-    giveWayMs: 33,
+    giveWayMs: 50,
     /** So long after clients last had one, turns begin as fast as they can. */
     quietMs: SECOND_MS,
     /** Turns that are compared before that is recorded. */
