@@ -11,8 +11,6 @@ import { isFiltered, listedSessions, sessionWithWords } from './listedSessions.t
 
 const { fewSessions: SESSIONS, turnsOfFew: TURNS } = LIMITS.search;
 
-/** To look at a turn takes as long as to find so many in the index. */
-const FOUND_IN_THE_TIME = 2;
 /** So long others wait for the thread, in milliseconds, as a rule. */
 const PIECE_MS = 2;
 
@@ -37,9 +35,9 @@ export function fewSessions(
     turns += found['turns'] as number;
     if (sessions.length > SESSIONS || turns > TURNS) return undefined;
   }
-  const most = turns * FOUND_IN_THE_TIME;
+  // To look at a turn takes about as long as to find one in the index.
   const isRare = (word: string): boolean =>
-    (get(COUNT, word, most + 1)!['turns'] as number) <= most;
+    (get(COUNT, word, turns + 1)!['turns'] as number) <= turns;
   return search.words.some(isRare) ? undefined : sessions;
 }
 
