@@ -11,6 +11,8 @@ import { isFiltered, listedSessions, sessionWithWords } from './listedSessions.t
 
 const { fewSessions: SESSIONS, turnsOfFew: TURNS } = LIMITS.search;
 
+/** To find a turn in the index takes up to so many times as long as to look at one of a session. */
+const LOOKED_AT_MEANWHILE = 3;
 /** So long others wait for the thread, in milliseconds, as a rule. */
 const PIECE_MS = 2;
 
@@ -35,9 +37,9 @@ export function fewSessions(
     turns += found['turns'] as number;
     if (sessions.length > SESSIONS || turns > TURNS) return undefined;
   }
-  // To look at a turn takes about as long as to find one in the index.
+  const most = Math.floor(turns / LOOKED_AT_MEANWHILE);
   const isRare = (word: string): boolean =>
-    (get(COUNT, word, turns + 1)!['turns'] as number) <= turns;
+    (get(COUNT, word, most + 1)!['turns'] as number) <= most;
   return search.words.some(isRare) ? undefined : sessions;
 }
 
