@@ -11,10 +11,10 @@ const generator = new V7Generator({ nextUint32: () => drawRandom(4).readUInt32LE
 // clock was put back by an hour. The generator counts on from the latest time that it has seen.
 generator.setRollbackAllowance(ANY_ROLLBACK);
 
-const uuid = (): string => generator.generate().toString();
+const newUuid = (): string => generator.generate().toString();
 
 /** TypeIDs and UUIDv7s in one order: what this process makes later sorts later. */
 export const typeIds: Ids = {
-  typeId: (prefix) => fromUUID(uuid(), prefix),
-  uuid,
+  typeId: (prefix, uuid = newUuid()) => fromUUID(uuid, prefix),
+  uuid: newUuid,
 };

@@ -46,7 +46,7 @@ export const askJudgeWith =
     const { replay_id, account_id } = replay;
     const { turn, agent_revision: revision } = recorded.started;
     const actor = { account_id, key_id: 'system', request_id: replay_id };
-    const sessionId = judgeSessionOf(replayed, check);
+    const sessionId = judgeSessionOf(context.ids, replayed, check);
     const turns = readReplayedTurns(context, {
       sessionId,
       onTry: (_, of, tokens) => budget.took({ session_id, turn: of, in: sessionId, tokens }),

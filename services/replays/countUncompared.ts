@@ -7,9 +7,10 @@ import { isTurnlogError } from '../../shared/errors.ts';
 import type { StreamSource } from '../../shared/eventlog/noteDamage.ts';
 import { inShort } from '../../shared/inShort.ts';
 import type { Logger } from '../../shared/logger.ts';
+import type { Ids } from '../../shared/ports/clock.ts';
 import { isPassing } from './patience.ts';
 
-type Context = StreamSource & { logger: Pick<Logger, 'debug'> };
+type Context = StreamSource & { ids: Pick<Ids, 'typeId'>; logger: Pick<Logger, 'debug'> };
 
 /**
  * Counts what was taken for turns that are not compared, by a process that ran the replay before. A
@@ -37,7 +38,7 @@ export async function countUncompared(
     if (replayed.end?.type !== 'session.turn_completed.v1') return;
     const of = { session_id: replay_session_id, ...replayed };
     for (const check of judgeChecksOf({ replay, session_id, turn }))
-      judges.push({ turn, in: judgeSessionOf(of, check) });
+      judges.push({ turn, in: judgeSessionOf(context.ids, of, check) });
   });
   for (const judge of judges)
     await read(judge.in, (_turn, _recorded, tokens) =>

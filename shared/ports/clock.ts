@@ -5,8 +5,11 @@ export interface Clock {
 }
 
 export interface Ids {
-  /** A TypeID: `prefix_` and a UUIDv7 in base 32; sorts by time of creation. */
-  typeId(prefix: 'acct' | 'agent' | 'session' | 'replay' | 'webhook' | 'key'): string;
+  /** A TypeID: `prefix_` and a UUIDv7 in base 32, a new one by default; sorts by time of creation. */
+  typeId(
+    prefix: 'acct' | 'agent' | 'session' | 'replay' | 'webhook' | 'key',
+    uuid?: string,
+  ): string;
   /** A UUIDv7 in its usual form. */
   uuid(): string;
 }

@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto';
+import type { Ids } from '../../ports/clock.ts';
 import type { TurnPair } from './turnPair.ts';
 
-/** The digits of TypeIDs, in the order of those of `toString(32)`. */
-const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
-const LENGTH = 26;
-
-/** A UUIDv7 of that time whose other bits are the hash's, as TypeIDs write it. */
-function idOf(milliseconds: number, hash: Buffer): string {
-  const time = BigInt(milliseconds) << 80n;
-  const version = (0x7000n | (BigInt(hash.readUInt16BE(0)) & 0x0fffn)) << 64n;
-  const variant = (0b10n << 62n) | (hash.readBigUInt64BE(2) >> 2n);
-  const digits = (time | version | variant).toString(32).padStart(LENGTH, '0');
-  return digits.replace(/./g, (digit) => DIGITS[parseInt(digit, 32)]!);
+/** A UUIDv7 (RFC 9562, 5.7) of that time whose other bits are those of the text's hash. */
+function uuidOf(milliseconds: number, text: string): string {
+  const time = milliseconds.toString(16).padStart(12, '0');
+  const hash = createHash('sha256').update(text).digest('hex');
+  const variant = (0b1000 | (parseInt(hash[3]!, 16) & 0b11)).toString(16);
+  const [a, b, c] = [hash.slice(0, 3), hash.slice(4, 7), hash.slice(7, 19)];
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${a}-${variant}${b}-${c}`;
 }
 
 /**
@@ -20,6 +17,7 @@ function idOf(milliseconds: number, hash: Buffer): string {
  * the replayed turn.
  */
 export function judgeSessionOf(
+  ids: Pick<Ids, 'typeId'>,
   {
     session_id,
     started,
@@ -28,6 +26,5 @@ export function judgeSessionOf(
   check: number,
 ): string {
   const named = JSON.stringify([session_id, started.turn, check]);
-  const hash = createHash('sha256').update(named).digest();
-  return `session_${idOf(Date.parse(recorded_at), hash)}`;
+  return ids.typeId('session', uuidOf(Date.parse(recorded_at), named));
 }

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { typeIds } from '../../../infra/ids/typeIds.ts';
 import { countUncompared } from '../../../services/replays/countUncompared.ts';
 import { appendFacts, authorOf, factsOf } from '../../../shared/commands/facts.ts';
 import { judgeSessionOf } from '../../../shared/commands/replays/judgeSession.ts';
@@ -32,7 +32,7 @@ async function counted() {
     store: fixture.store(),
     damaged: createDamagedStreams(() => undefined),
     clock: { now: () => Date.parse(recordedAt) },
-    ids: { uuid: () => randomUUID(), typeId: () => '' },
+    ids: typeIds,
     logger: { debug: () => undefined },
   };
   const author = authorOf({ account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' });
@@ -51,7 +51,7 @@ async function counted() {
   ]);
   const { data: started } = replay(3, 2) as { data: TurnStartedData };
   const replayed = { session_id: 'session_2', started, recorded_at: recordedAt };
-  const judge = judgeSessionOf(replayed, 1);
+  const judge = judgeSessionOf(typeIds, replayed, 1);
   await write(judge, [
     replay(1, 2),
     turnFailed(1, tokens(1_000)),
