@@ -2,9 +2,10 @@ import { createCompareTurn } from '../../shared/commands/replays/comparePair.ts'
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import { createFairLine } from '../../shared/fairLine.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import type { ActivePlace } from '../../shared/oneAtWork.ts';
 import { askJudgeWith } from '../replays/askJudge.ts';
 import { createPace } from '../replays/pace.ts';
-import { startReplays, type ActivePlace } from '../replays/start.ts';
+import { startReplays } from '../replays/start.ts';
 import type { Part } from '../server/turnlog.ts';
 import type { Opening } from './opening.ts';
 
