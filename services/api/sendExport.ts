@@ -39,7 +39,8 @@ async function* whileServed(
 /**
  * Answers with what `make` gives, read no faster than the client takes it, once there is room for it,
  * its first piece is made, and it is in the audit. What fails after that cuts the connection.
- * The signal aborts when the client leaves. Errors: `rate_limited`, `overloaded`, those of recordAudit and of the first piece.
+ * The signal aborts when the client leaves.
+ * Errors: `rate_limited`, `overloaded`, those of recordAudit and of the first piece.
  */
 export async function sendExport(
   exporting: Exporting,

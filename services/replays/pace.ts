@@ -13,7 +13,7 @@ export interface Pace {
   begin(signal: AbortSignal): Promise<() => void>;
 }
 
-/** What runs shows is counted with the turns that are replayed. */
+/** `runs` counts the turns that are replayed with those of clients. */
 export function createPace(runs: Pick<Admission, 'inFlight' | 'waiting'>): Pace {
   const { giveWayMs, quietMs } = LIMITS.replays;
   let own = 0;
@@ -24,12 +24,13 @@ export function createPace(runs: Pick<Admission, 'inFlight' | 'waiting'>): Pace 
       for (;;) {
         const now = performance.now();
         if (runs.inFlight() + runs.waiting() > own) clientsAt = now;
-        if (now - clientsAt >= quietMs || now - begunAt >= giveWayMs) begunAt = now;
-        if (begunAt === now) break;
+        if (now - clientsAt >= quietMs || now - begunAt >= giveWayMs) {
+          begunAt = now;
+          own += 1;
+          return () => void (own -= 1);
+        }
         await pauseFor(LOOK_MS, signal);
       }
-      own += 1;
-      return () => void (own -= 1);
     },
   };
 }
