@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import { Type, type Static, type TObject } from 'typebox';
+import { clientOptions } from './config/client.ts';
 import { kafkaOptions } from './config/kafka.ts';
 import { misspeltIn, type Misspelt } from './config/misspelt.ts';
 import { modelOptions } from './config/models.ts';
@@ -34,10 +35,12 @@ export const ConfigSchema = Type.Object(
 );
 export type Config = Static<typeof ConfigSchema>;
 
-const validator = lazyValidator(ConfigSchema, 'with_defaults');
+/** Options of the commands that are clients of a running service: no other one reads them. */
+export const ClientConfigSchema = Type.Object(clientOptions);
 
 const WORDS: Words = {
   dependentRequired: ({ property }) => `must be set where ${property as string} is`,
+  required: () => 'must be set',
   enum: ({ allowedValues }) =>
     `must be equal to one of the allowed values: ${(allowedValues as string[]).join(', ')}`,
 };
@@ -46,28 +49,44 @@ const WORDS: Words = {
 export const misspeltOptions = (env: Readonly<Record<string, string | undefined>>): Misspelt[] =>
   misspeltIn(env, Object.keys(ConfigSchema.properties));
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What is wrong with options that their schema does not know; a sentence's rest for each. */
+type FurtherProblems = (given: Record<string, unknown>) => Record<string, string>;
+
+function parserOf<Schema extends TObject>(
+  schema: Schema,
+  furtherProblems: FurtherProblems = () => ({}),
+): (env: Environment) => Static<Schema> {
+  const validator = lazyValidator(schema, 'with_defaults');
+  return (env) => {
+    const texts = Object.fromEntries(
+      Object.keys(schema.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
+    );
+    const given = fromText(schema, texts);
+    const validate = validator();
+    const valid = validate(given);
+    const details: Record<string, ErrorDetail> = {};
+    const add = (name: string, message: string): void =>
+      void (details[name] = { message, path: name });
+    for (const [name, message] of Object.entries(furtherProblems(given))) add(name, message);
+    for (const { path, message } of problemsOf(validate.errors, WORDS)) add(path.slice(1), message);
+    if (valid && Object.keys(details).length === 0) return given;
+    const lines = Object.entries(details).map(([name, { message }]) => `  ${name} ${message}`);
+    const count = lines.length === 1 ? 'a problem' : `${lines.length} problems`;
+    throw new TurnlogError(
+      'configuration_invalid',
+      `The configuration has ${count}:\n${lines.join('\n')}`,
+      { details },
+    );
+  };
+}
+
 /**
  * Reads the options from the environment. Errors: `configuration_invalid` whose message lists every
  * problem, a line each, without any value, because a value may be a secret.
  */
-export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const texts = Object.fromEntries(
-    Object.keys(ConfigSchema.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
-  );
-  const given = fromText(ConfigSchema, texts);
-  const validate = validator();
-  const valid = validate(given);
-  const details: Record<string, ErrorDetail> = {};
-  const add = (name: string, message: string): void =>
-    void (details[name] = { message, path: name });
-  for (const [name, message] of Object.entries(plaintextPasswords(given))) add(name, message);
-  for (const { path, message } of problemsOf(validate.errors, WORDS)) add(path.slice(1), message);
-  if (valid && Object.keys(details).length === 0) return given;
-  const lines = Object.entries(details).map(([name, { message }]) => `  ${name} ${message}`);
-  const count = lines.length === 1 ? 'a problem' : `${lines.length} problems`;
-  throw new TurnlogError(
-    'configuration_invalid',
-    `The configuration has ${count}:\n${lines.join('\n')}`,
-    { details },
-  );
-}
+export const parseConfig = parserOf(ConfigSchema, plaintextPasswords);
+
+/** Reads the options of a client from the environment. Errors: those of parseConfig. */
+export const parseClientConfig = parserOf(ClientConfigSchema);

@@ -1,3 +1,4 @@
+import { parseClientConfig } from '../../shared/config.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { usageError } from './failure.ts';
@@ -21,17 +22,21 @@ const failed = (message: string, retriable: boolean, cause?: unknown): TurnlogEr
 /** How long an answer may take to begin. */
 const ANSWER_MS = LIMITS.http.requestMs;
 
-/**
- * The service that `TURNLOG_URL` names, with the key of `TURNLOG_API_KEY`. Errors: a usage error
- * where they are missing.
- */
+/** Reads where the service is. Errors: a usage error that names every problem. */
+function clientConfig(env: Parameters<typeof parseClientConfig>[0]) {
+  try {
+    return parseClientConfig(env);
+  } catch (error) {
+    throw usageError((error as TurnlogError).message);
+  }
+}
+
+/** The service that `TURNLOG_URL` names, with the key of `TURNLOG_API_KEY`. Errors: a usage error. */
 export function apiClient(
-  { TURNLOG_URL: url, TURNLOG_API_KEY: key }: Readonly<Record<string, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
   signal: AbortSignal,
 ): ApiClient {
-  if (!url || !URL.canParse(url))
-    throw usageError('Set TURNLOG_URL to the address of the service: http://127.0.0.1:3000');
-  if (!key) throw usageError('Set TURNLOG_API_KEY to an API key of the account.');
+  const { TURNLOG_URL: url, TURNLOG_API_KEY: key } = clientConfig(env);
   const base = url.replace(/\/+$/, '');
 
   async function call(
@@ -41,7 +46,7 @@ export function apiClient(
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error('It took too long.')), ANSWER_MS);
     try {
-      const headers = { 'x-api-key': key!, ...init.headers };
+      const headers = { 'x-api-key': key, ...init.headers };
       const ends = AbortSignal.any([signal, late.signal]);
       // Followed, a redirect would have the key at an address that nobody named.
       const redirect = 'manual';

@@ -8,7 +8,7 @@ import { expect, test } from '@jest/globals';
 import { ERROR_ANSWERS } from '../../services/api/errors.ts';
 import type { Access } from '../../services/api/route.ts';
 import { routes } from '../../services/api/routes/index.ts';
-import { ConfigSchema } from '../../shared/config.ts';
+import { ClientConfigSchema, ConfigSchema } from '../../shared/config.ts';
 import { eventSchemas } from '../../shared/domain/events.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/docs/markdown.ts';
@@ -28,7 +28,8 @@ test('the README fits on a page', () => {
 });
 
 test('docs/operate.md lists every option with its default and what it does', () => {
-  const options = Object.entries(ConfigSchema.properties).map(([name, schema]) => {
+  const all = { ...ConfigSchema.properties, ...ClientConfigSchema.properties };
+  const options = Object.entries(all).map(([name, schema]) => {
     const { default: preset, description } = schema as unknown as {
       default?: string | number;
       description: string;

@@ -118,6 +118,13 @@ test('the key goes to the address that was named, and no further', async () => {
 
 test.each<[string, Record<string, string>, string[], readonly [number, string]]>([
   ['no address', { TURNLOG_URL: '' }, ['show', 'x'], [2, 'TURNLOG_URL']],
+  ['what is no address', { TURNLOG_URL: 'localhost:3000' }, ['show', 'x'], [2, 'TURNLOG_URL']],
+  [
+    'neither',
+    { TURNLOG_URL: '', TURNLOG_API_KEY: '' },
+    ['show', 'x'],
+    [2, '2 problems:\n  TURNLOG_URL must be set\n  TURNLOG_API_KEY must be set'],
+  ],
   ['no key', { TURNLOG_API_KEY: '' }, ['show', 'x'], [2, 'TURNLOG_API_KEY']],
   ['a wrong key', { TURNLOG_API_KEY: 'wrong' }, ['show', 'x'], [1, 'unauthorized']],
   ['a replay that is not there', {}, ['show', 'x'], [1, 'replay_not_found']],

@@ -1,0 +1,15 @@
+import { Type } from 'typebox';
+
+/** The running service that a command is a client of. */
+export const clientOptions = {
+  TURNLOG_URL: Type.String({
+    pattern: '^https?://[^\\s/]',
+    'x-rule': 'must be the address of a service, such as http://127.0.0.1:3000',
+    description: 'Address of the service, such as `https://turnlog.example.com`',
+  }),
+  TURNLOG_API_KEY: Type.String({
+    pattern: '^[!-~]+$',
+    'x-rule': 'must be an API key: visible ASCII characters',
+    description: 'API key of the account, of the scopes that the command needs',
+  }),
+};
