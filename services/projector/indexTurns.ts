@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { createBackOff } from '../../shared/backOff.ts';
 import type { Keyring } from '../../shared/eventlog/keyring.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { pauseAtMost } from '../../shared/pause.ts';
 import type { TurnIndex } from '../../shared/search/turnIndex.ts';
 import { createTurnTokens } from '../../shared/search/turnTokens.ts';
@@ -16,8 +17,6 @@ const BUSY_MS = 1_000;
 const LEFT_TO_OTHERS = 3;
 /** The same at other times while words of erased turns are taken out: nobody waits for that. */
 const LEFT_WHILE_FORGETTING = 1;
-/** How often it begins at the most, so that erasures gather: each time the whole index is written anew. */
-const FORGET_EVERY_MS = 30_000;
 /** Others have the thread after so much work. */
 const PIECE_MS = 4;
 
@@ -59,7 +58,7 @@ async function indexSome({ store, keys }: Indexing, onUnread: () => void): Promi
  * nobody's care: failures are logged and tried again until it is closed.
  */
 export function startIndexer(indexing: Indexing): Indexer {
-  const { store, logger, forgetEveryMs = FORGET_EVERY_MS } = indexing;
+  const { store, logger, forgetEveryMs = LIMITS.search.forgetEveryMs } = indexing;
   const closing = new AbortController();
   const { signal } = closing;
   const pauses = createBackOff(PAUSES);

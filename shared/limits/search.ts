@@ -28,5 +28,7 @@ export const SEARCH_LIMITS = {
     turnsOfFew: 25_000,
     /** Pages of the index, of 4 KB, that are written in one go to take erased words out of it. */
     pagesAtOnce: 16,
+    /** How often that begins at the most, so that erasures gather: each time the whole index is written anew. */
+    forgetEveryMs: 30_000,
   },
 } as const;
