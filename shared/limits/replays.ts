@@ -19,6 +19,8 @@ export const REPLAY_LIMITS = {
     giveWayMs: 50,
     /** So long after clients last had one, turns begin as fast as they can. */
     quietMs: SECOND_MS,
+    /** Of a session's events, as JSON, that are read at a time; at least one is. */
+    pageBytes: 256 * KIB,
     /** Turns that are compared before that is recorded. */
     comparedAtOnce: 20,
     /** How long a comparison waits for those that are recorded with it. */

@@ -26,7 +26,7 @@ async function* eventsOf(
       direction: 'forwards',
       from: next,
       limit: Math.min(GROUP, upTo - next + 1),
-      maxBytes: LIMITS.store.pageBytes,
+      maxBytes: LIMITS.replays.pageBytes,
     });
     if (group.some(({ recorded }) => recorded.erased)) throw sessionErased();
     yield* group;
