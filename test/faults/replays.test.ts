@@ -64,36 +64,31 @@ async function record(url: string, agent: string, name: string): Promise<string>
   return session!;
 }
 
-/** Runs of clients, one after the other, while the server lives; resolves with how long each took. */
+/** Runs of clients, one after the other, while the server lives. */
 function liveTraffic(agent: string) {
-  const took: number[] = [];
   let url: string | undefined;
-  const load = { over: false };
+  const load = { over: false, answered: 0 };
   async function client(): Promise<void> {
     while (!load.over) {
-      const began = performance.now();
       const answer = url
         ? await apiClient(url, TEST_KEY)
             .post(`/v1/agents/${agent}/run`, { input: 'live' })
             .catch(() => undefined)
         : undefined;
-      if (answer?.status === 200) took.push(performance.now() - began);
+      if (answer?.status === 200) load.answered += 1;
       await sleep(10);
     }
   }
   const clients = Array.from({ length: CLIENTS }, client);
   return {
-    took,
     to: (at: string | undefined) => void (url = at),
-    async end() {
+    async end(): Promise<number> {
       load.over = true;
       await Promise.all(clients);
+      return load.answered;
     },
   };
 }
-
-const p99 = (took: number[]): number =>
-  took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.99)] ?? 0;
 
 const turnsOf = (events: readonly SessionEvent[], type: SessionEvent['type']): number[] =>
   events.flatMap((event) => (event.type === type && 'turn' in event.data ? [event.data.turn] : []));
@@ -131,8 +126,6 @@ test(
 
     const live = liveTraffic(agent);
     live.to(url);
-    await sleep(size({ small: 500, full: 30_000 }));
-    const alone = p99(live.took.splice(0));
     const id = await startReplayOf(data, { sessions, concurrency: 4 });
     for (let kill = 1; kill <= KILLS; kill += 1) {
       const all = SESSIONS * TURNS * 2;
@@ -150,8 +143,7 @@ test(
       live.to(url);
     }
     const told = await endOf(data, id);
-    const beside = p99(live.took);
-    await live.end();
+    expect(await live.end()).toBeGreaterThan(0);
 
     expect(told.events.at(-1)).toMatchObject({ data: { status: 'completed' } });
     expect(told.made.size).toBe(SESSIONS);
@@ -165,9 +157,7 @@ test(
       expectReplayed(await eventsOf(data, session), replayed);
       interrupted += turnsOf(replayed, 'session.turn_interrupted.v1').length;
     }
-    process.stdout.write(
-      `live p99: ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside the replay (${(beside / alone).toFixed(2)} times); ${interrupted} turns begun again\n`,
-    );
+    process.stdout.write(`${interrupted} turns were begun again\n`);
     server.kill('SIGTERM');
     expect(await server.exited).toBe(0);
   },
