@@ -95,3 +95,59 @@ test('what was compared of a session is recorded, also where a later turn can no
   expect(events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'session_erased' } });
   expect(comparisonsIn(told)).toMatchObject([{ turn: 1, outcome: 'changed' }]);
 }, 120_000);
+
+test('a replay whose agent is erased keeps what was compared, and its session fails and says why', async () => {
+  service.model.use(() => ({ text: 'Hello.' }));
+  const agent = await service.createAgent();
+  const session = await recorded(agent, ['a', 'b', 'c']);
+  let asked = 0;
+  service.model.use(async () => {
+    asked += 1;
+    if (asked === 2) await service.send('POST', `/v1/agents/${agent}/erase`, '');
+    return { text: 'Hello again.' };
+  });
+  const told = await endOf(
+    service.folder,
+    await startReplayOf(service.folder, { sessions: [session] }),
+  );
+  expect(asked).toBe(2);
+  expect(told.events.at(-2)).toMatchObject({ data: { status: 'failed', code: 'agent_erased' } });
+  expect(comparisonsIn(told)).toMatchObject([
+    { turn: 1, outcome: 'changed' },
+    { turn: 2, outcome: 'failed', code: 'cancelled' },
+  ]);
+}, 120_000);
+
+test.each(['the recorded session', 'the session of the first replay'])(
+  'where %s is erased while a replay of the first replay’s session runs, all that was made of it goes',
+  async (erased) => {
+    const first = await recorded(await service.createAgent(), ['a', 'b', 'c']);
+    service.model.use(() => ({ text: 'Hello again.' }));
+    const once = await endOf(
+      service.folder,
+      await startReplayOf(service.folder, { sessions: [first] }),
+    );
+    const second = once.made.get(first)!;
+    let asked = 0;
+    service.model.use(async () => {
+      asked += 1;
+      const id = erased === 'the recorded session' ? first : second;
+      if (asked === 2) await service.send('DELETE', `/v1/sessions/${id}`, '');
+      return { text: 'Hello once more.' };
+    });
+    const twice = await endOf(
+      service.folder,
+      await startReplayOf(service.folder, { sessions: [second] }),
+    );
+    expect(asked).toBe(2);
+    expect(twice.events.at(-2)).toMatchObject({
+      data: { status: 'failed', code: 'session_erased' },
+    });
+    const statuses = [first, second, twice.made.get(second)!].map(
+      async (id) => (await service.get(`/v1/sessions/${id}`)).status,
+    );
+    const left = erased === 'the recorded session' ? 410 : 200;
+    expect(await Promise.all(statuses)).toEqual([left, 410, 410]);
+  },
+  120_000,
+);
