@@ -81,9 +81,10 @@ export function createFollower(databaseUrl: string) {
     const toldBefore = told;
     const { position, logChanged: reason } = await readRow(client);
     logChanged = reason;
-    if (position !== undefined) waiters.show(position);
     // A position that arrives with the answer is heard before the answer is: it is the newer one.
-    else if (told === toldBefore) waiters.reset();
+    if (told !== toldBefore) return;
+    if (position === undefined) waiters.reset();
+    else waiters.show(position);
   }
 
   /** One connection, until it breaks or the follower is closed. Errors: what pg throws. */

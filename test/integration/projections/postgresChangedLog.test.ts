@@ -1,16 +1,18 @@
 /** Read models in PostgreSQL whose checkpoint the log does not hold. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Client } from 'pg';
 import {
   openPostgresReadModels,
   type PostgresReadModels,
 } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
-import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { channelOf, liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
-import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
@@ -199,6 +201,33 @@ function suite(serverUrl: string): void {
       (shown) => !shown,
     );
   });
+
+  test('are known by what was told last, also where that is told while they are looked at', async () => {
+    const [ahead, end] = [positionOf(10 ** 9), (await log.head())!];
+    const teller = new Client({ connectionString: database.url });
+    const looks = new Client({ connectionString: database.url });
+    for (const client of [teller, looks]) {
+      await client.connect();
+      opened.defer(() => client.end());
+    }
+    const tell = (position: Position) =>
+      teller.query(
+        `UPDATE turnlog.projections SET position = $1 WHERE slot = 'live' RETURNING pg_notify('${channelOf(VERSION)}', position)`,
+        [position],
+      );
+    for (let round = 0; round < 200; round += 1) {
+      await tell(ahead);
+      expect(await replica.untilShown(ahead, SOON)).toBe(true);
+      await Promise.all([
+        looks.query(`SELECT pg_notify('${channelOf(VERSION)}', '')`),
+        sleep(Math.random() * 2).then(() => tell(end)),
+      ]);
+      await eventually(
+        () => replica.untilShown(ahead, 1),
+        (shown) => !shown,
+      );
+    }
+  }, 60_000);
 
   describe('and a rebuild', () => {
     const rebuild = async (from: EventStore) => {
