@@ -71,6 +71,18 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
   const catchUp = createCatchUp({ log, logged });
   const over = new AbortController();
 
+  /**
+   * What comes next for an account. What was heard of the log may be late: whoever is `unsure` of it is
+   * shown all that was written by now.
+   */
+  async function next(accountId: string, place: Place, unsure: boolean, signal: AbortSignal) {
+    const recent = live.after(accountId, place);
+    const claimsAll = unsure && recent?.caughtUp;
+    if (recent && !(claimsAll && ((await log.head()) ?? '') > recent.place.passed))
+      return { ...recent, isLive: true };
+    return { ...(await catchUp(accountId, place, signal)), isLive: false };
+  }
+
   async function* follow(
     accountId: string,
     { from, types, signal }: FollowOptions,
@@ -78,10 +90,10 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
     let place = await placeOf(log, from);
     yield { items: [], cursor: place.cursor, caughtUp: false };
     let isTold = false;
+    let unsure = true;
     let told = { cursor: place.cursor, at: performance.now() };
     while (!signal.aborted) {
-      const recent = live.after(accountId, place);
-      const found = recent ?? (await catchUp(accountId, place, signal));
+      const found = await next(accountId, place, unsure, signal);
       for await (const page of publicItems(log.keys, found.events, { accountId, types })) {
         yield { ...page, caughtUp: false };
         if (signal.aborted) return;
@@ -92,8 +104,9 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
       if ((found.caughtUp && !isTold) || (isLate && place.cursor !== told.cursor)) {
         told = { cursor: place.cursor, at: performance.now() };
         isTold = found.caughtUp;
+        unsure &&= !isTold;
         yield { items: [], cursor: place.cursor, caughtUp: found.caughtUp };
-      } else if (recent) place = await live.news(accountId, place, signal);
+      } else if (found.isLive) place = await live.news(accountId, place, signal);
       else if (found.caughtUp) await pauseAtMost(SETTLE_MS, { signal });
     }
   }

@@ -4,6 +4,7 @@ import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
 import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
 import { agentCreated } from '../support/events/events.ts';
 import { feedWriter, idsOf, taken } from '../support/feed/feedLog.ts';
+import { eventually } from '../support/processes/operator.ts';
 import { size } from '../support/jest/size.ts';
 import { memoryKeys } from '../support/store/memoryKeys.ts';
 import type { EventStoreFixture } from './eventStore.ts';
@@ -92,6 +93,38 @@ export function accountFeedContract(name: string, open: () => Promise<EventStore
       }
       expect(await Promise.all(following)).toEqual([...written.values()]);
       expect(subscriptions).toBe(1);
+    });
+
+    test('shows at once what was written, however late those who follow hear of it', async () => {
+      const [followed, late] = [new Set<object>(), new Set<object>()];
+      const heard = Promise.withResolvers<void>();
+      const own = createAccountFeed({
+        ...store,
+        async *subscribe(options) {
+          followed.add(options);
+          try {
+            for await (const batch of store.subscribe(options)) {
+              if (late.has(options)) await heard.promise;
+              yield batch;
+            }
+          } finally {
+            followed.delete(options);
+          }
+        },
+      });
+      await writer.turns('acct_late', 1);
+      const { cursor } = await taken(own, 'acct_late', { from: 'start' });
+      // What is left is the one that all share.
+      await eventually(
+        async () => followed.size,
+        (count) => count === 1,
+      );
+      for (const options of followed) late.add(options);
+      const ids = await writer.turns('acct_late', 3);
+      const { items } = await taken(own, 'acct_late', { from: { after: cursor! } });
+      expect(idsOf(items)).toEqual(ids);
+      heard.resolve();
+      await own[Symbol.asyncDispose]();
     });
 
     test('goes on from its cursors after the store was opened anew', async () => {
