@@ -1,24 +1,20 @@
 import type { UsageRow } from '../readModels/tables.ts';
 
-/** Adds an amount to the sum that has its key, without a change to either row. */
+/** Adds an amount to the sum that has its key, in place; a sum that is new is a copy of the amount. */
 export function addUsage(sums: Map<string, UsageRow>, amount: UsageRow): void {
   const { account_id, day, agent_id, model, key_id, kind, code } = amount;
-  const id = [account_id, day, agent_id, model, key_id, kind, code].join('/');
+  const id = `${account_id}/${day}/${agent_id}/${model}/${key_id}/${kind}/${code}`;
   const sum = sums.get(id);
-  sums.set(
-    id,
-    sum
-      ? {
-          ...amount,
-          completed: sum.completed + amount.completed,
-          failed: sum.failed + amount.failed,
-          interrupted: sum.interrupted + amount.interrupted,
-          prompt_tokens: sum.prompt_tokens + amount.prompt_tokens,
-          completion_tokens: sum.completion_tokens + amount.completion_tokens,
-          total_tokens: sum.total_tokens + amount.total_tokens,
-          model_calls: sum.model_calls + amount.model_calls,
-          tool_calls: sum.tool_calls + amount.tool_calls,
-        }
-      : amount,
-  );
+  if (!sum) {
+    sums.set(id, { ...amount });
+    return;
+  }
+  sum.completed += amount.completed;
+  sum.failed += amount.failed;
+  sum.interrupted += amount.interrupted;
+  sum.prompt_tokens += amount.prompt_tokens;
+  sum.completion_tokens += amount.completion_tokens;
+  sum.total_tokens += amount.total_tokens;
+  sum.model_calls += amount.model_calls;
+  sum.tool_calls += amount.tool_calls;
 }

@@ -5,6 +5,7 @@ import {
   type FollowedTable,
   type Rows,
   type TableName,
+  type UsageRow,
 } from '../readModels/tables.ts';
 import {
   isAddition,
@@ -134,19 +135,22 @@ export function fold(
         parked.delete(stream);
       }
       if (hasSeen(rows, changes, revision)) continue;
-      for (const removal of changes.filter(isRemoval)) {
-        removals.push(removal);
-        remove(rows, removal);
-        remove(dirty, removal);
+      for (const change of changes) {
+        if (!isRemoval(change)) continue;
+        removals.push(change);
+        remove(rows, change);
+        remove(dirty, change);
       }
-      const pending = changes.filter(isRowChange).map((change) => changed(rows, change, revision));
-      const added = changes.filter(isAddition).flatMap(({ amounts }) => amounts(find));
-      for (const amount of added) {
-        addUsage(rows.usage, amount);
-        addUsage(dirty.usage, amount);
+      const pending: Pending[] = [];
+      const added: UsageRow[] = [];
+      for (const change of changes) {
+        if (isAddition(change)) added.push(...change.amounts(find));
+        if (!isRowChange(change)) continue;
+        const next = changed(rows, change, revision);
+        if (next) pending.push(next);
       }
+      for (const amount of added) addUsage(dirty.usage, amount);
       for (const change of pending) {
-        if (!change) continue;
         put(rows, change);
         put(dirty, change);
       }
@@ -154,5 +158,6 @@ export function fold(
       parked.set(stream, { stream, revision, event_type: type, error: messageOf(reason) });
     }
   }
+  for (const sum of dirty.usage.values()) addUsage(rows.usage, sum);
   return { removals, erased, dirty, parked: [...parked.values()] };
 }

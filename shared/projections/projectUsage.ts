@@ -16,7 +16,7 @@ type Compaction = Extract<SessionEvent, { type: 'session.compacted.v1' }>;
 /** `2026-11-20` of an instant. */
 const DAY_LENGTH = 10;
 
-/** What no turn and no call has added to yet. */
+/** A new row, to which no turn and no call has added yet. */
 function nothing(
   { stream, metadata: { account_id, key_id, recorded_at } }: RecordedEvent,
   find: FindRow,
@@ -42,28 +42,31 @@ function nothing(
   };
 }
 
-const withCalls = (row: UsageRow, calls: readonly ModelCall[]): UsageRow =>
-  calls.reduce(
-    (sum, { tokens }) => ({
-      ...sum,
-      prompt_tokens: sum.prompt_tokens + tokens.prompt,
-      completion_tokens: sum.completion_tokens + tokens.completion,
-      total_tokens: sum.total_tokens + tokens.total,
-      model_calls: sum.model_calls + 1,
-    }),
-    row,
-  );
+// Rows are filled in place, here and in addUsage.ts: copies of them took an eighth of a rebuild.
+function addCalls(row: UsageRow, calls: readonly ModelCall[]): void {
+  for (const { tokens } of calls) {
+    row.prompt_tokens += tokens.prompt;
+    row.completion_tokens += tokens.completion;
+    row.total_tokens += tokens.total;
+    row.model_calls += 1;
+  }
+}
 
-function outcomeOf(event: TurnEnd): Partial<UsageRow> {
+function addOutcome(row: UsageRow, event: TurnEnd): void {
   switch (event.type) {
     case 'session.turn_completed.v1':
-      return { completed: 1 };
+      row.completed = 1;
+      return;
     case 'session.turn_failed.v1':
-      return { failed: 1, code: event.data.code };
+      row.failed = 1;
+      row.code = event.data.code;
+      return;
     case 'session.turn_interrupted.v1':
-      return { interrupted: 1, code: event.data.cause ?? event.data.reason };
+      row.interrupted = 1;
+      row.code = event.data.cause ?? event.data.reason;
+      return;
     default:
-      return event satisfies never;
+      event satisfies never;
   }
 }
 
@@ -78,13 +81,12 @@ export const usageOfTurn = (recorded: RecordedEvent, event: TurnEnd): Addition =
     const { turn } = event.data;
     const begun = present(find('turns', [streamId(recorded.stream), turn]), 'turn');
     const calls = event.type === 'session.turn_interrupted.v1' ? [] : event.data.calls;
-    const row = {
-      ...nothing(recorded, find, calls.at(-1)?.fallback?.model ?? begun.model),
-      key_id: begun.key_id,
-      tool_calls: begun.tool_calls.length,
-      ...outcomeOf(event),
-    };
-    return [withCalls(row, calls)];
+    const row = nothing(recorded, find, calls.at(-1)?.fallback?.model ?? begun.model);
+    row.key_id = begun.key_id;
+    row.tool_calls = begun.tool_calls.length;
+    addOutcome(row, event);
+    addCalls(row, calls);
+    return [row];
   },
 });
 
@@ -93,6 +95,8 @@ export const usageOfCompaction = (recorded: RecordedEvent, { data }: Compaction)
   table: 'usage',
   amounts: (find) => {
     const { call, model = data.settings.model } = data;
-    return [withCalls(nothing(recorded, find, call.fallback?.model ?? model), [call])];
+    const row = nothing(recorded, find, call.fallback?.model ?? model);
+    addCalls(row, [call]);
+    return [row];
   },
 });
