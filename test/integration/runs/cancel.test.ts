@@ -91,16 +91,19 @@ test('the session goes on with the next run, whose prompt has nothing of the can
 
 test('what the model answers after all is dropped', async () => {
   const { promise, resolve: answer } = Promise.withResolvers<void>();
+  const { promise: cancelled, resolve: end } = Promise.withResolvers<void>();
+  const asked = service.model.requests.length;
   service.model.use(async () => {
-    await promise;
+    // Further calls wait: the turn is not to fail for their number before it is cancelled.
+    await (service.model.requests.length > asked + 1 ? cancelled : promise);
     return { tool_calls: [{ name: 'calculator', arguments: '{"expression":"1+1"}' }] };
   });
-  const asked = service.model.requests.length;
   const session = await begin();
   await service.model.received(asked + 1);
   const cancelling = cancel(session);
   answer();
   await cancelling;
+  end();
   await service.get(`/v1/sessions/${session}/turns/1`, { prefer: 'wait=20' });
   const types = (await service.get(`/v1/sessions/${session}/events`)).body.data.map(
     ({ type }: { type: string }) => type,
