@@ -45,11 +45,12 @@ const WORDS: Words = {
     `must be equal to one of the allowed values: ${(allowedValues as string[]).join(', ')}`,
 };
 
-/** Variables that look like an option of ours, and are none. */
-export const misspeltOptions = (env: Readonly<Record<string, string | undefined>>): Misspelt[] =>
-  misspeltIn(env, Object.keys(ConfigSchema.properties));
+/** Variables by their names, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** Variables that look like an option of ours, and are none. */
+export const misspeltOptions = (env: Environment): Misspelt[] =>
+  misspeltIn(env, Object.keys(ConfigSchema.properties));
 
 /** What is wrong with options that their schema does not know; a sentence's rest for each. */
 type FurtherProblems = (given: Record<string, unknown>) => Record<string, string>;

@@ -1,4 +1,4 @@
-import { parseClientConfig } from '../../shared/config.ts';
+import { parseClientConfig, type Environment } from '../../shared/config.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { usageError } from './failure.ts';
@@ -23,7 +23,7 @@ const failed = (message: string, retriable: boolean, cause?: unknown): TurnlogEr
 const ANSWER_MS = LIMITS.http.requestMs;
 
 /** Reads where the service is. Errors: a usage error that names every problem. */
-function clientConfig(env: Parameters<typeof parseClientConfig>[0]) {
+function clientConfig(env: Environment) {
   try {
     return parseClientConfig(env);
   } catch (error) {
@@ -32,10 +32,7 @@ function clientConfig(env: Parameters<typeof parseClientConfig>[0]) {
 }
 
 /** The service that `TURNLOG_URL` names, with the key of `TURNLOG_API_KEY`. Errors: a usage error. */
-export function apiClient(
-  env: Readonly<Record<string, string | undefined>>,
-  signal: AbortSignal,
-): ApiClient {
+export function apiClient(env: Environment, signal: AbortSignal): ApiClient {
   const { TURNLOG_URL: url, TURNLOG_API_KEY: key } = clientConfig(env);
   const base = url.replace(/\/+$/, '');
 

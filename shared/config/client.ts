@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 /** The running service that a command is a client of. */
 export const clientOptions = {
   TURNLOG_URL: Type.String({
-    pattern: '^https?://[^\\s/]',
+    pattern: '^https?://[^\\s/]\\S*$',
     'x-rule': 'must be the address of a service, such as http://127.0.0.1:3000',
     description: 'Address of the service, such as `https://turnlog.example.com`',
   }),

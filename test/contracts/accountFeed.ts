@@ -4,8 +4,8 @@ import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
 import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
 import { agentCreated } from '../support/events/events.ts';
 import { feedWriter, idsOf, taken } from '../support/feed/feedLog.ts';
-import { eventually } from '../support/processes/operator.ts';
 import { size } from '../support/jest/size.ts';
+import { eventually } from '../support/processes/operator.ts';
 import { memoryKeys } from '../support/store/memoryKeys.ts';
 import type { EventStoreFixture } from './eventStore.ts';
 

@@ -119,6 +119,7 @@ test('the key goes to the address that was named, and no further', async () => {
 test.each<[string, Record<string, string>, string[], readonly [number, string]]>([
   ['no address', { TURNLOG_URL: '' }, ['show', 'x'], [2, 'TURNLOG_URL']],
   ['what is no address', { TURNLOG_URL: 'localhost:3000' }, ['show', 'x'], [2, 'TURNLOG_URL']],
+  ['two addresses', { TURNLOG_URL: 'http://a http://b' }, ['show', 'x'], [2, 'TURNLOG_URL']],
   [
     'neither',
     { TURNLOG_URL: '', TURNLOG_API_KEY: '' },
