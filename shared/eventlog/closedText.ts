@@ -5,6 +5,9 @@
 import type { Keyring } from './keyring.ts';
 import { BoxBroken, keyIdOf, open } from './protectedText.ts';
 
+/** The key of a closed text was destroyed: an erasure takes it, and no row has said so yet. */
+export class TextErased extends BoxBroken {}
+
 /** The beginning of a box, and a commitment behind it: what is between them may have a megabyte. */
 const [BOX, COMMITMENT] = [/^[\w-]{16}\.[\w-]/, /^~[0-9a-f]{64}$/];
 const COMMITMENT_CHARS = 65;
@@ -33,8 +36,8 @@ function unmarked(text: string): string {
 /**
  * What opens closed texts of a stream, once it has the keys of these. A text of before, which stands
  * open, passes as it was written.
- * Errors: `key_missing`, `store_unavailable`. Those of the opening: BoxBroken, also where the key was
- * destroyed.
+ * Errors: `key_missing`, `store_unavailable`. Those of the opening: BoxBroken, as TextErased where the key
+ * was destroyed.
  */
 export async function textOpener(
   keys: Pick<Keyring, 'find'>,
@@ -45,7 +48,7 @@ export async function textOpener(
   return (text) => {
     if (!isClosed(text)) return unmarked(text);
     const key = found.get(keyIdOf(text));
-    if (!key) throw new BoxBroken('the key of a text is destroyed, and no erasure says so');
+    if (!key) throw new TextErased('the key of a text is destroyed, and no erasure says so');
     const box = text.slice(0, -COMMITMENT_CHARS);
     return open({ box, sha256: text.slice(1 - COMMITMENT_CHARS) }, key, stream).text;
   };

@@ -1,5 +1,5 @@
 import { isTurnlogError } from '../errors.ts';
-import { textOpener } from '../eventlog/closedText.ts';
+import { TextErased, textOpener } from '../eventlog/closedText.ts';
 import type { Keyring } from '../eventlog/keyring.ts';
 import { BoxBroken } from '../eventlog/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';
@@ -8,8 +8,9 @@ import { wordsOf } from './words.ts';
 import { wordTokens } from './wordTokens.ts';
 
 /**
- * What makes the tokens of turns; it remembers words, and is to be let go of soon. They are undefined
- * where the turn's texts can't be read: their key is lost, or they were changed or just erased.
+ * What makes the tokens of turns; it remembers words, and is to be let go of soon. There are none
+ * where the turn is being erased; they are undefined where its texts can't be read: their key is lost,
+ * or they were changed.
  * Errors: `store_unavailable`.
  */
 export function createTurnTokens(keys: Pick<Keyring, 'find' | 'named'>) {
@@ -20,11 +21,12 @@ export function createTurnTokens(keys: Pick<Keyring, 'find' | 'named'>) {
     const tokenOf = byAccount.get(account_id);
     const texts = output === null ? [input] : [input, output];
     const open = await textOpener(keys, sessionStream(session_id), texts);
-    return tokenOf && [...new Set(Array.from(wordsOf(texts.map(open)), tokenOf))];
+    return tokenOf ? [...new Set(Array.from(wordsOf(texts.map(open)), tokenOf))] : [];
   }
 
   return (turn: EndedTurn): Promise<string[] | undefined> =>
     tokensOf(turn).catch((error: unknown) => {
+      if (error instanceof TextErased) return [];
       if (!(error instanceof BoxBroken) && !isTurnlogError(error, 'key_missing')) throw error;
       return undefined;
     });

@@ -36,7 +36,7 @@ test('there are none once the key of the account is destroyed', async () => {
   expect(await wordTokens(open(), 'acct_1')).toBeUndefined();
 });
 
-test('of a turn whose key was lost or destroyed, or whose text was changed, there are none', async () => {
+test('of a turn whose key was lost or whose text was changed they are undefined, and of an erased one there are none', async () => {
   const { keys, kept } = memoryKeys();
   const key = await keys.fresh();
   const close = (text: string): string => {
@@ -60,5 +60,14 @@ test('of a turn whose key was lost or destroyed, or whose text was changed, ther
   expect(await createTurnTokens(open())(turn)).toBeUndefined();
   await keys.endErasure('session-session_1', [key.id]);
   expect(kept.get(key.id)).toBe('destroyed');
-  expect(await createTurnTokens(keys)(turn)).toBeUndefined();
+  expect(await createTurnTokens(keys)(turn)).toEqual([]);
+});
+
+test('of a turn of an erased account there are none', async () => {
+  const { keys } = memoryKeys();
+  await tokenOf(keys, 'acct_1', 'word');
+  await keys.endErasure('account-acct_1', [wordsKeyId('acct_1')]);
+  const ended = { session_id: 'session_1', turn: 1, output: null, revision: 2 };
+  const turn = { ...ended, account_id: 'acct_1', input: 'word', end_position: positionOf(3) };
+  expect(await createTurnTokens(keys)(turn)).toEqual([]);
 });
