@@ -1,5 +1,6 @@
 import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
+import type { TextDiffer } from '../../shared/ports/textDiffer.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { Places } from '../../shared/places.ts';
 import type { Health } from '../../shared/queries/health.ts';
@@ -46,7 +47,7 @@ export type ApiContext = RunContext &
   ProcessContext &
   ServedLog &
   ServedFeed &
-  Pick<ErasureContext, 'judge'> & { webhooks: ServedWebhooks };
+  Pick<ErasureContext, 'judge'> & { webhooks: ServedWebhooks; differ: TextDiffer };
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { createSchemaChecker } from '../../infra/jsonschema/schemaChecker.ts';
 import { createMemoryBroadcast } from '../../infra/broadcast/memory.ts';
+import { createTextDiffer } from '../../infra/textdiff/textDiffer.ts';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
 import { createLeftOpenCloser } from '../../shared/commands/recovery/closeLeftOpen.ts';
 import { createLeftOpen } from '../../shared/commands/recovery/leftOpen.ts';
@@ -19,6 +20,7 @@ import { createFairLine } from '../../shared/fairLine.ts';
 import { heapFor } from '../../shared/heap.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
+import type { TextDiffer } from '../../shared/ports/textDiffer.ts';
 import { createPlaces } from '../../shared/places.ts';
 import { rememberedLimits } from '../../shared/queries/accountLimits.ts';
 import { startClosing, startWatching } from '../server/sweep.ts';
@@ -39,6 +41,9 @@ type RunStorage = Pick<
   sharesLog?: boolean;
 };
 
+/** What the API and its runs work with, before what the other parts of the process serve. */
+export type ServedRuns = RunContext & { differ: TextDiffer };
+
 /** What the runs of this process, and of one account of them, may take up. */
 function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
   const bytes = MAX_PROMPT_BYTES ?? heapFor('prompts');
@@ -46,8 +51,8 @@ function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
   return { all: { places: MAX_RUNS, bytes }, share: { places: ofOne, bytes: bytes / 2 } };
 }
 
-/** What the API and its runs work with. Errors: `configuration_invalid` (the files of models and tools). */
-export async function openRunContext(opening: Opening, storage: RunStorage): Promise<RunContext> {
+/** Opens it. Errors: `configuration_invalid` (the files of models and tools). */
+export async function openRunContext(opening: Opening, storage: RunStorage): Promise<ServedRuns> {
   const { config, logger, opened } = opening;
   const { broadcast: others, sharesLog, ...stores } = storage;
   const broadcast = others ?? createMemoryBroadcast().join('alone');
@@ -92,6 +97,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       requestsPerSecond: config.RATE_LIMIT_PER_SECOND,
     },
     visibilityWaitMs: config.VISIBILITY_WAIT_MS,
+    differ: opened.use(createTextDiffer()),
   };
 }
 

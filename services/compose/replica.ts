@@ -21,7 +21,7 @@ import { startAsking, startSweeper } from '../server/sweep.ts';
 import type { Part } from '../server/turnlog.ts';
 import { untilFollowed } from '../server/untilFollowed.ts';
 import { untilAllShown } from '../server/untilAllShown.ts';
-import { openRunContext, runsPart, watchPart } from './api.ts';
+import { openRunContext, runsPart, watchPart, type ServedRuns } from './api.ts';
 import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
 import type { ReplicaPlace } from './place.ts';
@@ -57,7 +57,7 @@ async function openApi(
   opening: Opening,
   common: Common,
   databaseUrl: string,
-): Promise<{ api: RunContext; part: Part }> {
+): Promise<{ api: ServedRuns; part: Part }> {
   const { store, damaged, readModels, instances, watch, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);

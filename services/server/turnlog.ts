@@ -2,6 +2,7 @@ import type { ErasureContext } from '../../shared/commands/erase/requireErasable
 import type { RunContext } from '../../shared/commands/run/context.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { Places } from '../../shared/places.ts';
+import type { TextDiffer } from '../../shared/ports/textDiffer.ts';
 import type { TileReader } from '../../shared/ports/tileStore.ts';
 import type { ServedWebhooks } from '../../shared/queries/webhooks.ts';
 import type { Health } from '../../shared/queries/health.ts';
@@ -38,6 +39,7 @@ export interface Turnlog extends AsyncDisposable {
         feed: AccountFeed;
         followers: Places;
         webhooks: ServedWebhooks;
+        differ: TextDiffer;
       } & Required<Pick<ErasureContext, 'judge'>>)
     | undefined;
   /** The folder of log or read models, absolute; undefined where the process keeps nothing. */

@@ -44,8 +44,14 @@ export const REPLAY_LIMITS = {
     /** Of an output that is compared word by word; of longer ones it is said that they differ. */
     diffChars: 64 * KIB,
     /** How long that may take, and how many words may be other ones. */
-    diffMs: 50,
+    diffMs: SECOND_MS,
     diffEdits: 4_000,
+    /** For the comparisons of others that come first. */
+    diffWaitMs: 15 * SECOND_MS,
+    /** Of the thread that compares. */
+    diffHeapMb: 128,
+    /** Of all comparisons of one answer. */
+    pageDiffMs: 3 * SECOND_MS,
     /** How often it is looked how far a replay is that somebody follows. */
     followMs: SECOND_MS,
     /** Events of its stream that are read at a time for that. */

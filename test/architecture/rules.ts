@@ -43,7 +43,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   cockatiel: 'infra/gateway',
   commander: 'services/cli',
   'decimal.js': 'infra/tools',
-  diff: 'services/api',
+  diff: 'infra/textdiff',
   'fraction.js': 'infra/tools',
   'gpt-tokenizer': 'infra/tokenizer',
   'html-to-text': 'infra/web',

@@ -1,8 +1,7 @@
 import type { Static } from 'typebox';
 import type { ReplaySettings as Settings } from '../../../shared/domain/replay/events.ts';
 import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
-import type { ComparedOutputs } from '../../../shared/queries/replayOutputs.ts';
-import { diffOf } from '../outputDiff.ts';
+import type { ComparedOutputs } from '../../../shared/queries/replayDiffs.ts';
 import type { Replay } from '../schemas/replays.ts';
 import type { ReplaySettings } from '../schemas/replayStart.ts';
 import type { ReplaySession, ReplayTurn } from '../schemas/replayTurns.ts';
@@ -51,12 +50,12 @@ export function presentReplaySettings({
 export const presentReplayTurn = ({
   row: { session_id, comparison },
   replay_session_id,
-  outputs,
+  difference,
 }: ComparedOutputs): Static<typeof ReplayTurn> => ({
   session_id,
   replay_session_id,
   ...comparison,
-  ...(outputs === 'erased' ? { diff_omitted: outputs } : outputs && diffOf(outputs)),
+  ...difference,
 });
 
 /** A session of a replay. */

@@ -1,7 +1,7 @@
 import { cancelReplay } from '../../../shared/commands/replays/cancelReplay.ts';
 import { requireStartable, startReplay } from '../../../shared/commands/replays/startReplay.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { withOutputs, type ComparedOutputs } from '../../../shared/queries/replayOutputs.ts';
+import { withDiffs, type ComparedOutputs } from '../../../shared/queries/replayDiffs.ts';
 import { ownReplay, settingsOf } from '../../../shared/queries/replays.ts';
 import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../pageBody.ts';
@@ -110,7 +110,7 @@ const getReplayRoute = defineRoute({
       ...(only !== undefined && { only }),
       ...(session_id !== undefined && { session_id }),
     });
-    const turns = await withOutputs(api, account_id, found);
+    const turns = await withDiffs(api, account_id, found);
     const rows: Rows<ComparedOutputs> = {
       around: { ...presentReplay(row), settings, turns: [] },
       present: presentReplayTurn,

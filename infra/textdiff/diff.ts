@@ -1,0 +1,14 @@
+import { diffWordsWithSpace } from 'diff';
+import { LIMITS } from '../../shared/limits.ts';
+import type { DiffPart, TextPair } from '../../shared/ports/textDiffer.ts';
+
+const { diffMs, diffEdits } = LIMITS.replays;
+
+/** What differs, word by word; undefined where too much does. */
+export function diff({ recorded, replayed }: TextPair): DiffPart[] | undefined {
+  const bounds = { timeout: diffMs, maxEditLength: diffEdits };
+  return diffWordsWithSpace(recorded, replayed, bounds)?.map(({ value, added, removed }) => ({
+    op: added ? 'added' : removed ? 'removed' : 'same',
+    text: value,
+  }));
+}

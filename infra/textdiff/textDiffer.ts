@@ -1,0 +1,27 @@
+import { LIMITS } from '../../shared/limits.ts';
+import type { DiffPart, TextDiffer, TextPair } from '../../shared/ports/textDiffer.ts';
+import { createAskedThread, GaveUp } from '../threads/askedThread.ts';
+
+const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
+
+/**
+ * Compares with jsdiff in a thread of its own. The library ends by itself in time, but where it looks
+ * for words; then the thread ends it.
+ */
+export function createTextDiffer(): TextDiffer & AsyncDisposable {
+  const thread = createAskedThread<TextPair, DiffPart[] | undefined>({
+    script: new URL('diffWorker.ts', import.meta.url),
+    name: 'diffs',
+    heapMb: diffHeapMb,
+    withinMs: 2 * diffMs,
+    waitMs: diffWaitMs,
+  });
+  return {
+    diffOf: (texts, accountId) =>
+      thread.ask(texts, accountId).catch((error: unknown) => {
+        if (error instanceof GaveUp) return undefined;
+        throw error;
+      }),
+    [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),
+  };
+}
