@@ -115,7 +115,9 @@ export interface Problem {
 }
 
 /** Own words for the problems of some keywords; the validator's stand for all others. */
-export type Words = Readonly<Record<string, (params: ErrorObject['params']) => string>>;
+export type Words = Readonly<
+  Record<string, (params: ErrorObject['params'], schema: ErrorObject['parentSchema']) => string>
+>;
 
 /** No name of a field is repeated in full that may be as long as a body. */
 export const LONGEST_NAME = 100;
@@ -142,6 +144,6 @@ export const problemsOf = (
     if (typeof rule === 'string') return { path: error.instancePath, message: rule };
     const own = words[error.keyword];
     return own
-      ? { path: fieldIn(error), message: own(error.params) }
+      ? { path: fieldIn(error), message: own(error.params, error.parentSchema) }
       : { path: error.instancePath, message: error.message ?? 'is not valid' };
   });

@@ -9,6 +9,7 @@ import {
   type Problem,
   type Words,
 } from '../../shared/validation.ts';
+import { ofMeantBranch } from './meantBranch.ts';
 
 type Place = 'body' | 'query';
 
@@ -18,7 +19,7 @@ type Place = 'body' | 'query';
  */
 export function bodyValidator(schema: TSchema): (input: unknown) => unknown {
   const compiled = lazyValidator(schema);
-  const words = wordsFor('body', schema);
+  const words = wordsFor('body');
   return (input) => {
     const validate = compiled();
     if (validate(input)) return input;
@@ -34,7 +35,7 @@ export function queryValidator(
   schema: TObject,
 ): (query: Readonly<Record<string, unknown>>) => Record<string, unknown> {
   const compiled = lazyValidator(schema, 'with_defaults');
-  const words = wordsFor('query', schema);
+  const words = wordsFor('query');
   return (query) => {
     const repeated = Object.keys(query).filter(
       (name) => Array.isArray(query[name]) && !takesMany(schema, name),
@@ -57,7 +58,7 @@ const takesMany = ({ properties }: TObject, name: string): boolean =>
   Object.hasOwn(properties, name) && (properties[name] as { type?: string }).type === 'array';
 
 const told = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
-  problemsOf(errors?.slice(0, LIMITS.http.details), words);
+  problemsOf(ofMeantBranch(errors ?? []).slice(0, LIMITS.http.details), words);
 
 /** The answer to an input with these problems. */
 export function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogError {
@@ -80,9 +81,9 @@ export function invalidRequest(place: Place, problems: readonly Problem[]): Turn
 }
 
 /** Every text of the API that has a least length has the least length 1. */
-const wordsFor = (place: Place, schema: TSchema): Words => ({
+const wordsFor = (place: Place): Words => ({
   required: () => 'is required',
-  additionalProperties: () => `is not a known field; known are ${knownFields(schema)}`,
+  additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
   minLength: () => 'must not be empty',
   ...(place === 'query' && { type: ({ type }) => `must be ${TEXT_OF[type as string] ?? type}` }),
@@ -94,5 +95,5 @@ const TEXT_OF: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 };
 
-const knownFields = (schema: TSchema): string =>
+const knownFields = (schema: unknown): string =>
   Object.keys((schema as { properties?: object }).properties ?? {}).join(', ');

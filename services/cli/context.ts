@@ -5,6 +5,8 @@ import type { Output } from './output.ts';
 export interface TerminalContext {
   /** The result, on standard output. */
   output: Output;
+  /** What has to be known before the result is there, on standard error. */
+  notice: Output['show'];
   /** Progress for people, on standard error; none with `--json`. */
   progress: { update: (text: () => string) => void; end: (text: string) => void };
   /** Aborts at Ctrl-C: the command stops where it can go on later. */

@@ -32,6 +32,14 @@ function integer(name: string, text: string): number {
   return Number(text);
 }
 
+/** Given by a script whose variable is not set, and taken for none, it would replay something else. */
+function requireNoneEmpty(options: object): void {
+  for (const [name, value] of Object.entries(options)) {
+    const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    if ([value].flat().includes('')) throw usageError(`--${option} must not be empty.`);
+  }
+}
+
 async function contentOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
@@ -51,6 +59,7 @@ async function checksIn(file: string): Promise<unknown> {
 
 /** The body of the request; what is wrong with its values the service says. */
 async function bodyOf(options: StartOptions): Promise<object> {
+  requireNoneEmpty(options);
   const { session, label, agent, all, from, upTo, concurrency, agentRevision } = options;
   // What was forgotten would cost as much as all that there is.
   if (!session && !label && !agent && !all)
@@ -127,6 +136,8 @@ async function start(terminal: TerminalContext, options: StartOptions): Promise<
   const client = clientOf(terminal);
   const body = await bodyOf(options);
   const { replay_id } = await client.ask<{ replay_id: string }>('POST', '/v1/replays', body);
+  // Whoever interrupts the watch needs it to watch again, or to cancel.
+  if (options.watch) terminal.notice({ replay_id }, replay_id);
   if (options.watch) await watch(terminal, client, replay_id);
   else terminal.output.show({ replay_id }, replay_id);
 }

@@ -1,11 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { retry } from '../../shared/backOff.ts';
 import { parseClientConfig, type Environment } from '../../shared/config.ts';
-import { TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { usageError } from './failure.ts';
 
 /** The HTTP API of a running service, for commands that are its clients. */
 export interface ApiClient {
-  /** The `data` of an answer. Errors: `configuration_invalid`, with what the service said. */
+  /**
+   * The `data` of an answer. What is lost on its way is sent again, and done once all the same. Errors: `configuration_invalid`, with
+   * what the service said.
+   */
   ask<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data>;
   /** An answer that is a stream of events. Errors: the same. */
   open(path: string, lastEventId: string | undefined): Promise<Response>;
@@ -19,6 +24,8 @@ interface Failure {
 const failed = (message: string, retriable: boolean, cause?: unknown): TurnlogError =>
   new TurnlogError('configuration_invalid', message, { retriable, cause });
 
+/** Of a request whose answer is lost, or to whom the service says to come again. */
+const [SENDINGS, PAUSES] = [5, { firstMs: 200, longestMs: 2_000 }];
 /** How long an answer may take to begin. */
 const ANSWER_MS = LIMITS.http.requestMs;
 
@@ -51,7 +58,9 @@ export function apiClient(env: Environment, signal: AbortSignal): ApiClient {
       if (response.ok) return response;
       const said = (await response.json().catch(() => ({}))) as Failure;
       const { error = `It answered ${response.status}.`, code = String(response.status) } = said;
-      throw failed(`${error} (${code})`, response.status === 429 || response.status >= 500);
+      const { status } = response;
+      const comesAgain = status === 429 || status >= 500 || code === 'idempotency_in_progress';
+      throw failed(`${error} (${code})`, comesAgain);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof TurnlogError) throw error;
@@ -63,14 +72,23 @@ export function apiClient(env: Environment, signal: AbortSignal): ApiClient {
 
   return {
     async ask<Data>(method: string, path: string, body?: object) {
-      const response = await call(path, {
-        method,
-        ...(body && {
-          body: JSON.stringify(body),
-          headers: { 'content-type': 'application/json' },
-        }),
-      });
-      return ((await response.json()) as { data: Data }).data;
+      const headers = {
+        'content-type': 'application/json',
+        'idempotency-key': `"${randomUUID()}"`,
+      };
+      const init = { method, ...(body && { body: JSON.stringify(body), headers }) };
+      const send = async (): Promise<Data> => {
+        const response = await call(path, init);
+        try {
+          return ((await response.json()) as { data: Data }).data;
+        } catch (error) {
+          signal.throwIfAborted();
+          throw failed(`The answer of the service at ${base} broke off.`, true, error);
+        }
+      };
+      const again = (error: unknown, sendings: number): boolean =>
+        isTurnlogError(error) && error.retriable && sendings < SENDINGS;
+      return retry(send, { pauses: PAUSES, again, signal });
     },
     open: (path, lastEventId) =>
       call(path, {

@@ -16,6 +16,7 @@ const NOBODYS = { update: () => undefined, end: () => undefined };
 
 function openTerminal(json: boolean): TerminalContext {
   const stop = new AbortController();
+  const tell = (text: string): void => void process.stderr.write(text);
   function interrupt(): void {
     stop.abort(interrupted());
     setTimeout(() => {
@@ -26,9 +27,8 @@ function openTerminal(json: boolean): TerminalContext {
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, interrupt);
   return {
     output: createOutput(json, (text) => process.stdout.write(text)),
-    progress: json
-      ? NOBODYS
-      : progressLine((text) => process.stderr.write(text), process.stderr.isTTY),
+    notice: createOutput(json, tell).show,
+    progress: json ? NOBODYS : progressLine(tell, process.stderr.isTTY),
     signal: stop.signal,
   };
 }

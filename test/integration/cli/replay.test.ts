@@ -33,8 +33,9 @@ async function checksFile(checks: object): Promise<string> {
 test('a replay that comes out the same ends with 0, and is shown as JSON', async () => {
   service.model.use({ text: 'Hello.' });
   const { code, out, err } = await cli(...started, '--session', session, '--watch');
-  expect({ code, err }).toEqual({ code: 0, err: '' });
   const replay = JSON.parse(out) as { replay_id: string };
+  const { replay_id } = replay;
+  expect([code, JSON.parse(err)]).toEqual([0, { replay_id }]);
   expect(replay).toMatchObject({
     status: 'completed',
     regressed: false,
@@ -59,7 +60,7 @@ test('an answer that changed is a regression where there are no checks, and none
   expect([failed.code, JSON.parse(failed.out).sums.checks]).toEqual([1, { passed: 0, failed: 1 }]);
 });
 
-test('where nothing can be said it ends with 3: all turns were skipped, or no check was of any', async () => {
+test('where nothing can be said it ends with 3: all turns were skipped', async () => {
   const agent = await service.createAgent();
   service.model.use({ status: 400 });
   await service.post(`/v1/agents/${agent}/run`, { input: 'Hi?' });
@@ -69,9 +70,6 @@ test('where nothing can be said it ends with 3: all turns were skipped, or no ch
     3,
     { status: 'completed', regressed: null, sums: { turns: { skipped: 1, total: 1 } } },
   ]);
-  const elsewhere = await checksFile([{ turn: 9, contains: 'Hello' }]);
-  const unchecked = await cli(...started, '--session', session, '--watch', '--checks', elsewhere);
-  expect([unchecked.code, JSON.parse(unchecked.out).regressed]).toEqual([3, null]);
 });
 
 test('a replay that is watched goes on when the watching is interrupted', async () => {
@@ -91,6 +89,59 @@ test('a replay that is watched goes on when the watching is interrupted', async 
   answered.resolve(undefined);
   const again = await cli('--json', 'watch', replay_id);
   expect([again.code, JSON.parse(again.out).status]).toEqual([0, 'completed']);
+});
+
+test('who starts and watches learns at once which replay it is, and may watch it again', async () => {
+  const answered = Promise.withResolvers<undefined>();
+  service.model.use(async () => ({ text: (await answered.promise) ?? 'Hello.' }));
+  const watching = cliWith(there(), ...started, '--session', session, '--watch');
+  let replayId = '';
+  await watching.told((text) => {
+    replayId = /^\{"replay_id":"(\w+)"\}$/m.exec(text)?.[1] ?? '';
+    return replayId !== '';
+  });
+  watching.kill('SIGINT');
+  expect((await watching.ended).code).toBe(130);
+  answered.resolve(undefined);
+  expect((await cli('watch', replayId)).code).toBe(0);
+});
+
+test('a replay whose answer was lost is not started twice', async () => {
+  service.model.use({ text: 'Hello.' });
+  const count = async () =>
+    (await service.get('/v1/replays?limit=1000')).body.data.length as number;
+  const before = await count();
+  let lost = 0;
+  const proxy = createServer((request, response) => {
+    const { method, url, headers } = request;
+    void (async () => {
+      const sent: Buffer[] = [];
+      for await (const chunk of request) sent.push(chunk as Buffer);
+      const answer = await fetch(service.url + url!, {
+        method: method!,
+        headers: {
+          'content-type': 'application/json',
+          'x-api-key': String(headers['x-api-key']),
+          'idempotency-key': String(headers['idempotency-key']),
+        },
+        body: Buffer.concat(sent),
+      });
+      const text = await answer.text();
+      lost += 1;
+      if (lost < 3) response.destroy();
+      else response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
+    })();
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  try {
+    const TURNLOG_URL = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const env = { ...there(), TURNLOG_URL };
+    const { code, err } = await cliWith(env, ...started, '--session', session).ended;
+    expect({ code, err, lost }).toEqual({ code: 0, err: '', lost: 3 });
+    expect(await count()).toBe(before + 1);
+  } finally {
+    proxy.close();
+  }
 });
 
 test('the key goes to the address that was named, and no further', async () => {
@@ -130,6 +181,20 @@ test.each<[string, Record<string, string>, string[], readonly [number, string]]>
   ['a wrong key', { TURNLOG_API_KEY: 'wrong' }, ['show', 'x'], [1, 'unauthorized']],
   ['a replay that is not there', {}, ['show', 'x'], [1, 'replay_not_found']],
   ['a budget that is no number', {}, ['start', '--all', '--budget', 'much'], [2, '--budget']],
+  ['an empty model', {}, ['start', '--all', '--budget', '5', '--model', ''], [2, '--model must']],
+  [
+    'an empty list of checks',
+    {},
+    ['start', '--all', '--budget', '5', '--checks', ''],
+    [2, '--checks must not be empty'],
+  ],
+  [
+    'an empty agent',
+    {},
+    ['start', '--all', '--budget', '5', '--with-agent', ''],
+    [2, '--with-agent must not be empty'],
+  ],
+  ['an empty session', {}, ['start', '--session', '', '--budget', '5'], [2, '--session must']],
   ['no sessions', {}, ['start', '--budget', '5'], [2, '--all']],
   [
     'a file that is not there',
