@@ -112,7 +112,7 @@ withReaders('an eventful session is understood by the readers of every format', 
   ]);
   expect(log.messages[2].calls).toEqual([
     { arguments: { expression: '1+1' }, parse_error: null },
-    { arguments: {}, parse_error: 'No JSON object: {"expression":' },
+    { arguments: {}, parse_error: 'Not read as a JSON object: {"expression":' },
   ]);
   expect([log.messages[3].error, log.messages[4].error]).toEqual([null, wrong]);
   expect(log.messages[6].metadata.error.code).toBe('model_error');
