@@ -1,13 +1,6 @@
 import type { ChatSettings } from '../domain/session/chat.ts';
 import type { ModelCall } from '../domain/session/parts.ts';
-import {
-  attributesOf,
-  finishReason,
-  nanosOf,
-  spanIdOf,
-  traceIdOf,
-  type GenAiMessage,
-} from './otelValues.ts';
+import { attributesOf, nanosOf, spanIdOf, traceIdOf, type GenAiMessage } from './otelValues.ts';
 import type { ExportedSession } from './record.ts';
 
 /** Kinds of spans. */
@@ -60,9 +53,10 @@ export const usageOf = (tokens: ModelCall['tokens'] | undefined) => ({
 });
 
 const responseOf = (call: ModelCall | undefined) => ({
-  'gen_ai.response.id': call?.response_id,
+  // What a provider did not tell is recorded as an empty text.
+  'gen_ai.response.id': call?.response_id || undefined,
   'gen_ai.response.model': call?.model,
-  'gen_ai.response.finish_reasons': call && [finishReason(call.finish_reason)],
+  'gen_ai.response.finish_reasons': call?.finish_reason ? [call.finish_reason] : undefined,
   ...usageOf(call?.tokens),
 });
 
