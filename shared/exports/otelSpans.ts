@@ -36,6 +36,10 @@ export function spanText(trace: string, parent: string | undefined, span: Span):
   });
 }
 
+/** What the client asked an answer to be, as the conventions name it. */
+const outputType = ({ response_format: asked }: ChatSettings): string | undefined =>
+  asked && (asked.type === 'text' ? 'text' : 'json');
+
 /** What is said of a request; of that to a fallback, where it answered. */
 export const requestOf = (settings: ChatSettings, call: ModelCall | undefined) => ({
   'gen_ai.provider.name': 'openai',
@@ -44,6 +48,7 @@ export const requestOf = (settings: ChatSettings, call: ModelCall | undefined) =
   'gen_ai.request.max_tokens': call?.fallback
     ? call.fallback.max_completion_tokens
     : settings.max_completion_tokens,
+  'gen_ai.output.type': outputType(settings),
 });
 
 /** What is said of tokens. */

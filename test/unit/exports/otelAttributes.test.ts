@@ -1,7 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import type { SessionEvent } from '../../../shared/domain/session/events.ts';
 import type { ModelCall } from '../../../shared/domain/session/parts.ts';
-import { modelCall, toolCalled, turnCompleted, turnStarted } from '../../support/events/events.ts';
+import {
+  modelCall,
+  sessionCompacted,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../../support/events/events.ts';
 import { turnsOf, written } from '../../support/exports/written.ts';
 
 /** The attributes of the spans of a turn's events, by their names. */
@@ -23,6 +29,27 @@ test.each([0, 0.5, 1, 2])('a temperature of %p is a double, as tokens are none',
       'gen_ai.request.temperature': { doubleValue: temperature },
       'gen_ai.request.max_tokens': { intValue: '9' },
     });
+});
+
+test.each([
+  [undefined, undefined],
+  ['text', { stringValue: 'text' }],
+  ['json_object', { stringValue: 'json' }],
+  ['json_schema', { stringValue: 'json' }],
+] as const)('answers that have to be %p are %p', (type, said) => {
+  const settings = { model: 'm', ...(type && { response_format: { type } }) };
+  const spans = attributesOf(
+    turnStarted(1, { settings }),
+    turnCompleted(1, { calls: [modelCall] }),
+  );
+  expect(spans.map((span) => span['gen_ai.output.type'])).toEqual([said, said]);
+});
+
+test('a summary is not what the answers of the turns have to be', () => {
+  const settings = { model: 'm', response_format: { type: 'json_object' as const } };
+  const [summary] = attributesOf(sessionCompacted(1, 2, { settings }));
+  expect(summary).toHaveProperty(['turnlog.compaction.up_to_turn']);
+  expect(summary).not.toHaveProperty(['gen_ai.output.type']);
 });
 
 describe('the end of an answer', () => {
