@@ -65,10 +65,9 @@ def opened(text):
 
 def turn_messages(turn, rounds, answered):
     messages = [{"role": "user", "content": opened(turn["input"])}]
-    for one in range(1, rounds + 1):
+    made = {int(call["round"]) for call in turn["tools"]}
+    for one in sorted(number for number in made if number <= rounds):
         calls = [call for call in turn["tools"] if int(call["round"]) == one]
-        if not calls:
-            continue
         asked = [
             {
                 "id": call["call_id"],

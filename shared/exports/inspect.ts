@@ -38,7 +38,7 @@ function toolCall(data: ToolCalledData): object {
     id: data.call_id,
     function: data.tool,
     arguments: args ?? {},
-    ...(args === undefined && { parse_error: `No JSON object: ${data.arguments}` }),
+    ...(args === undefined && { parse_error: `Not read as a JSON object: ${data.arguments}` }),
     type: 'function',
   };
 }

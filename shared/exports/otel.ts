@@ -142,6 +142,8 @@ function compactionText(session: ExportedSession, compaction: ExportedCompaction
     attributes: {
       ...chatAttributes({ session, settings, call, input: [], output }),
       'gen_ai.input.messages': undefined,
+      // A summary is asked for as any text, whatever the turns' answers have to be.
+      'gen_ai.output.type': undefined,
       'turnlog.compaction.from_turn': from_turn,
       'turnlog.compaction.up_to_turn': up_to_turn,
     },

@@ -1,13 +1,6 @@
 import type { ChatSettings } from '../domain/session/chat.ts';
 import type { ModelCall } from '../domain/session/parts.ts';
-import {
-  attributesOf,
-  finishReason,
-  nanosOf,
-  spanIdOf,
-  traceIdOf,
-  type GenAiMessage,
-} from './otelValues.ts';
+import { attributesOf, nanosOf, spanIdOf, traceIdOf, type GenAiMessage } from './otelValues.ts';
 import type { ExportedSession } from './record.ts';
 
 /** Kinds of spans. */
@@ -43,6 +36,10 @@ export function spanText(trace: string, parent: string | undefined, span: Span):
   });
 }
 
+/** What the client asked an answer to be, as the conventions name it. */
+const outputType = ({ response_format: asked }: ChatSettings): string | undefined =>
+  asked && (asked.type === 'text' ? 'text' : 'json');
+
 /** What is said of a request; of that to a fallback, where it answered. */
 export const requestOf = (settings: ChatSettings, call: ModelCall | undefined) => ({
   'gen_ai.provider.name': 'openai',
@@ -51,6 +48,7 @@ export const requestOf = (settings: ChatSettings, call: ModelCall | undefined) =
   'gen_ai.request.max_tokens': call?.fallback
     ? call.fallback.max_completion_tokens
     : settings.max_completion_tokens,
+  'gen_ai.output.type': outputType(settings),
 });
 
 /** What is said of tokens. */
@@ -60,9 +58,10 @@ export const usageOf = (tokens: ModelCall['tokens'] | undefined) => ({
 });
 
 const responseOf = (call: ModelCall | undefined) => ({
-  'gen_ai.response.id': call?.response_id,
+  // What a provider did not tell is recorded as an empty text.
+  'gen_ai.response.id': call?.response_id || undefined,
   'gen_ai.response.model': call?.model,
-  'gen_ai.response.finish_reasons': call && [finishReason(call.finish_reason)],
+  'gen_ai.response.finish_reasons': call?.finish_reason ? [call.finish_reason] : undefined,
   ...usageOf(call?.tokens),
 });
 

@@ -6,10 +6,13 @@ import { argumentsOf, type ModelStep } from './record.ts';
 /** A value as attributes take it; an object is written as JSON. */
 type Value = string | number | readonly string[] | object | undefined;
 
-function anyValue(value: Exclude<Value, undefined>): object {
+/** Numbers that the conventions have as doubles, whole ones too: a name has one type. */
+const DOUBLES: ReadonlySet<string> = new Set(['gen_ai.request.temperature']);
+
+function anyValue(key: string, value: Exclude<Value, undefined>): object {
   if (typeof value === 'string') return { stringValue: value };
   if (typeof value === 'number')
-    return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+    return DOUBLES.has(key) ? { doubleValue: value } : { intValue: String(value) };
   if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
     return { arrayValue: { values: value.map((one: string) => ({ stringValue: one })) } };
   return { stringValue: JSON.stringify(value) };
@@ -18,7 +21,7 @@ function anyValue(value: Exclude<Value, undefined>): object {
 /** Attributes by their names, without those that are undefined. */
 export const attributesOf = (values: Readonly<Record<string, Value>>): object[] =>
   Object.entries(values).flatMap(([key, value]) =>
-    value === undefined ? [] : [{ key, value: anyValue(value) }],
+    value === undefined ? [] : [{ key, value: anyValue(key, value) }],
   );
 
 const hex = (name: string, bytes: number): string =>
@@ -71,9 +74,9 @@ export const answerMessage = ({ call, text, tool_calls }: ModelStep): GenAiMessa
     ...(text === null ? [] : [textPart(text)]),
     ...tool_calls.map(({ data }) => callPart(data)),
   ],
-  finish_reason: finishReason(call?.finish_reason ?? (tool_calls.length > 0 ? 'tool_calls' : '')),
+  finish_reason: finishReason(call?.finish_reason || (tool_calls.length > 0 ? 'tool_calls' : '')),
 });
 
-/** How the conventions name the end of an answer. */
+/** How the conventions name the end of an answer in its message, which has to name one. */
 export const finishReason = (reason: string): string =>
   reason === 'tool_calls' ? 'tool_call' : reason || 'stop';

@@ -6,6 +6,7 @@ import type {
   ToolCalledData,
   TurnStartedData,
 } from '../domain/session/events.ts';
+import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
 /** What every format says of a session. */
@@ -133,11 +134,29 @@ export function stepsOf(turn: ExportedTurn): ModelStep[] {
   });
 }
 
-/** A tool call's arguments as JSON, where the model's text is an object; undefined otherwise. */
+/**
+ * True for what a reader of JSON takes as it was meant: readers, and JSON.stringify, have a stack, some
+ * refuse half of a surrogate pair, and a number beyond a double would be written as null.
+ */
+function isReadable(value: unknown, levels: number = LIMITS.export.argumentsDepth): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  if (levels === 0) return false;
+  return Object.entries(value).every(
+    ([name, part]) => name.isWellFormed() && isReadable(part, levels - 1),
+  );
+}
+
+/**
+ * A tool call's arguments as JSON, where the model's text is an object that every reader takes;
+ * undefined otherwise: the text stands then.
+ */
 export function argumentsOf({ arguments: text }: ToolCalledData): object | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject && isReadable(value) ? value : undefined;
   } catch {
     return undefined;
   }

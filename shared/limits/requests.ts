@@ -65,6 +65,8 @@ export const REQUEST_LIMITS = {
     bytes: 8 * MIB,
     /** Sessions that it looks up at a time. */
     sessions: 100,
+    /** Of the arguments of a tool call; readers of the formats refuse about 200. */
+    argumentsDepth: 64,
   },
   /** Of what a session is called. */
   description: {

@@ -83,7 +83,9 @@ export async function readTranscriptAt(
     throw storeUnavailable('The turn is recorded, and not shown yet. Try again in a moment.');
   const rows = found.turns.rows.filter((row) => row.turn <= turn);
   const more = found.turns.more && rows.length > 0 && rows.at(-1)!.turn < turn;
-  const { recorded_at: updated_at } = at;
+  // A fork began after the turns that it shares had ended.
+  const { created_at } = found.session;
+  const updated_at = at.recorded_at > created_at ? at.recorded_at : created_at;
   const session = { ...found.session, status: 'idle', turns: turn, updated_at } as const;
   return { ...found, session, turns: { rows, more }, at };
 }

@@ -112,7 +112,7 @@ withReaders('an eventful session is understood by the readers of every format', 
   ]);
   expect(log.messages[2].calls).toEqual([
     { arguments: { expression: '1+1' }, parse_error: null },
-    { arguments: {}, parse_error: 'No JSON object: {"expression":' },
+    { arguments: {}, parse_error: 'Not read as a JSON object: {"expression":' },
   ]);
   expect([log.messages[3].error, log.messages[4].error]).toEqual([null, wrong]);
   expect(log.messages[6].metadata.error.code).toBe('model_error');
@@ -186,7 +186,7 @@ withReaders('an eventful session is understood by the readers of every format', 
       'gen_ai.operation.name': 'chat',
       'gen_ai.conversation.id': session,
       'gen_ai.request.temperature': 0.5,
-      'gen_ai.response.finish_reasons': ['tool_call'],
+      'gen_ai.response.finish_reasons': ['tool_calls'],
       'gen_ai.usage.input_tokens': 10,
       'gen_ai.usage.output_tokens': 5,
     },

@@ -105,6 +105,20 @@ describe('erasing the origin of a fork', () => {
     );
   });
 
+  test('refuses a run of a fork whose shared turns were all cancelled, too', async () => {
+    service.model.use({ fault: 'never_answer' });
+    const background = { prefer: 'respond-async' };
+    const path = `/v1/agents/${agent}/run`;
+    const begun = await service.post(path, { input: 'a' }, background);
+    const origin = begun.body.data.session_id as string;
+    expect((await service.post(`/v1/sessions/${origin}/cancel`, {})).status).toBe(200);
+    service.model.use(echo);
+    const { session_id } = await does.fork(origin, 1);
+    expect((await goOn(session_id)).status).toBe(200);
+    await does.erase(origin);
+    expectFailure(await goOn(session_id), 'origin_erased');
+  });
+
   test('ends a run whose prompt holds turns of it, and the turn says so', async () => {
     const origin = await run(['a']);
     const { session_id } = await does.fork(origin, 1);

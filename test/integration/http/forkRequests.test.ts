@@ -52,6 +52,7 @@ test('a fork as it stood after a turn that it shares names the event of its orig
   expect(body.data).toMatchObject({
     session_id: sessions[2],
     turn_count: 1,
+    updated_at: body.data.created_at,
     at: {
       turn: 1,
       revision: end.revision,

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { root } from '../../support/docs/projectFiles.ts';
 import { everyPage } from '../../support/http/everyPage.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { everyRequestRebuilt, type ToldRequest } from '../../support/http/rebuiltRequests.ts';
@@ -195,6 +198,25 @@ describe('the program in Python', () => {
         '4 requests, 0 of them are not what was sent\n',
       ].join('\n'),
     });
+  });
+
+  test('looks at an earlier turn once for each round that it had', async () => {
+    const program = `
+import sys
+sys.path.insert(0, "examples/python")
+from rebuild_requests import turn_messages
+class Looked(list):
+    times = 0
+    def __iter__(self):
+        Looked.times += 1
+        return super().__iter__()
+call = {"call_id": "c", "tool": "t", "arguments": "{}", "result": "r"}
+tools = Looked([dict(call, round="1"), dict(call, round="2"), dict(call, round="2")])
+roles = [one["role"] for one in turn_messages({"input": "i", "tools": tools, "output": "o"}, 1000, True)]
+assert roles == ["user", "assistant", "tool", "assistant", "tool", "tool", "assistant"], roles
+print(Looked.times)`;
+    const { stdout } = await promisify(execFile)('python3', ['-B', '-c', program], { cwd: root });
+    expect(Number(stdout)).toBeLessThanOrEqual(3);
   });
 
   test('tells apart that it can’t be known, and how it is asked', async () => {

@@ -1,7 +1,7 @@
 """Reads exports with the programs that they are made for, and prints what those understood.
 
-In the folder that is named: openai-chat.jsonl, otel.jsonl, inspect.jsonl and atif.jsonl. What a reader
-refuses ends it.
+In the folder that is named: openai-chat.jsonl, otel.jsonl, inspect.jsonl and atif.jsonl, and in logs the
+lines of inspect.jsonl as docs/exports.md makes files of them. What a reader refuses ends it.
 """
 
 import base64
@@ -13,7 +13,7 @@ import sys
 from google.protobuf.json_format import Parse
 from harbor.models.trajectories import Trajectory
 from harbor.utils.trajectory_validator import TrajectoryValidator
-from inspect_ai.log import read_eval_log
+from inspect_ai.log import list_eval_logs, read_eval_log
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pydantic import ConfigDict, TypeAdapter
@@ -121,6 +121,14 @@ def evaluation(line):
     }
 
 
+def evaluations():
+    """A log a line, each of which Inspect also lists as a file."""
+    read = [evaluation(line) for line in lines("inspect")]
+    listed = [read_eval_log(one).eval.eval_id for one in list_eval_logs(str(folder / "logs"))]
+    assert sorted(listed) == sorted(one["id"] for one in read), listed
+    return read
+
+
 def trajectory(line):
     validator = TrajectoryValidator()
     assert validator.validate(json.loads(line)), validator.get_errors()
@@ -132,7 +140,7 @@ print(
         {
             "openai-chat": [conversation(line) for line in lines("openai-chat")],
             "otel": [trace(line) for line in lines("otel")],
-            "inspect": [evaluation(line) for line in lines("inspect")],
+            "inspect": evaluations(),
             "atif": [trajectory(line) for line in lines("atif")],
         }
     )

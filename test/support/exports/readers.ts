@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { run } from '../../../infra/local/kafka/jars.ts';
-import { root } from '../docs/projectFiles.ts';
+import { root, textOf } from '../docs/projectFiles.ts';
 import { plainEnvironment } from '../processes/plainEnvironment.ts';
 import { FETCH_LIMIT_MS, installed, pythonWith } from '../recipes/installed.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
@@ -12,6 +12,11 @@ const REQUIREMENTS = 'test/support/exports/requirements.txt';
 const HARBOR = 'test/support/exports/harbor.txt';
 const PROGRAM = join(root, 'test/support/exports/read.py');
 const MOST_BYTES = 64 * 1_024 * 1_024;
+
+/** Makes a file of each log, in the folder of session.jsonl, as docs/exports.md says. */
+const RECIPE = textOf('docs/exports.md')
+  .split('\n')
+  .find((line) => line.startsWith('split ') && line.includes('_turnlog_'))!;
 
 /** What the readers of others understood, by format. */
 export type Understood = Record<'openai-chat' | 'otel' | 'inspect' | 'atif', any[]>;
@@ -40,6 +45,10 @@ export async function exportReaders(): Promise<ReadExports> {
     try {
       for (const [format, text] of Object.entries(texts))
         await writeFile(join(folder, `${format}.jsonl`), text);
+      const logs = join(folder, 'logs');
+      await mkdir(logs);
+      await writeFile(join(logs, 'session.jsonl'), texts.inspect);
+      await promisify(execFile)('bash', ['-c', RECIPE], { cwd: logs });
       const { stdout } = await promisify(execFile)(python, [PROGRAM, folder], {
         cwd: folder,
         env: { ...plainEnvironment(), PYTHONPATH: harbor, PYTHONUTF8: '1' },

@@ -1,12 +1,15 @@
 import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
 import { createAnswerRoom } from '../../../services/api/answerRoom.ts';
+import { clientLeft } from '../../../services/api/clientLeft.ts';
 import type { RouteContext } from '../../../services/api/context.ts';
+import { orCut } from '../../../services/api/orCut.ts';
 import { sessionRoutes } from '../../../services/api/routes/sessions.ts';
 import { sendExport } from '../../../services/api/sendExport.ts';
 import { LIMITS } from '../../../shared/limits.ts';
+import type { Logger } from '../../../shared/logger.ts';
 import { createPlaces } from '../../../shared/places.ts';
 import { memoryKeys } from '../../support/store/memoryKeys.ts';
 
@@ -44,6 +47,28 @@ test('a search for words ends when its client leaves', async () => {
   await setImmediate();
   leave();
   await expect(searching).rejects.toMatchObject({ message: expect.stringContaining('left') });
+});
+
+test.each([
+  ['an answer whose client has left before it breaks off is not warned of', true, 0],
+  ['an answer that breaks off is warned of, and cut', false, 1],
+])('%s', async (_name, leaves, times) => {
+  const { ctx, leave } = client();
+  const [warn, destroy] = [jest.fn(), jest.fn()];
+  Object.assign(ctx, { state: { request_id: 'request_1' } });
+  Object.assign(ctx.res, { destroy });
+  async function* pieces(): AsyncGenerator<Buffer, void> {
+    yield Buffer.from('second');
+    if (leaves) leave();
+    throw clientLeft();
+  }
+  const first = [Buffer.from('first')];
+  const logger = { warn } as unknown as Logger;
+  const sent: string[] = [];
+  for await (const piece of orCut(first, pieces(), logger, ctx)) sent.push(String(piece));
+  expect(sent).toEqual(['first', 'second']);
+  expect(warn).toHaveBeenCalledTimes(times);
+  expect(destroy).toHaveBeenCalledTimes(times);
 });
 
 test('an export whose client leaves before there is anything to send ends, and holds nothing', async () => {

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { SessionEvent } from '../../../shared/domain/session/events.ts';
 import { SESSION_WRITERS } from '../../../shared/exports/formats.ts';
 import { recordCollector, stepsOf, type ExportedTurn } from '../../../shared/exports/record.ts';
 import {
@@ -12,26 +11,7 @@ import {
   turnInterrupted,
   turnStarted,
 } from '../../support/events/events.ts';
-
-const session = {
-  session_id: 'session_1',
-  agent_id: 'agent_1',
-  title: null,
-  labels: {},
-  created_at: at(0),
-};
-const agent = { name: 'Researcher', instruction: 'Answer briefly.' };
-
-/** The turns of events, each recorded a second after the one before. */
-function turnsOf(...events: SessionEvent[]): ExportedTurn[] {
-  const collect = recordCollector();
-  return events.flatMap((event, second) => (collect(event, at(second)) as ExportedTurn) ?? []);
-}
-
-function written(format: keyof typeof SESSION_WRITERS, turns: readonly ExportedTurn[]): string {
-  const writer = SESSION_WRITERS[format](session);
-  return [...turns.flatMap((turn) => [...writer.add(turn, agent)]), writer.end()].join('');
-}
+import { agent, session, turnsOf, written } from '../../support/exports/written.ts';
 
 test('a turn is told only once it has ended', () => {
   expect(turnsOf(sessionStarted(), turnStarted(1), toolCalled(1))).toEqual([]);
