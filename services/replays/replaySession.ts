@@ -60,7 +60,9 @@ async function replayTurn(
       return turnToReplay(context, progress, again);
     };
     const made = await patiently(() => turns.lastTry(number), patience);
-    const isDone = isCompared || (made && (hasAnswer(made) || isStop(made)));
+    // Whoever ran the replay before was done with a turn that later ones stand behind.
+    const isDone =
+      isCompared || turns.isPassed(number) || (made && (hasAnswer(made) || isStop(made)));
     const toRun = { actor: log.actor, turns, recorded: number, made, budget };
     replayed = isDone ? made : await runTurn(replaying, toRun, next, signal);
     if (replayed && hasAnswer(replayed)) numbers.add(number, replayed.started.turn);
@@ -79,7 +81,9 @@ async function replayTurn(
     };
     const comparison = await patiently(() => compareTurn(pair, { budget, signal }), patience);
     comparisons.add(comparison);
-    if (comparisons.isDue()) await patiently(() => comparisons.flush(), patience);
+    // What is recorded of a turn without an answer is that nobody is to run it again.
+    const isLost = replayed !== undefined && !hasAnswer(replayed);
+    if (isLost || comparisons.isDue()) await patiently(() => comparisons.flush(), patience);
   }
   return replayed !== undefined && isStop(replayed);
 }

@@ -13,7 +13,8 @@ export function replaysOf(service: TestService) {
   const ended = (id: string) =>
     eventually(
       () => read(id),
-      ({ status }) => status !== 'running',
+      // One that was written beside the service may not be shown yet.
+      (replay) => replay !== undefined && replay.status !== 'running',
     );
   return {
     read,
