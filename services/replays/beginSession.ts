@@ -100,7 +100,7 @@ export async function begin(
       shared,
       onTry: (_, turn, tokens) => budget.took({ session_id, turn, in: replay_session_id, tokens }),
     }),
-    comparisons: createComparisons(log, session_id),
+    comparisons: createComparisons(log, { session_id, ...patience }),
     compactions: [],
   };
 }

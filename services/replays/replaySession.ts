@@ -83,7 +83,7 @@ async function replayTurn(
     comparisons.add(comparison);
     // What is recorded of a turn without an answer is that nobody is to run it again.
     const isLost = replayed !== undefined && !hasAnswer(replayed);
-    if (isLost || comparisons.isDue()) await patiently(() => comparisons.flush(), patience);
+    if (isLost || comparisons.isFull()) await comparisons.flush();
   }
   return replayed !== undefined && isStop(replayed);
 }
@@ -127,11 +127,14 @@ export async function replaySession(
     }
   } catch (error) {
     // What was compared before stays, whatever keeps the next turn from being replayed.
-    if (progress && !signal.aborted) await patiently(() => progress!.comparisons.flush(), patience);
+    if (!signal.aborted) await progress?.comparisons.flush();
     if (error instanceof BudgetSpent) return undefined;
     throw error;
+  } finally {
+    await progress?.comparisons.close();
   }
-  const comparisons = progress?.comparisons ?? createComparisons(run.log, session_id);
-  await patiently(() => comparisons.flush(end), patience);
+  const comparisons =
+    progress?.comparisons ?? createComparisons(run.log, { session_id, ...patience });
+  await comparisons.flush(end);
   return end;
 }

@@ -191,6 +191,20 @@ describe('a replay', () => {
     expect((await ended(replayId)).sums.turns.same).toBe(0);
   });
 
+  test('shows a turn that is done while the next one runs, and keeps it when it is cancelled', async () => {
+    const session = await recorded('One?', 'Two?');
+    service.model.use(({ messages }) =>
+      messages.at(-1)!.content === 'Two?' ? { fault: 'never_answer' } : { text: 'Hello.' },
+    );
+    const replayId = await start({ sessions: [session] });
+    const read = async () => (await service.get(`/v1/replays/${replayId}`)).body.data;
+    const { status, sums } = await eventually(read, (replay) => replay.sums.turns.same > 0);
+    expect(status).toBe('running');
+    await service.post(`/v1/replays/${replayId}/cancel`, {});
+    expect(await ended(replayId)).toMatchObject({ status: 'cancelled', sums });
+    expect(sums.replayed.tokens.total).toBeGreaterThan(0);
+  });
+
   test('is told as events, which go on behind any of them, to the end', async () => {
     const sessions = [await recorded('One?'), await recorded('Two?')];
     const replayId = await start({ sessions });
