@@ -106,7 +106,7 @@ export const TurnComparison = Type.Object(
     code: Type.Optional(
       Type.String({
         description:
-          'Why it failed: the code of the turn, such as `tool_not_recorded`, with which the replay of its session is stopped',
+          'Why it failed: the code of the turn, such as `tool_not_recorded`, with which the replay of its session is stopped; or of what kept it from beginning, such as `invalid_request` where its prompt does not fit the model',
       }),
     ),
     requests: Type.Optional(
