@@ -81,6 +81,13 @@ export const ReplaySession = Type.Object(
       description:
         '`stopped`: by a tool call that was not recorded; `failed`: it could not be replayed',
     }),
+    status: Type.Enum(
+      ['waiting', 'running', 'completed', 'stopped', 'failed', 'cancelled', 'budget_exhausted'],
+      {
+        description:
+          '`stopped`: by a tool call that was not recorded; `failed`: it could not be replayed; `cancelled`, `budget_exhausted`: the replay ended so before it',
+      },
+    ),
     code: Type.Union([Type.String(), Type.Null()], {
       description: 'Why it ended before its last turn',
     }),

@@ -202,7 +202,25 @@ describe('a replay', () => {
     expect(status).toBe('running');
     await service.post(`/v1/replays/${replayId}/cancel`, {});
     expect(await ended(replayId)).toMatchObject({ status: 'cancelled', sums });
+    const shown = (await service.get(`/v1/replays/${replayId}/sessions`)).body.data;
+    expect(shown).toMatchObject([{ session_id: session, status: 'cancelled', code: null }]);
     expect(sums.replayed.tokens.total).toBeGreaterThan(0);
+  });
+
+  test('shows sessions that its tokens did not suffice for as such, and others as they ended', async () => {
+    const sessions = [
+      await recorded('One?'),
+      await recorded('Two?', 'Three?'),
+      await recorded('x'),
+    ];
+    const replayId = await start({ sessions, budget: { tokens: 1 } });
+    expect((await ended(replayId)).status).toBe('budget_exhausted');
+    const shown = (await service.get(`/v1/replays/${replayId}/sessions`)).body.data;
+    expect(shown.map(({ status }: any) => status)).toEqual([
+      'completed',
+      'budget_exhausted',
+      'budget_exhausted',
+    ]);
   });
 
   test('is told as events, which go on behind any of them, to the end', async () => {
