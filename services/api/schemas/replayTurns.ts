@@ -75,11 +75,7 @@ export const ReplaySession = Type.Object(
     }),
     turns: Type.Integer({
       minimum: 0,
-      description: 'Turns that had begun when the replay was started',
-    }),
-    status: Type.Enum(['waiting', 'running', 'completed', 'stopped', 'failed'], {
-      description:
-        '`stopped`: by a tool call that was not recorded; `failed`: it could not be replayed',
+      description: 'Its own turns that had begun when the replay was started',
     }),
     status: Type.Enum(
       ['waiting', 'running', 'completed', 'stopped', 'failed', 'cancelled', 'budget_exhausted'],
