@@ -5,7 +5,7 @@ import {
   type ReplayedTurns,
 } from '../../shared/commands/replays/replayedTurns.ts';
 import { createTurnNumbers } from '../../shared/commands/replays/turnNumbers.ts';
-import type { SessionPair } from '../../shared/commands/replays/turnToReplay.ts';
+import { instructionFor, type SessionPair } from '../../shared/commands/replays/turnToReplay.ts';
 import type { Budget, RunningReplay, WholeTurn } from '../../shared/commands/replays/turnPair.ts';
 import type { ReplayedSession } from '../../shared/domain/replay/sessions.ts';
 import type { ForkedFrom, SessionStartedData } from '../../shared/domain/session/events.ts';
@@ -82,7 +82,7 @@ export async function begin(
   const patience = { signal, logger: context.logger };
   if (before) await patiently(() => requireForkable(replaying, session_id), patience);
   const replay_session_id = await patiently(() => reservedId(replaying, run), patience);
-  const instruction = replay.settings.instruction ?? recorded.instruction;
+  const instruction = instructionFor(replay.settings, recorded);
   const begun = {
     agent_id: replay.settings.agent_id ?? recorded.agent_id,
     replay: { replay_id: replay.replay_id, session_id, role: 'replay' },
@@ -100,7 +100,7 @@ export async function begin(
       shared,
       onTry: (_, turn, tokens) => budget.took({ session_id, turn, in: replay_session_id, tokens }),
     }),
-    comparisons: createComparisons(log, session_id),
+    comparisons: createComparisons(log, { session_id, ...patience }),
     compactions: [],
   };
 }

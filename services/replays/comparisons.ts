@@ -1,35 +1,74 @@
 import type { SessionEnd, TurnComparison } from '../../shared/domain/replay/events.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { patiently } from './patience.ts';
 import type { ReplayLog } from './replayLog.ts';
 
 /** What was compared of a session, and is recorded some turns at a time. */
 export interface Comparisons {
+  /** What is added is recorded in a while, also where nothing follows it. */
   add(comparison: TurnComparison): void;
-  /** Whether what was added is to be recorded now. */
-  isDue(): boolean;
+  /** Whether so much was added that it is to be recorded now. */
+  isFull(): boolean;
   /**
    * Records what was added, and how the replay of the session has ended, if it has; what may have
-   * been recorded is not recorded twice. Errors: those of ReplayLog.tell.
+   * been recorded is not recorded twice. It waits until passing trouble has passed. Errors: those of
+   * ReplayLog.tell, the signal's reason.
    */
   flush(end?: Omit<SessionEnd, 'session_id'>): Promise<void>;
+  /** Nothing more is recorded, once it resolves, unless somebody flushes. */
+  close(): Promise<void>;
 }
 
-export function createComparisons(log: ReplayLog, session_id: string): Comparisons {
+/** The session that is replayed, and what its recording waits with. */
+interface Recording {
+  session_id: string;
+  signal: AbortSignal;
+  logger: Pick<Logger, 'warn'>;
+}
+
+export function createComparisons(
+  log: Pick<ReplayLog, 'tell'>,
+  { session_id, ...patience }: Recording,
+): Comparisons {
   const { comparedAtOnce, comparedWithinMs } = LIMITS.replays;
   let turns: TurnComparison[] = [];
-  let since = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let timed = Promise.resolve();
+
+  function stop(): void {
+    clearTimeout(timer);
+    timer = undefined;
+  }
+
+  async function record(end: Omit<SessionEnd, 'session_id'> | undefined): Promise<void> {
+    const told = [...turns];
+    if (told.length === 0 && !end) return;
+    await log.tell({ type: 'record_comparison', session_id, turns: told, ...(end && { end }) });
+    // Others may have been added meanwhile, and told by another flush.
+    turns = turns.filter((turn) => !told.includes(turn));
+  }
+
+  async function flush(end?: Omit<SessionEnd, 'session_id'>): Promise<void> {
+    stop();
+    await patiently(() => record(end), patience);
+  }
+
+  /** What keeps it from being recorded is told to whoever flushes next. */
+  function flushUntold(): void {
+    timed = flush().catch(() => undefined);
+  }
+
   return {
     add(comparison) {
-      if (turns.length === 0) since = performance.now();
       turns.push(comparison);
+      timer ??= setTimeout(flushUntold, comparedWithinMs);
     },
-    isDue: () =>
-      turns.length >= comparedAtOnce ||
-      (turns.length > 0 && performance.now() - since >= comparedWithinMs),
-    async flush(end) {
-      if (turns.length === 0 && !end) return;
-      await log.tell({ type: 'record_comparison', session_id, turns, ...(end && { end }) });
-      turns = [];
+    isFull: () => turns.length >= comparedAtOnce,
+    flush,
+    close() {
+      stop();
+      return timed;
     },
   };
 }

@@ -3,6 +3,7 @@ import { turnToReplay } from '../../shared/commands/replays/turnToReplay.ts';
 import type { WholeTurn } from '../../shared/commands/replays/turnPair.ts';
 import { wholeTurns } from '../../shared/commands/replays/wholeTurns.ts';
 import type { SessionEnd } from '../../shared/domain/replay/events.ts';
+import { isTurnlogError } from '../../shared/errors.ts';
 import { BudgetSpent } from './budget.ts';
 import { begin, type Progress, type SessionToRun } from './beginSession.ts';
 import { createComparisons } from './comparisons.ts';
@@ -39,6 +40,21 @@ async function* turnsUpTo(
 const ownTokens = ({ end }: WholeTurn): number =>
   (end && 'tokens' in end.data && end.data.tokens?.total) || 0;
 
+/** Codes of what keeps one turn from beginning, and need not keep others: its model, its length. */
+const REFUSALS: readonly string[] = ['model_not_supported', 'invalid_request', 'payload_too_large'];
+
+/** Errors: those of runTurn that keep the whole session from being replayed. */
+async function unlessRefused(
+  run: () => Promise<WholeTurn>,
+): Promise<WholeTurn | { refused: string }> {
+  try {
+    return await run();
+  } catch (error) {
+    if (isTurnlogError(error) && REFUSALS.includes(error.code)) return { refused: error.code };
+    throw error;
+  }
+}
+
 /** Replays a turn, unless it was before, and compares it. True where nothing follows it. */
 async function replayTurn(
   replaying: Replaying,
@@ -53,6 +69,7 @@ async function replayTurn(
   progress.compactions.push(...turn.compactions);
   const isCompared = number <= session.compared;
   let replayed: WholeTurn | undefined;
+  let refused: string | undefined;
   if (hasAnswer(turn)) {
     const { compactions } = progress;
     const next = () => {
@@ -60,11 +77,19 @@ async function replayTurn(
       return turnToReplay(context, progress, again);
     };
     const made = await patiently(() => turns.lastTry(number), patience);
-    const isDone = isCompared || (made && (hasAnswer(made) || isStop(made)));
+    // Whoever ran the replay before was done with a turn that later ones stand behind.
+    const isDone =
+      isCompared || turns.isPassed(number) || (made && (hasAnswer(made) || isStop(made)));
     const toRun = { actor: log.actor, turns, recorded: number, made, budget };
-    replayed = isDone ? made : await runTurn(replaying, toRun, next, signal);
+    replayed = made;
+    if (!isDone) {
+      const ran = await unlessRefused(() => runTurn(replaying, toRun, next, signal));
+      if ('refused' in ran) refused = ran.refused;
+      else replayed = ran;
+    }
     if (replayed && hasAnswer(replayed)) numbers.add(number, replayed.started.turn);
-    progress.compactions = [];
+    // Those before a turn that did not begin are made before the next one.
+    if (replayed) progress.compactions = [];
   }
   if (!isCompared) {
     const pair = {
@@ -76,10 +101,13 @@ async function replayTurn(
         session_id: replay_session_id,
         other_tokens: turns.tokens().total - ownTokens(replayed),
       },
+      refused,
     };
     const comparison = await patiently(() => compareTurn(pair, { budget, signal }), patience);
     comparisons.add(comparison);
-    if (comparisons.isDue()) await patiently(() => comparisons.flush(), patience);
+    // Of a turn that has failed only this says that nobody is to run it again.
+    const hasFailed = comparison.outcome === 'failed';
+    if (hasFailed || comparisons.isFull()) await comparisons.flush();
   }
   return replayed !== undefined && isStop(replayed);
 }
@@ -123,11 +151,14 @@ export async function replaySession(
     }
   } catch (error) {
     // What was compared before stays, whatever keeps the next turn from being replayed.
-    if (progress && !signal.aborted) await patiently(() => progress!.comparisons.flush(), patience);
+    if (!signal.aborted) await progress?.comparisons.flush();
     if (error instanceof BudgetSpent) return undefined;
     throw error;
+  } finally {
+    await progress?.comparisons.close();
   }
-  const comparisons = progress?.comparisons ?? createComparisons(run.log, session_id);
-  await patiently(() => comparisons.flush(end), patience);
+  const comparisons =
+    progress?.comparisons ?? createComparisons(run.log, { session_id, ...patience });
+  await comparisons.flush(end);
   return end;
 }

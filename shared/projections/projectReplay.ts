@@ -10,7 +10,8 @@ import { noteErasure } from './erasure.ts';
 /** How many turns of the sessions are to be replayed. */
 const turnsOf = ({ sessions, from_turn = 1, up_to_turn = Infinity }: ReplayStartedData): number =>
   sessions.reduce(
-    (sum, { turns }) => sum + Math.max(0, Math.min(turns, up_to_turn) - from_turn + 1),
+    (sum, { turns, shared_turns = 0 }) =>
+      sum + Math.max(0, Math.min(turns, up_to_turn) - Math.max(shared_turns, from_turn - 1)),
     0,
   );
 
@@ -83,11 +84,11 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
     case 'replay.started.v1':
       return [
         row,
-        ...event.data.sessions.map(({ session_id, turns }) =>
+        ...event.data.sessions.map(({ session_id, turns, shared_turns = 0 }) =>
           session(session_id, () => ({
             replay_id,
             session_id,
-            turns,
+            turns: turns - shared_turns,
             status: 'waiting',
             code: null,
             replay_session_id: null,

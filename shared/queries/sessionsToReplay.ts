@@ -20,10 +20,11 @@ const refused = (code: ErrorCode, field: string, problem: string): TurnlogError 
   });
 };
 
-const pinned = ({ session_id, revision, turns }: SessionRow): SessionToReplay => ({
+const pinned = ({ session_id, revision, turns, forked_from }: SessionRow): SessionToReplay => ({
   session_id,
   revision,
   turns,
+  ...(forked_from && { shared_turns: forked_from.turn }),
 });
 
 /** Rows that are read at a time. */

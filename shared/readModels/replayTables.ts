@@ -36,7 +36,7 @@ export const REPLAY_TABLES = {
     columns: {
       replay_id: text,
       session_id: text,
-      /** Turns that had begun when the replay was asked for. */
+      /** Its own turns that had begun when the replay was asked for. */
       turns: integer,
       status: word<'waiting' | 'running' | SessionEnd['status']>(),
       /** Why it ended before its last turn. */

@@ -58,9 +58,12 @@ export const presentReplayTurn = ({
   ...difference,
 });
 
-/** A session of a replay. */
-export const presentReplaySession = ({
-  replay_id: _replay,
-  revision: _revision,
-  ...session
-}: ReplaySessionRow): Static<typeof ReplaySession> => session;
+/** A session of a replay; one that had not ended before the replay ends with it. */
+export function presentReplaySession(
+  replay: ReplayRow,
+  { replay_id: _replay, revision: _revision, ...session }: ReplaySessionRow,
+): Static<typeof ReplaySession> {
+  const { status, code } = presentReplay(replay);
+  const isOpen = session.status === 'waiting' || session.status === 'running';
+  return isOpen && status !== 'running' ? { ...session, status, code } : session;
+}

@@ -30,11 +30,6 @@ const REPLAYS: Rows<ReplayRow> = {
   present: presentReplay,
   cursorOf: ({ replay_id }) => replay_id,
 };
-const SESSIONS: Rows<ReplaySessionRow> = {
-  around: [],
-  present: presentReplaySession,
-  cursorOf: ({ session_id }) => session_id,
-};
 
 const startReplayRoute = defineRoute({
   method: 'post',
@@ -131,9 +126,14 @@ const listReplaySessionsRoute = defineRoute({
   errors: ['replay_not_found'],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const { replay_id } = await ownReplay(api, actor.account_id, params['replayId']!);
-    const page = await api.readModels.listReplaySessions(replay_id, pageFrom(query));
-    return { page: (to) => pageBody(page, SESSIONS, to) };
+    const replay = await ownReplay(api, actor.account_id, params['replayId']!);
+    const page = await api.readModels.listReplaySessions(replay.replay_id, pageFrom(query));
+    const rows: Rows<ReplaySessionRow> = {
+      around: [],
+      present: (row) => presentReplaySession(replay, row),
+      cursorOf: ({ session_id }) => session_id,
+    };
+    return { page: (to) => pageBody(page, rows, to) };
   },
 });
 

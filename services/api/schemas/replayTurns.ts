@@ -75,12 +75,15 @@ export const ReplaySession = Type.Object(
     }),
     turns: Type.Integer({
       minimum: 0,
-      description: 'Turns that had begun when the replay was started',
+      description: 'Its own turns that had begun when the replay was started',
     }),
-    status: Type.Enum(['waiting', 'running', 'completed', 'stopped', 'failed'], {
-      description:
-        '`stopped`: by a tool call that was not recorded; `failed`: it could not be replayed',
-    }),
+    status: Type.Enum(
+      ['waiting', 'running', 'completed', 'stopped', 'failed', 'cancelled', 'budget_exhausted'],
+      {
+        description:
+          '`stopped`: by a tool call that was not recorded; `failed`: it could not be replayed; `cancelled`, `budget_exhausted`: the replay ended so before it',
+      },
+    ),
     code: Type.Union([Type.String(), Type.Null()], {
       description: 'Why it ended before its last turn',
     }),

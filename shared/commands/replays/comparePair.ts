@@ -1,4 +1,4 @@
-import type { CheckResult } from '../../domain/replay/events.ts';
+import type { CheckResult, TurnComparison } from '../../domain/replay/events.ts';
 import type { Tokens } from '../../domain/schema.ts';
 import { costOf } from '../../queries/cost.ts';
 import type { AgentCatalogue } from '../agentCatalogue.ts';
@@ -87,7 +87,7 @@ export function createCompareTurn({ catalogue, askJudge }: Checking): CompareTur
     pair: TurnPair,
     comparing: Comparing,
   ): Promise<Verdict> {
-    const output = outputOf(pair.replayed!);
+    const output = pair.replayed && outputOf(pair.replayed);
     if (output === undefined) return failed('no_answer');
     if ('judge' in check)
       return judged(askJudge, check.judge, { pair, check: number, output }, comparing);
@@ -99,8 +99,13 @@ export function createCompareTurn({ catalogue, askJudge }: Checking): CompareTur
   // What was made of a pair before something passing came in between: a judge has its price.
   const made = new WeakMap<TurnPair, CheckResult[]>();
 
+  function outcome({ recorded, replayed, refused }: TurnPair): TurnComparison {
+    const compared = compareTurn(recorded, replayed, price);
+    return refused === undefined ? compared : { ...compared, outcome: 'failed', code: refused };
+  }
+
   return async (pair, comparing) => {
-    const compared = compareTurn(pair.recorded, pair.replayed, price);
+    const compared = outcome(pair);
     if (compared.outcome === 'skipped') return compared;
     const checks = made.get(pair) ?? [];
     made.set(pair, checks);

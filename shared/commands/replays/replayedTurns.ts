@@ -13,6 +13,8 @@ export interface ReplayedTurns {
   lastTry(recorded: number): Promise<WholeTurn | undefined>;
   /** The last turn that was seen, an open one included; `shared` before the first. */
   lastTurn(): number;
+  /** Whether a try of a later turn stands behind those of the recorded one that was asked for. */
+  isPassed(recorded: number): boolean;
   /** What the tries of the turn took together that was asked for last, with summaries before them. */
   tokens(): Tokens;
 }
@@ -40,6 +42,7 @@ export function readReplayedTurns(
   let from = 0;
   let taken = { of: 0, tokens: sumTokens([]) };
   let lastTurn = shared;
+  let lastOf = 0;
   let reading: AsyncGenerator<WholeTurn> | undefined;
   let next: WholeTurn | undefined;
 
@@ -52,6 +55,7 @@ export function readReplayedTurns(
       if (done || !value.end) reading = undefined;
       if (done) return undefined;
       lastTurn = value.started.turn;
+      lastOf = value.started.replay_of ?? 0;
       if (!value.end) return undefined;
       from = value.revision + 1;
       return (next = value);
@@ -76,6 +80,7 @@ export function readReplayedTurns(
       return last;
     },
     lastTurn: () => lastTurn,
+    isPassed: (recorded) => lastOf > recorded,
     tokens: () => taken.tokens,
   };
 }

@@ -41,6 +41,8 @@ export interface TurnPair {
   recorded: WholeTurn;
   /** Undefined for a turn that was not run again. */
   replayed: (WholeTurn & { session_id: string; other_tokens: number }) | undefined;
+  /** The code of what keeps it from being run again. */
+  refused?: string | undefined;
 }
 
 /** The tokens that a replay may take. */

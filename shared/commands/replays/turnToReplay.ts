@@ -32,6 +32,13 @@ type Context = StreamSource & { catalogue: AgentCatalogue };
 const isOtherAgent = ({ agent_id, agent_revision }: ReplaySettings): boolean =>
   agent_id !== undefined || agent_revision !== undefined;
 
+/** What stands in place of the agent's instruction; another agent has its own. */
+export const instructionFor = (
+  settings: ReplaySettings,
+  recorded: SessionStartedData,
+): string | undefined =>
+  settings.instruction ?? (isOtherAgent(settings) ? undefined : recorded.instruction);
+
 /**
  * The agent that a turn runs with: its revision then, or what stands in its place. Who made a recorded
  * turn may have put another model or instruction in the agent's place: a replay, or one that judged.
@@ -46,7 +53,7 @@ async function agentFor(
     agent_id: settings.agent_id ?? recorded.agent_id,
     revision: settings.agent_revision ?? started.agent_revision,
   });
-  const instruction = settings.instruction ?? recorded.instruction ?? agent.instruction;
+  const instruction = instructionFor(settings, recorded) ?? agent.instruction;
   const model = isOtherAgent(settings) ? agent.model : started.model;
   return { ...agent, instruction, model: settings.model ?? model };
 }
@@ -108,7 +115,8 @@ export async function turnToReplay(
     after_turn,
     agent,
     ...(asked && { settings: asked }),
-    ...(settings.model === undefined && { fallback: model?.fallback }),
+    // Another model is asked itself.
+    ...(settings.model === undefined && !isOtherAgent(settings) && { fallback: model?.fallback }),
     ...(exact && {
       shown: {
         from_turn: numbers.from(started.context_from_turn) ?? after_turn + 1,

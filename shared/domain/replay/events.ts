@@ -12,6 +12,12 @@ const SessionToReplay = Type.Object(
     session_id: Type.String(),
     revision: Type.Integer({ minimum: 0, description: 'What is replayed ends with this event' }),
     turns: Type.Integer({ minimum: 0, description: 'Turns that had begun by then' }),
+    shared_turns: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'Those of them that a fork shares with its origin: they are not replayed',
+      }),
+    ),
   },
   { title: 'SessionToReplay', description: 'A session as it was when its replay was asked for' },
 );
@@ -106,7 +112,7 @@ export const TurnComparison = Type.Object(
     code: Type.Optional(
       Type.String({
         description:
-          'Why it failed: the code of the turn, such as `tool_not_recorded`, with which the replay of its session is stopped',
+          'Why it failed: the code of the turn, such as `tool_not_recorded`, with which the replay of its session is stopped; or of what kept it from beginning, such as `invalid_request` where its prompt does not fit the model',
       }),
     ),
     requests: Type.Optional(

@@ -191,6 +191,38 @@ describe('a replay', () => {
     expect((await ended(replayId)).sums.turns.same).toBe(0);
   });
 
+  test('shows a turn that is done while the next one runs, and keeps it when it is cancelled', async () => {
+    const session = await recorded('One?', 'Two?');
+    service.model.use(({ messages }) =>
+      messages.at(-1)!.content === 'Two?' ? { fault: 'never_answer' } : { text: 'Hello.' },
+    );
+    const replayId = await start({ sessions: [session] });
+    const read = async () => (await service.get(`/v1/replays/${replayId}`)).body.data;
+    const { status, sums } = await eventually(read, (replay) => replay.sums.turns.same > 0);
+    expect(status).toBe('running');
+    await service.post(`/v1/replays/${replayId}/cancel`, {});
+    expect(await ended(replayId)).toMatchObject({ status: 'cancelled', sums });
+    const shown = (await service.get(`/v1/replays/${replayId}/sessions`)).body.data;
+    expect(shown).toMatchObject([{ session_id: session, status: 'cancelled', code: null }]);
+    expect(sums.replayed.tokens.total).toBeGreaterThan(0);
+  });
+
+  test('shows sessions that its tokens did not suffice for as such, and others as they ended', async () => {
+    const sessions = [
+      await recorded('One?'),
+      await recorded('Two?', 'Three?'),
+      await recorded('x'),
+    ];
+    const replayId = await start({ sessions, budget: { tokens: 1 } });
+    expect((await ended(replayId)).status).toBe('budget_exhausted');
+    const shown = (await service.get(`/v1/replays/${replayId}/sessions`)).body.data;
+    expect(shown.map(({ status }: any) => status)).toEqual([
+      'completed',
+      'budget_exhausted',
+      'budget_exhausted',
+    ]);
+  });
+
   test('is told as events, which go on behind any of them, to the end', async () => {
     const sessions = [await recorded('One?'), await recorded('Two?')];
     const replayId = await start({ sessions });

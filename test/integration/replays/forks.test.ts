@@ -44,6 +44,7 @@ test('a replay of a fork shares the turns of its origin, and asks the same', asy
   await does.run(agent, ['d', 'e'], fork);
   const whole = await replayed(fork);
   expect(whole.replay).toMatchObject({ status: 'completed', turns: turnsOf('same', 3, 4) });
+  expect([whole.replay.sums.turns, whole.end.turns]).toMatchObject([{ total: 2, same: 2 }, 2]);
   expect(await does.read(whole.made)).toMatchObject({
     forked_from: { session_id: origin, turn: 2 },
     replay: { session_id: fork },
@@ -52,8 +53,15 @@ test('a replay of a fork shares the turns of its origin, and asks the same', asy
   expect(await askedIn(whole.made)).toEqual(await askedIn(fork));
   const last = await replayed(fork, { turns: { from: 4 } });
   expect(last.replay.turns).toMatchObject(turnsOf('same', 4));
+  expect(last.replay.sums.turns).toMatchObject({ total: 1, same: 1 });
   expect((await does.read(last.made)).forked_from).toMatchObject({ session_id: fork, turn: 3 });
   expect(await askedIn(last.made)).toEqual(await askedIn(fork));
+  const none = await replayed(fork, { turns: { up_to: 2 } });
+  expect(none.replay).toMatchObject({
+    status: 'completed',
+    turns: [],
+    sums: { turns: { total: 0 } },
+  });
 }, 60_000);
 
 test('a replay with another instruction is built again with that one, by both, and exported with it', async () => {

@@ -166,6 +166,21 @@ test('a session that a replay made is replayed with what it ran with, also one o
   }
 }, 60_000);
 
+test('a turn whose prompt does not fit the model has failed, says so, and the next one follows', async () => {
+  const recorded = await session(await service.createAgent(), ['a', 'long '.repeat(2_000), 'c']);
+  service.model.use(({ messages }) => ({ text: `${messages.length}` }));
+  const checks = JSON.stringify([{ matches: '.' }]);
+  const { turns, ended, made } = await replayOf(recorded, { model: 'narrow', checks });
+  expect(ended).toMatchObject({ status: 'completed' });
+  expect(turns).toMatchObject([
+    { turn: 1, replay_turn: 1, outcome: 'changed', checks: [{ passed: true }] },
+    { turn: 2, outcome: 'failed', code: 'invalid_request', checks: [{ code: 'no_answer' }] },
+    { turn: 3, replay_turn: 2, outcome: 'changed', checks: [{ passed: true }] },
+  ]);
+  expect(turns[1]).not.toHaveProperty('replay_turn');
+  expect((await service.get(`/v1/sessions/${made}`)).body.data.turns).toHaveLength(2);
+}, 60_000);
+
 test('nothing more is begun once the tokens are used', async () => {
   const recorded = await session(await service.createAgent(), ['a', 'b', 'c']);
   const { turns, status, ended } = await replayOf(recorded, { budget_tokens: 1 });

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { appendFacts, authorOf, factsOf } from '../../../shared/commands/facts.ts';
+import type { DomainEvent } from '../../../shared/domain/events.ts';
+import { NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
+import {
+  replayStarted,
+  sessionStarted,
+  turnFailed,
+  turnInterrupted,
+  turnStarted,
+} from '../../support/events/events.ts';
+import { echo, forking } from '../../support/http/forking.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+import { asOperator } from '../../support/processes/operator.ts';
+import { replaysOf } from '../../support/replays/overHttp.ts';
+import { comparisonsIn, toldOf } from '../../support/replays/replays.ts';
+
+let service: TestService;
+let agent: string;
+let session: string;
+beforeAll(async () => {
+  service = await startTestService(echo);
+  agent = await service.createAgent();
+  session = await forking(service).run(agent, ['a', 'b', 'c']);
+}, 120_000);
+afterAll(() => service.close());
+
+const outcomes = ({ turns }: { turns: { outcome: string; replay_turn: number }[] }) =>
+  turns.map(({ outcome, replay_turn }) => `${replay_turn} ${outcome}`);
+
+test('a turn that had failed before a restart is not run again, and the next ones follow', async () => {
+  const begun = Promise.withResolvers<void>();
+  service.model.use(({ messages }) => {
+    if (messages.at(-1)!.content === 'a') return { status: 400 };
+    begun.resolve();
+    return { fault: 'never_answer' };
+  });
+  const replays = replaysOf(service);
+  const id = await replays.start([session]);
+  await begun.promise;
+  // It is recorded before the next turn is begun.
+  const told = comparisonsIn(await toldOf(service.folder, id));
+  expect(told).toMatchObject([{ turn: 1, outcome: 'failed' }]);
+  await service.restart();
+  service.model.use(echo);
+  const replay = await replays.ended(id);
+  expect(replay.sums.sessions).toMatchObject({ completed: 1, failed: 0 });
+  expect(outcomes(replay)).toEqual(['1 failed', '3 same', '4 same']);
+}, 60_000);
+
+test('nor is one that had failed, was not compared, and has a try of a later turn behind it', async () => {
+  service.model.use(echo);
+  const { metadata, revision } = (await forking(service).events(session)).at(-1);
+  const { account_id } = metadata as { account_id: string };
+  const id = await asOperator(service.folder, async (operator) => {
+    const replay_id = operator.ids.typeId('replay');
+    const replay_session_id = operator.ids.typeId('session');
+    const author = authorOf({ account_id, key_id: 'key_1', request_id: 'test' });
+    const write = async (stream: string, events: readonly DomainEvent[]): Promise<void> => {
+      const facts = await factsOf(operator, author, NO_STREAM, events);
+      await appendFacts(operator.store, { stream, head: NO_STREAM }, facts);
+    };
+    await write(sessionStream(replay_session_id), [
+      sessionStarted(agent, { replay: { replay_id, session_id: session, role: 'replay' } }),
+      turnStarted(1, { replay_of: 1 }),
+      turnFailed(1),
+      turnStarted(2, { replay_of: 2 }),
+      turnInterrupted(2),
+    ]);
+    await write(replayStream(replay_id), [
+      replayStarted({
+        sessions: [{ session_id: session, revision, turns: 3 }],
+        budget_tokens: 1_000_000,
+      }),
+      { type: 'replay.session_started.v1', data: { session_id: session, replay_session_id } },
+    ]);
+    return replay_id;
+  });
+  const replays = replaysOf(service);
+  const replay = await replays.ended(id);
+  expect(replay.sums.sessions).toMatchObject({ completed: 1, failed: 0 });
+  expect(outcomes(replay)).toEqual(['1 failed', '3 same', '4 same']);
+}, 60_000);
