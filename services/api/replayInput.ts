@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { requireChecks } from '../../shared/commands/replays/checks.ts';
+import { requireChecks, requireTurnsOf } from '../../shared/commands/replays/checks.ts';
 import type { ReplayInput } from '../../shared/commands/replays/startReplay.ts';
 import { TurnlogError } from '../../shared/errors.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -29,8 +29,8 @@ async function recordedChecks(
 }
 
 /**
- * A replay as it is asked for, with its sessions as they are now. Errors: those of sessionsToReplay
- * and recordedChecks.
+ * A replay as it is asked for, with its sessions as they are now. Errors: those of sessionsToReplay,
+ * requireTurnsOf and recordedChecks.
  */
 export async function replayInput(
   api: RouteContext,
@@ -38,12 +38,14 @@ export async function replayInput(
   body: Body,
 ): Promise<ReplayInput> {
   const { sessions, filter, turns, budget, checks, missing_tools, concurrency, ...given } = body;
+  const found = await sessionsToReplay(api, accountId, {
+    sessions,
+    filter: filter && sessionFilter(filter),
+  });
+  if (checks) requireTurnsOf(checks, found, turns);
   return {
     ...given,
-    sessions: await sessionsToReplay(api, accountId, {
-      sessions,
-      filter: filter && sessionFilter(filter),
-    }),
+    sessions: found,
     missing_tools: missing_tools ?? 'stop',
     concurrency: concurrency ?? 1,
     budget_tokens: budget.tokens,

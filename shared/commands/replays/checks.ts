@@ -1,3 +1,4 @@
+import type { SessionToReplay } from '../../domain/replay/events.ts';
 import { TurnlogError } from '../../errors.ts';
 import { TOO_SLOW, type SchemaChecker } from '../../ports/schemaChecker.ts';
 import type { AgentCatalogue } from '../agentCatalogue.ts';
@@ -55,6 +56,32 @@ export async function requireChecks(
       if (flaw === TOO_SLOW) throw invalid(`${path}/matches`, flaw);
       if (flaw !== undefined) throw invalid(`${path}/matches`, 'is not a regular expression');
     }
+  }
+}
+
+/**
+ * Makes sure that each check is of some turn that is replayed: a wrong number would turn it off for
+ * good, and nobody would see. Errors: `invalid_request`.
+ */
+export function requireTurnsOf(
+  checks: readonly Check[],
+  sessions: readonly SessionToReplay[],
+  { from = 1, up_to = Infinity }: { from?: number; up_to?: number } = {},
+): void {
+  for (const [index, check] of checks.entries()) {
+    const path = `/checks/${index}`;
+    const { session_id, turn } = check;
+    const among = sessions.filter(
+      (session) => (session_id ?? session.session_id) === session.session_id,
+    );
+    if (among.length === 0)
+      throw invalid(`${path}/session_id`, 'must be one of the sessions that are replayed');
+    if (turn === undefined) continue;
+    const isReplayed = among.some(
+      ({ shared_turns = 0, turns }) =>
+        turn >= Math.max(from, shared_turns + 1) && turn <= Math.min(up_to, turns),
+    );
+    if (!isReplayed) throw invalid(`${path}/turn`, 'must be a turn that is replayed');
   }
 }
 

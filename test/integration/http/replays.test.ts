@@ -3,6 +3,7 @@ import type { Scope } from '../../../shared/domain/account/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { openEvents, type Heard } from '../../support/http/sse.ts';
+import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
@@ -127,6 +128,19 @@ describe('a replay', () => {
     ]);
   });
 
+  test('is not started with a check of a turn that is not replayed', async () => {
+    const session = await recorded('Hi?');
+    const checks = [{ contains: 'Hello' }, { turn: 2, contains: 'Hello' }];
+    const refused = await service.post('/v1/replays', { ...RECORDED, sessions: [session], checks });
+    expectFailure(refused, 'invalid_request');
+    expect(refused.body.details).toEqual({
+      'checks/1/turn': {
+        message: '"checks/1/turn" must be a turn that is replayed.',
+        path: '/checks/1/turn',
+      },
+    });
+  });
+
   test('makes the checks, of a judge in a session of its own', async () => {
     const session = await recorded('Hi?');
     service.model.use(({ messages }) => {
@@ -136,7 +150,6 @@ describe('a replay', () => {
     const checks = [
       { equals: 'Hello.' },
       { matches: '^\\d+$' },
-      { turn: 2, contains: 'no such turn' },
       { judge: { model: 'scripted', criteria: 'It is long.' } },
     ];
     const replayId = await start({ sessions: [session], checks });
@@ -148,7 +161,7 @@ describe('a replay', () => {
     expect(results).toMatchObject([
       { check: 0, passed: true },
       { check: 1, passed: false },
-      { check: 3, passed: false },
+      { check: 2, passed: false },
     ]);
     const judge = (await service.get(`/v1/sessions/${results[2].session_id}`)).body.data;
     expect(judge.turns).toMatchObject([{ output: 'FAIL: It is too short.' }]);
