@@ -1,6 +1,7 @@
+import { Worker } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
 import { TOO_SLOW, type SchemaChecker } from '../../shared/ports/schemaChecker.ts';
-import { createAskedThread, GaveUp } from '../threads/askedThread.ts';
+import { createAskedThread, GaveUp } from '../../shared/askedThread.ts';
 import type { Question } from './check.ts';
 
 const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
@@ -11,9 +12,11 @@ const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
  */
 export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
   const thread = createAskedThread<Question, string | undefined>({
-    script: new URL('checkWorker.ts', import.meta.url),
-    name: 'schemas',
-    heapMb,
+    start: () =>
+      new Worker(new URL('checkWorker.ts', import.meta.url), {
+        name: 'schemas',
+        resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      }),
     withinMs: checkMs,
     waitMs,
   });

@@ -1,6 +1,7 @@
+import { Worker } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
 import type { DiffPart, TextDiffer, TextPair } from '../../shared/ports/textDiffer.ts';
-import { createAskedThread, GaveUp } from '../threads/askedThread.ts';
+import { createAskedThread, GaveUp } from '../../shared/askedThread.ts';
 
 const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
 
@@ -10,9 +11,11 @@ const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
  */
 export function createTextDiffer(): TextDiffer & AsyncDisposable {
   const thread = createAskedThread<TextPair, DiffPart[] | undefined>({
-    script: new URL('diffWorker.ts', import.meta.url),
-    name: 'diffs',
-    heapMb: diffHeapMb,
+    start: () =>
+      new Worker(new URL('diffWorker.ts', import.meta.url), {
+        name: 'diffs',
+        resourceLimits: { maxOldGenerationSizeMb: diffHeapMb },
+      }),
     withinMs: 2 * diffMs,
     waitMs: diffWaitMs,
   });

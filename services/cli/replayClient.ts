@@ -26,6 +26,8 @@ const failed = (message: string, retriable: boolean, cause?: unknown): TurnlogEr
 
 /** Of a request whose answer is lost, or to whom the service says to come again. */
 const [SENDINGS, PAUSES] = [5, { firstMs: 200, longestMs: 2_000 }];
+const maySendAgain = (error: unknown, sendings: number): boolean =>
+  isTurnlogError(error) && error.retriable && sendings < SENDINGS;
 /** How long an answer may take to begin. */
 const ANSWER_MS = LIMITS.http.requestMs;
 
@@ -86,9 +88,7 @@ export function apiClient(env: Environment, signal: AbortSignal): ApiClient {
           throw failed(`The answer of the service at ${base} broke off.`, true, error);
         }
       };
-      const again = (error: unknown, sendings: number): boolean =>
-        isTurnlogError(error) && error.retriable && sendings < SENDINGS;
-      return retry(send, { pauses: PAUSES, again, signal });
+      return retry(send, { pauses: PAUSES, again: maySendAgain, signal });
     },
     open: (path, lastEventId) =>
       call(path, {

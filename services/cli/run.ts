@@ -14,9 +14,10 @@ const CLOSE_LIMIT_MS = 3_000;
 
 const NOBODYS = { update: () => undefined, end: () => undefined };
 
+const tell = (text: string): void => void process.stderr.write(text);
+
 function openTerminal(json: boolean): TerminalContext {
   const stop = new AbortController();
-  const tell = (text: string): void => void process.stderr.write(text);
   function interrupt(): void {
     stop.abort(interrupted());
     setTimeout(() => {

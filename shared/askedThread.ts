@@ -1,13 +1,18 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import { createFairLine } from '../../shared/fairLine.ts';
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { once, type EventEmitter } from 'node:events';
+import { createFairLine } from './fairLine.ts';
+import { settlesWithin } from './settlesWithin.ts';
 
-/** Says `ready` when it starts, and then answers each message with one, in order. */
+/** A `Worker` of `node:worker_threads`. */
+interface Thread extends EventEmitter {
+  postMessage(question: unknown): void;
+  terminate(): Promise<unknown>;
+  unref(): void;
+}
+
+/** What runs in the thread. */
 interface Program {
-  script: URL;
-  name: string;
-  heapMb: number;
+  /** Of bounded memory. It says `ready` first, and then answers each message with one, in order. */
+  start: () => Thread;
   /** For one answer. */
   withinMs: number;
   /** For the questions of others that come first. */
@@ -30,7 +35,7 @@ const START_MS = 15_000;
 /** The thread does one thing after the other. */
 const ONE = { places: 1, bytes: Infinity };
 
-async function answerOf(worker: Worker, withinMs: number): Promise<unknown> {
+async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
   const over = new AbortController();
   const answered = once(worker, 'message', over).then(([said]) => said as unknown);
   const exited = once(worker, 'exit', over).then(() =>
@@ -55,13 +60,10 @@ export function createAskedThread<Question, Answer>(
 ): AskedThread<Question, Answer> {
   const line = createFairLine(ONE);
   const closing = new AbortController();
-  let running: Worker | undefined;
+  let running: Thread | undefined;
 
-  async function start(): Promise<Worker> {
-    const worker = new Worker(program.script, {
-      name: program.name,
-      resourceLimits: { maxOldGenerationSizeMb: program.heapMb },
-    });
+  async function start(): Promise<Thread> {
+    const worker = program.start();
     worker.unref();
     // Whoever waits hears that it has ended; nobody may be waiting.
     worker.on('error', () => undefined);
@@ -102,7 +104,7 @@ export function createAskedThread<Question, Answer>(
       }
     },
     async [Symbol.asyncDispose]() {
-      closing.abort(new Error(`The thread "${program.name}" is closed.`));
+      closing.abort(new Error('The thread is closed.'));
       await running?.terminate();
     },
   };
