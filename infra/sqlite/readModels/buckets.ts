@@ -38,3 +38,26 @@ export function bucketOf(sessionId: string): number {
     bucket = bucket * 32 + Math.min(DIGITS[sessionId.charCodeAt(at)] ?? 0, 31);
   return Math.min(bucket, LAST_BUCKET);
 }
+
+/** The sizes of blocks: of 2 ** bits buckets each, from a second to nine years. */
+const BLOCK_BITS = [10, 14, 18, 22, 26, 30, 34, 38];
+/** A search names no more of them. */
+const BLOCKS = 16;
+
+/** A digit keeps it from being the token of a word. */
+const blockName = (bits: number): string => `b${bits}x`;
+
+/** SQL that gives the blocks in which a rowid is, as words of the index. */
+export const blocksAt = (rowid: string): string =>
+  BLOCK_BITS.map((bits) => `'${blockName(bits)}' || (${rowid} >> ${PLACE_BITS + bits})`).join(
+    " || ' ' || ",
+  );
+
+/** What is in at least one of the smallest blocks that are few and hold all of these buckets. */
+export function inBlocks(first: number, last: number): string {
+  const at = (bucket: number, bits: number): number => Math.floor(bucket / 2 ** bits);
+  const bits = BLOCK_BITS.find((some) => at(last, some) - at(first, some) < BLOCKS)!;
+  const from = at(first, bits);
+  const blocks = Array.from({ length: at(last, bits) - from + 1 }, (_, n) => from + n);
+  return `(${blocks.map((block) => `${blockName(bits)}${block}`).join(' OR ')})`;
+}
