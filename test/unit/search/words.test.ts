@@ -29,6 +29,18 @@ test('accents, compatible forms and composed letters make no difference', () => 
   expect(words('й')).toEqual(words('и\u0306'));
 });
 
+test('signs that a word can be written without make no difference', () => {
+  expect(words('مُحَمَّد שָׁלוֹם')).toEqual(words('محمد שלום'));
+  expect(words('⚠️Warning ❤️love 1️⃣ 葛\u{e0100}城')).toEqual(words('Warning love 1 葛城'));
+  // Of other scripts they are vowels, which make other words.
+  for (const [one, other] of [
+    ['कि', 'की'],
+    ['กิน', 'กัน'],
+  ])
+    expect(words(one!)).not.toEqual(words(other!));
+  expect([...sought('⚠️'), ...sought('\u0e34'), ...sought('\ufe0f')]).toEqual([]);
+});
+
 test('what is written without spaces is found by any piece of it', () => {
   const text = words('東京タワーabc한국어');
   for (const piece of ['東', '京タ', 'タワー', '東京タワー', 'abc', '국어', '東京タワーabc'])
