@@ -56,14 +56,23 @@ function* wordsIn(text: string, sought: boolean): Generator<string> {
     yield* wordsOfRun(run, sought);
 }
 
-/** The different words of a turn's texts, as many as are kept. */
+/**
+ * The different words of a turn's texts, as many as are kept: of each text as large a share, and what
+ * one does not need is for the others.
+ */
 export function wordsOf(texts: readonly string[]): Set<string> {
   const words = new Set<string>();
-  for (const text of texts)
-    for (const word of wordsIn(text, false)) {
-      if (words.size === wordsOfTurn) return words;
-      words.add(word);
+  const rests = texts.map((text) => wordsIn(text, false));
+  function take(rest: Generator<string>, most: number): void {
+    while (words.size < most) {
+      const next = rest.next();
+      if (next.done) return;
+      words.add(next.value);
     }
+  }
+  for (const [nth, rest] of rests.entries())
+    take(rest, Math.floor((wordsOfTurn * (nth + 1)) / texts.length));
+  for (const rest of rests) take(rest, wordsOfTurn);
   return words;
 }
 

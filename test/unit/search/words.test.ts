@@ -58,6 +58,22 @@ test('words of a turn, their lengths and what is read of a text are bounded', ()
   expect(words(`${'. '.repeat(textCharacters / 2)}late`, 'output')).toEqual(['output']);
 });
 
+test('a long input leaves half of the words to the output, and what one does not need is for the other', () => {
+  const { wordsOfTurn } = LIMITS.search;
+  const many = (prefix: string) =>
+    Array.from({ length: wordsOfTurn }, (_, n) => `${prefix}${n}`).join(' ');
+  const countOf = (found: string[], prefix: string) =>
+    found.filter((word) => word.startsWith(prefix)).length;
+  const both = words(many('in'), many('out'));
+  expect([countOf(both, 'in'), countOf(both, 'out')]).toEqual([wordsOfTurn / 2, wordsOfTurn / 2]);
+  for (const found of [words(many('in'), 'out'), words('out', many('in'))])
+    expect([countOf(found, 'in'), countOf(found, 'out')]).toEqual([wordsOfTurn - 1, 1]);
+  expect(words(many('in'))).toHaveLength(wordsOfTurn);
+  // Different characters, so that each and each pair is another word.
+  const chinese = String.fromCodePoint(...Array.from({ length: 2_300 }, (_, n) => 0x4e00 + n));
+  expect(words(chinese, '退款')).toEqual(expect.arrayContaining(sought('退款')));
+});
+
 test('whatever is sought as it was written is found', () => {
   fc.assert(
     fc.property(
