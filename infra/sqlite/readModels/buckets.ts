@@ -39,10 +39,10 @@ export function bucketOf(sessionId: string): number {
   return Math.min(bucket, LAST_BUCKET);
 }
 
-/** The sizes of blocks: of 2 ** bits buckets each, from a second to nine years. */
-const BLOCK_BITS = [10, 14, 18, 22, 26, 30, 34, 38];
-/** A search names no more of them. */
-const BLOCKS = 16;
+/** The sizes of blocks: of 2 ** bits buckets each, from a second to 35 years. */
+const BLOCK_BITS = Array.from({ length: 16 }, (_, nth) => 10 + 2 * nth);
+/** A search names no more of them: each has to be looked up. */
+const BLOCKS = 4;
 
 /** A digit keeps it from being the token of a word. */
 const blockName = (bits: number): string => `b${bits}x`;

@@ -33,7 +33,7 @@ test('the blocks of a piece are few, hold all of its buckets, and little else', 
       const blocks = inBlocks(first, last).slice(1, -1).split(' OR ');
       const bits = Number(/^b(\d+)x/.exec(blocks[0]!)![1]);
       const size = 2 ** bits;
-      expect(blocks.length).toBeLessThanOrEqual(16);
+      expect(blocks.length).toBeLessThanOrEqual(4);
       expect(blocks[0]).toBe(`b${bits}x${Math.floor(first / size)}`);
       expect(blocks.at(-1)).toBe(`b${bits}x${Math.floor(last / size)}`);
       expect(blocks.length * size).toBeLessThan(3 * Math.max(last - first + 1, 1024));
