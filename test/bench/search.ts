@@ -56,11 +56,10 @@ const text = (words: number, least: number): string =>
   Array.from({ length: words }, () => wordOf(least + anyRank())).join(' ');
 /** Of each of two languages; a turn has some of one, and none of the other. */
 const APART = 8;
-const LANGUAGES = ['left', 'right'] as const;
-const apart = (language: number, some: number, share = 1): string =>
-  Array.from({ length: some }, (_, n) =>
-    Math.random() < share ? LANGUAGES[language] + n : '',
-  ).join(' ');
+const apart = (language: 'left' | 'right', some: number, share = 1): string =>
+  Array.from({ length: some }, (_, n) => (Math.random() < share ? `${language}${n}` : '')).join(
+    ' ',
+  );
 const between = (from: number, to: number): string =>
   wordOf(Math.floor(from + Math.random() * (to - from)));
 
@@ -92,7 +91,9 @@ async function session(afterMs: number, turns = TURNS_OF_SESSION): Promise<Store
       record(recorded, turnStarted(n + 1, { input: closed(INPUT_WORDS) })),
       record(
         recorded,
-        turnCompleted(n + 1, { output: closed(OUTPUT_WORDS, apart(n % 2, APART, 0.6)) }),
+        turnCompleted(n + 1, {
+          output: closed(OUTPUT_WORDS, apart(n % 2 ? 'right' : 'left', APART, 0.6)),
+        }),
       ),
     ]).flat(),
   ];
@@ -176,9 +177,11 @@ const KINDS: Record<string, () => Partial<SessionsSought> & { q: string }> = {
   'one rare word': () => ({ q: rare() }),
   'a rare and a frequent word': () => ({ q: `${rare()} ${frequent()}` }),
   'four rare words': () => ({ q: [1, 2, 3, 4].map(rare).join(' ') }),
-  'a word and one that is in no turn with it': () => ({ q: `${apart(0, 1)} ${apart(1, 1)}` }),
-  'three such and three': () => ({ q: `${apart(0, 3)} ${apart(1, 3)}` }),
-  'eight such and eight': () => ({ q: `${apart(0, 8)} ${apart(1, 8)}` }),
+  'a word and one that is in no turn with it': () => ({
+    q: `${apart('left', 1)} ${apart('right', 1)}`,
+  }),
+  'three such and three': () => ({ q: `${apart('left', 3)} ${apart('right', 3)}` }),
+  'eight such and eight': () => ({ q: `${apart('left', 8)} ${apart('right', 8)}` }),
   'a word that is nowhere': () => ({ q: 'nowhere' }),
   'a frequent word of one agent': () => ({ q: frequent(), agent_id: 'agent_0' }),
   'a frequent word of an agent that never says it': () => ({ q: frequent(), agent_id: 'agent_1' }),

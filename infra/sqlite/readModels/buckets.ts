@@ -53,11 +53,12 @@ export const blocksAt = (rowid: string): string =>
     " || ' ' || ",
   );
 
+const blockAt = (bucket: number, bits: number): number => Math.floor(bucket / 2 ** bits);
+
 /** What is in at least one of the smallest blocks that are few and hold all of these buckets. */
 export function inBlocks(first: number, last: number): string {
-  const at = (bucket: number, bits: number): number => Math.floor(bucket / 2 ** bits);
-  const bits = BLOCK_BITS.find((some) => at(last, some) - at(first, some) < BLOCKS)!;
-  const from = at(first, bits);
-  const blocks = Array.from({ length: at(last, bits) - from + 1 }, (_, n) => from + n);
+  const bits = BLOCK_BITS.find((some) => blockAt(last, some) - blockAt(first, some) < BLOCKS)!;
+  const from = blockAt(first, bits);
+  const blocks = Array.from({ length: blockAt(last, bits) - from + 1 }, (_, n) => from + n);
   return `(${blocks.map((block) => `${blockName(bits)}${block}`).join(' OR ')})`;
 }
