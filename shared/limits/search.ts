@@ -8,7 +8,7 @@ export const SEARCH_LIMITS = {
     textCharacters: 64 * KIB,
     /** Of a word: longer ones are the same as far as that. */
     wordCharacters: 64,
-    /** Different ones of a turn, the input's first: what comes later is not found. */
+    /** Different ones of a turn, half of them the input's if need be: what comes later is not found. */
     wordsOfTurn: 2_000,
     /** Of what is sought. */
     queryCharacters: 256,

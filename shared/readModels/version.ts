@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Tables } from './table.ts';
 
 /**
- * To be raised whenever a projection makes other rows of the same events:
- * test/unit/projections/logic.test.ts says when.
+ * To be raised whenever a projection makes other rows of the same events
+ * (test/unit/projections/logic.test.ts says when), or turns have other words.
  */
-export const PROJECTION_LOGIC = 5;
+export const PROJECTION_LOGIC = 6;
 
 /** What is kept of how far they are, and so of which log they are of. */
 const CHECKPOINT = ['log_id', 'position', 'event_id', 'event_hash'];

@@ -46,8 +46,8 @@ export interface TurnIndex {
   /**
    * Takes a piece of the words of erased turns, which nothing finds any more, out of the index's file,
    * and with the last one what its write-ahead file has of them. A round takes out what was erased
-   * before it, and writes the whole index anew: without `begin` none is begun. Absent where an erasure
-   * leaves nothing. Errors: `store_unavailable`.
+   * before it, and writes the whole index anew: without `begin` none is begun. Absent where the database
+   * clears what it can by itself. Errors: `store_unavailable`.
    */
   forget?(begin: boolean): Promise<Forgotten>;
 }

@@ -8,19 +8,23 @@ const { textCharacters, wordCharacters, wordsOfTurn } = LIMITS.search;
 
 const ASCII = /^[\0-\x7f]*$/;
 const ASCII_WORDS = /[a-z0-9]+/g;
-const WORDS = /[\p{L}\p{N}\p{M}]+/gu;
-/** Accents, as letters are taken apart by NFKD. */
-const ACCENTS = /[\u0300-\u036f]+/g;
+const WORDS = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
+/**
+ * What makes no other word of a letter, as letters are taken apart by NFKD: accents, signs of Arabic and
+ * Hebrew, and what says how a character or an emoji is drawn.
+ */
+const MARKS =
+  /[[\u0300-\u036f][\p{Mn}&&[\p{Script_Extensions=Arabic}\p{Script_Extensions=Hebrew}]]\u20e3\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gv;
 /** What is written without spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc]+/gu;
 const HAS_UNSPACED = new RegExp(UNSPACED.source, 'u');
 
-/** In lower case, compatible forms as one, and without accents. */
+/** In lower case, compatible forms as one, and without such marks. */
 function folded(text: string): string {
   const lower = text.toLowerCase();
   if (ASCII.test(lower)) return lower;
-  return lower.normalize('NFKD').replace(ACCENTS, '').normalize('NFKC').toLowerCase();
+  return lower.normalize('NFKD').replace(MARKS, '').normalize('NFKC').toLowerCase();
 }
 
 /** Characters of the string, each whole, alone or two by two. */
@@ -52,14 +56,23 @@ function* wordsIn(text: string, sought: boolean): Generator<string> {
     yield* wordsOfRun(run, sought);
 }
 
-/** The different words of a turn's texts, as many as are kept. */
+/**
+ * The different words of a turn's texts, as many as are kept: of each text as large a share, and what
+ * one does not need is for the others.
+ */
 export function wordsOf(texts: readonly string[]): Set<string> {
   const words = new Set<string>();
-  for (const text of texts)
-    for (const word of wordsIn(text, false)) {
-      if (words.size === wordsOfTurn) return words;
-      words.add(word);
+  const rests = texts.map((text) => wordsIn(text, false));
+  function take(rest: Generator<string>, most: number): void {
+    while (words.size < most) {
+      const next = rest.next();
+      if (next.done) return;
+      words.add(next.value);
     }
+  }
+  for (const [nth, rest] of rests.entries())
+    take(rest, Math.floor((wordsOfTurn * (nth + 1)) / texts.length));
+  for (const rest of rests) take(rest, wordsOfTurn);
   return words;
 }
 

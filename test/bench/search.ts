@@ -54,6 +54,12 @@ const SUM = Math.log(WORDS) + 0.5772;
 const anyRank = (): number => Math.min(WORDS, Math.ceil(Math.exp(Math.random() * SUM - 0.5772)));
 const text = (words: number, least: number): string =>
   Array.from({ length: words }, () => wordOf(least + anyRank())).join(' ');
+/** Of each of two languages; a turn has some of one, and none of the other. */
+const APART = 8;
+const apart = (language: 'left' | 'right', some: number, share = 1): string =>
+  Array.from({ length: some }, (_, n) => (Math.random() < share ? `${language}${n}` : '')).join(
+    ' ',
+  );
 const between = (from: number, to: number): string =>
   wordOf(Math.floor(from + Math.random() * (to - from)));
 
@@ -71,8 +77,8 @@ async function session(afterMs: number, turns = TURNS_OF_SESSION): Promise<Store
   const ms = BEGAN + afterMs;
   const stream = `session-${id.slice(0, 8)}${timeOf(ms)}${id.slice(18)}`;
   const close = closing(await keys.fresh(), stream);
-  const closed = (words: number): string => {
-    const committed = commit(text(words, least));
+  const closed = (words: number, more = ''): string => {
+    const committed = commit(`${text(words, least)} ${more}`);
     return closedText(close(committed), committed.sha256);
   };
   const nth = afterMs / 10;
@@ -83,7 +89,12 @@ async function session(afterMs: number, turns = TURNS_OF_SESSION): Promise<Store
     record(recorded, sessionStarted(agent)),
     ...Array.from({ length: turns }, (_, n) => [
       record(recorded, turnStarted(n + 1, { input: closed(INPUT_WORDS) })),
-      record(recorded, turnCompleted(n + 1, { output: closed(OUTPUT_WORDS) })),
+      record(
+        recorded,
+        turnCompleted(n + 1, {
+          output: closed(OUTPUT_WORDS, apart(n % 2 ? 'right' : 'left', APART, 0.6)),
+        }),
+      ),
     ]).flat(),
   ];
 }
@@ -166,6 +177,11 @@ const KINDS: Record<string, () => Partial<SessionsSought> & { q: string }> = {
   'one rare word': () => ({ q: rare() }),
   'a rare and a frequent word': () => ({ q: `${rare()} ${frequent()}` }),
   'four rare words': () => ({ q: [1, 2, 3, 4].map(rare).join(' ') }),
+  'a word and one that is in no turn with it': () => ({
+    q: `${apart('left', 1)} ${apart('right', 1)}`,
+  }),
+  'three such and three': () => ({ q: `${apart('left', 3)} ${apart('right', 3)}` }),
+  'eight such and eight': () => ({ q: `${apart('left', 8)} ${apart('right', 8)}` }),
   'a word that is nowhere': () => ({ q: 'nowhere' }),
   'a frequent word of one agent': () => ({ q: frequent(), agent_id: 'agent_0' }),
   'a frequent word of an agent that never says it': () => ({ q: frequent(), agent_id: 'agent_1' }),

@@ -38,3 +38,27 @@ export function bucketOf(sessionId: string): number {
     bucket = bucket * 32 + Math.min(DIGITS[sessionId.charCodeAt(at)] ?? 0, 31);
   return Math.min(bucket, LAST_BUCKET);
 }
+
+/** The sizes of blocks: of 2 ** bits buckets each, from a second to 35 years. */
+const BLOCK_BITS = Array.from({ length: 16 }, (_, nth) => 10 + 2 * nth);
+/** A search names no more of them: each has to be looked up. */
+const BLOCKS = 4;
+
+/** A digit keeps it from being the token of a word. */
+const blockName = (bits: number): string => `b${bits}x`;
+
+/** SQL that gives the blocks in which a rowid is, as words of the index. */
+export const blocksAt = (rowid: string): string =>
+  BLOCK_BITS.map((bits) => `'${blockName(bits)}' || (${rowid} >> ${PLACE_BITS + bits})`).join(
+    " || ' ' || ",
+  );
+
+const blockAt = (bucket: number, bits: number): number => Math.floor(bucket / 2 ** bits);
+
+/** What is in at least one of the smallest blocks that are few and hold all of these buckets. */
+export function inBlocks(first: number, last: number): string {
+  const bits = BLOCK_BITS.find((some) => blockAt(last, some) - blockAt(first, some) < BLOCKS)!;
+  const from = blockAt(first, bits);
+  const blocks = Array.from({ length: blockAt(last, bits) - from + 1 }, (_, n) => from + n);
+  return `(${blocks.map((block) => `${blockName(bits)}${block}`).join(' OR ')})`;
+}

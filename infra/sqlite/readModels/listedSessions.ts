@@ -2,7 +2,7 @@ import type { SQLInputValue } from 'node:sqlite';
 import type { Page } from '../../../shared/ports/readModels.ts';
 import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
 import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
-import { firstPlace, lastPlace } from './buckets.ts';
+import { firstPlace, inBlocks, lastPlace } from './buckets.ts';
 
 /** What follows FROM, and its parameters. */
 export type Listing = [from: string, ...parameters: SQLInputValue[]];
@@ -72,6 +72,14 @@ const FOUND = `(SELECT session_id, group_concat(turn) AS matches
   WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstPlace('?')} AND ${lastPlace('?')}
   GROUP BY session_id) AS found`;
 
+/**
+ * FTS5 looks for the first row with all of several words from the beginning of the index on, and for the
+ * one after the last to its end, whatever rows are asked for: where no turn has all of them, each piece
+ * would read all. By its blocks it leaps over the others. Of one word it finds the rows at once.
+ */
+const inBuckets = (words: readonly string[], first: number, last: number): string =>
+  (words.length > 1 ? [inBlocks(first, last), ...words] : words).join(' AND ');
+
 /** Those among them in whose turns of some buckets words were found. `CROSS JOIN` begins with these. */
 export function foundSessions(
   accountId: string,
@@ -88,7 +96,7 @@ export function foundSessions(
   ];
   return [
     `${FOUND} CROSS JOIN sessions USING (session_id) WHERE ${conditions.join(' AND ')} ORDER BY session_id ${descending ? 'DESC' : 'ASC'} LIMIT ?`,
-    words.join(' '),
+    inBuckets(words, first, last),
     first,
     last,
     accountId,

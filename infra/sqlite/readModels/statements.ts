@@ -6,16 +6,18 @@ import {
   type Dialect,
 } from '../../../shared/readModels/statements.ts';
 import type { Kind, Table, Tables } from '../../../shared/readModels/table.ts';
+import { blocksAt } from './buckets.ts';
 
 /**
  * FTS5 over `turn_words`, by its rowid, which wordIndex.ts gives in the order of sessions. It keeps no
  * words itself. What is deleted there is marked here as no longer found (contentless_delete): one mark
  * a turn, where each of its words would have to be looked up. wordIndex.ts takes them out later on.
+ * Beside its words a turn has its blocks (buckets.ts).
  */
 const WORD_INDEX = `CREATE VIRTUAL TABLE IF NOT EXISTS word_index USING fts5(words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
 INSERT INTO word_index(word_index, rank) VALUES ('usermerge', 2), ('deletemerge', 0), ('automerge', 4);
 CREATE TRIGGER IF NOT EXISTS words_come AFTER INSERT ON turn_words BEGIN
-  INSERT INTO word_index(rowid, words) VALUES (new.rowid, new.words);
+  INSERT INTO word_index(rowid, words) VALUES (new.rowid, new.words || ' ' || ${blocksAt('new.rowid')});
 END;
 CREATE TRIGGER IF NOT EXISTS words_go AFTER DELETE ON turn_words BEGIN
   DELETE FROM word_index WHERE rowid = old.rowid;

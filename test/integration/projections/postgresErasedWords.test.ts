@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { expect, test } from '@jest/globals';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
+import {
+  sessionErased,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../../support/events/events.ts';
+import { reached, recordHistory } from '../../support/events/history.ts';
+import { createTestDatabase, execute } from '../../support/postgres/postgresDatabase.ts';
+import { openActive } from '../../support/postgres/postgresProjector.ts';
+import { startPostgresServer } from '../../support/postgres/postgresServer.ts';
+import { eventually } from '../../support/processes/operator.ts';
+
+const server = await startPostgresServer();
+const LIVE = liveSchema(VERSION);
+const anyTokens = (count: number): string[] =>
+  Array.from({ length: count }, () =>
+    [...randomBytes(8)].map((byte) => String.fromCharCode(97 + (byte % 26))).join(''),
+  );
+
+test('erased words leave the table of PostgreSQL by themselves, and its index by the command that operators are told', async () => {
+  const database = await createTestDatabase(server!.url);
+  const store = await openActive(database.url, VERSION, 500);
+  try {
+    await store.complete();
+    const history = recordHistory();
+    const recorded = { stream: 'session-session_1' };
+    const other = { stream: 'session-session_2' };
+    await store.apply(
+      [
+        history.record(recorded, sessionStarted()),
+        history.record(recorded, turnStarted(1)),
+        history.record(recorded, turnCompleted(1)),
+        history.record(other, sessionStarted()),
+        history.record(other, turnStarted(1)),
+        history.record(other, turnCompleted(1)),
+      ],
+      reached(history.lastPosition()),
+    );
+    const tokens = anyTokens(300);
+    const kept = anyTokens(300);
+    const [first, second] = await store.unindexed();
+    await store.index([
+      { ...first!, tokens },
+      { ...second!, tokens: kept },
+    ]);
+    const held = async (relation: string, words: string[]): Promise<number> => {
+      await execute(database.url, 'CHECKPOINT');
+      const [row] = await execute(
+        database.url,
+        `SELECT encode(pg_read_binary_file(pg_relation_filepath('${LIVE}.${relation}')), 'escape') AS bytes`,
+      );
+      return words.filter((word) => String(row!['bytes']).includes(word)).length;
+    };
+    const vacuums = async (): Promise<number> => {
+      const [row] = await execute(
+        database.url,
+        `SELECT vacuum_count::integer AS times FROM pg_stat_user_tables WHERE relname = 'turn_words'`,
+      );
+      return (row?.['times'] as number | undefined) ?? 0;
+    };
+    await eventually(vacuums, (times) => times >= 1);
+    const before = await vacuums();
+    const erased = history.record(recorded, sessionErased());
+    await store.apply([erased], reached(erased.position));
+    await eventually(vacuums, (times) => times > before);
+    // Another one, in case that the first was a bit early.
+    await execute(database.url, `VACUUM (INDEX_CLEANUP ON) ${LIVE}.turn_words`);
+    const guide = await readFile(new URL('../../../docs/operate.md', import.meta.url), 'utf8');
+    const [, told] = /^(SELECT format\('REINDEX .*) \\gexec$/m.exec(guide)!;
+    const commands = await execute(database.url, told!);
+    expect(commands).toEqual([{ format: `REINDEX INDEX CONCURRENTLY ${LIVE}.turn_words_words` }]);
+    await execute(database.url, String(commands[0]!['format']));
+    expect({
+      table: await held('turn_words', tokens),
+      index: await held('turn_words_words', tokens),
+      keptInIndex: await held('turn_words_words', kept),
+    }).toEqual({ table: 0, index: 0, keptInIndex: 300 });
+  } finally {
+    await store.close();
+    await database.drop();
+    await server!.close();
+  }
+}, 60_000);
