@@ -31,7 +31,8 @@ function bytesOf(table: TableName): string {
 /**
  * Selects a page, each row with `read`: how many rows were looked at. Goes from row to row along an
  * index and looks at one beyond the page at the most, because all that it looks at is unpacked to
- * be measured.
+ * be measured. Each row is looked up by itself: of tables that were just filled there are no statistics,
+ * and a join went through all rows once for each of the page.
  */
 export function selectPage(
   { table, key, descending = false, where, parameters }: Listing,
@@ -52,7 +53,9 @@ export function selectPage(
         ) AS next WHERE ${fits}
       )
       SELECT ${columnsOf(table, TABLES[table])}, (SELECT max(place) FROM page) AS read
-      FROM page JOIN ${rows} ON ${table}.${key} = page.${key} AND ${where} WHERE ${fits} ORDER BY place`,
+      FROM page, LATERAL (
+        SELECT * FROM ${rows} WHERE ${where} AND ${table}.${key} = page.${key} LIMIT 1
+      ) AS ${table} WHERE ${fits} ORDER BY place`,
     parameters: [...parameters, limit, bytes],
   };
 }

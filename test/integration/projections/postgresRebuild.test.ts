@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { listAgents } from '../../../infra/postgres/readModels/listings.ts';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
@@ -19,12 +20,27 @@ import { startPostgresServer, withoutPostgres } from '../../support/postgres/pos
 import { agentId, appendAgents, recordingLogger } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { reached } from '../../support/events/history.ts';
-import { agentsOf } from '../../support/projections/agentsOf.ts';
+import { agentsOf, ALL } from '../../support/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;
 const LIVE = liveSchema(VERSION);
 const AGENTS = 2000;
+
+interface PlanNode extends Record<string, unknown> {
+  'Actual Rows': number;
+  'Actual Loops': number;
+  Plans?: PlanNode[];
+}
+
+/** How many rows the part of a plan has seen that saw the most. */
+function mostRows(node: PlanNode): number {
+  const removed = Object.entries(node).flatMap(([name, value]) =>
+    name.startsWith('Rows Removed') ? [value as number] : [],
+  );
+  const seen = removed.reduce((sum, rows) => sum + rows, node['Actual Rows']);
+  return Math.max(seen * node['Actual Loops'], ...(node.Plans ?? []).map(mostRows));
+}
 
 function suite(serverUrl: string): void {
   let database: TestDatabase;
@@ -197,6 +213,16 @@ function suite(serverUrl: string): void {
       [{ generation: 5, slot: 'live' }],
     );
   }, 60_000);
+
+  test('a list of what was just built looks at each row a few times, though there are no statistics yet', async () => {
+    expect(await rebuild()).toBe(true);
+    const { sql, parameters } = listAgents('acct_1', ALL);
+    const explain = `EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`;
+    const [row] = await execute(database.url, explain, parameters);
+    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: PlanNode }];
+    expect(plan['Actual Rows']).toBe(AGENTS);
+    expect(mostRows(plan)).toBeLessThanOrEqual(4 * AGENTS);
+  });
 
   test('a generation that is behind the live one is brought up to it before the switch', async () => {
     const store = await openPostgresRebuildStore({ databaseUrl: database.url });

@@ -5,11 +5,12 @@ import { Client } from 'pg';
 export async function execute(
   databaseUrl: string,
   sql: string,
+  parameters: unknown[] = [],
 ): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
+    return (await client.query<Record<string, unknown>>(sql, parameters)).rows;
   } finally {
     await client.end();
   }
