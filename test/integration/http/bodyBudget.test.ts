@@ -37,7 +37,7 @@ const announce = (key: string): Promise<SlowSender> =>
       ['content-type', 'application/json'],
       ['content-length', String(TWO_MIB)],
     ]),
-    500,
+    { everyMs: 500 },
   );
 
 test('bodies that are still to come keep an account and a process from taking more, and no other account from small requests', async () => {

@@ -21,6 +21,8 @@ const KEY = ['x-api-key', TEST_KEY] as const;
 const JSON_TYPE = ['content-type', 'application/json'] as const;
 const LONG = ['content-length', '1000000'] as const;
 const CHUNKED = ['transfer-encoding', 'chunked'] as const;
+/** A chunk of one byte. What is none would be refused itself, where it comes before the answer. */
+const CHUNK = '1\r\nx\r\n';
 
 describe('a body that is still to come', () => {
   test.each([
@@ -35,12 +37,15 @@ describe('a body that is still to come', () => {
   ] as const)(
     '%s does not hold the answer up, and is not waited for: %i',
     async (_, status, line, headers) => {
-      for (const length of [LONG, CHUNKED]) {
+      for (const [length, piece] of [
+        [LONG, 'x'],
+        [CHUNKED, CHUNK],
+      ] as const) {
         const sent = [...headers, length].map(([name, value]): [string, string] => [
           name,
           value === 'READER' ? reader : value,
         ]);
-        const sender = await sendSlowly(service.url, rawRequest(line, sent));
+        const sender = await sendSlowly(service.url, rawRequest(line, sent), { piece });
         const answer = await sender.ended();
         expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
         expect(answer).toMatch(/\r\nconnection: close\r\n/i);
@@ -80,11 +85,9 @@ describe('a body that is still to come', () => {
 
   test('is asked for only when it is wanted', async () => {
     const expecting = [['expect', '100-continue'], JSON_TYPE, ['content-length', '2']] as const;
-    const stranger = await sendSlowly(
-      service.url,
-      rawRequest('POST /v1/agents', expecting),
-      10_000,
-    );
+    const stranger = await sendSlowly(service.url, rawRequest('POST /v1/agents', expecting), {
+      everyMs: 10_000,
+    });
     expect(await stranger.ended()).toMatch(/^HTTP\/1.1 401 /);
     const [first] = await exchange(service.url, rawRequest('POST /v1/agents', [KEY, ...expecting]));
     expect(first?.status).toBe(100);
@@ -94,7 +97,9 @@ describe('a body that is still to come', () => {
 describe('a small body', () => {
   test('that comes a moment after its headers leaves the connection to the next request', async () => {
     const headers = [KEY, ['content-length', '10'], ['content-type', 'text/plain']] as const;
-    const sender = await sendSlowly(service.url, rawRequest('POST /v1/agents', headers), 10_000);
+    const sender = await sendSlowly(service.url, rawRequest('POST /v1/agents', headers), {
+      everyMs: 10_000,
+    });
     sender.socket.write('x'.repeat(10));
     await sleep(200);
     sender.socket.write(rawRequest('GET /health/live', [['connection', 'close']]));
@@ -117,7 +122,7 @@ test('a connection whose requests are answered whole is kept', async () => {
   const { socket, received } = await sendSlowly(
     service.url,
     rawRequest('POST /v1/agents', [KEY, JSON_TYPE], '{}'),
-    10_000,
+    { everyMs: 10_000 },
   );
   const closed = new Promise((resolve) => socket.once('end', resolve));
   expect(await settlesWithin(closed, 1_500)).toBe(false);

@@ -9,8 +9,12 @@ export interface SlowSender {
   ended(): Promise<string>;
 }
 
-/** A connection that sends these bytes and then one more byte each `everyMs`, for ever. */
-export async function sendSlowly(url: string, bytes: string, everyMs = 20): Promise<SlowSender> {
+/** A connection that sends these bytes and then one more piece each `everyMs`, for ever. */
+export async function sendSlowly(
+  url: string,
+  bytes: string,
+  { everyMs = 20, piece = 'x' } = {},
+): Promise<SlowSender> {
   const { hostname, port } = new URL(url);
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
   let received = '';
@@ -18,7 +22,7 @@ export async function sendSlowly(url: string, bytes: string, everyMs = 20): Prom
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   socket.write(bytes);
-  const timer = setInterval(() => socket.write('x'), everyMs);
+  const timer = setInterval(() => socket.write(piece), everyMs);
   const ended = new Promise((resolve) => socket.once('end', resolve).once('close', resolve));
   socket.once('close', () => clearInterval(timer));
   return {
