@@ -12,7 +12,7 @@ import { neverStale } from '../../shared/queries/neverStale.ts';
 import { forgetErased } from '../../shared/commands/erase/forget.ts';
 import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/commands/run/context.ts';
-import { doubtOf, lateness } from '../projector/doubt.ts';
+import { doubtOf, lateness, searchReason } from '../projector/doubt.ts';
 import {
   startProjectorThread,
   THREAD_LIMITS,
@@ -79,10 +79,7 @@ async function openReadModels(
 function readModelsPart(
   projector: ProjectorThread,
   api: RunContext,
-  {
-    countUnindexed,
-    holdsErased,
-  }: Pick<ReturnType<typeof openSqliteReadModels>, 'countUnindexed' | 'holdsErased'>,
+  queries: ReturnType<typeof openSqliteReadModels>,
 ): Part {
   const doubt = (): string | undefined =>
     doubtOf({ healing: projector.healing(), logChanged: projector.logChanged() });
@@ -91,14 +88,16 @@ function readModelsPart(
     async health() {
       const trouble = projector.trouble();
       const late = lateness(projector);
+      const search_reason = queries.damagedWords() ?? searchReason(projector.notIndexed());
       return {
         projection: {
           caught_up: projector.caughtUp(),
           ...(trouble && { lag: { events: null, ms: trouble.sinceMs } }),
           ...(late !== undefined && { late }),
           doubt: doubt(),
-          unindexed_turns: await countUnindexed(),
-          erases_words: await holdsErased(),
+          unindexed_turns: await queries.countUnindexed(),
+          ...(search_reason !== undefined && { search_reason }),
+          erases_words: await queries.holdsErased(),
           parked_streams: await api.readModels.listParkedStreams(LIMITS.health.streams),
         },
       };

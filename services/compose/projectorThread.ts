@@ -58,6 +58,7 @@ await followGenerations({
   onProgress: (batch) => tell({ type: 'progress', batch }),
   onLogChanged: (reason) => tell({ type: 'log_changed', reason }),
   onTrouble: (reason) => tell({ type: 'trouble', reason }),
+  onIndexTrouble: (reason) => tell({ type: 'index_trouble', reason }),
   onHealing: (reason) => tell({ type: 'healing', reason }),
 });
 await proven;

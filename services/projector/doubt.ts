@@ -13,6 +13,10 @@ export function doubtOf({ healing, logChanged }: Known): string | undefined {
   return healing && `The read models are being built anew. ${healing}`;
 }
 
+/** One sentence on why turns are not found by their words; undefined where they are. */
+export const searchReason = (reason: string | undefined): string | undefined =>
+  reason && `Turns can't be indexed, and are not found by their words: ${reason}.`;
+
 /** One sentence on why the read models don't follow the log; undefined while they do. */
 export function lateness({ trouble }: Pick<ProjectorThread, 'trouble'>): string | undefined {
   const { sinceMs, reason } = trouble() ?? {};

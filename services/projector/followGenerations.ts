@@ -35,6 +35,7 @@ interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading
   onHealing: (reason: string) => void;
   /** Opens what is indexed; without it nothing is. */
   keys?: Parameters<typeof startIndexer>[0]['keys'];
+  onIndexTrouble?: Parameters<typeof startIndexer>[0]['onTrouble'];
 }
 
 /** What is known of a generation when it is opened. */
@@ -85,8 +86,12 @@ async function followOne(following: Following, course: Course): Promise<Course> 
     replaced.abort();
   }, LOOK_MS);
   opened.defer(() => clearInterval(look));
-  const { keys } = following;
-  const indexer = keys && opened.use(startIndexer({ store, keys, logger }));
+  const { keys, onIndexTrouble: indexTrouble } = following;
+  const indexer =
+    keys &&
+    opened.use(
+      startIndexer({ store, keys, logger, ...(indexTrouble && { onTrouble: indexTrouble }) }),
+    );
   const complete = completion(following, course, generation);
   const heals = course.heals !== undefined;
   const restored = await runProjection({

@@ -24,6 +24,8 @@ interface Indexing {
   store: TurnIndex;
   keys: Pick<Keyring, 'find' | 'named'>;
   logger: ProjectorLogger;
+  /** Told half a sentence on why turns can't be indexed; undefined once they can. */
+  onTrouble?: (reason: string | undefined) => void;
   /** How often words of erased turns are taken out at the most, in milliseconds. */
   forgetEveryMs?: number;
 }
@@ -58,7 +60,7 @@ async function indexSome({ store, keys }: Indexing, onUnread: () => void): Promi
  * nobody's care: failures are logged and tried again until it is closed.
  */
 export function startIndexer(indexing: Indexing): Indexer {
-  const { store, logger, forgetEveryMs = LIMITS.search.forgetEveryMs } = indexing;
+  const { store, logger, onTrouble, forgetEveryMs = LIMITS.search.forgetEveryMs } = indexing;
   const closing = new AbortController();
   const { signal } = closing;
   const pauses = createBackOff(PAUSES);
@@ -91,12 +93,17 @@ export function startIndexer(indexing: Indexing): Indexer {
     return forgotten === 'begun' || forgotten === 'some';
   }
 
+  function endTrouble(): void {
+    if (failed) onTrouble?.(undefined);
+    failed = false;
+  }
+
   async function goOn(): Promise<void> {
     const begun = performance.now();
     const indexes = await indexSome(indexing, onUnread);
     const forgets = await forgetSome();
     if (failed) logger.info({}, 'Turns are indexed again');
-    failed = false;
+    endTrouble();
     pauses.reset();
     const now = performance.now();
     const more = indexes || forgets;
@@ -114,9 +121,10 @@ export function startIndexer(indexing: Indexing): Indexer {
         await goOn();
       } catch (error) {
         if (signal.aborted) return;
-        if (!failed)
-          logger.warn({ err: error }, `Turns can not be indexed and wait: ${troubleOf(error)}`);
+        const reason = troubleOf(error);
+        if (!failed) logger.warn({ err: error }, `Turns can not be indexed and wait: ${reason}`);
         failed = true;
+        onTrouble?.(reason);
         await pauseAtMost(pauses.next(), { signal });
       }
     }
@@ -133,6 +141,8 @@ export function startIndexer(indexing: Indexing): Indexer {
       clearTimeout(waking);
       asked.resolve();
       await running;
+      // Another one goes on, with another index.
+      endTrouble();
     },
   };
 }

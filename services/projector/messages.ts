@@ -12,6 +12,8 @@ export type ProjectorMessage =
   | { type: 'log_changed'; reason: string | undefined }
   /** Why nothing can be applied at the moment; progress ends that. */
   | { type: 'trouble'; reason: string }
+  /** Half a sentence on why turns can't be indexed; undefined once they can. */
+  | { type: 'index_trouble'; reason: string | undefined }
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
 /** The only thing that it is ever told: to close. */

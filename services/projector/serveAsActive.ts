@@ -27,6 +27,8 @@ export interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'open
   lag: () => ProjectorLag | undefined;
   /** Opens what is indexed; without it nothing is. */
   keys?: Parameters<typeof startIndexer>[0]['keys'] | undefined;
+  /** Told half a sentence on why turns can't be indexed; undefined once they can. */
+  onIndexTrouble: (reason: string | undefined) => void;
 }
 
 /**
@@ -130,8 +132,8 @@ export async function serveAsActive(
       },
     }),
   );
-  const { keys, logger } = standing;
-  const indexer = keys && opened.use(startIndexer({ store, keys, logger }));
+  const { keys, logger, onIndexTrouble: onTrouble } = standing;
+  const indexer = keys && opened.use(startIndexer({ store, keys, logger, onTrouble }));
   const watched: Standing = {
     ...standing,
     log: watch.log,

@@ -4,6 +4,7 @@ import type { ActiveProjectionStore, ProjectorLag } from '../../shared/ports/rea
 import type { ProjectorHealth } from '../../shared/queries/health.ts';
 import type { Keyring } from '../../shared/eventlog/keyring.ts';
 import { createLag, type Lag } from '../../shared/eventlog/lag.ts';
+import { searchReason } from './doubt.ts';
 import type { Healing } from './heal.ts';
 import { projectWhenActive } from './projectWhenActive.ts';
 import type { ProjectorState } from './serveAsActive.ts';
@@ -44,6 +45,7 @@ export function startProjector({
   const logProgress = progressLines(logger);
   let state: ProjectorState = 'standing_by';
   let healing: string | undefined;
+  let notIndexed: string | undefined;
   let lag: Lag | undefined;
   /** False until the active projector has told where it is. */
   let told = false;
@@ -70,6 +72,7 @@ export function startProjector({
       logParked(logger, parked);
       logProgress({ caughtUp, percent });
     },
+    onIndexTrouble: (reason) => void (notIndexed = searchReason(reason)),
     onHealing: (reason) => void (healing = reason),
     onEnd: (now) => void (end = now),
     lag: behind,
@@ -78,7 +81,12 @@ export function startProjector({
   return {
     health() {
       const known = behind();
-      return { state, lag_events: known?.events ?? null, lag_ms: known?.ms ?? null };
+      return {
+        state,
+        lag_events: known?.events ?? null,
+        lag_ms: known?.ms ?? null,
+        ...(notIndexed !== undefined && { search_reason: notIndexed }),
+      };
     },
     healing: () => healing,
     async close() {

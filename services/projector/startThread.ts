@@ -33,6 +33,8 @@ export interface ProjectorThread {
   healing(): string | undefined;
   /** Why the log is not followed; undefined while it is. */
   logChanged(): string | undefined;
+  /** Half a sentence on why turns can't be indexed; undefined while they can. */
+  notIndexed(): string | undefined;
   /** Lets the batch at work finish, then ends the thread. */
   close(): Promise<void>;
 }
@@ -70,6 +72,7 @@ export async function startProjectorThread({
   const logProgress = progressLines(logger);
   let healing: string | undefined;
   let logChanged: string | undefined;
+  let notIndexed: string | undefined;
   let caughtUp = false;
   /** `since` in milliseconds of `performance.now()`. */
   let trouble: { since: number; reason: string } | undefined;
@@ -97,6 +100,10 @@ export async function startProjectorThread({
       caughtUp &&= logChanged === undefined;
       return;
     }
+    if (message.type === 'index_trouble') {
+      notIndexed = message.reason;
+      return;
+    }
     if (message.type === 'trouble') {
       fail(message.reason);
       return;
@@ -122,6 +129,7 @@ export async function startProjectorThread({
     for (let end = firstEnd; ; end = start()) {
       const error = await end;
       fail(error.message);
+      notIndexed = undefined;
       if (closing.signal.aborted) return;
       const retryInMs = pauses.next();
       logger.error(
@@ -150,6 +158,7 @@ export async function startProjectorThread({
       },
     healing: () => healing,
     logChanged: () => logChanged,
+    notIndexed: () => notIndexed,
     async close() {
       closing.abort();
       worker.postMessage(CLOSE);

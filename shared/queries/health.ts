@@ -26,6 +26,8 @@ export interface ProjectorHealth {
   /** The events still to apply, and the age of the oldest; null where it doesn't know. */
   lag_events: number | null;
   lag_ms: number | null;
+  /** One sentence on why turns can't be indexed; absent while they can. */
+  search_reason?: string;
 }
 
 /** What the prover tells each time that something of it changes. Plain data, for a thread to send. */
@@ -84,6 +86,8 @@ export interface ProjectionHealth {
   doubt: string | undefined;
   /** Turns that are shown and not found by their words yet, at most LIMITS.search.countedTurns. */
   unindexed_turns?: number;
+  /** One sentence on why turns are not found by their words; absent while they are. */
+  search_reason?: string;
   /** True while words of erased turns, as their index has them, are still to be taken out of its files. */
   erases_words?: boolean;
   /** Streams that a projection could not follow; everything else goes on. */

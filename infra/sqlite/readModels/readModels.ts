@@ -3,6 +3,7 @@ import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { createFollower } from './follower.ts';
 import { listedSessions } from './listedSessions.ts';
+import { noteDamage } from './noteDamage.ts';
 import { replayReads } from './replayReads.ts';
 import { rowReader } from './rowReader.ts';
 import { COUNT_UNINDEXED, INDEX_PROGRESS, searchSessions } from './searchSessions.ts';
@@ -23,9 +24,15 @@ export function openSqliteReadModels({
 }: {
   folder: string;
   progress: ProgressSource;
-}): ReadModels & { generation: () => number; holdsErased: () => Promise<boolean> } {
+}): ReadModels & {
+  generation: () => number;
+  holdsErased: () => Promise<boolean>;
+  /** One sentence where a search has found the index of words of this generation damaged. */
+  damagedWords: () => string | undefined;
+} {
   const follower = createFollower(folder, progress);
   const { current } = follower;
+  const damage = noteDamage(current);
   const accounts = rowReader(follower, 'accounts');
   const apiKeys = rowReader(follower, 'api_keys');
   const agents = rowReader(follower, 'agents');
@@ -60,15 +67,17 @@ export function openSqliteReadModels({
       return `${generation}.${(found?.['last'] as string | undefined) ?? ''}`;
     },
     findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
-    listSessions: async (accountId, page, signal) =>
-      page.words
-        ? searchSessions(
-            () => {
-              signal?.throwIfAborted();
-              return current();
-            },
-            accountId,
-            { ...page, words: page.words },
+    listSessions: async (accountId, { words, ...page }, signal) =>
+      words
+        ? damage.noted(() =>
+            searchSessions(
+              () => {
+                signal?.throwIfAborted();
+                return current();
+              },
+              accountId,
+              { ...page, words },
+            ),
           )
         : sessions.page(page, ...listedSessions(accountId, page)),
     indexProgress: async () => {
@@ -132,6 +141,7 @@ export function openSqliteReadModels({
     }),
     listErasures: async ({ downTo, limit }) =>
       erasures.list('WHERE position >= ? ORDER BY position DESC LIMIT ?', downTo ?? '', limit),
+    damagedWords: damage.damaged,
     generation: () => current().generation,
     untilShown: follower.untilShown,
     close: async () => follower.close(),

@@ -26,6 +26,7 @@ function presentProjection({
   late,
   doubt,
   unindexed_turns = 0,
+  search_reason,
   erases_words = false,
   parked_streams,
 }: ProjectionHealth) {
@@ -35,6 +36,7 @@ function presentProjection({
     ...(lag && { lag_events: lag.events, lag_ms: lag.ms }),
     ...(reason !== undefined && { reason }),
     ...(unindexed_turns > 0 && { unindexed_turns }),
+    ...(search_reason !== undefined && { search_reason }),
     ...(erases_words && { erases_words }),
     parked_streams: parked_streams.streams.map(({ stream, revision, event_type }) => ({
       stream,
@@ -96,6 +98,8 @@ export function presentHealth({
     parked + damaged_streams.length > 0 ||
     projection?.doubt !== undefined ||
     projection?.late !== undefined ||
+    projection?.search_reason !== undefined ||
+    projector?.search_reason !== undefined ||
     tool_servers.some(({ state }) => state === 'away') ||
     relay?.state === 'retrying' ||
     relay?.parked !== undefined ||

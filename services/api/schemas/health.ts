@@ -14,6 +14,12 @@ export const Live = Type.Object(
 );
 export const LIVE: Static<typeof Live> = { status: 'live' };
 
+const SearchReason = Type.Optional(
+  Type.String({
+    description: 'Why turns are not found by their words, or searches fail; absent while they are',
+  }),
+);
+
 const Revision = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
   description: 'The first or last revision found; null when none was',
 });
@@ -59,6 +65,7 @@ export const Ready = Type.Object(
               description: `Turns that have ended and are not found by their words yet, absent without any; ${LIMITS.search.countedTurns} may be more`,
             }),
           ),
+          search_reason: SearchReason,
           erases_words: Type.Optional(
             Type.Literal(true, {
               description:
@@ -120,6 +127,7 @@ export const Ready = Type.Object(
           lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
             description: 'The age of the oldest event that it has still to apply',
           }),
+          search_reason: SearchReason,
         },
         {
           title: 'ProjectorHealth',

@@ -39,6 +39,7 @@ export function startPostgresProjector({
     onState,
     onProgress,
     onLogChanged,
+    onIndexTrouble: () => undefined,
     onHealing: () => undefined,
     onHealingProgress: () => undefined,
     onEnd: () => undefined,

@@ -35,6 +35,6 @@ describe('Prefer', () => {
       expect(parsePrefer(`respond-async, ${char.repeat(1_000)}`).respondAsync).toBe(true);
       expect(parsePrefer(`respond-async, ${char.repeat(1_000_000)}`).respondAsync).toBe(false);
     }
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(5_000);
   });
 });

@@ -238,7 +238,7 @@ test('a look that hangs although the store is there is given up, adds nothing la
     async () => closer.closeDue(stopping.signal),
     () => leftOpen.size === 0,
   );
-  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(performance.now() - began).toBeLessThan(10_000);
   await append('hangs', turnStarted(2));
   answerAtLast();
   await sleep(50);

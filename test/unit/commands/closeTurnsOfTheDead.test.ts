@@ -189,7 +189,7 @@ test('a sweep that is told to stop does not wait for a session that is in doubt'
   store = stuck('session_1');
   const began = performance.now();
   await sweep(AbortSignal.timeout(100));
-  expect([performance.now() - began < 1_000, damaged.list()]).toEqual([true, []]);
+  expect([performance.now() - began < 3_000, damaged.list()]).toEqual([true, []]);
 });
 
 test('sessions that are gone are noted after some seconds, all of them together', async () => {

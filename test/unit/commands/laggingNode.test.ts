@@ -117,7 +117,7 @@ describe('a run of a session that a node does not show yet', () => {
       true,
       expect.any(Number),
     ]);
-    expect(await timed(refused)).toBeLessThan(500);
+    expect(await timed(refused)).toBeLessThan(3_000);
   });
 });
 
@@ -127,7 +127,7 @@ test('a session that nobody knows is not looked for again', async () => {
   const ms = await timed(() =>
     expect(unknown).rejects.toMatchObject({ code: 'session_not_found' }),
   );
-  expect(ms).toBeLessThan(500);
+  expect(ms).toBeLessThan(3_000);
 });
 
 describe.each([

@@ -67,7 +67,9 @@ test('a store that is away is tried again, and said once', async () => {
   const { state, store } = storeWith([turn(1)]);
   state.failures = 2;
   const { logger, lines } = recordingLogger();
-  indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
+  const told: unknown[] = [];
+  const onTrouble = (reason: string | undefined) => told.push(reason);
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger, onTrouble });
   indexer.news();
   expect(await until(() => state.indexed.length === 1)).toBe(true);
   expect(await until(() => lines.length === 2)).toBe(true);
@@ -75,6 +77,20 @@ test('a store that is away is tried again, and said once', async () => {
     'Turns can not be indexed and wait: away',
     'Turns are indexed again',
   ]);
+  expect(told).toEqual(['away', 'away', undefined]);
+});
+
+test('the trouble of an index ends with its indexer: another has another index', async () => {
+  const { state, store } = storeWith([turn(1)]);
+  state.failures = Infinity;
+  const told: unknown[] = [];
+  const onTrouble = (reason: string | undefined) => told.push(reason);
+  const { logger } = recordingLogger();
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger, onTrouble });
+  indexer.news();
+  expect(await until(() => told.length > 0)).toBe(true);
+  await indexer[Symbol.asyncDispose]();
+  expect([told[0], told.at(-1)]).toEqual(['away', undefined]);
 });
 
 test('what erasures left is taken out until nothing is, and begun anew no sooner than it may be', async () => {

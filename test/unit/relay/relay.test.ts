@@ -265,7 +265,7 @@ describe('a relay whose store does not say where its log ends', () => {
     await until(async () => (await relay.health()).state === 'relaying');
     const began = performance.now();
     expect(await relay.health()).toMatchObject({ state: 'relaying', lag_ms: 0 });
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(5_000);
     await relay.close();
   });
 });
