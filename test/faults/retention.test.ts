@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { setHold, setRetention } from '../../shared/commands/accounts.ts';
+import { expectFailure } from '../support/http/failures.ts';
 import { size } from '../support/jest/size.ts';
 import { runCli } from '../support/processes/cliProcess.ts';
 import { asOperator, clientWith, eventually, newKey } from '../support/processes/operator.ts';
@@ -15,6 +16,7 @@ import {
 import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/http/service.ts';
 
+const FORKED = { input: 'Go on.' };
 const DAY_MS = 86_400_000;
 const SESSIONS = size({ small: 60, full: 2_000 });
 /** A sweep begins a minute after a start, and there are two of them. */
@@ -93,6 +95,12 @@ test(
 
     await start();
     const young = await converse(client, 2);
+    // It shares the texts of an old one, and has one of its own.
+    const forked = await client.post(`/v1/sessions/${old[0]}/fork`, { at_turn: 1 });
+    const fork = forked.body.data as { session_id: string; agent_id: string };
+    const goOn = () =>
+      client.post(`/v1/agents/${fork.agent_id}/run`, { ...FORKED, session_id: fork.session_id });
+    expect((await goOn()).status).toBe(200);
     await eventually(
       () => statusesOf(client, old),
       (statuses) => statuses.includes(410),
@@ -109,6 +117,11 @@ test(
     ).body.data;
     expect(retention).toMatchObject({ due: held.length, held: held.length, failed: 0 });
     expect(await statusesOf(client, young)).toEqual([200, 200]);
+    expect((await client.get(`/v1/sessions/${fork.session_id}`)).body.data).toMatchObject({
+      forked_from: { session_id: old[0], erased: true },
+      turns: [{ turn: 2, ...FORKED }],
+    });
+    expectFailure(await goOn(), 'origin_erased');
     expect(await statusesOf(await clientWith(url, other), held)).toEqual([200, 200]);
     const { out } = await runCli(data, 'events', 'tail', '--no-follow');
     const erased = out.split('\n').filter((line) => line.includes('"session.erased.v1"'));
