@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
-import { parseConfig } from '../shared/config.ts';
-import { createLogger } from '../shared/logger.ts';
+import { parseConfig } from '../shared/lib/config/config.ts';
+import { createLogger } from '../shared/lib/logger.ts';
 import { startService } from './compose/service.ts';
-import { banner } from './server/banner.ts';
-import { endInOrderOnDefect } from './server/defects.ts';
-import { reportFailure } from './server/reportFailure.ts';
-import { chooseServices } from './server/serviceNames.ts';
-import { stopAtSignal } from './server/signals.ts';
-import { warnOfOptions } from './server/warnOfOptions.ts';
+import { banner } from './process/banner.ts';
+import { endInOrderOnDefect } from './process/defects.ts';
+import { reportFailure } from './process/reportFailure.ts';
+import { chooseServices } from './process/serviceNames.ts';
+import { stopAtSignal } from './process/signals.ts';
+import { warnOfOptions } from './process/warnOfOptions.ts';
 
 async function serveUntil(stop: AbortController): Promise<void> {
   const { signal } = stop;

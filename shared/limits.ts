@@ -1,13 +1,13 @@
-import { FEED_LIMITS } from './limits/feed.ts';
-import { REPLAY_LIMITS } from './limits/replays.ts';
-import { REQUEST_LIMITS } from './limits/requests.ts';
-import { RUN_LIMITS } from './limits/runs.ts';
-import { SEARCH_LIMITS } from './limits/search.ts';
-import { STORE_LIMITS } from './limits/stores.ts';
-import { TOOL_LIMITS } from './limits/tools.ts';
-import { TRANSPARENCY_LIMITS } from './limits/transparency.ts';
-import { TURN_LIMITS } from './limits/turns.ts';
-import { WEBHOOK_LIMITS } from './limits/webhooks.ts';
+import { FEED_LIMITS } from './feed/limits.ts';
+import { REPLAY_LIMITS } from './replays/limits.ts';
+import { REQUEST_LIMITS } from './requests/limits.ts';
+import { RUN_LIMITS } from './runs/limits.ts';
+import { SEARCH_LIMITS } from './search/limits.ts';
+import { STORE_LIMITS } from './eventlog/limits.ts';
+import { TOOL_LIMITS } from './runs/toolLimits.ts';
+import { TRANSPARENCY_LIMITS } from './transparency/limits.ts';
+import { TURN_LIMITS } from './sessions/limits.ts';
+import { WEBHOOK_LIMITS } from './webhooks/limits.ts';
 
 /**
  * Every fixed bound on what a client, a tenant, a model or a provider can make grow, in one place.

@@ -1,10 +1,10 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { AppendResult, EventStore } from '../../shared/ports/eventStore.ts';
 import type { Append } from './appendMessages.ts';
 import { createAppendStream, type AppendTo } from './appendStream.ts';
 import type { Connection, Connections } from './connection.ts';
 import type { KnownEvents } from './knownEvents.ts';
-import { withBoxes } from '../../shared/eventlog/boxes.ts';
+import { withBoxes } from '../../shared/eventlog/encryption/ciphertexts.ts';
 import { requireWritable } from './limits.ts';
 import { eventPosition } from './positions.ts';
 import type { Retrying } from './retry.ts';

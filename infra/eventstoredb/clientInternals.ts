@@ -10,7 +10,7 @@ import type {
   ReadReq,
   ReadResp,
 } from '@eventstore/db-client/generated/streams_pb.js';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /**
  * The members of the client (6.2.1, protected) by which calls of our own run on its channel, with

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /** One node's address. */
 export interface Host {

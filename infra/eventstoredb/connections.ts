@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../../shared/errors.ts';
+import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import { openHostClient } from './clientInternals.ts';
 import type { Connection, Connections } from './connection.ts';
 import { parseConnectionString, type Host, type Target } from './connectionString.ts';

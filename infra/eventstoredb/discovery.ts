@@ -1,4 +1,4 @@
-import { pauseAtMost } from '../../shared/pause.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
 import type { Host, Target } from './connectionString.ts';
 import { createGossip } from './gossip.ts';
 import { createSearch } from './search.ts';

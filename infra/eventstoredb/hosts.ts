@@ -1,4 +1,4 @@
-import { backOffMs } from '../../shared/backOff.ts';
+import { backOffMs } from '../../shared/lib/time/backoff.ts';
 import { hostName, type Host } from './connectionString.ts';
 
 /** How soon a host is asked again whose answer does not help yet, in milliseconds. */

@@ -1,4 +1,4 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { requireAppendable } from '../../shared/eventlog/appendLimits.ts';
 import type { EncodedEvent, ExpectedRevision } from '../../shared/ports/eventStore.ts';
 

@@ -1,4 +1,4 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 
 /** A position in EventStoreDB's transaction log. */

@@ -1,5 +1,5 @@
-import { backOffMs } from '../../shared/backOff.ts';
-import { pauseAtMost } from '../../shared/pause.ts';
+import { backOffMs } from '../../shared/lib/time/backoff.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
 import type { HostClient } from './clientInternals.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
 import type { AskIfServing } from './serving.ts';

@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events';
-import { backOffMs } from '../../shared/backOff.ts';
-import { isTurnlogError, storeUnavailable } from '../../shared/errors.ts';
-import { pauseAtMost } from '../../shared/pause.ts';
+import { backOffMs } from '../../shared/lib/time/backoff.ts';
+import { isTurnlogError, storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
 import type { Connection, Connections } from './connection.ts';
 import type { Right } from './rights.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';

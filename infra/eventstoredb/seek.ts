@@ -1,4 +1,4 @@
-import { pauseAtMost } from '../../shared/pause.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
 import type { Discovery } from './discovery.ts';
 import type { Found } from './visit.ts';
 

@@ -1,4 +1,4 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Recorded } from './collect.ts';
 
 const damaged = (stream: string, why: string): TurnlogError =>

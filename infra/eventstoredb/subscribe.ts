@@ -1,9 +1,9 @@
-import { backOffMs } from '../../shared/backOff.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
-import { pauseAtMost } from '../../shared/pause.ts';
-import { unlessAborted } from '../../shared/unlessAborted.ts';
+import { backOffMs } from '../../shared/lib/time/backoff.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { unlessAborted } from '../../shared/lib/concurrency/abortable.ts';
 import type { StoreLogger } from './logger.ts';
-import { createTrail, type Identified } from '../../shared/eventlog/logIdentity.ts';
+import { createTrail, type Identified } from '../../shared/eventlog/identity/logIdentity.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { batches } from './batches.ts';
 import type { Connection, Connections } from './connection.ts';

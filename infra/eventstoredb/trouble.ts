@@ -1,4 +1,4 @@
-import { isTurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { hostName, type Host, type Target } from './connectionString.ts';
 import { isAccessDenied, isRefused, isUnauthenticated, NotReady, saidBy } from './serverErrors.ts';
 

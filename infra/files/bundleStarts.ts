@@ -1,6 +1,6 @@
 import { hash as digest } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
 import { isAbsent } from './durable.ts';
 

@@ -1,7 +1,7 @@
 /** Files that are there, whole, when what writes them resolves: also after a power failure. */
 import { mkdir, open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { storeUnavailable } from '../../shared/errors.ts';
+import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 
 /** Files that are written at a time: the disk takes them together. */
 const AT_A_TIME = 16;

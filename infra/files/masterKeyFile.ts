@@ -2,7 +2,7 @@ import {
   newMasterKey,
   parseMasterKeys,
   type MasterKeys,
-} from '../../shared/eventlog/masterKeys.ts';
+} from '../../shared/eventlog/encryption/masterKeys.ts';
 import { makeSecret, readSecret, type SecretFile } from './secretFile.ts';
 
 const secretIn = (file: string): SecretFile => ({

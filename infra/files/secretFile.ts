@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /** What no file of keys needs, in bytes. */
 const MOST_BYTES = 64 * 1024;

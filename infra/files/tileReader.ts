@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { proofInvalid } from '../../shared/errors.ts';
-import type { TileReader, TreeState } from '../../shared/ports/tileStore.ts';
-import { parseTilePath } from '../../shared/tlog/tiles.ts';
+import { proofInvalid } from '../../shared/lib/errors/turnlogError.ts';
+import type { TileReader, TreeState } from '../../shared/transparency/tileStore.ts';
+import { parseTilePath } from '../../shared/transparency/tlog/tiles.ts';
 import { parseCheckpoint, readBundleStart } from './bundleStarts.ts';
 import { isAbsent, onDisk } from './durable.ts';
 

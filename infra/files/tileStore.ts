@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { storeUnavailable } from '../../shared/errors.ts';
-import type { TileStore, TileTrees } from '../../shared/ports/tileStore.ts';
-import { parseTilePath, TILE_WIDTH } from '../../shared/tlog/tiles.ts';
+import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import type { TileStore, TileTrees } from '../../shared/transparency/tileStore.ts';
+import { parseTilePath, TILE_WIDTH } from '../../shared/transparency/tlog/tiles.ts';
 import { firstUnknownStart, putBundleStarts } from './bundleStarts.ts';
 import { onDisk, putAndTell, putFile } from './durable.ts';
 import {

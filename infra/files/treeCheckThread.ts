@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { storeUnavailable, TurnlogError } from '../../shared/errors.ts';
-import type { Leaf, TreeChecker } from '../../shared/proof/treeChecker.ts';
+import { storeUnavailable, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { Leaf, TreeChecker } from '../../shared/transparency/proof/treeChecker.ts';
 import type { TreeCheckData, TreeCheckReply, TreeCheckRequest } from './treeCheckWorker.ts';
 
 type Answer = Exclude<TreeCheckReply, { code: unknown }>;

@@ -1,14 +1,14 @@
 /** The thread that compares a tree; treeCheckThread.ts starts it with TreeCheckData. */
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
-import { isTurnlogError, type ErrorCode } from '../../shared/errors.ts';
+import { isTurnlogError, type ErrorCode } from '../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import {
   createTreeChecker,
   type ComparedPart,
   type FoundFault,
   type Leaf,
-} from '../../shared/proof/treeChecker.ts';
-import type { TreeFault } from '../../shared/proof/treeFault.ts';
+} from '../../shared/transparency/proof/treeChecker.ts';
+import type { TreeFault } from '../../shared/transparency/proof/treeFault.ts';
 import { fileTileReader } from './tileReader.ts';
 
 /** The tree in a folder, as far as it is compared; none where that is undefined. */

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { storeUnavailable } from '../../shared/errors.ts';
+import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import type {
   WebhookProgress,
   WebhookProgressReader,
   WebhookProgressStore,
-} from '../../shared/ports/webhookProgress.ts';
+} from '../../shared/webhooks/webhookProgress.ts';
 import { isAbsent, putFile } from './durable.ts';
 
 /** Errors: `store_unavailable` with what the file system says. */

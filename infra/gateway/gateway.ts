@@ -1,5 +1,5 @@
-import { TurnlogError } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import { isModelTrouble, type ChatAnswer, type ChatModels } from '../../shared/ports/chatModel.ts';
 import { createCircuit, type Circuit, type CircuitLimits, type Outcome } from './circuit.ts';
 

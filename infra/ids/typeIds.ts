@@ -1,6 +1,6 @@
 import { fromUUID } from 'typeid-js';
 import { V7Generator } from 'uuidv7';
-import { drawRandom } from '../../shared/drawRandom.ts';
+import { drawRandom } from '../../shared/lib/pooledRandomBytes.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 
 /** All that the generator takes: the whole range of its time, in milliseconds. */

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
 import { TOO_SLOW, type SchemaChecker } from '../../shared/ports/schemaChecker.ts';
-import { createAskedThread, GaveUp } from '../../shared/askedThread.ts';
+import { createAskedThread, GaveUp } from '../../shared/lib/concurrency/workerClient.ts';
 import type { Question } from './check.ts';
 
 const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;

@@ -1,4 +1,4 @@
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /**
  * Protocol errors that say: a newer producer has this transactional id. Newer brokers send the

@@ -1,8 +1,8 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint } from '../../shared/ports/eventStore.ts';
-import type { ParkedKey } from '../../shared/ports/publisher.ts';
-import { lazyValidator } from '../../shared/validation.ts';
+import type { ParkedKey } from '../../shared/publicEvents/publisher.ts';
+import { lazyValidator } from '../../shared/lib/validation/validation.ts';
 import type { Notes } from './notes.ts';
 
 type Read<Value> = (notes: Notes, key: string) => Value | undefined;

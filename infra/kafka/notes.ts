@@ -1,5 +1,5 @@
 import type { EachBatchPayload, Kafka } from 'kafkajs';
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { withAdmin } from './client.ts';
 import { createReader, type Reader } from './reader.ts';
 import { endOf } from './topics.ts';

@@ -1,6 +1,6 @@
 import type { Kafka } from 'kafkajs';
-import { retry } from '../../shared/backOff.ts';
-import { TurnlogError } from '../../shared/errors.ts';
+import { retry } from '../../shared/lib/time/backoff.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { noteKeys } from './noteKeys.ts';

@@ -1,5 +1,5 @@
-import { TurnlogError } from '../../shared/errors.ts';
-import type { ParkedKey, ParkedKeys } from '../../shared/ports/publisher.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { ParkedKey, ParkedKeys } from '../../shared/publicEvents/publisher.ts';
 import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import type { Notes } from './notes.ts';

@@ -1,4 +1,4 @@
-import { retry } from '../../shared/backOff.ts';
+import { retry } from '../../shared/lib/time/backoff.ts';
 import { isProtocolError, mayPass } from './errors.ts';
 
 const TRIES = 5;

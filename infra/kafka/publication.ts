@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
-import type { Publication } from '../../shared/ports/publisher.ts';
+import type { Publication } from '../../shared/publicEvents/publisher.ts';
 import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import { kafkaCall } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { Publisher } from '../../shared/ports/publisher.ts';
+import type { Publisher } from '../../shared/publicEvents/publisher.ts';
 import { createKafka, withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { noteKeys } from './noteKeys.ts';

@@ -1,5 +1,5 @@
 import type { Kafka, RecordMetadata, Transaction } from 'kafkajs';
-import { retry } from '../../shared/backOff.ts';
+import { retry } from '../../shared/lib/time/backoff.ts';
 import { kafkaCall } from './errors.ts';
 import { isBusy, persist } from './persist.ts';
 import type { Send } from './sends.ts';

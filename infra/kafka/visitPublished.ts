@@ -1,5 +1,5 @@
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs';
-import { pauseFor } from '../../shared/pause.ts';
+import { pauseFor } from '../../shared/lib/time/sleep.ts';
 import { withAdmin } from './client.ts';
 import { persist } from './persist.ts';
 import { createReader } from './reader.ts';

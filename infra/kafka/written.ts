@@ -1,5 +1,5 @@
 import type { RecordMetadata } from 'kafkajs';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Notes } from './notes.ts';
 import { offsetsIn, type Offsets } from './noteValues.ts';
 import type { TextMessage } from './sends.ts';

@@ -1,7 +1,7 @@
 import { Ajv, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { LIMITS } from '../../shared/limits.ts';
-import { problemsOf } from '../../shared/validation.ts';
+import { problemsOf } from '../../shared/lib/validation/validation.ts';
 import { wasTooLong, withinTime } from './withinTime.ts';
 
 /** What is wrong with arguments, as the rest of a sentence; undefined where they fit. */

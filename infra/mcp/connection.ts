@@ -5,7 +5,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import { LIMITS } from '../../shared/limits.ts';
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { createBoundedFetch } from './boundedFetch.ts';
 import { createProcessTransport } from './processTransport.ts';
 import type { McpServer } from './server.ts';

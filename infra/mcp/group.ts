@@ -1,11 +1,11 @@
 import { ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
-import { createFairLine } from '../../shared/fairLine.ts';
-import { TurnlogError } from '../../shared/errors.ts';
+import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { Logger } from '../../shared/logger.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import type { Calling, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { ToolResult } from '../../shared/ports/toolbox.ts';
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import type { Connection } from './connection.ts';
 import { resultText } from './resultText.ts';
 import type { McpServer } from './server.ts';

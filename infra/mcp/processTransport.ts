@@ -7,7 +7,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import { LIMITS } from '../../shared/limits.ts';
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import type { McpTransport } from './server.ts';
 
 type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;

@@ -1,8 +1,8 @@
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
-import { createBackOff } from '../../shared/backOff.ts';
+import { createBackOff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { Logger } from '../../shared/logger.ts';
-import { pauseAtMost } from '../../shared/pause.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
 import type { GroupHealth } from '../../shared/ports/toolbox.ts';
 import { connect, Unreachable, type Connection } from './connection.ts';
 import type { McpServer } from './server.ts';

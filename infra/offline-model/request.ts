@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { lazyValidator, problemsOf } from '../../shared/validation.ts';
+import { lazyValidator, problemsOf } from '../../shared/lib/validation/validation.ts';
 
 const ContentPart = Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) });
 const ToolCall = Type.Object({ id: Type.String(), function: Type.Object({ name: Type.String() }) });

@@ -1,4 +1,4 @@
-import { heapFor } from '../../shared/heap.ts';
+import { heapFor } from '../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../shared/limits.ts';
 
 /** Bytes of all answers that are being read; shared by all providers of a process. */

@@ -1,8 +1,8 @@
 import type * as OpenAi from 'openai';
 import type { Agent } from 'undici';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { ChatRequest } from '../../shared/domain/session/chat.ts';
+import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import type { ChatAnswer, ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { readAnswer } from './answer.ts';
 import type { AnswersInProgress } from './body.ts';

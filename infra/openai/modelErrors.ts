@@ -1,5 +1,5 @@
 import type * as OpenAi from 'openai';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { KNOWN_REASONS } from './knownReasons.ts';
 import { retryAfterMs } from './pooledFetch.ts';
 

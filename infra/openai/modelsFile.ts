@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
-import type { TurnlogError } from '../../shared/errors.ts';
+import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { badFile, unreadable, type Problems } from '../../shared/optionFile.ts';
-import { lazyValidator, problemsOf, type Words } from '../../shared/validation.ts';
+import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
+import { lazyValidator, problemsOf, type Words } from '../../shared/lib/validation/validation.ts';
 
 const strict = { additionalProperties: false };
 const Id = Type.String({ minLength: 1, maxLength: 256 });

@@ -1,6 +1,6 @@
 import { addAbortListener } from 'node:events';
 import type { Agent, Dispatcher } from 'undici';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { AnswersInProgress } from './body.ts';
 import {
   brokenOff,

@@ -1,5 +1,5 @@
-import { TurnlogError } from '../../shared/errors.ts';
-import { hasMoreValues } from '../../shared/jsonValues.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { NoRoomForAnswer } from '../../shared/ports/chatModel.ts';
 import { createBody, type AnswersInProgress } from './body.ts';

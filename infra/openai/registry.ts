@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { ModelInfo } from '../../shared/ports/chatModel.ts';
-import type { Problems } from '../../shared/optionFile.ts';
+import type { Problems } from '../../shared/lib/config/configFileErrors.ts';
 import type { Provider } from './chatModels.ts';
 import { badModelsFile, readModelsFile, type ModelsFile } from './modelsFile.ts';
 import { openaiModels } from './openaiModels.ts';

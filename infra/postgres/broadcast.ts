@@ -1,6 +1,6 @@
-import { createBackOff } from '../../shared/backOff.ts';
+import { createBackOff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { pauseAtMost } from '../../shared/pause.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
 import { ALL, MEMBER, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
 import { connect, type Connection } from './connection.ts';
 

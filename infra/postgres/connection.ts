@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { Client, types, type ClientBase, type ClientConfig } from 'pg';
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 
 const BIGINT = 20;
 /** How long a client waits for a connection, in milliseconds. */

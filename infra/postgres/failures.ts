@@ -1,5 +1,9 @@
 import { DatabaseError } from 'pg';
-import { isTurnlogError, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
+import {
+  isTurnlogError,
+  storeUnavailable,
+  TurnlogError,
+} from '../../shared/lib/errors/turnlogError.ts';
 
 /**
  * The SQLSTATE of what the server refused; undefined for failures of the connection. Source:

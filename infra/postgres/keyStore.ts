@@ -1,5 +1,5 @@
 import { Pool, type ClientBase } from 'pg';
-import { storeUnavailable } from '../../shared/errors.ts';
+import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { commitDurably, connect, connectionOptions, transaction } from './connection.ts';
 import { guarded, sqlState } from './failures.ts';

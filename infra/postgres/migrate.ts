@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Client } from 'pg';
 import { transaction } from './connection.ts';
-import { retry } from '../../shared/backOff.ts';
-import { storeUnavailable } from '../../shared/errors.ts';
+import { retry } from '../../shared/lib/time/backoff.ts';
+import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import { isLockedByOthers, isMissingRight, rightsMissing } from './failures.ts';
 import { SCHEMA_LOCK } from './locks.ts';
 

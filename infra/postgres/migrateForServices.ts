@@ -1,5 +1,5 @@
 import { escapeIdentifier, type Client } from 'pg';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { connect, transaction } from './connection.ts';
 import { guarded, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';

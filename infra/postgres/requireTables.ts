@@ -1,4 +1,4 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { connect } from './connection.ts';
 import { guarded, isMissingRight, rightsMissing } from './failures.ts';
 import { hasTables } from './migrate.ts';

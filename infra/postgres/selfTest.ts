@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { connect } from './connection.ts';
 import { guarded, isMissingRight, rightsMissing, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';

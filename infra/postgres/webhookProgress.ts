@@ -3,7 +3,7 @@ import type {
   WebhookProgress,
   WebhookProgressReader,
   WebhookProgressStore,
-} from '../../shared/ports/webhookProgress.ts';
+} from '../../shared/webhooks/webhookProgress.ts';
 import { connectionOptions, transaction } from './connection.ts';
 import { guarded, isMissing } from './failures.ts';
 import { WEBHOOKS_LOCK } from './locks.ts';

@@ -1,9 +1,9 @@
 import { addAbortListener } from 'node:events';
 import type { Client, QueryConfig } from 'pg';
-import { createBackOff } from '../../shared/backOff.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
-import { pauseAtMost } from '../../shared/pause.ts';
-import { settlesWithin } from '../../shared/settlesWithin.ts';
+import { createBackOff } from '../../shared/lib/time/backoff.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { commitDurably, connect, type Connection } from './connection.ts';
 import { databaseUnavailable, guarded, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';

@@ -3,7 +3,7 @@ import {
   logHasChanged,
   storeUnavailable,
   TurnlogError,
-} from '../../shared/errors.ts';
+} from '../../shared/lib/errors/turnlogError.ts';
 
 /**
  * Primary result codes of SQLite (https://sqlite.org/rescode.html) that an operator can do

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { createTrail } from '../../shared/eventlog/logIdentity.ts';
-import { beyondTheEnd, notAPosition } from '../../shared/eventlog/positions.ts';
+import { createTrail } from '../../shared/eventlog/identity/logIdentity.ts';
+import { beyondTheEnd, notAPosition } from '../../shared/eventlog/identity/positions.ts';
 import type {
   EventBatch,
   EventLog,

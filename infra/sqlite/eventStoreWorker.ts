@@ -9,7 +9,7 @@ import {
   workerData,
   type MessagePort,
 } from 'node:worker_threads';
-import { isTurnlogError, type ErrorCode } from '../../shared/errors.ts';
+import { isTurnlogError, type ErrorCode } from '../../shared/lib/errors/turnlogError.ts';
 import { openForWriting } from './eventStoreDatabase.ts';
 import { onlyWalIsGone, type LogFiles } from './eventStoreFiles.ts';
 import { announceAppends } from './eventStoreNews.ts';

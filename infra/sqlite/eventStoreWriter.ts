@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { TurnlogError } from '../../shared/errors.ts';
-import { withBoxes } from '../../shared/eventlog/boxes.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { withBoxes } from '../../shared/eventlog/encryption/ciphertexts.ts';
 import type { EncodedEvent, ExpectedRevision } from '../../shared/ports/eventStore.ts';
 import { asTurnlogError, isBusy, logExchanged } from './eventStoreErrors.ts';
 import { changeIn, type LogFiles } from './eventStoreFiles.ts';

@@ -1,5 +1,9 @@
 import { Worker } from 'node:worker_threads';
-import { logHasChanged, storeUnavailable, TurnlogError } from '../../shared/errors.ts';
+import {
+  logHasChanged,
+  storeUnavailable,
+  TurnlogError,
+} from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { logExchanged, storeClosed } from './eventStoreErrors.ts';
 import { changeIn, type LogFiles } from './eventStoreFiles.ts';

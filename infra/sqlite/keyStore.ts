@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { retry } from '../../shared/backOff.ts';
-import { isTurnlogError, storeUnavailable } from '../../shared/errors.ts';
+import { retry } from '../../shared/lib/time/backoff.ts';
+import { isTurnlogError, storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { isBusy, sqliteCode, sqliteReason } from './eventStoreErrors.ts';
 import { changeIn, filesOf } from './eventStoreFiles.ts';

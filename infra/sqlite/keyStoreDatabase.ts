@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { createPrivateFile } from './eventStoreDatabase.ts';
 import { sqliteReason } from './eventStoreErrors.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { folderUnusable } from './dataFolder.ts';
 import { createPrivateFile } from './eventStoreDatabase.ts';
 import { isBusy } from './eventStoreErrors.ts';

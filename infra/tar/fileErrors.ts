@@ -1,4 +1,4 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /** What the operating system says of a file, as a sentence; undefined for any other error. */
 export function asSentence(file: string, error: unknown): TurnlogError | undefined {

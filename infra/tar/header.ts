@@ -1,5 +1,5 @@
 /** The one form of tar header that bundles have; docs/proof.md specifies it. */
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 export const BLOCK = 512;
 /** Where size and time stand in a header, in octal digits. */

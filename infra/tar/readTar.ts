@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
-import { proofInvalid } from '../../shared/errors.ts';
-import type { BundleFile } from '../../shared/proof/bundleFormat.ts';
+import { proofInvalid } from '../../shared/lib/errors/turnlogError.ts';
+import type { BundleFile } from '../../shared/transparency/proof/bundleFormat.ts';
 import { asSentence } from './fileErrors.ts';
 import { BLOCK, headerOf, restOfBlock, TIMES } from './header.ts';
 

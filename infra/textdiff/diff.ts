@@ -1,6 +1,6 @@
 import { diffWordsWithSpace } from 'diff';
 import { LIMITS } from '../../shared/limits.ts';
-import type { DiffPart, TextPair } from '../../shared/ports/textDiffer.ts';
+import type { DiffPart, TextPair } from '../../shared/replays/comparison/textDiffer.ts';
 
 const { diffMs, diffEdits } = LIMITS.replays;
 

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import type { TextPair } from '../../shared/ports/textDiffer.ts';
+import type { TextPair } from '../../shared/replays/comparison/textDiffer.ts';
 import { diff } from './diff.ts';
 
 /** Answers each pair, in order. */

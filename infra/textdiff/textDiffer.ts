@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
-import type { DiffPart, TextDiffer, TextPair } from '../../shared/ports/textDiffer.ts';
-import { createAskedThread, GaveUp } from '../../shared/askedThread.ts';
+import type { DiffPart, TextDiffer, TextPair } from '../../shared/replays/comparison/textDiffer.ts';
+import { createAskedThread, GaveUp } from '../../shared/lib/concurrency/workerClient.ts';
 
 const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
 

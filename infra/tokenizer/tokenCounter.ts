@@ -1,4 +1,4 @@
-import { createFairLine } from '../../shared/fairLine.ts';
+import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { TokenCounter } from '../../shared/ports/tokenCounter.ts';
 import { LONGEST_TOKEN, loadTokenizer, slicesOf, type Count } from './countTokens.ts';

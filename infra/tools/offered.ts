@@ -1,6 +1,6 @@
 import type { Calling, GroupTool, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
-import { lazyValidator, problemsOf } from '../../shared/validation.ts';
+import { lazyValidator, problemsOf } from '../../shared/lib/validation/validation.ts';
 import { ToolFailure, type Tool } from './tool.ts';
 
 /** A function as a model is offered it. */

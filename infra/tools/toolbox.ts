@@ -1,5 +1,5 @@
-import type { ToolDefinition } from '../../shared/domain/session/chat.ts';
-import { TurnlogError } from '../../shared/errors.ts';
+import type { ToolDefinition } from '../../shared/sessions/turns/chat.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { GroupTool, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { Toolbox, ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';

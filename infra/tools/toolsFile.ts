@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
 import { LIMITS } from '../../shared/limits.ts';
-import { badFile, unreadable, type Problems } from '../../shared/optionFile.ts';
-import { lazyValidator, problemsOf, type Words } from '../../shared/validation.ts';
+import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
+import { lazyValidator, problemsOf, type Words } from '../../shared/lib/validation/validation.ts';
 
 const strict = { additionalProperties: false };
 const Texts = Type.Record(Type.String(), Type.String());

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { isTurnlogError, type ErrorCode } from '../../shared/errors.ts';
+import { isTurnlogError, type ErrorCode } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadPage } from '../../shared/ports/pages.ts';
 import { ToolFailure, type Tool } from './tool.ts';

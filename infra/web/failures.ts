@@ -1,4 +1,4 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /** The address must not be asked; `why` goes on from "The address". */
 export const webRefused = (why: string): TurnlogError =>

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
-import { unlessAborted } from '../../shared/unlessAborted.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { unlessAborted } from '../../shared/lib/concurrency/abortable.ts';
 import { isPublicAddress } from './addressGuard.ts';
 import { exchange, type Answered } from './exchange.ts';
 import { webFailed, webRefused } from './failures.ts';

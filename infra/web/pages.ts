@@ -1,4 +1,4 @@
-import { createFairLine } from '../../shared/fairLine.ts';
+import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadPage } from '../../shared/ports/pages.ts';
 import { webFailed } from './failures.ts';

@@ -1,7 +1,11 @@
 import { Webhook } from 'standardwebhooks';
-import { isTurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { Delivered, WebhookMessage, WebhookSender } from '../../shared/ports/webhookSender.ts';
+import type {
+  Delivered,
+  WebhookMessage,
+  WebhookSender,
+} from '../../shared/webhooks/webhookSender.ts';
 import { createGuardedFetch, type GuardOptions } from './guardedFetch.ts';
 
 const GONE = 410;

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
-import type { CosignRequest, Witness, WitnessAnswer } from '../../shared/ports/witness.ts';
-import { parseVkey } from '../../shared/tlog/noteKeys.ts';
+import type { CosignRequest, Witness, WitnessAnswer } from '../../shared/transparency/witness.ts';
+import { parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
 import type { WitnessesFile } from './witnessesFile.ts';
 
 /** The media type of a 409 that tells the size (C2SP tlog-witness). */

@@ -1,23 +1,23 @@
 import Koa from 'koa';
 import { LIMITS } from '../../shared/limits.ts';
-import { createPlaces } from '../../shared/places.ts';
+import { createPlaces } from '../../shared/lib/concurrency/capacity.ts';
 import type { ApiContext, ProcessContext } from './context.ts';
-import { createAnswerRoom, type AnswerRoom } from './answerRoom.ts';
-import { sendData } from './envelope.ts';
-import { accessLog } from './middleware/accessLog.ts';
-import { closeUnread } from './middleware/closeUnread.ts';
-import { closeWhenStopping } from './middleware/closeWhenStopping.ts';
-import { cors } from './middleware/cors.ts';
-import { compressed } from './middleware/compressed.ts';
-import { answerErrors } from './middleware/errors.ts';
-import { protectiveHeaders } from './middleware/headers.ts';
-import { requestId } from './middleware/requestId.ts';
-import { requireHost } from './middleware/requireHost.ts';
-import { presentHealth } from './presenters/health.ts';
-import { createRouter } from './router.ts';
-import { routes } from './routes/index.ts';
-import { LIVE } from './schemas/health.ts';
-import { cutSlowReaders } from './slowReaders.ts';
+import { createAnswerRoom, type AnswerRoom } from './http/responses/responseMemory.ts';
+import { sendData } from './http/responses/envelope.ts';
+import { accessLog } from './http/middleware/accessLog.ts';
+import { closeUnread } from './http/middleware/closeUnread.ts';
+import { closeWhenStopping } from './http/middleware/closeWhenStopping.ts';
+import { cors } from './http/middleware/cors.ts';
+import { compressed } from './http/middleware/compressed.ts';
+import { answerErrors } from './http/middleware/errors.ts';
+import { protectiveHeaders } from './http/middleware/headers.ts';
+import { requestId } from './http/middleware/requestId.ts';
+import { requireHost } from './http/middleware/requireHost.ts';
+import { presentHealth } from './health/presenter.ts';
+import { createRouter } from './http/router.ts';
+import { routes } from './routes.ts';
+import { LIVE } from './health/schemas.ts';
+import { cutSlowReaders } from './http/middleware/slowClients.ts';
 
 /** What every process answers requests with, in order: all but the answers themselves. */
 function createBareApp(

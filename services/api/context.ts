@@ -1,12 +1,12 @@
-import type { ErasureContext } from '../../shared/commands/erase/requireErasable.ts';
-import type { RunContext } from '../../shared/commands/run/context.ts';
-import type { TextDiffer } from '../../shared/ports/textDiffer.ts';
-import type { TileReader } from '../../shared/ports/tileStore.ts';
-import type { Places } from '../../shared/places.ts';
-import type { Health } from '../../shared/queries/health.ts';
+import type { ErasureContext } from '../../shared/erasure/retention/requireErasable.ts';
+import type { RunContext } from '../../shared/runs/context.ts';
+import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
+import type { TileReader } from '../../shared/transparency/tileStore.ts';
+import type { Places } from '../../shared/lib/concurrency/capacity.ts';
+import type { Health } from '../../shared/health/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
-import type { ServedWebhooks } from '../../shared/queries/webhooks.ts';
-import type { AnswerRoom } from './answerRoom.ts';
+import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
+import type { AnswerRoom } from './http/responses/responseMemory.ts';
 
 /**
  * `starting` until the read models are up to date and what a crash left open is closed; `draining`

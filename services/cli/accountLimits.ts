@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { setLimits } from '../../shared/commands/accounts.ts';
-import type { AccountLimits } from '../../shared/domain/account/events.ts';
-import { TurnlogError } from '../../shared/errors.ts';
+import { setLimits } from '../../shared/accounts/commands.ts';
+import type { AccountLimits } from '../../shared/accounts/events.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { AccountRow } from '../../shared/readModels/tables.ts';
 import type { WithOperator } from './context.ts';

@@ -1,6 +1,6 @@
 import { Argument, InvalidArgumentError, type Command } from 'commander';
-import { setHold, setRetention } from '../../shared/commands/accounts.ts';
-import type { AccountHold, AccountRetention } from '../../shared/domain/account/events.ts';
+import { setHold, setRetention } from '../../shared/accounts/commands.ts';
+import type { AccountHold, AccountRetention } from '../../shared/accounts/events.ts';
 import { requireAccount } from './accountLimits.ts';
 import type { WithOperator } from './context.ts';
 import { usageError } from './failure.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { openAccount } from '../../shared/commands/accounts.ts';
+import { openAccount } from '../../shared/accounts/commands.ts';
 import { addLimitsCommand, describeLimits } from './accountLimits.ts';
 import {
   addHoldCommand,

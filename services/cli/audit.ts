@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { isoTime } from '../../shared/ports/clock.ts';
-import { readStreamHeads } from '../../shared/queries/streamHeads.ts';
+import { readStreamHeads } from '../../shared/eventlog/reading/streamHeads.ts';
 import { addBundleCommands } from './auditBundles.ts';
 import { verify, type VerifyOptions } from './auditVerify.ts';
 import type { CliContext, WithOperator, WithTerminal } from './context.ts';

@@ -1,19 +1,19 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { recordAudit } from '../../shared/commands/audit.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
+import { recordAudit } from '../../shared/audit/commands.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
-import { bundleContent } from '../../shared/proof/makeBundle.ts';
-import { readDisclosed } from '../../shared/proof/readSession.ts';
+import { bundleContent } from '../../shared/transparency/proof/makeBundle.ts';
+import { readDisclosed } from '../../shared/transparency/proof/readSession.ts';
 import {
   createRedaction,
   parseSelectors,
   SELECTORS_HELP,
   type Selector,
-} from '../../shared/proof/redaction.ts';
-import type { SeenStream } from '../../shared/proof/sessionChain.ts';
-import { verifyBundle, type VerifiedBundle } from '../../shared/proof/verifyBundle.ts';
-import { headOfSession } from '../../shared/queries/sessionProof.ts';
+} from '../../shared/transparency/proof/redaction.ts';
+import type { SeenStream } from '../../shared/transparency/proof/sessionChain.ts';
+import { verifyBundle, type VerifiedBundle } from '../../shared/transparency/proof/verifyBundle.ts';
+import { headOfSession } from '../../shared/transparency/proof/sessionProof.ts';
 import { readBundleFile, writeBundleFile } from '../compose/bundles.ts';
 import { textOf } from './checkpointFile.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from './context.ts';

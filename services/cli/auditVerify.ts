@@ -1,8 +1,8 @@
-import { parseConfig } from '../../shared/config.ts';
+import { parseConfig } from '../../shared/lib/config/config.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
-import { createTextChecker } from '../../shared/queries/textChecker.ts';
-import { verifyChains, type Misfit } from '../../shared/queries/verifyChains.ts';
-import { placeOf } from '../compose/place.ts';
+import { createTextChecker } from '../../shared/eventlog/encryption/textChecker.ts';
+import { verifyChains, type Misfit } from '../../shared/eventlog/reading/verifyChains.ts';
+import { placeOf } from '../compose/logLocation.ts';
 import { requireKeysIn } from '../compose/textKeys.ts';
 import type { CliContext } from './context.ts';
 import { EXIT } from './exitCodes.ts';

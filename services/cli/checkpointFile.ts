@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
-import { openCheckpoint } from '../../shared/proof/openCheckpoint.ts';
-import type { NoteKey } from '../../shared/tlog/noteKeys.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { openCheckpoint } from '../../shared/transparency/proof/openCheckpoint.ts';
+import type { NoteKey } from '../../shared/transparency/tlog/noteKeys.ts';
 
 /** The text of a file that an operator named. Errors: `configuration_invalid`. */
 export async function textOf(file: string | undefined): Promise<string | undefined> {

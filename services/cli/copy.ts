@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { copyEvents } from '../../shared/commands/copyEvents.ts';
-import { createLogger } from '../../shared/logger.ts';
+import { copyEvents } from '../../shared/eventlog/copyEvents.ts';
+import { createLogger } from '../../shared/lib/logger.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { openNamedStore } from '../compose/eventStore.ts';
 import { isCluster, requireEvents, requireLogIn } from '../compose/existing.ts';

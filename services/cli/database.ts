@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { parseConfig } from '../../shared/config.ts';
+import { parseConfig } from '../../shared/lib/config/config.ts';
 import { migrateDatabase } from '../compose/postgres.ts';
 import type { WithTerminal } from './context.ts';
 

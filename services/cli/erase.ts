@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { eraseAccount, type ErasedAccount } from '../../shared/commands/erase/eraseAccount.ts';
-import type { ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
-import { eraseWithReplays } from '../../shared/commands/erase/eraseWithReplays.ts';
-import { ownerOf } from '../../shared/commands/erase/ownerOf.ts';
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import { eraseAccount, type ErasedAccount } from '../../shared/erasure/eraseAccount.ts';
+import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
+import { eraseWithReplays } from '../../shared/erasure/eraseWithReplays.ts';
+import { ownerOf } from '../../shared/erasure/ownerOf.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import {
   accountStream,
   agentStream,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
-import { openTexts, type ReadableEvent } from '../../shared/eventlog/openTexts.ts';
+import { openTexts, type ReadableEvent } from '../../shared/eventlog/encryption/openTexts.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { toPosition } from './positions.ts';

@@ -1,8 +1,12 @@
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
-import { proofUnder, proveEvent, type EventProof } from '../../shared/proof/proveEvent.ts';
-import { provenOf } from '../../shared/queries/sessionProof.ts';
-import { formatVkey, parseVkey } from '../../shared/tlog/noteKeys.ts';
+import {
+  proofUnder,
+  proveEvent,
+  type EventProof,
+} from '../../shared/transparency/proof/proveEvent.ts';
+import { provenOf } from '../../shared/transparency/proof/sessionProof.ts';
+import { formatVkey, parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
 import { givenCheckpoint, textOf } from './checkpointFile.ts';
 import type { CliContext } from './context.ts';
 import { currentVkeys } from './vkeys.ts';

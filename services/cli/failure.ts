@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { Rejection } from '../../shared/domain/rejection.ts';
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
-import { textOf } from '../server/reportFailure.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { textOf } from '../process/reportFailure.ts';
 import { EXIT } from './exitCodes.ts';
 import { jsonLine, visible, withoutCredentials } from './visible.ts';
 

@@ -1,9 +1,9 @@
 import { constants, createReadStream } from 'node:fs';
 import { access, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { TurnlogError } from '../../shared/errors.ts';
-import type { KeptHead } from '../../shared/queries/compareHeads.ts';
-import type { StreamHeads } from '../../shared/queries/streamHeads.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { KeptHead } from '../../shared/eventlog/reading/compareHeads.ts';
+import type { StreamHeads } from '../../shared/eventlog/reading/streamHeads.ts';
 import { headsIn, headsText, type HeadsOrigin } from './headsFormat.ts';
 
 /** No line of ours comes near it. */

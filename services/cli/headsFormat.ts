@@ -6,10 +6,10 @@
 import { createHash } from 'node:crypto';
 import { Type, type Static, type TProperties } from 'typebox';
 import { Instant } from '../../shared/domain/schema.ts';
-import { TurnlogError } from '../../shared/errors.ts';
-import type { KeptHead } from '../../shared/queries/compareHeads.ts';
-import type { StreamHeads } from '../../shared/queries/streamHeads.ts';
-import { lazyValidator } from '../../shared/validation.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { KeptHead } from '../../shared/eventlog/reading/compareHeads.ts';
+import type { StreamHeads } from '../../shared/eventlog/reading/streamHeads.ts';
+import { lazyValidator } from '../../shared/lib/validation/validation.ts';
 
 const line = <const Members extends TProperties>(members: Members) =>
   Type.Object(members, { additionalProperties: false });

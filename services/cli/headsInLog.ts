@@ -1,4 +1,8 @@
-import { compareHeads, type Comparison, type LostHead } from '../../shared/queries/compareHeads.ts';
+import {
+  compareHeads,
+  type Comparison,
+  type LostHead,
+} from '../../shared/eventlog/reading/compareHeads.ts';
 import type { CliContext } from './context.ts';
 import type { HeadsFile } from './headsFile.ts';
 

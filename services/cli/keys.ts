@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { issueKey, revokeKey } from '../../shared/commands/accounts.ts';
-import { SCOPES, type Scope } from '../../shared/domain/account/events.ts';
-import { TurnlogError } from '../../shared/errors.ts';
+import { issueKey, revokeKey } from '../../shared/accounts/commands.ts';
+import { SCOPES, type Scope } from '../../shared/accounts/events.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { ApiKeyRow } from '../../shared/readModels/tables.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { requireAccount } from './accountLimits.ts';

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { acceptRestored } from '../../shared/commands/acceptRestored.ts';
-import { identityOf, logIdAt } from '../../shared/eventlog/logIdentity.ts';
+import { acceptRestored } from '../../shared/restoredLogs/acceptRestored.ts';
+import { identityOf, logIdAt } from '../../shared/eventlog/identity/logIdentity.ts';
 import type { CliContext, WithOperator } from './context.ts';
 
 interface Options {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { createLogger } from '../../shared/logger.ts';
-import { warnOfMisspelt } from '../server/warnOfOptions.ts';
+import { createLogger } from '../../shared/lib/logger.ts';
+import { warnOfMisspelt } from '../process/warnOfOptions.ts';
 import { addAccountCommands } from './accounts.ts';
 import { addAuditCommands } from './audit.ts';
 import { addCopyCommand } from './copy.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { retry } from '../../shared/backOff.ts';
-import { parseClientConfig, type Environment } from '../../shared/config.ts';
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
+import { retry } from '../../shared/lib/time/backoff.ts';
+import { parseClientConfig, type Environment } from '../../shared/lib/config/config.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { usageError } from './failure.ts';
 

@@ -1,6 +1,6 @@
-import { parseConfig, type Config } from '../../shared/config.ts';
-import { isLogAway } from '../../shared/errors.ts';
-import { createLogger } from '../../shared/logger.ts';
+import { parseConfig, type Config } from '../../shared/lib/config/config.ts';
+import { isLogAway } from '../../shared/lib/errors/turnlogError.ts';
+import { createLogger } from '../../shared/lib/logger.ts';
 import { requireEvents, requireLogIn } from '../compose/existing.ts';
 import { openOperator, type Operator } from '../compose/operator.ts';
 import type { LogNeeded, TerminalContext, WithOperator, WithTerminal } from './context.ts';

@@ -1,15 +1,12 @@
 import type { Command } from 'commander';
-import {
-  reconcileErasures,
-  type Reconciled,
-} from '../../shared/commands/textKeys/reconcileErasures.ts';
-import { rotateKeys, type Rotated } from '../../shared/commands/textKeys/rotateKeys.ts';
-import { parseConfig } from '../../shared/config.ts';
-import { newMasterKey } from '../../shared/eventlog/masterKeys.ts';
+import { reconcileErasures, type Reconciled } from '../../shared/erasure/reconcileErasures.ts';
+import { rotateKeys, type Rotated } from '../../shared/eventlog/encryption/rotateKeys.ts';
+import { parseConfig } from '../../shared/lib/config/config.ts';
+import { newMasterKey } from '../../shared/eventlog/encryption/masterKeys.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
-import { placeOf, type Place } from '../compose/place.ts';
+import { placeOf, type Place } from '../compose/logLocation.ts';
 import { requireTables } from '../compose/postgres.ts';
 import { beginKeysAnew, openKeyStore, openTextKeys } from '../compose/textKeys.ts';
 import type { CliContext, WithOperator, WithTerminal } from './context.ts';

@@ -1,6 +1,6 @@
-import { TurnlogError } from '../../shared/errors.ts';
-import { identityOf, logIdAt } from '../../shared/eventlog/logIdentity.ts';
-import { formatVkey, noteSigner } from '../../shared/tlog/noteKeys.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { identityOf, logIdAt } from '../../shared/eventlog/identity/logIdentity.ts';
+import { formatVkey, noteSigner } from '../../shared/transparency/tlog/noteKeys.ts';
 import type { Operator } from '../compose/operator.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { createBackOff } from '../../shared/backOff.ts';
-import { isTurnlogError } from '../../shared/errors.ts';
-import { pauseFor } from '../../shared/pause.ts';
+import { createBackOff } from '../../shared/lib/time/backoff.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { pauseFor } from '../../shared/lib/time/sleep.ts';
 import type { ApiClient } from './replayClient.ts';
 
 /** A replay, as far as a command looks at it. */

@@ -7,28 +7,28 @@ import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { rowsUntilChange } from '../../shared/queries/rowsUntilChange.ts';
-import { neverStale } from '../../shared/queries/neverStale.ts';
-import { forgetErased } from '../../shared/commands/erase/forget.ts';
-import { isPast } from '../../shared/commands/recovery/interruptTurn.ts';
-import type { RunContext } from '../../shared/commands/run/context.ts';
-import { doubtOf, lateness, searchReason } from '../projector/doubt.ts';
+import { rowsUntilChange } from '../../shared/projections/rowsUntilChange.ts';
+import { neverStale } from '../../shared/projections/readYourWrites.ts';
+import { forgetErased } from '../../shared/erasure/evictErased.ts';
+import { isPast } from '../../shared/runs/recovery/interruptTurn.ts';
+import type { RunContext } from '../../shared/runs/context.ts';
+import { doubtOf, lateness, searchReason } from '../followers/projector/doubt.ts';
 import {
   startProjectorThread,
   THREAD_LIMITS,
   type ProjectorThread,
-} from '../projector/startThread.ts';
-import { untilCaughtUp } from '../projector/untilCaughtUp.ts';
-import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
-import { recoverOpenTurns } from '../server/recoverOpenTurns.ts';
-import { reportDamage } from '../server/reportDamage.ts';
-import type { Part } from '../server/turnlog.ts';
-import { watchTrouble } from '../server/watchTrouble.ts';
+} from '../followers/projector/startThread.ts';
+import { untilCaughtUp } from '../followers/projector/untilCaughtUp.ts';
+import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
+import { recoverOpenTurns } from '../process/recoverOpenTurns.ts';
+import { reportDamage } from '../process/reportDamage.ts';
+import type { Part } from '../process/turnlog.ts';
+import { watchTrouble } from '../process/watchTrouble.ts';
 import { openRunContext, runsPart, watchPart } from './api.ts';
-import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
+import { finishPart, keysBackPart, noticePart } from '../process/erasures.ts';
 import { instanceIdOf } from './instanceId.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
-import { readModelsFolder, type EmbeddedPlace } from './place.ts';
+import { readModelsFolder, type EmbeddedPlace } from './logLocation.ts';
 import { proverOfThread, type ThreadData } from './prover.ts';
 import { openFeed } from './feed.ts';
 import { replaysAlone } from './replays.ts';

@@ -3,11 +3,11 @@ import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
 import { requirePositionForm as requirePositionOf } from '../../infra/sqlite/eventStoreReader.ts';
-import type { Logger } from '../../shared/logger.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import type { EventLog, EventStore, Position } from '../../shared/ports/eventStore.ts';
-import type { ProjectorLogger } from '../projector/projection.ts';
+import type { ProjectorLogger } from '../followers/projector/projection.ts';
 import { isCluster } from './existing.ts';
-import type { LogPlace } from './place.ts';
+import type { LogPlace } from './logLocation.ts';
 
 /** The client of EventStoreDB is large: it is loaded only where one is configured. */
 async function openCluster(

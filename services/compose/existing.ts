@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
-import { TurnlogError } from '../../shared/errors.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
 
 /** True for a connection string; anything else names a data folder. */

@@ -1,8 +1,8 @@
-import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
+import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { createPlaces, type Places } from '../../shared/places.ts';
-import type { Part } from '../server/turnlog.ts';
+import { createPlaces, type Places } from '../../shared/lib/concurrency/capacity.ts';
+import type { Part } from '../process/turnlog.ts';
 import type { Opening } from './opening.ts';
 
 /**

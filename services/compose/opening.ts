@@ -1,13 +1,13 @@
-import type { Config } from '../../shared/config.ts';
-import type { DamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
-import type { Logger } from '../../shared/logger.ts';
-import { createKeyring } from '../../shared/eventlog/keyring.ts';
-import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
+import type { Config } from '../../shared/lib/config/config.ts';
+import type { DamagedStreams } from '../../shared/eventlog/reading/damagedStreams.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
+import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
-import type { ServiceName } from '../server/serviceNames.ts';
-import type { Part, Turnlog } from '../server/turnlog.ts';
+import type { ServiceName } from '../process/serviceNames.ts';
+import type { Part, Turnlog } from '../process/turnlog.ts';
 import { openEventStore } from './eventStore.ts';
-import type { Place } from './place.ts';
+import type { Place } from './logLocation.ts';
 import { openTextKeys, textKeysPart } from './textKeys.ts';
 
 /**

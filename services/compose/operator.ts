@@ -1,24 +1,27 @@
 import type { KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { startTreeCheckThread } from '../../infra/files/treeCheckThread.ts';
-import type { HandleContext } from '../../shared/commands/handle.ts';
-import type { Config } from '../../shared/config.ts';
-import { createDamagedStreams } from '../../shared/eventlog/damagedStreams.ts';
-import type { Logger } from '../../shared/logger.ts';
+import type { HandleContext } from '../../shared/commandHandling/handle.ts';
+import type { Config } from '../../shared/lib/config/config.ts';
+import { createDamagedStreams } from '../../shared/eventlog/reading/damagedStreams.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
-import { rebuildReadModels, type RebuildProgress } from '../projector/rebuild.ts';
-import { replay, type Replay } from '../relay/replay.ts';
-import type { TileReader } from '../../shared/ports/tileStore.ts';
+import { rebuildReadModels, type RebuildProgress } from '../followers/projector/rebuild.ts';
+import { replay, type Replay } from '../followers/relay/replay.ts';
+import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import {
   createTreeChecker,
   type ComparedPart,
   type TreeChecker,
-} from '../../shared/proof/treeChecker.ts';
-import { createKeyring, type Keyring } from '../../shared/eventlog/keyring.ts';
-import { withOpenTexts, withTextsForRows } from '../../shared/eventlog/protectedStore.ts';
+} from '../../shared/transparency/proof/treeChecker.ts';
+import { createKeyring, type Keyring } from '../../shared/eventlog/encryption/keyring.ts';
+import {
+  withOpenTexts,
+  withTextsForRows,
+} from '../../shared/eventlog/encryption/protectedStore.ts';
 import { makeEventStore } from './eventStore.ts';
 import { readModelsIn, type UpToDate } from './operatorReadModels.ts';
-import { placeOf, type Place } from './place.ts';
+import { placeOf, type Place } from './logLocation.ts';
 import { openTiles } from './postgres.ts';
 import { oneTreeIn, signingIn } from './prover.ts';
 import { openReplayPublisher } from './publisher.ts';

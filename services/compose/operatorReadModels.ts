@@ -4,17 +4,17 @@ import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/project
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
 import { VERSION } from '../../infra/sqlite/readModels/version.ts';
-import { logHasChanged } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/logger.ts';
-import { pauseFor } from '../../shared/pause.ts';
+import { logHasChanged } from '../../shared/lib/errors/turnlogError.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+import { pauseFor } from '../../shared/lib/time/sleep.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
-import { followGenerations } from '../projector/followGenerations.ts';
-import { startProjector } from '../projector/start.ts';
-import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
-import { untilAllShown } from '../server/untilAllShown.ts';
-import { readModelsFolder, type Place } from './place.ts';
+import { followGenerations } from '../followers/projector/followGenerations.ts';
+import { startProjector } from '../followers/projector/start.ts';
+import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
+import { untilAllShown } from '../process/untilAllShown.ts';
+import { readModelsFolder, type Place } from './logLocation.ts';
 import {
   openReadModels,
   openRebuildStore,

@@ -2,14 +2,14 @@ import type { PostgresReadModels } from '../../infra/postgres/readModels/readMod
 import { createSharedRateLimiter } from '../../infra/ratelimit/shared.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
-import type { Config } from '../../shared/config.ts';
-import { isTurnlogError, TurnlogError } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/logger.ts';
+import type { Config } from '../../shared/lib/config/config.ts';
+import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import type { RateLimiter } from '../../shared/ports/rateLimiter.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../shared/ports/readModels.ts';
-import type { ProjectorLogger } from '../projector/projection.ts';
-import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
-import type { Part } from '../server/turnlog.ts';
+import type { ProjectorLogger } from '../followers/projector/projection.ts';
+import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
+import type { Part } from '../process/turnlog.ts';
 
 export type { PostgresReadModels };
 

@@ -10,13 +10,13 @@ import {
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openEventLog } from './eventStore.ts';
 import { openTextKeys } from './textKeys.ts';
-import { createKeyring } from '../../shared/eventlog/keyring.ts';
-import { withTextsForRows } from '../../shared/eventlog/protectedStore.ts';
-import { readModelsFolder } from './place.ts';
+import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
+import { withTextsForRows } from '../../shared/eventlog/encryption/protectedStore.ts';
+import { readModelsFolder } from './logLocation.ts';
 import { proveInThread, type ThreadData } from './prover.ts';
-import { followGenerations } from '../projector/followGenerations.ts';
-import type { ProjectorMessage } from '../projector/messages.ts';
-import type { ProjectorLogger } from '../projector/projection.ts';
+import { followGenerations } from '../followers/projector/followGenerations.ts';
+import type { ProjectorMessage } from '../followers/projector/messages.ts';
+import type { ProjectorLogger } from '../followers/projector/projection.ts';
 
 if (!parentPort) throw new Error('this file is a worker; startProjectorThread starts it');
 const port = parentPort;

@@ -8,18 +8,18 @@ import {
 import { openFileTileTrees } from '../../infra/files/tileStore.ts';
 import { createHttpWitness } from '../../infra/witness/httpWitness.ts';
 import { readWitnessesFile, type WitnessesFile } from '../../infra/witness/witnessesFile.ts';
-import type { Config } from '../../shared/config.ts';
-import { TurnlogError } from '../../shared/errors.ts';
+import type { Config } from '../../shared/lib/config/config.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { EventLog, EventStore } from '../../shared/ports/eventStore.ts';
-import type { ActiveTrees, TileReader } from '../../shared/ports/tileStore.ts';
-import type { ProverReport } from '../../shared/queries/health.ts';
-import { createProverHealth, type ProverHealth } from '../prover/health.ts';
-import type { Prover, ProverLogger } from '../prover/prover.ts';
-import type { WitnessesReport } from '../prover/witnessed.ts';
-import { runProver } from '../prover/run.ts';
-import type { Part } from '../server/turnlog.ts';
+import type { ActiveTrees, TileReader } from '../../shared/transparency/tileStore.ts';
+import type { ProverReport } from '../../shared/health/health.ts';
+import { createProverHealth, type ProverHealth } from '../followers/prover/health.ts';
+import type { Prover, ProverLogger } from '../followers/prover/prover.ts';
+import type { WitnessesReport } from '../followers/prover/witnessed.ts';
+import { runProver } from '../followers/prover/run.ts';
+import type { Part } from '../process/turnlog.ts';
 import type { Opening } from './opening.ts';
-import type { EmbeddedPlace } from './place.ts';
+import type { EmbeddedPlace } from './logLocation.ts';
 import { makeSigningKey, readSigningKeys } from './signingKeys.ts';
 import { systemClock } from './system.ts';
 

@@ -1,9 +1,9 @@
 import type { KafkaPublisherOptions } from '../../infra/kafka/options.ts';
-import type { Config } from '../../shared/config.ts';
-import { TurnlogError } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/logger.ts';
+import type { Config } from '../../shared/lib/config/config.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
-import type { Publisher } from '../../shared/ports/publisher.ts';
+import type { Publisher } from '../../shared/publicEvents/publisher.ts';
 
 type Target = Pick<
   KafkaPublisherOptions,

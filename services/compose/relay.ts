@@ -1,12 +1,15 @@
-import type { Config } from '../../shared/config.ts';
-import { TurnlogError } from '../../shared/errors.ts';
-import { withOpenTexts, type ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
+import type { Config } from '../../shared/lib/config/config.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import {
+  withOpenTexts,
+  type ProtectedStore,
+} from '../../shared/eventlog/encryption/protectedStore.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
-import { startRelay } from '../relay/start.ts';
-import type { Part } from '../server/turnlog.ts';
+import { startRelay } from '../followers/relay/start.ts';
+import type { Part } from '../process/turnlog.ts';
 import { openStore, type Opening, type Parts } from './opening.ts';
 import { requirePositionForm } from './eventStore.ts';
-import { placeOf, type Place } from './place.ts';
+import { placeOf, type Place } from './logLocation.ts';
 import { openPublisher } from './publisher.ts';
 import { systemClock } from './system.ts';
 

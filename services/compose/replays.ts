@@ -1,12 +1,12 @@
-import { createCompareTurn } from '../../shared/commands/replays/comparePair.ts';
-import type { RunContext } from '../../shared/commands/run/context.ts';
-import { createFairLine } from '../../shared/fairLine.ts';
+import { createCompareTurn } from '../../shared/replays/comparison/comparePair.ts';
+import type { RunContext } from '../../shared/runs/context.ts';
+import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { ActivePlace } from '../../shared/oneAtWork.ts';
-import { askJudgeWith } from '../replays/askJudge.ts';
-import { createPace } from '../replays/pace.ts';
-import { startReplays } from '../replays/start.ts';
-import type { Part } from '../server/turnlog.ts';
+import type { ActivePlace } from '../../shared/lib/concurrency/leaderTask.ts';
+import { askJudgeWith } from '../followers/replays/askJudge.ts';
+import { createPace } from '../followers/replays/pace.ts';
+import { startReplays } from '../followers/replays/start.ts';
+import type { Part } from '../process/turnlog.ts';
 import type { Opening } from './opening.ts';
 
 type BecomeActive = (signal: AbortSignal) => Promise<ActivePlace | undefined>;

@@ -1,30 +1,30 @@
 import {
   closeTurnsOfTheDead,
   type SweepContext,
-} from '../../shared/commands/recovery/closeTurnsOfTheDead.ts';
-import { forgetErased } from '../../shared/commands/erase/forget.ts';
-import { createDeathWatch } from '../../shared/commands/recovery/deathWatch.ts';
+} from '../../shared/runs/recovery/closeOrphanedTurns.ts';
+import { forgetErased } from '../../shared/erasure/evictErased.ts';
+import { createDeathWatch } from '../../shared/runs/recovery/instanceMonitor.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
-import { withTextsForRows } from '../../shared/eventlog/protectedStore.ts';
-import type { RunContext } from '../../shared/commands/run/context.ts';
+import { withTextsForRows } from '../../shared/eventlog/encryption/protectedStore.ts';
+import type { RunContext } from '../../shared/runs/context.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
-import { rememberedRows } from '../../shared/queries/rememberedRows.ts';
-import { doubtOf } from '../projector/doubt.ts';
-import { healingOf } from '../projector/heal.ts';
-import { startStandIn } from '../projector/standIn.ts';
-import { startProjector } from '../projector/start.ts';
-import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
-import { reportDamage } from '../server/reportDamage.ts';
-import { followReadModels } from '../server/readModelsHealth.ts';
-import { startAsking, startSweeper } from '../server/sweep.ts';
-import type { Part } from '../server/turnlog.ts';
-import { untilFollowed } from '../server/untilFollowed.ts';
-import { untilAllShown } from '../server/untilAllShown.ts';
+import { rememberedRows } from '../../shared/projections/cachedRows.ts';
+import { doubtOf } from '../followers/projector/doubt.ts';
+import { healingOf } from '../followers/projector/heal.ts';
+import { startStandIn } from '../followers/projector/standIn.ts';
+import { startProjector } from '../followers/projector/start.ts';
+import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
+import { reportDamage } from '../process/reportDamage.ts';
+import { followReadModels } from '../process/readModelsHealth.ts';
+import { startAsking, startSweeper } from '../process/sweep.ts';
+import type { Part } from '../process/turnlog.ts';
+import { untilFollowed } from '../process/untilFollowed.ts';
+import { untilAllShown } from '../process/untilAllShown.ts';
 import { openRunContext, runsPart, watchPart, type ServedRuns } from './api.ts';
-import { finishPart, keysBackPart, noticePart } from '../server/erasures.ts';
+import { finishPart, keysBackPart, noticePart } from '../process/erasures.ts';
 import { damagePart, openStore, type Opening, type Parts } from './opening.ts';
-import type { ReplicaPlace } from './place.ts';
+import type { ReplicaPlace } from './logLocation.ts';
 import {
   databasePart,
   openInstances,

@@ -1,20 +1,20 @@
-import type { CommandContext } from '../../shared/commands/context.ts';
-import type { ErasedStream } from '../../shared/commands/erase/eraseStream.ts';
-import { eraseWithReplays, replaysShown } from '../../shared/commands/erase/eraseWithReplays.ts';
-import type { HandleContext } from '../../shared/commands/handle.ts';
+import type { CommandContext } from '../../shared/commandHandling/context.ts';
+import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
+import { eraseWithReplays, replaysShown } from '../../shared/erasure/eraseWithReplays.ts';
+import type { HandleContext } from '../../shared/commandHandling/handle.ts';
 import {
   createClockJudge,
   type Clocks,
   type JudgedTime,
-} from '../../shared/commands/retention/judgeClock.ts';
-import { sweepSessions } from '../../shared/commands/retention/sweepSessions.ts';
+} from '../../shared/erasure/retention/judgeClock.ts';
+import { sweepSessions } from '../../shared/erasure/retention/sweepSessions.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { metadataFits } from '../../shared/eventlog/domainEvent.ts';
 import { belongsIn, sessionStream } from '../../shared/eventlog/streams.ts';
 import type { Checkpoint, EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
-import { retentionPart } from '../server/retention.ts';
-import type { Part } from '../server/turnlog.ts';
+import { retentionPart } from '../process/retention.ts';
+import type { Part } from '../process/turnlog.ts';
 import { systemClock } from './system.ts';
 
 const monotonic = (): number => performance.now();

@@ -1,11 +1,11 @@
-import type { Config } from '../../shared/config.ts';
-import type { Logger } from '../../shared/logger.ts';
-import type { ServiceName } from '../server/serviceNames.ts';
-import { startServing, type RunningService } from '../server/start.ts';
-import type { Turnlog } from '../server/turnlog.ts';
+import type { Config } from '../../shared/lib/config/config.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+import type { ServiceName } from '../process/serviceNames.ts';
+import { startServing, type RunningService } from '../process/start.ts';
+import type { Turnlog } from '../process/turnlog.ts';
 import { openEmbedded } from './embedded.ts';
 import type { Opening, Parts } from './opening.ts';
-import { placeOf } from './place.ts';
+import { placeOf } from './logLocation.ts';
 import { openRelayAlone } from './relay.ts';
 import { openReplica } from './replica.ts';
 import { systemIds } from './system.ts';

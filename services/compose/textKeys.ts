@@ -5,13 +5,13 @@ import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { hasProtectedTexts } from '../../infra/sqlite/eventStoreDatabase.ts';
 import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
 import { keyStoreFile } from '../../infra/sqlite/keyStoreDatabase.ts';
-import { TurnlogError } from '../../shared/errors.ts';
-import type { MasterKeys } from '../../shared/eventlog/masterKeys.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { MasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
-import { onceStoreAnswers } from '../server/onceStoreAnswers.ts';
-import type { Part } from '../server/turnlog.ts';
-import type { EmbeddedPlace, Place, ReplicaPlace } from './place.ts';
+import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
+import type { Part } from '../process/turnlog.ts';
+import type { EmbeddedPlace, Place, ReplicaPlace } from './logLocation.ts';
 
 /** Where the keys of texts are kept, and what wraps them. */
 export interface TextKeys {

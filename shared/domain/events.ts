@@ -1,11 +1,11 @@
-import { accountEventSchemas, type AccountEvent } from './account/events.ts';
-import { agentEventSchemas, type AgentEvent } from './agent/events.ts';
-import { auditEventSchemas, type AuditEvent } from './audit/events.ts';
-import { logEventSchemas, type LogEvent } from './log/events.ts';
-import { replayEventSchemas, type ReplayEvent } from './replay/events.ts';
-import { requestEventSchemas, type RequestEvent } from './request/events.ts';
-import { sessionEventSchemas, type SessionEvent } from './session/events.ts';
-import { webhookEventSchemas, type WebhookEvent } from './webhook/events.ts';
+import { accountEventSchemas, type AccountEvent } from '../accounts/events.ts';
+import { agentEventSchemas, type AgentEvent } from '../agents/events.ts';
+import { auditEventSchemas, type AuditEvent } from '../audit/events.ts';
+import { logEventSchemas, type LogEvent } from '../restoredLogs/events.ts';
+import { replayEventSchemas, type ReplayEvent } from '../replays/events.ts';
+import { requestEventSchemas, type RequestEvent } from '../requests/events.ts';
+import { sessionEventSchemas, type SessionEvent } from '../sessions/events.ts';
+import { webhookEventSchemas, type WebhookEvent } from '../webhooks/events.ts';
 
 export type DomainEvent =
   | AccountEvent

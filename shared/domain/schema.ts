@@ -14,7 +14,7 @@ const PROTECTED = Symbol('a protected text');
 
 /**
  * A text that persons write or models answer. To the domain it is a string; the log holds it as a
- * commitment and a box, so that it can be erased (shared/eventlog/protectedText.ts).
+ * commitment and a box, so that it can be erased (shared/eventlog/encryption/protectedText.ts).
  */
 export const ProtectedText = (options: TStringOptions = {}) =>
   Type.String({ ...options, [PROTECTED]: true });

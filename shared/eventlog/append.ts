@@ -3,7 +3,7 @@ import { canonicalJson } from './canonicalJson.ts';
 import { encodeEvent } from './codec.ts';
 import type { EventMetadata, NewEvent, RecordedEvent } from './event.ts';
 import { eventHash, GENESIS_HASH } from './hashChain.ts';
-import type { TextKey } from './protectedText.ts';
+import type { TextKey } from './encryption/protectedText.ts';
 
 /** The last event of a stream, as far as the next append needs it. */
 export interface StreamHead {

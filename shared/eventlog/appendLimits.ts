@@ -1,5 +1,5 @@
-import { TurnlogError } from '../errors.ts';
-import { boxesLength } from './boxes.ts';
+import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { boxesLength } from './encryption/ciphertexts.ts';
 import { MAX_APPEND_BYTES, type EncodedEvent } from '../ports/eventStore.ts';
 
 /**

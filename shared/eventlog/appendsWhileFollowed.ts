@@ -1,5 +1,5 @@
-import { logHasChanged } from '../errors.ts';
-import type { ProtectedStore } from './protectedStore.ts';
+import { logHasChanged } from '../lib/errors/turnlogError.ts';
+import type { ProtectedStore } from './encryption/protectedStore.ts';
 
 /**
  * The store, as long as its log is the one that is followed: what is appended to another one would

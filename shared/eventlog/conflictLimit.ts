@@ -1,7 +1,7 @@
-import { createBackOff } from '../backOff.ts';
-import { storeUnavailable, type TurnlogError } from '../errors.ts';
-import { pauseFor, type Bounds } from '../pause.ts';
-import { foundDamaged, type StreamSource } from './noteDamage.ts';
+import { createBackOff } from '../lib/time/backoff.ts';
+import { storeUnavailable, type TurnlogError } from '../lib/errors/turnlogError.ts';
+import { pauseFor, type Bounds } from '../lib/time/sleep.ts';
+import { foundDamaged, type StreamSource } from './reading/reportDamage.ts';
 
 const PAUSES = { firstMs: 5, longestMs: 250 };
 /**

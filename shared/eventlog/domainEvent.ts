@@ -1,7 +1,7 @@
 import type { DomainEvent } from '../domain/events.ts';
 import { eventSchemas } from '../domain/events.ts';
-import { TurnlogError } from '../errors.ts';
-import { lazyValidator, problemsOf } from '../validation.ts';
+import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { lazyValidator, problemsOf } from '../lib/validation/validation.ts';
 import { EventMetadata, type RecordedEvent } from './event.ts';
 
 interface Shape {

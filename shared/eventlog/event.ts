@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import type { Position } from '../ports/eventStore.ts';
 import { Instant } from '../domain/schema.ts';
-import type { TextsToClose } from './protectedText.ts';
+import type { TextsToClose } from './encryption/protectedText.ts';
 
 /** What is recorded beside the data of every event. */
 export const EventMetadata = Type.Object(

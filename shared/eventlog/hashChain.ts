@@ -3,8 +3,8 @@ import type { StoredEvent } from '../ports/eventStore.ts';
 import { canonicalJson } from './canonicalJson.ts';
 import type { RecordedEvent } from './event.ts';
 import { isPlainCanonical } from './plainJson.ts';
-import { withoutBoxes } from './protectedJson.ts';
-import { commitments } from './protectedText.ts';
+import { withoutBoxes } from './encryption/protectedJson.ts';
+import { commitments } from './encryption/protectedText.ts';
 
 /** `prev_hash` of the first event of every stream. */
 export const GENESIS_HASH = '0'.repeat(64);

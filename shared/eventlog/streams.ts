@@ -25,7 +25,7 @@ export const agentStream = streamOf('agent');
 export const auditStream = streamOf('audit');
 export const logStream = streamOf('log');
 export const replayStream = streamOf('replay');
-/** A request that its client may send again; its id is shared/commands/idempotency/requestId.ts's. */
+/** A request that its client may send again; its id is shared/requests/requestId.ts's. */
 export const requestStream = streamOf('request');
 export const sessionStream = streamOf('session');
 export const webhookStream = streamOf('webhook');

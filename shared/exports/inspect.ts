@@ -9,8 +9,8 @@ import {
   type ExportedTurn,
   type SessionWriter,
 } from './record.ts';
-import type { ModelCall } from '../domain/session/parts.ts';
-import type { ToolCalledData } from '../domain/session/events.ts';
+import type { ModelCall } from '../sessions/turns/promptParts.ts';
+import type { ToolCalledData } from '../sessions/events.ts';
 
 interface Usage {
   input_tokens: number;

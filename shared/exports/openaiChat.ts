@@ -1,5 +1,5 @@
-import type { ToolDefinition } from '../domain/session/chat.ts';
-import { turnMessages } from '../domain/session/prompt.ts';
+import type { ToolDefinition } from '../sessions/turns/chat.ts';
+import { turnMessages } from '../sessions/turns/prompt.ts';
 import { outputOf, type SessionWriter } from './record.ts';
 
 /**

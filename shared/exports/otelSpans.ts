@@ -1,5 +1,5 @@
-import type { ChatSettings } from '../domain/session/chat.ts';
-import type { ModelCall } from '../domain/session/parts.ts';
+import type { ChatSettings } from '../sessions/turns/chat.ts';
+import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import { attributesOf, nanosOf, spanIdOf, traceIdOf, type GenAiMessage } from './otelValues.ts';
 import type { ExportedSession } from './record.ts';
 

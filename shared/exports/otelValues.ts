@@ -1,6 +1,6 @@
 /** The parts of OTLP in JSON that spans are made of. */
 import { createHash } from 'node:crypto';
-import type { ToolCalledData } from '../domain/session/events.ts';
+import type { ToolCalledData } from '../sessions/events.ts';
 import { argumentsOf, type ModelStep } from './record.ts';
 
 /** A value as attributes take it; an object is written as JSON. */

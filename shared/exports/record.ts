@@ -1,11 +1,11 @@
-import type { ModelCall } from '../domain/session/parts.ts';
+import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import type {
   SessionCompactedData,
   SessionEvent,
   SessionStartedData,
   ToolCalledData,
   TurnStartedData,
-} from '../domain/session/events.ts';
+} from '../sessions/events.ts';
 import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 

@@ -1,12 +1,12 @@
-import type { ProtectedStore } from '../eventlog/protectedStore.ts';
+import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
 import { LIMITS } from '../limits.ts';
-import { pauseAtMost } from '../pause.ts';
+import { pauseAtMost } from '../lib/time/sleep.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import { createCatchUp } from './catchUp.ts';
 import { endOf, openCursor } from './cursor.ts';
 import { createLive } from './live.ts';
 import { createLoggedEvents } from './loggedEvents.ts';
-import { placeBehind, type Place } from './place.ts';
+import { placeBehind, type Place } from './feedPosition.ts';
 import { publicItems, type FeedItem } from './publicItems.ts';
 
 export type { FeedItem } from './publicItems.ts';

@@ -1,8 +1,8 @@
-import { createFairLine } from '../fairLine.ts';
+import { createFairLine } from '../lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvent, LoggedEvents } from './loggedEvents.ts';
-import { pageOf, placeBehind, type Found, type Place } from './place.ts';
+import { pageOf, placeBehind, type Found, type Place } from './feedPosition.ts';
 
 /** The next events of an account, read from the log. */
 export type CatchUp = (accountId: string, place: Place, signal: AbortSignal) => Promise<Found>;

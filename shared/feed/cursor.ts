@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import { logHasChanged, TurnlogError } from '../errors.ts';
+import { logHasChanged, TurnlogError } from '../lib/errors/turnlogError.ts';
 import {
   checkpointOf,
   identityOf,
   logIdAt,
   type Identified,
   type LogIdentity,
-} from '../eventlog/logIdentity.ts';
+} from '../eventlog/identity/logIdentity.ts';
 import type { Checkpoint, Position } from '../ports/eventStore.ts';
 
 /** Where a follower of a log begins: behind an event, or at a place that holds none of ours. */

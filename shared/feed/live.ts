@@ -1,9 +1,9 @@
 import { addAbortListener } from 'node:events';
-import { storeUnavailable } from '../errors.ts';
+import { storeUnavailable } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventBatch, EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvents } from './loggedEvents.ts';
-import { pageOf, placeBehind, type Found, type Place } from './place.ts';
+import { pageOf, placeBehind, type Found, type Place } from './feedPosition.ts';
 import { createRecent, type Recent } from './recent.ts';
 
 /** One who follows live, and has seen all that there was. */

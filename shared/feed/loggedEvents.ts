@@ -1,4 +1,4 @@
-import { checkpointOf, identityOf, type LogIdentity } from '../eventlog/logIdentity.ts';
+import { checkpointOf, identityOf, type LogIdentity } from '../eventlog/identity/logIdentity.ts';
 import { streamKind } from '../eventlog/streams.ts';
 import { bytesOf, type Checkpoint, type EventLog, type StoredEvent } from '../ports/eventStore.ts';
 import { isPublicKind } from '../publicEvents/toPublicEvents.ts';

@@ -1,7 +1,7 @@
-import { isTurnlogError, TurnlogError } from '../errors.ts';
-import type { Keyring } from '../eventlog/keyring.ts';
-import { openTexts, type ReadableEvent } from '../eventlog/openTexts.ts';
-import { giveWay } from '../giveWay.ts';
+import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
+import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import { openTexts, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
+import { giveWay } from '../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../limits.ts';
 import type { PublicEvent } from '../publicEvents/publicEvent.ts';
 import { toPublicEvents } from '../publicEvents/toPublicEvents.ts';

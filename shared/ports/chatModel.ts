@@ -1,5 +1,5 @@
-import type { ChatRequest, ToolCallRequest } from '../domain/session/chat.ts';
-import { isTurnlogError, TurnlogError } from '../errors.ts';
+import type { ChatRequest, ToolCallRequest } from '../sessions/turns/chat.ts';
+import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Tokens } from '../domain/schema.ts';
 
 export interface ChatAnswer {

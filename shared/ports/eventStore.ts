@@ -3,7 +3,7 @@
  * passes test/contracts/eventStore.ts. Events cross this port encoded; shared/eventlog/codec.ts is
  * what encodes and decodes them.
  */
-import type { TextsToClose } from '../eventlog/protectedText.ts';
+import type { TextsToClose } from '../eventlog/encryption/protectedText.ts';
 
 /**
  * An event's place in the whole log. Opaque, but positions of one store compare as text: `a < b`
@@ -68,7 +68,7 @@ export const bytesOf = ({ data, metadata }: Pick<StoredEvent, 'data' | 'metadata
  * it follows. A log that does not hold that event there is another one.
  */
 export interface Checkpoint {
-  /** Of the log as it was then; shared/eventlog/logIdentity.ts says what it is. */
+  /** Of the log as it was then; shared/eventlog/identity/logIdentity.ts says what it is. */
   log_id: string;
   position: Position;
   event_id: string;
@@ -133,7 +133,7 @@ export interface EventStore {
    * batch is read only when the consumer asks for it. Yields an empty batch when it has nothing
    * (more) to deliver and has just caught up.
    * Errors: `log_changed` when the log does not hold the event of a checkpoint, `log_restored` when
-   * that was declared (shared/eventlog/logIdentity.ts), `position_invalid` when `after` is a
+   * that was declared (shared/eventlog/identity/logIdentity.ts), `position_invalid` when `after` is a
    * position that this log does not have; `store_unavailable` (the caller resumes from its last
    * checkpoint).
    */

@@ -10,11 +10,11 @@ import type {
   TurnRow,
   WebhookRow,
 } from '../readModels/tables.ts';
-import type { SessionFilter } from '../readModels/sessionFilter.ts';
+import type { SessionFilter } from '../sessions/sessionFilter.ts';
 import type { Bounds, Page, PageOf } from '../readModels/pageOf.ts';
-import type { ReplayReads } from '../readModels/replayReads.ts';
-import type { UsageReads } from '../readModels/usageSums.ts';
-import type { ReadableEvent } from '../eventlog/openTexts.ts';
+import type { ReplayReads } from '../replays/replayReads.ts';
+import type { UsageReads } from '../usage/usageSums.ts';
+import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import type { IndexProgress, ListedSession, TurnIndex } from '../search/turnIndex.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 

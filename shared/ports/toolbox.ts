@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../domain/session/chat.ts';
+import type { ToolDefinition } from '../sessions/turns/chat.ts';
 
 export interface ToolInfo {
   name: string;

@@ -1,6 +1,6 @@
 /** Applies a batch, whatever the database: together, or, where it refuses a row, one by one. */
-import { requirePosition } from '../eventlog/positions.ts';
-import type { ReadableEvent } from '../eventlog/openTexts.ts';
+import { requirePosition } from '../eventlog/identity/positions.ts';
+import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import type { ParkedStream, Reached } from '../ports/readModels.ts';
 import type { Removal } from './change.ts';
 import { fold, keysOf, type RowMaps, type RowPlace } from './fold.ts';

@@ -17,7 +17,7 @@ import {
   type RowChange,
   type RowKey,
 } from './change.ts';
-import { addUsage } from './addUsage.ts';
+import { addUsage } from '../usage/addUsage.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
 
 const byTable = <Value>(valueOf: () => Value): Record<TableName, Value> =>

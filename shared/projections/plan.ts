@@ -1,6 +1,6 @@
 import { isErasure } from '../domain/events.ts';
 import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
-import { openedEvent, type ReadableEvent } from '../eventlog/openTexts.ts';
+import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { belongsIn } from '../eventlog/streams.ts';
 import type { Change } from './change.ts';
 import { passOver, project } from './project.ts';

@@ -1,13 +1,13 @@
-import type { AuditEvent } from '../domain/audit/events.ts';
+import type { AuditEvent } from '../audit/events.ts';
 import { isErasure, type DomainEvent } from '../domain/events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId, streamKind, type StreamKind } from '../eventlog/streams.ts';
 import { isRowChange, type Change, type RowChange } from './change.ts';
-import { projectAccount } from './projectAccount.ts';
-import { projectAgent } from './projectAgent.ts';
-import { projectReplay } from './projectReplay.ts';
-import { projectSession } from './projectSession.ts';
-import { projectWebhook } from './projectWebhook.ts';
+import { projectAccount } from '../accounts/projection.ts';
+import { projectAgent } from '../agents/projection.ts';
+import { projectReplay } from '../replays/projection.ts';
+import { projectSession } from '../sessions/projection.ts';
+import { projectWebhook } from '../webhooks/projection.ts';
 import type { FollowedTable, Rows } from '../readModels/tables.ts';
 
 type EventOfKind<Kind extends StreamKind> = Kind extends 'audit'

@@ -1,4 +1,4 @@
-import { isProtectedText } from '../eventlog/protectedText.ts';
+import { isProtectedText } from '../eventlog/encryption/protectedText.ts';
 import type { PublicEvent } from './publicEvent.ts';
 
 /** The commitments in a stored event's data, by the JSON pointers (RFC 6901) of their texts. */

@@ -13,7 +13,7 @@ const titleOf = (type: string): string =>
 
 /**
  * The public schema of one event type. `type` is the versioned public name: what a name stands for
- * only ever grows (services/relay/README.md, "How events evolve"). An object inside the data has a `title`,
+ * only ever grows (services/followers/relay/README.md, "How events evolve"). An object inside the data has a `title`,
  * which generators name its type by.
  */
 export const publicSchema = <const Name extends string, Data extends TProperties>(

@@ -1,8 +1,8 @@
-import { isTurnlogError, TurnlogError } from '../errors.ts';
+import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { DomainEvent } from '../domain/events.ts';
 import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { openedEvent, type ReadableEvent } from '../eventlog/openTexts.ts';
+import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { belongsIn, streamKind } from '../eventlog/streams.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import { withErasedTexts } from './erasedTexts.ts';

@@ -1,5 +1,5 @@
 import type { Kind, Table, Tables } from './table.ts';
-import { INDEXED } from './sessionTables.ts';
+import { INDEXED } from '../sessions/tables.ts';
 import { PARKED_STREAMS } from './tables.ts';
 
 /** What the databases write differently. */

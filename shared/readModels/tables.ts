@@ -4,19 +4,14 @@
  * in the projection that fills it. Every row carries the revision of the last event of its stream
  * that was applied, and skips what it has seen; but for those of `usage`, which are sums.
  */
-import type {
-  AccountHold,
-  AccountLimits,
-  AccountRetention,
-  Scope,
-} from '../domain/account/events.ts';
-import type { AgentParameters } from '../domain/agent/parameters.ts';
+import type { AccountHold, AccountLimits, AccountRetention, Scope } from '../accounts/events.ts';
+import type { AgentParameters } from '../agents/parameters.ts';
 import type { Position } from '../ports/eventStore.ts';
-import type { DisabledReason } from '../domain/webhook/events.ts';
-import { REPLAY_TABLES } from './replayTables.ts';
-import { SESSION_TABLES } from './sessionTables.ts';
+import type { DisabledReason } from '../webhooks/events.ts';
+import { REPLAY_TABLES } from '../replays/tables.ts';
+import { SESSION_TABLES } from '../sessions/tables.ts';
 import { boolean, integer, json, orNull, table, text, word, type RowOf } from './table.ts';
-import { USAGE_TABLE } from './usageTable.ts';
+import { USAGE_TABLE } from '../usage/tables.ts';
 
 export const TABLES = {
   accounts: table({

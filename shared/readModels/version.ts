@@ -3,7 +3,7 @@ import type { Tables } from './table.ts';
 
 /**
  * To be raised whenever a projection makes other rows of the same events
- * (test/unit/projections/logic.test.ts says when), or turns have other words.
+ * (test/unit/shared/readModels/version.logic.test.ts says when), or turns have other words.
  */
 export const PROJECTION_LOGIC = 6;
 

@@ -1,7 +1,7 @@
-import { isTurnlogError } from '../errors.ts';
-import { TextErased, textOpener } from '../eventlog/closedText.ts';
-import type { Keyring } from '../eventlog/keyring.ts';
-import { BoxBroken } from '../eventlog/protectedText.ts';
+import { isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { TextErased, textOpener } from '../eventlog/encryption/closedText.ts';
+import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import { BoxBroken } from '../eventlog/encryption/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { EndedTurn } from './turnIndex.ts';
 import { wordsOf } from './words.ts';

@@ -3,7 +3,7 @@
  * Without the key it tells nothing of the word, and of two accounts it is never the same but by chance.
  */
 import { createHash, createHmac, createSecretKey } from 'node:crypto';
-import type { Keyring } from '../eventlog/keyring.ts';
+import type { Keyring } from '../eventlog/encryption/keyring.ts';
 
 /** Letters only, so that no database takes a token for anything but a word; some 37 bits. */
 const [LETTERS, LENGTH, BYTES] = [26, 8, 6];

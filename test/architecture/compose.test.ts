@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { ConfigSchema, parseConfig } from '../../shared/config.ts';
+import { ConfigSchema, parseConfig } from '../../shared/lib/config/config.ts';
 import { EVENTSTOREDB_IMAGE } from '../support/eventstoredb/eventStoreDbServer.ts';
 import { KAFKA_IMAGE } from '../support/kafka/kafkaServer.ts';
 import { POSTGRES_IMAGE } from '../support/postgres/postgresServer.ts';
@@ -125,7 +125,9 @@ test('the load balancer waits longer than a run may take, and keeps idle connect
   const { RUN_TIMEOUT_MS, RUN_WAIT_MS } = parseConfig({});
   expect(limit('server')).toBeGreaterThan(RUN_TIMEOUT_MS + RUN_WAIT_MS);
   const keepAlive = Number(
-    /KEEP_ALIVE_MS = ([\d_]+)/.exec(read('services/api/server.ts'))?.[1]?.replaceAll('_', ''),
+    /KEEP_ALIVE_MS = ([\d_]+)/
+      .exec(read('services/api/http/connection/server.ts'))?.[1]
+      ?.replaceAll('_', ''),
   );
   expect(limit('http-keep-alive')).toBeGreaterThan(keepAlive);
 });

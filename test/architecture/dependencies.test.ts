@@ -18,8 +18,8 @@ describe('dependencies', () => {
     );
     expect([...seen]).toEqual(
       expect.arrayContaining([
-        'shared/domain/account/decider.ts → shared/domain/rejection.ts',
-        'services/api/context.ts → shared/commands/run/context.ts',
+        'shared/accounts/decider.ts → shared/domain/rejection.ts',
+        'services/api/context.ts → shared/runs/context.ts',
         'services/compose/eventStore.ts → infra/eventstoredb/eventStore.ts',
       ]),
     );

@@ -5,10 +5,10 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { ERROR_ANSWERS } from '../../services/api/errors.ts';
-import type { Access } from '../../services/api/route.ts';
-import { routes } from '../../services/api/routes/index.ts';
-import { ClientConfigSchema, ConfigSchema } from '../../shared/config.ts';
+import { ERROR_ANSWERS } from '../../services/api/http/errors/errorResponses.ts';
+import type { Access } from '../../services/api/http/route.ts';
+import { routes } from '../../services/api/routes.ts';
+import { ClientConfigSchema, ConfigSchema } from '../../shared/lib/config/config.ts';
 import { eventSchemas } from '../../shared/domain/events.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/docs/markdown.ts';

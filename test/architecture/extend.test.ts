@@ -75,9 +75,11 @@ describe('the ports of docs/extend.md', () => {
     .flatMap(({ text }) => tableRows(text))
     .map((cells) => cells.map(codeSpans));
 
-  test('are all there are, but for time and ids', () => {
+  test('are all of shared/ports but time and ids, and those that one feature keeps beside it', () => {
     const ports = projectFiles('shared/ports').filter((path) => !path.endsWith('/clock.ts'));
-    expect(listed.map(([port]) => port![0]!).toSorted()).toEqual(ports);
+    const paths = listed.map(([port]) => port![0]!);
+    expect(paths.filter((path) => path.startsWith('shared/ports/')).toSorted()).toEqual(ports);
+    expect(paths.filter((path) => !projectFiles('shared').includes(path))).toEqual([]);
   });
 
   test('have a suite each, and the adapters that implement them', () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
-import { ConfigSchema, parseConfig } from '../../shared/config.ts';
+import { ConfigSchema, parseConfig } from '../../shared/lib/config/config.ts';
 
 const folder = new URL('../../infra/deploy/kubernetes/', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8');

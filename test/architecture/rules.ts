@@ -12,7 +12,7 @@ export interface Rule {
   name: string;
   comment: string;
   from: { path?: Paths; pathNot?: Paths };
-  to: { path?: Paths; pathNot?: Paths; circular?: true; reachable?: false };
+  to: { path?: Paths; pathNot?: Paths; circular?: true; reachable?: boolean };
   /** Imports that break it, each of them. */
   examples: readonly Edge[];
   /** Imports that it takes beside them. */
@@ -61,7 +61,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   // Requests to providers; and those to addresses that others name, which are checked.
   undici: ['infra/openai', 'infra/web'],
   uuidv7: 'infra/ids',
-  yaml: 'services/relay/contract',
+  yaml: 'services/followers/relay/contract',
 };
 /** What the examples show to others is how to use these. */
 const IN_EXAMPLES = new Set(['kafkajs', 'cloudevents']);
@@ -69,17 +69,39 @@ const IN_EXAMPLES = new Set(['kafkajs', 'cloudevents']);
 /** The libraries that have a rule. */
 export const KNOWN_LIBRARIES = new Set([...COMMON, ...Object.keys(HOMES)]);
 
+/** Files with one of these names, whichever feature they belong to. */
+const named = (...names: string[]): string[] => names.map((name) => `^shared/.+/${name}\\.ts$`);
+
 const inwards: Rule[] = [
   {
-    name: 'the domain is pure',
+    name: 'events and deciders are pure',
+    comment: 'They depend on commands and states alone: time and ids are arguments.',
+    from: { path: named('events', 'decider') },
+    to: { pathNot: [ours, libraries(['typebox'])], reachable: true },
+    examples: [['shared/agents/decider.ts', 'node:crypto']],
+  },
+  {
+    name: 'projections are pure',
     comment:
-      'Decisions depend on events and commands alone; typebox is what events are written in.',
-    from: { path: '^shared/domain/' },
-    to: { pathNot: ['^shared/domain/', libraries(['typebox'])] },
-    examples: [
-      ['shared/domain/agent/decider.ts', 'shared/ports/clock.ts'],
-      ['shared/domain/agent/evolve.ts', 'node:crypto'],
-    ],
+      'They depend on events and rows alone. They reach `crypto` by types of protected texts only.',
+    from: { path: named('projection') },
+    to: { pathNot: [ours, libraries(['typebox', 'crypto'])], reachable: true },
+    examples: [['shared/sessions/turns/projection.ts', 'node:timers']],
+  },
+  {
+    name: 'projections import no library',
+    comment: 'Nothing in a row depends on chance or on time.',
+    from: { path: named('projection') },
+    to: { pathNot: [ours] },
+    examples: [['shared/agents/projection.ts', 'node:crypto']],
+  },
+  {
+    name: 'events and deciders use no port',
+    comment:
+      'A decision needs nothing but a command and a state, so it can be tested without fakes.',
+    from: { path: named('events', 'decider') },
+    to: { path: '^shared/(ports|lib|commandHandling|eventlog)/', reachable: true },
+    examples: [['shared/agents/decider.ts', 'shared/ports/clock.ts']],
   },
   {
     name: 'shared imports only shared',
@@ -87,8 +109,8 @@ const inwards: Rule[] = [
     from: { path: '^shared/' },
     to: { path: ours, pathNot: '^shared/' },
     examples: [
-      ['shared/commands/a.ts', 'services/server/start.ts'],
-      ['shared/queries/a.ts', 'infra/sqlite/eventStore.ts'],
+      ['shared/agents/a.ts', 'services/process/start.ts'],
+      ['shared/sessions/a.ts', 'infra/sqlite/eventStore.ts'],
     ],
   },
   {
@@ -98,7 +120,7 @@ const inwards: Rule[] = [
     to: {
       pathNot: [ours, libraries([...COMMON, 'canonicalize', 'crypto', 'events', 'timers', 'v8'])],
     },
-    examples: [['shared/queries/files.ts', 'node:fs']],
+    examples: [['shared/sessions/files.ts', 'node:fs']],
   },
   {
     name: 'infra imports only shared and its own technology',
@@ -135,25 +157,21 @@ const inwards: Rule[] = [
 
 /** The folders of services that each of them may depend on. */
 const ARROWS: Readonly<Record<string, { on: readonly string[]; because: string }>> = {
-  'main.ts': { on: ['compose', 'server'], because: 'The entry starts what compose has opened.' },
+  'main.ts': { on: ['compose', 'process'], because: 'The entry starts what compose has opened.' },
   cli: {
-    on: ['compose', 'server'],
+    on: ['compose', 'process'],
     because: 'Operator commands run over what compose opens, and fail like the server does.',
   },
   compose: {
-    on: ['projector', 'prover', 'relay', 'replays', 'server', 'webhooks'],
-    because: 'It gives every service its adapters; the API is served by the server.',
+    on: ['followers', 'process'],
+    because: 'It gives every service its adapters; the API is served by the process.',
   },
-  server: {
+  process: {
     on: ['api'],
     because: 'It serves the API, and knows of the other services only that they are parts.',
   },
   api: { on: [], because: 'It works with commands and queries, whoever starts it.' },
-  projector: { on: [], because: 'It may run in a thread or process of its own.' },
-  prover: { on: [], because: 'It may run in a thread or process of its own.' },
-  relay: { on: [], because: 'It may run in a process of its own.' },
-  replays: { on: [], because: 'It works with ports, whichever process it runs in.' },
-  webhooks: { on: [], because: 'It works with ports, whichever process it runs in.' },
+  followers: { on: [], because: 'Each follows the log in a thread or process of its own.' },
 };
 
 const arrowsOf = (folder: string): Rule => {
@@ -182,20 +200,28 @@ const homeOf = (library: string): Rule => {
   };
 };
 
+const followersApart: Rule = {
+  name: 'a follower does not depend on another one',
+  comment: 'Each may run in a thread or process of its own.',
+  from: { path: '^services/followers/([^/]+)/' },
+  to: { path: '^services/followers/[^/]+/', pathNot: '^services/followers/$1/' },
+  examples: [['services/followers/relay/a.ts', 'services/followers/prover/b.ts']],
+};
+
 const noCycles: Rule = {
   name: 'no cycles',
   comment: 'Files that need each other are one file, or want a third one.',
   from: {},
   to: { circular: true },
-  examples: [['shared/queries/one.ts', 'shared/queries/two.ts']],
-  beside: [['shared/queries/two.ts', 'shared/queries/one.ts']],
+  examples: [['shared/sessions/one.ts', 'shared/sessions/two.ts']],
+  beside: [['shared/sessions/two.ts', 'shared/sessions/one.ts']],
 };
 
 /** What is started by name: by npm, Docker or a person. */
 const ENTRY_POINTS = [
   'services/main.ts',
   'services/cli/main.ts',
-  'services/relay/contract/write.ts',
+  'services/followers/relay/contract/write.ts',
   'infra/local/ensure-installed.mjs',
   'infra/local/kafka/main.ts',
   'infra/deploy/fillCompileCache.ts',
@@ -210,8 +236,8 @@ export function everythingIsUsed(workers: readonly string[]): Rule {
     comment: 'What nothing that is shipped uses is deleted, also when a test still calls it.',
     from: { path: begun },
     to: { path: '^(services|shared|infra)/', pathNot: begun, reachable: false },
-    examples: [['services/server/unused.ts', 'services/server/used.ts']],
-    beside: [['services/main.ts', 'services/server/used.ts']],
+    examples: [['services/process/unused.ts', 'services/process/used.ts']],
+    beside: [['services/main.ts', 'services/process/used.ts']],
   };
 }
 
@@ -220,5 +246,6 @@ export const RULES: readonly Rule[] = [
   ...inwards,
   ...Object.keys(ARROWS).map(arrowsOf),
   ...Object.keys(HOMES).map(homeOf),
+  followersApart,
   noCycles,
 ];

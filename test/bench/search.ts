@@ -14,15 +14,15 @@ import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
 import { generationFile } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
-import { startIndexer } from '../../services/projector/indexTurns.ts';
-import { closedText } from '../../shared/eventlog/closedText.ts';
-import { createKeyring } from '../../shared/eventlog/keyring.ts';
-import { newMasterKey, parseMasterKeys } from '../../shared/eventlog/masterKeys.ts';
-import { closing, commit } from '../../shared/eventlog/protectedText.ts';
+import { startIndexer } from '../../services/followers/projector/indexTurns.ts';
+import { closedText } from '../../shared/eventlog/encryption/closedText.ts';
+import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
+import { newMasterKey, parseMasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
+import { closing, commit } from '../../shared/eventlog/encryption/protectedText.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
-import { listSessions, type SessionsSought } from '../../shared/queries/searchSessions.ts';
+import { listSessions, type SessionsSought } from '../../shared/search/searchSessions.ts';
 import {
   sessionErased,
   sessionStarted,

@@ -13,9 +13,9 @@ import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/project
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { rowEncoder, rowStatements } from '../../infra/sqlite/readModels/statements.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
-import { readUsage } from '../../shared/queries/usage.ts';
+import { readUsage } from '../../shared/usage/queries.ts';
 import { TABLES, type UsageRow } from '../../shared/readModels/tables.ts';
-import type { UsageColumn } from '../../shared/readModels/usageSums.ts';
+import type { UsageColumn } from '../../shared/usage/usageSums.ts';
 import { positionOf, reached } from '../support/events/history.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ProtectedStore } from '../../shared/eventlog/protectedStore.ts';
+import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
 import { agentCreated } from '../support/events/events.ts';
 import { feedWriter, idsOf, taken } from '../support/feed/feedLog.ts';

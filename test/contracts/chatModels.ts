@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ChatRequest } from '../../shared/domain/session/chat.ts';
-import type { TurnlogError } from '../../shared/errors.ts';
+import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
+import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatModels } from '../../shared/ports/chatModel.ts';
 import {

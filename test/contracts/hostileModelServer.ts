@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { isTurnlogError, type TurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError, type TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatAnswer, ChatModels } from '../../shared/ports/chatModel.ts';
 import {

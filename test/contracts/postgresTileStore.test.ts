@@ -1,7 +1,7 @@
 import { afterAll } from '@jest/globals';
 import { openPostgresTileReader } from '../../infra/postgres/tiles/reader.ts';
 import { awaitPostgresTrees } from '../../infra/postgres/tiles/trees.ts';
-import type { ActiveTrees } from '../../shared/ports/tileStore.ts';
+import type { ActiveTrees } from '../../shared/transparency/tileStore.ts';
 import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
 import { tileStoreContract } from './tileStore.ts';

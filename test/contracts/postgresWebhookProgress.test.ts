@@ -3,7 +3,7 @@ import {
   awaitPostgresWebhooks,
   openPostgresWebhookProgress,
 } from '../../infra/postgres/webhookProgress.ts';
-import type { WebhookProgressStore } from '../../shared/ports/webhookProgress.ts';
+import type { WebhookProgressStore } from '../../shared/webhooks/webhookProgress.ts';
 import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
 import { webhookProgressContract } from './webhookProgress.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ReplayTurnFilter } from '../../shared/readModels/replayReads.ts';
+import type { ReplayTurnFilter } from '../../shared/replays/replayReads.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
-import { ANY_REPLAY, type SessionFilter } from '../../shared/readModels/sessionFilter.ts';
+import { ANY_REPLAY, type SessionFilter } from '../../shared/sessions/sessionFilter.ts';
 import {
   replayEnded,
   replayErased,

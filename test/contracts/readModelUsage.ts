@@ -5,7 +5,7 @@ import {
   type UsageColumn,
   type UsagePlace,
   type UsageSum,
-} from '../../shared/readModels/usageSums.ts';
+} from '../../shared/usage/usageSums.ts';
 import {
   accountErased,
   accountOpened,

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { isTurnlogError } from '../../shared/errors.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Page, ProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
-import type { SessionFilter } from '../../shared/readModels/sessionFilter.ts';
+import type { SessionFilter } from '../../shared/sessions/sessionFilter.ts';
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
 import { eventually } from '../support/processes/operator.ts';

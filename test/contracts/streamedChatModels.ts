@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ChatRequest } from '../../shared/domain/session/chat.ts';
-import type { TurnlogError } from '../../shared/errors.ts';
+import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
+import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
 import {

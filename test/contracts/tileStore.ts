@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
-import type { TileReader, TileStore, TileTrees } from '../../shared/ports/tileStore.ts';
-import { leafEntry, leafIndexOf } from '../../shared/tlog/leaf.ts';
+import type { TileReader, TileStore, TileTrees } from '../../shared/transparency/tileStore.ts';
+import { leafEntry, leafIndexOf } from '../../shared/transparency/tlog/leaf.ts';
 import { sha256 } from '../../shared/eventlog/hashChain.ts';
-import { consistencyProof, rootAt } from '../../shared/tlog/proofs.ts';
-import { openRightEdge, type RightEdge } from '../../shared/tlog/rightEdge.ts';
-import { TILE_WIDTH } from '../../shared/tlog/tiles.ts';
-import { verifyConsistency } from '../../shared/tlog/verify.ts';
+import { consistencyProof, rootAt } from '../../shared/transparency/tlog/proofs.ts';
+import { openRightEdge, type RightEdge } from '../../shared/transparency/tlog/rightEdge.ts';
+import { TILE_WIDTH } from '../../shared/transparency/tlog/tiles.ts';
+import { verifyConsistency } from '../../shared/transparency/tlog/verify.ts';
 
 interface TileStoreFixture {
   /** The trees, as the process that grows them has them. */

@@ -3,7 +3,7 @@ import type {
   WebhookProgress,
   WebhookProgressReader,
   WebhookProgressStore,
-} from '../../shared/ports/webhookProgress.ts';
+} from '../../shared/webhooks/webhookProgress.ts';
 
 export interface WebhookProgressFixture {
   /** Of a process that begins anew on the same data. */

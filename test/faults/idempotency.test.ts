@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ChatRequest } from '../../shared/domain/session/chat.ts';
+import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,

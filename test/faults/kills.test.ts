@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { ChatRequest } from '../../shared/domain/session/chat.ts';
+import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { SessionEvent } from '../../shared/domain/session/events.ts';
+import type { SessionEvent } from '../../shared/sessions/events.ts';
 import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
 import { size } from '../support/jest/size.ts';

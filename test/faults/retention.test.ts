@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { setHold, setRetention } from '../../shared/commands/accounts.ts';
+import { setHold, setRetention } from '../../shared/accounts/commands.ts';
 import { expectFailure } from '../support/http/failures.ts';
 import { size } from '../support/jest/size.ts';
 import { runCli } from '../support/processes/cliProcess.ts';

@@ -6,10 +6,10 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openOperator, type Operator } from '../../services/compose/operator.ts';
-import { issueKey, revokeKey } from '../../shared/commands/accounts.ts';
-import { parseConfig } from '../../shared/config.ts';
-import { SCOPES } from '../../shared/domain/account/events.ts';
-import { createLogger } from '../../shared/logger.ts';
+import { issueKey, revokeKey } from '../../shared/accounts/commands.ts';
+import { parseConfig } from '../../shared/lib/config/config.ts';
+import { SCOPES } from '../../shared/accounts/events.ts';
+import { createLogger } from '../../shared/lib/logger.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,

@@ -24,17 +24,17 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a fact of a run that was written although its answer was lost is not found again',
-    file: 'shared/commands/run/afterConflict.ts',
+    file: 'shared/runs/resolveConflict.ts',
     from: 'return own?.recorded.position;',
     to: 'return undefined;',
-    likely: ['test/unit/commands/recordInRun.test.ts'],
+    likely: ['test/unit/shared/runs/recordTurn.test.ts'],
   },
   {
     name: 'a hash chain fits whatever the content of its events is',
     file: 'shared/eventlog/hashChain.ts',
     from: 'return recomputed === hash;',
     to: 'return recomputed.length === hash.length;',
-    likely: ['test/unit/eventlog/chainChecker.test.ts', 'test/integration/cli/audit.test.ts'],
+    likely: ['test/unit/shared/eventlog/reading/chainChecker.test.ts', 'test/integration/cli/audit.test.ts'],
   },
   {
     name: 'a row takes the event that it has seen last once more',
@@ -55,7 +55,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a checkpoint fits a log that holds its event with another hash',
-    file: 'shared/eventlog/logIdentity.ts',
+    file: 'shared/eventlog/identity/logIdentity.ts',
     from: 'event.id === event_id && hashOf(event) === event_hash',
     to: "event.id === event_id && event_hash !== 'never'",
     likely: ['test/contracts/sqliteEventStore.test.ts'],
@@ -86,11 +86,11 @@ export const mutations: readonly Mutation[] = [
     file: 'infra/eventstoredb/batches.ts',
     from: 'live && upToDate && feed.isEmpty()',
     to: 'live && feed.isEmpty()',
-    likely: ['test/unit/eventstoredb/batches.test.ts', 'test/contracts/eventStoreDb.test.ts'],
+    likely: ['test/unit/infra/eventstoredb/batches.test.ts', 'test/contracts/eventStoreDb.test.ts'],
   },
   {
     name: 'events of a session are shown to every account',
-    file: 'shared/queries/sessions.ts',
+    file: 'shared/sessions/queries.ts',
     from: 'if (row?.account_id !== accountId)',
     to: "if (row === undefined || accountId === '')",
     likely: ['test/integration/http/isolation.test.ts'],
@@ -111,20 +111,20 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a session that has lost only its first event passes as whole',
-    file: 'shared/eventlog/wholeStream.ts',
+    file: 'shared/eventlog/reading/wholeStream.ts',
     from: 'events.length < limit && due >= 0',
     to: 'events.length < limit && due > 0',
     likely: [
-      'test/unit/eventlog/wholeStream.test.ts',
+      'test/unit/shared/eventlog/reading/wholeStream.test.ts',
       'test/integration/store/damagedStreams.test.ts',
     ],
   },
   {
     name: 'a run waits for a turn of another instance without a limit',
-    file: 'shared/commands/run/beginTurn.ts',
+    file: 'shared/runs/beginTurn.ts',
     from: 'if (performance.now() + pauseMs > bounds.until) throw sessionBusy();',
     to: 'if (performance.now() + pauseMs > bounds.until) signal.throwIfAborted();',
-    likely: ['test/unit/commands/beginTurn.test.ts'],
+    likely: ['test/unit/shared/runs/beginTurn.test.ts'],
   },
   {
     name: 'a server leaves the turns open that another name of its data folder began',
@@ -135,14 +135,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the turns of the dead are swept once and never again',
-    file: 'services/server/sweep.ts',
+    file: 'services/process/sweep.ts',
     from: 'sweeping = undefined;',
     to: '',
     likely: ['test/integration/replicas/replicas.test.ts'],
   },
   {
     name: 'a run that is cut off by the shutdown before its first answer is recorded as failed',
-    file: 'shared/commands/run/runAgent.ts',
+    file: 'shared/runs/runAgent.ts',
     from: 'inFlight.interrupted() ? interruption(run)',
     to: 'inFlight.interrupted() && calls.length > 0 ? interruption(run)',
     likely: ['test/integration/process/shutdown.test.ts'],
@@ -156,10 +156,10 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a relay that takes over in vain does so again and again',
-    file: 'services/relay/retries.ts',
+    file: 'services/followers/relay/retries.ts',
     from: 'const isBack = tookOver && !gotOn && !isQuick(failure);',
     to: 'const isBack = tookOver && gotOn && !isQuick(failure);',
-    likely: ['test/unit/relay/takeOvers.test.ts', 'test/faults/relayFaults.test.ts'],
+    likely: ['test/unit/services/followers/relay/run.takeOvers.test.ts', 'test/faults/relayFaults.test.ts'],
   },
   {
     name: 'a projector that another has replaced goes on writing to PostgreSQL',
@@ -191,7 +191,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a process that serves ends without a drain',
-    file: 'services/server/start.ts',
+    file: 'services/process/start.ts',
     from: 'if (api && config.DRAIN_MS > 0) {',
     to: 'if (api && config.DRAIN_MS < 0) {',
     likely: ['test/integration/process/shutdown.test.ts'],
@@ -226,7 +226,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'an agent is found by whoever names it',
-    file: 'shared/queries/agents.ts',
+    file: 'shared/agents/queries.ts',
     from: 'agent.account_id !== accountId',
     to: "accountId === ''",
     likely: [
@@ -236,21 +236,21 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a 400 lists every problem that a body has',
-    file: 'services/api/validation.ts',
+    file: 'services/api/http/errors/validation.ts',
     from: 'errors?.slice(0, LIMITS.http.details)',
     to: 'errors?.slice(LIMITS.http.details - 20)',
-    likely: ['test/integration/http/rubbishBodies.test.ts', 'test/unit/shared/validation.test.ts'],
+    likely: ['test/integration/http/rubbishBodies.test.ts', 'test/unit/services/api/http/errors/validation.test.ts'],
   },
   {
     name: 'a model may call tools for a hundred rounds',
-    file: 'shared/commands/run/converse.ts',
+    file: 'shared/runs/model/converse.ts',
     from: 'round <= LIMITS.run.rounds',
     to: 'round <= 100',
     likely: ['test/integration/runs/runs.test.ts'],
   },
   {
     name: 'a page has as many entries as are asked for',
-    file: 'services/api/schemas/common.ts',
+    file: 'services/api/openapi/commonSchemas.ts',
     from: 'maximum: LIMITS.http.pageEntries, ...limit',
     to: 'maximum: 1_000_000, ...limit',
     likely: ['test/integration/http/paging.test.ts'],

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { retry } from '../../../shared/backOff.ts';
-import { TurnlogError } from '../../../shared/errors.ts';
+import { retry } from '../../../shared/lib/time/backoff.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
 /** The version that is run; 4.3 loses transactions when it is killed (infra/kafka/README.md). */
 export const KAFKA_VERSION = process.env['KAFKA_VERSION'] ?? '4.1.2';

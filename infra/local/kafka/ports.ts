@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { TurnlogError } from '../../../shared/errors.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
 /**
  * Below the ports that the system gives to whoever asks for any (from 32768 on Linux): nobody is

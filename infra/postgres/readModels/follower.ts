@@ -1,8 +1,8 @@
 import type { Client } from 'pg';
-import { createBackOff } from '../../../shared/backOff.ts';
-import { pauseAtMost } from '../../../shared/pause.ts';
+import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import { canBePosition } from '../../../shared/eventlog/positions.ts';
+import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { TurnlogError } from '../../../shared/errors.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore, Reached } from '../../../shared/ports/readModels.ts';
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';

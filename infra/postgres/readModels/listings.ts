@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Bounds, Page } from '../../../shared/ports/readModels.ts';
-import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
-import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
+import { sessionConditions } from '../../../shared/sessions/sessionConditions.ts';
+import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
 import { ROW } from './generations.ts';
 import { selectAtOnce, selectPage, type Listing, type Statement } from './pages.ts';
 import { liveSchema, VERSION } from './version.ts';

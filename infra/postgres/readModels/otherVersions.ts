@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { canBePosition } from '../../../shared/eventlog/positions.ts';
+import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { heldBy } from '../locks.ts';

@@ -1,5 +1,5 @@
 import { Pool, type QueryResultRow } from 'pg';
-import { storeUnavailable } from '../../../shared/errors.ts';
+import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
 import { connectionOptions } from '../connection.ts';
 import { guarded, isMissing } from '../failures.ts';
 import { createFollower } from './follower.ts';

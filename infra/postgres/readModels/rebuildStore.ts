@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { TurnlogError } from '../../../shared/errors.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { commitDurably, connect, transaction } from '../connection.ts';

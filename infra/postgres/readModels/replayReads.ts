@@ -1,6 +1,6 @@
 import type { Page } from '../../../shared/ports/readModels.ts';
-import type { ReplayReads, ReplayTurnFilter } from '../../../shared/readModels/replayReads.ts';
-import { replayTurnConditions } from '../../../shared/readModels/replayConditions.ts';
+import type { ReplayReads, ReplayTurnFilter } from '../../../shared/replays/replayReads.ts';
+import { replayTurnConditions } from '../../../shared/replays/turnFilter.ts';
 import { selectPage } from './pages.ts';
 import { pageReader, rowReader, type Reader } from './rowReader.ts';
 import { liveSchema, VERSION } from './version.ts';

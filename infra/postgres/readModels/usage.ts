@@ -4,7 +4,7 @@ import {
   type UsageColumn,
   type UsageReads,
   type UsageSum,
-} from '../../../shared/readModels/usageSums.ts';
+} from '../../../shared/usage/usageSums.ts';
 import type { createReader } from './reader.ts';
 import { liveSchema, VERSION } from './version.ts';
 

@@ -1,6 +1,6 @@
 import { Pool, type QueryResultRow } from 'pg';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
-import type { TileReader, TreeState } from '../../../shared/ports/tileStore.ts';
+import type { TileReader, TreeState } from '../../../shared/transparency/tileStore.ts';
 import { connectionOptions } from '../connection.ts';
 import { guarded, isMissing } from '../failures.ts';
 

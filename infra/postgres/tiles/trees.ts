@@ -1,7 +1,7 @@
 import type { Client, QueryResultRow } from 'pg';
-import { storeUnavailable } from '../../../shared/errors.ts';
-import type { ActiveTrees, Growth, TileStore } from '../../../shared/ports/tileStore.ts';
-import { parseTilePath, TILE_WIDTH } from '../../../shared/tlog/tiles.ts';
+import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import type { ActiveTrees, Growth, TileStore } from '../../../shared/transparency/tileStore.ts';
+import { parseTilePath, TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
 import { transaction } from '../connection.ts';
 import { guarded } from '../failures.ts';
 import { PROVER_LOCK } from '../locks.ts';

@@ -1,4 +1,8 @@
-import { isTurnlogError, storeUnavailable, type TurnlogError } from '../../../shared/errors.ts';
+import {
+  isTurnlogError,
+  storeUnavailable,
+  type TurnlogError,
+} from '../../../shared/lib/errors/turnlogError.ts';
 import { sqliteCode } from '../eventStoreErrors.ts';
 
 /** SQLite's primary result codes (sqlite.org/rescode.html) of a row that can't be stored. */

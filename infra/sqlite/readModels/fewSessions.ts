@@ -2,10 +2,10 @@
  * Searches whose filter leaves few sessions: words are sought in the turns of these then, where the
  * index would give all the turns of the account that have them.
  */
-import { giveWay } from '../../../shared/giveWay.ts';
+import { giveWay } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Page } from '../../../shared/ports/readModels.ts';
-import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
+import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
 import type { Found, GenerationReader } from './generationReader.ts';
 import { isFiltered, listedSessions, sessionWithWords } from './listedSessions.ts';
 

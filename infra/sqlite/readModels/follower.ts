@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../../../shared/errors.ts';
+import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import type { ProgressSource, ProjectionProgress } from '../../../shared/projections/progress.ts';
 import { openGenerationReader, type GenerationReader } from './generationReader.ts';

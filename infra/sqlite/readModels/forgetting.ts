@@ -4,7 +4,7 @@
  * and what an interrupted rebuild left.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { createBackOff } from '../../../shared/backOff.ts';
+import { createBackOff } from '../../../shared/lib/time/backoff.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { dropLeftovers } from './generations.ts';

@@ -4,7 +4,7 @@ import {
   type SQLOutputValue,
   type StatementSync,
 } from 'node:sqlite';
-import { storeUnavailable } from '../../../shared/errors.ts';
+import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
 import { readModelsUnavailable } from './failures.ts';
 import { generationFile } from './generations.ts';
 

@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { Page } from '../../../shared/ports/readModels.ts';
-import { sessionConditions } from '../../../shared/readModels/sessionConditions.ts';
-import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
+import { sessionConditions } from '../../../shared/sessions/sessionConditions.ts';
+import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
 import { firstPlace, inBlocks, lastPlace } from './buckets.ts';
 
 /** What follows FROM, and its parameters. */

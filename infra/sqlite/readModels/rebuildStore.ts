@@ -1,5 +1,5 @@
 import { renameSync } from 'node:fs';
-import { storeUnavailable, TurnlogError } from '../../../shared/errors.ts';
+import { storeUnavailable, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { isBusy } from '../eventStoreErrors.ts';
 import {

@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
-import type { ReplayReads } from '../../../shared/readModels/replayReads.ts';
-import { replayTurnConditions } from '../../../shared/readModels/replayConditions.ts';
+import type { ReplayReads } from '../../../shared/replays/replayReads.ts';
+import { replayTurnConditions } from '../../../shared/replays/turnFilter.ts';
 import type { Follower } from './follower.ts';
 import { rowReader } from './rowReader.ts';
 

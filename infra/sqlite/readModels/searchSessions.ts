@@ -1,4 +1,4 @@
-import { giveWay } from '../../../shared/giveWay.ts';
+import { giveWay } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { PageOf } from '../../../shared/ports/readModels.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';

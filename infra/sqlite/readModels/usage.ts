@@ -3,7 +3,7 @@ import {
   USAGE_COLUMNS,
   type UsageReads,
   type UsageSum,
-} from '../../../shared/readModels/usageSums.ts';
+} from '../../../shared/usage/usageSums.ts';
 import type { Follower } from './follower.ts';
 
 /** Sums of the usage of accounts, a slice at a time. */

@@ -1,7 +1,7 @@
 import { Type, type TObject } from 'typebox';
-import type { ErrorCode } from '../../../shared/errors.ts';
-import { ERROR_ANSWERS } from '../errors.ts';
-import type { Route } from '../route.ts';
+import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
+import { ERROR_ANSWERS } from '../http/errors/errorResponses.ts';
+import type { Route } from '../http/route.ts';
 import { replayed, retryAfter, visible, type HeaderUse } from './headers.ts';
 import { described, type Collection } from './jsonSchema.ts';
 

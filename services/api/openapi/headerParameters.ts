@@ -1,5 +1,5 @@
-import { IDEMPOTENCY_KEY } from '../once.ts';
-import type { Route } from '../route.ts';
+import { IDEMPOTENCY_KEY } from '../http/idempotency.ts';
+import type { Route } from '../http/route.ts';
 
 /** The operations that answer `If-None-Match`. */
 export const REVALIDATED = new Set([

@@ -1,4 +1,4 @@
-import type { Route } from '../route.ts';
+import type { Route } from '../http/route.ts';
 
 /** The headers of a response, by reference. */
 export type HeaderUse = Readonly<Record<string, { $ref: string }>>;

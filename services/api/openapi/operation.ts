@@ -1,8 +1,8 @@
 import { Type, type TSchema } from 'typebox';
-import type { Route } from '../route.ts';
-import { AgentId, CommonQuery, ReplayId, SessionId, WebhookId } from '../schemas/common.ts';
-import { TileIndex, TileLevel } from '../schemas/log.ts';
-import { TurnNumber } from '../schemas/turns.ts';
+import type { Route } from '../http/route.ts';
+import { AgentId, CommonQuery, ReplayId, SessionId, WebhookId } from './commonSchemas.ts';
+import { TileIndex, TileLevel } from '../transparency/schemas.ts';
+import { TurnNumber } from '../sessions/turnSchemas.ts';
 import { failures } from './failures.ts';
 import {
   anyAnswer,

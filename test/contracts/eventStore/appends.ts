@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { isTurnlogError } from '../../../shared/errors.ts';
-import { replaceBoxes, withoutBoxes } from '../../../shared/eventlog/protectedJson.ts';
-import { commit, open, type DisclosedText } from '../../../shared/eventlog/protectedText.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { replaceBoxes, withoutBoxes } from '../../../shared/eventlog/encryption/protectedJson.ts';
+import {
+  commit,
+  open,
+  type DisclosedText,
+} from '../../../shared/eventlog/encryption/protectedText.ts';
 import {
   MAX_APPEND_BYTES,
   type EncodedEvent,

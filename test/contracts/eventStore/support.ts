@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { isTurnlogError, type ErrorCode } from '../../../shared/errors.ts';
+import { isTurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import type { StreamKind } from '../../../shared/eventlog/streams.ts';
 import type {
   AppendResult,

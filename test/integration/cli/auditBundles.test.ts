@@ -7,15 +7,20 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { chainStored } from '../../support/events/chainStored.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import { openCheckpoint } from '../../../shared/proof/openCheckpoint.ts';
-import { leafEntry } from '../../../shared/tlog/leaf.ts';
-import { leafHash } from '../../../shared/tlog/merkle.ts';
-import { formatCheckpoint } from '../../../shared/tlog/checkpoint.ts';
-import { cosign } from '../../../shared/tlog/cosignature.ts';
-import { parseNote, signatureLine, signNote } from '../../../shared/tlog/note.ts';
-import { COSIGNATURE, formatVkey, noteSigner, parseVkey } from '../../../shared/tlog/noteKeys.ts';
-import { parseProof } from '../../../shared/tlog/proofFile.ts';
-import { verifyInclusion } from '../../../shared/tlog/verify.ts';
+import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
+import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
+import { leafHash } from '../../../shared/transparency/tlog/merkle.ts';
+import { formatCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { cosign } from '../../../shared/transparency/tlog/cosignature.ts';
+import { parseNote, signatureLine, signNote } from '../../../shared/transparency/tlog/note.ts';
+import {
+  COSIGNATURE,
+  formatVkey,
+  noteSigner,
+  parseVkey,
+} from '../../../shared/transparency/tlog/noteKeys.ts';
+import { parseProof } from '../../../shared/transparency/tlog/proofFile.ts';
+import { verifyInclusion } from '../../../shared/transparency/tlog/verify.ts';
 import { readSigningKeys } from '../../../services/compose/signingKeys.ts';
 import { putBundleStarts, readBundleStart } from '../../../infra/files/bundleStarts.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';

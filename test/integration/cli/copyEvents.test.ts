@@ -5,11 +5,11 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { copyEvents } from '../../../shared/commands/copyEvents.ts';
+import { copyEvents } from '../../../shared/eventlog/copyEvents.ts';
 import type { EventStore, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { compareHeads, type KeptHead } from '../../../shared/queries/compareHeads.ts';
-import { readStreamHeads } from '../../../shared/queries/streamHeads.ts';
-import { verifyChains } from '../../../shared/queries/verifyChains.ts';
+import { compareHeads, type KeptHead } from '../../../shared/eventlog/reading/compareHeads.ts';
+import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
+import { verifyChains } from '../../../shared/eventlog/reading/verifyChains.ts';
 import {
   startEventStoreDbNode,
   type EventStoreDbNode,

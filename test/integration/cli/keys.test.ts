@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { runCli } from '../../support/processes/cliProcess.ts';
-import { SCOPES } from '../../../shared/domain/account/events.ts';
+import { SCOPES } from '../../../shared/accounts/events.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { clientWith, eventually } from '../../support/processes/operator.ts';
 import { apiClient, startTestService, type TestService } from '../../support/http/service.ts';

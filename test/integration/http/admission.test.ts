@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { setLimits } from '../../../shared/commands/accounts.ts';
+import { setLimits } from '../../../shared/accounts/commands.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { run } from '../../support/http/damagedSession.ts';
 import { expectFailure } from '../../support/http/failures.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { openAccount } from '../../../shared/commands/accounts.ts';
+import { openAccount } from '../../../shared/accounts/commands.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { sessionStarted, turnStarted } from '../../support/events/events.ts';
 import { expectFailure } from '../../support/http/failures.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { routes } from '../../../services/api/routes/index.ts';
-import type { ErrorCode } from '../../../shared/errors.ts';
-import { entriesOf } from '../../../shared/tlog/tiles.ts';
+import { routes } from '../../../services/api/routes.ts';
+import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
+import { entriesOf } from '../../../shared/transparency/tlog/tiles.ts';
 import { EXPORT_FORMATS } from '../../../shared/exports/formats.ts';
 import { exported } from '../../support/http/exported.ts';
 import { comparable } from '../../support/http/failures.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { SCOPES, type Scope } from '../../../shared/domain/account/events.ts';
-import { revokeKey } from '../../../shared/commands/accounts.ts';
+import { SCOPES, type Scope } from '../../../shared/accounts/events.ts';
+import { revokeKey } from '../../../shared/accounts/commands.ts';
 import { comparable, expectFailure } from '../../support/http/failures.ts';
 import {
   asOperator,

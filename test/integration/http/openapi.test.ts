@@ -1,10 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ERROR_ANSWERS } from '../../../services/api/errors.ts';
-import { routes } from '../../../services/api/routes/index.ts';
-import { sessionEventSchemas } from '../../../shared/domain/session/events.ts';
-import type { ErrorCode } from '../../../shared/errors.ts';
+import { ERROR_ANSWERS } from '../../../services/api/http/errors/errorResponses.ts';
+import { routes } from '../../../services/api/routes.ts';
+import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
+import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
 import type { ScriptedFault } from '../../support/http/scriptedModel.ts';
 import {

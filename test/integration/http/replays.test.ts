@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Scope } from '../../../shared/domain/account/events.ts';
+import type { Scope } from '../../../shared/accounts/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { openEvents, type Heard } from '../../support/http/sse.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ErrorCode } from '../../../shared/errors.ts';
+import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { type WatchedLog, watchLog } from '../../support/processes/operator.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';

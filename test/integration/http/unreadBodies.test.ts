@@ -5,7 +5,7 @@ import { startTestService, TEST_KEY, type TestService } from '../../support/http
 import { sendSlowly } from '../../support/http/slowSender.ts';
 import { newKey, clientWith } from '../../support/processes/operator.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { settlesWithin } from '../../../shared/settlesWithin.ts';
+import { settlesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 
 let service: TestService;
 let reader: string;

@@ -3,8 +3,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { openTurnlog, startService } from '../../../services/compose/service.ts';
-import { parseConfig } from '../../../shared/config.ts';
-import { createLogger } from '../../../shared/logger.ts';
+import { parseConfig } from '../../../shared/lib/config/config.ts';
+import { createLogger } from '../../../shared/lib/logger.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
 const SERVICES = ['api', 'projector'] as const;

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { openAccount } from '../../../shared/commands/accounts.ts';
+import { openAccount } from '../../../shared/accounts/commands.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { holdProjection } from '../../support/projections/heldProjection.ts';

@@ -8,9 +8,9 @@ import {
 } from '../../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
-import { followGenerations } from '../../../services/projector/followGenerations.ts';
-import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
-import { storeUnavailable } from '../../../shared/errors.ts';
+import { followGenerations } from '../../../services/followers/projector/followGenerations.ts';
+import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
+import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { agentCreated, restoreAccepted } from '../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../support/events/history.ts';

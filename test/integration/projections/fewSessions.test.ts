@@ -4,7 +4,7 @@ import { fewSessions } from '../../../infra/sqlite/readModels/fewSessions.ts';
 import { openGenerationReader } from '../../../infra/sqlite/readModels/generationReader.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { SessionFilter } from '../../../shared/readModels/sessionFilter.ts';
+import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
 import { sessionStarted, turnCompleted, turnStarted } from '../../support/events/events.ts';
 import { reached, recordHistory } from '../../support/events/history.ts';
 import { ALL } from '../../support/projections/agentsOf.ts';

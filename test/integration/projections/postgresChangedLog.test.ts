@@ -11,7 +11,7 @@ import {
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { channelOf, liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
+import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import {

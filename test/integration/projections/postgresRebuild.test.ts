@@ -5,7 +5,10 @@ import { openPostgresReadModels } from '../../../infra/postgres/readModels/readM
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { rebuildReadModels, type RebuildProgress } from '../../../services/projector/rebuild.ts';
+import {
+  rebuildReadModels,
+  type RebuildProgress,
+} from '../../../services/followers/projector/rebuild.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { eventually } from '../../support/processes/operator.ts';

@@ -10,7 +10,10 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { retireGenerationsBefore } from '../../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
-import { rebuildReadModels, type RebuildProgress } from '../../../services/projector/rebuild.ts';
+import {
+  rebuildReadModels,
+  type RebuildProgress,
+} from '../../../services/followers/projector/rebuild.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import {
   appendAgents,

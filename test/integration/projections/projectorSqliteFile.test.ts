@@ -11,7 +11,7 @@ import {
   createProgressChannel,
   type ProjectionProgress,
 } from '../../../shared/projections/progress.ts';
-import { rowsUntilChange } from '../../../shared/queries/rowsUntilChange.ts';
+import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
 import { agentCreated } from '../../support/events/events.ts';
 import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 import { fileName } from '../../support/projections/generationNames.ts';

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
-import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
+import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionProgress } from '../../../shared/projections/progress.ts';
 import {

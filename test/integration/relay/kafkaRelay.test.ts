@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { replay, type ReplayProgress } from '../../../services/relay/replay.ts';
+import { replay, type ReplayProgress } from '../../../services/followers/relay/replay.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
-import { retry } from '../../../shared/backOff.ts';
+import { retry } from '../../../shared/lib/time/backoff.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import {
   collectFrom,

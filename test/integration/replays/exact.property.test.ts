@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { SessionEvent } from '../../../shared/domain/session/events.ts';
+import type { SessionEvent } from '../../../shared/sessions/events.ts';
 import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import type { TestService } from '../../support/http/service.ts';
 import {

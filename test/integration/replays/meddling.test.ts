@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
+import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { eventually } from '../../support/processes/operator.ts';
 

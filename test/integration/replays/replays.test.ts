@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import type { Script } from '../../support/http/scriptedModel.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import type { SessionEvent } from '../../../shared/domain/session/events.ts';
+import type { SessionEvent } from '../../../shared/sessions/events.ts';
 import {
   comparisonsIn,
   endOf,

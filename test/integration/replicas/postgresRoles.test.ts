@@ -11,8 +11,8 @@ import {
 } from '../../../infra/postgres/readModels/version.ts';
 import { openOperator } from '../../../services/compose/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
-import { parseConfig } from '../../../shared/config.ts';
-import { createLogger } from '../../../shared/logger.ts';
+import { parseConfig } from '../../../shared/lib/config/config.ts';
+import { createLogger } from '../../../shared/lib/logger.ts';
 import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
 import { masterKeysOf, newTextKey } from '../../support/keys/textKeys.ts';
 import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';

@@ -6,15 +6,15 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
 import { openOperator, type Operator } from '../../../services/compose/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
-import type { RunningService } from '../../../services/server/start.ts';
-import type { ServiceName } from '../../../services/server/serviceNames.ts';
-import { issueKey, revokeKey } from '../../../shared/commands/accounts.ts';
-import { parseConfig } from '../../../shared/config.ts';
-import { SCOPES } from '../../../shared/domain/account/events.ts';
+import type { RunningService } from '../../../services/process/start.ts';
+import type { ServiceName } from '../../../services/process/serviceNames.ts';
+import { issueKey, revokeKey } from '../../../shared/accounts/commands.ts';
+import { parseConfig } from '../../../shared/lib/config/config.ts';
+import { SCOPES } from '../../../shared/accounts/events.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { openEvents } from '../../../shared/eventlog/openTexts.ts';
+import { openEvents } from '../../../shared/eventlog/encryption/openTexts.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import { createLogger } from '../../../shared/logger.ts';
+import { createLogger } from '../../../shared/lib/logger.ts';
 import {
   startEventStoreDbServer,
   type EventStoreDbServer,

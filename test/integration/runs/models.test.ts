@@ -6,7 +6,7 @@ import {
   type Provider,
 } from '../../../infra/openai/chatModels.ts';
 import { retryAfterMs } from '../../../infra/openai/pooledFetch.ts';
-import type { TurnlogError } from '../../../shared/errors.ts';
+import type { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ModelInfo } from '../../../shared/ports/chatModel.ts';
 import { chatModelsContract } from '../../contracts/chatModels.ts';
 import { hostileModelServerContract } from '../../contracts/hostileModelServer.ts';

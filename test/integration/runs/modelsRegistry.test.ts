@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadRegistry, type RegistryOptions } from '../../../infra/openai/registry.ts';
-import type { TurnlogError } from '../../../shared/errors.ts';
+import type { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 
 const offline = { id: 'offline', base_url: 'http://127.0.0.1:1/v1' };

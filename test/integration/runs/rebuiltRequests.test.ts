@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
+import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
 import { rebuiltRequests } from '../../support/http/rebuiltRequests.ts';

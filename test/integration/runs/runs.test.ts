@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ChatMessage } from '../../../shared/domain/session/chat.ts';
+import type { ChatMessage } from '../../../shared/sessions/turns/chat.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { appendEvents, headOf } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';

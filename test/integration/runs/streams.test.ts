@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { revokeKey } from '../../../shared/commands/accounts.ts';
+import { revokeKey } from '../../../shared/accounts/commands.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { allEvents, openEvents, textIn, type Heard } from '../../support/http/sse.ts';

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { issueKey, openAccount } from '../../../shared/commands/accounts.ts';
-import { SCOPES } from '../../../shared/domain/account/events.ts';
+import { issueKey, openAccount } from '../../../shared/accounts/commands.ts';
+import { SCOPES } from '../../../shared/accounts/events.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { isTurnlogError } from '../../../shared/errors.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type {
   AppendResult,
   EncodedEvent,

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
-import type { Logger } from '../../../shared/logger.ts';
+import type { Logger } from '../../../shared/lib/logger.ts';
 import type {
   EventBatch,
   EventStore,

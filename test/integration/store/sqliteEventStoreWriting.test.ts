@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { eventLogFile, openForWriting } from '../../../infra/sqlite/eventStoreDatabase.ts';
 import { startWriterThread } from '../../../infra/sqlite/eventStoreWriterThread.ts';
-import { isTurnlogError } from '../../../shared/errors.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   newEvent,

@@ -8,8 +8,8 @@ import {
   createTreeChecker,
   type Leaf,
   type TreeChecker,
-} from '../../../shared/proof/treeChecker.ts';
-import { openRightEdge } from '../../../shared/tlog/rightEdge.ts';
+} from '../../../shared/transparency/proof/treeChecker.ts';
+import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { checkpointAt, growBy } from '../../contracts/tileStore.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 

@@ -9,7 +9,7 @@ import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/proj
 import { rowDecoder } from '../../../infra/sqlite/readModels/statements.ts';
 import { columnsOf } from '../../../infra/postgres/readModels/statements.ts';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
-import { followGenerations } from '../../../services/projector/followGenerations.ts';
+import { followGenerations } from '../../../services/followers/projector/followGenerations.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { TABLES, tableNames } from '../../../shared/readModels/tables.ts';

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
-import type { Publisher } from '../../../shared/ports/publisher.ts';
+import type { Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 import { relayTo } from '../kafka/relay.ts';
 import { eventually } from '../processes/operator.ts';

@@ -1,7 +1,7 @@
 import { chainEvents, type Authorship, type StreamHead } from '../../../shared/eventlog/append.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import type { NewEvent } from '../../../shared/eventlog/event.ts';
-import { withoutBoxes } from '../../../shared/eventlog/protectedJson.ts';
+import { withoutBoxes } from '../../../shared/eventlog/encryption/protectedJson.ts';
 
 /** Continues a chain with an event whose data has its boxes already, as a store has it. */
 export function chainStored(

@@ -3,7 +3,7 @@ import type {
   ReplayEvent,
   ReplayStartedData,
   TurnComparison,
-} from '../../../shared/domain/replay/events.ts';
+} from '../../../shared/replays/events.ts';
 /**
  * The vocabulary of recorded events: every event that a test needs is built here, with defaults for
  * what the test does not care about. A new event type, or a new field of one, changes this file and
@@ -16,11 +16,11 @@ import type {
   AccountLimits,
   AccountRetention,
   KeyData,
-} from '../../../shared/domain/account/events.ts';
-import type { AgentConfiguration, AgentEvent } from '../../../shared/domain/agent/events.ts';
-import type { Audited, AuditEvent } from '../../../shared/domain/audit/events.ts';
-import type { LogEvent } from '../../../shared/domain/log/events.ts';
-import type { RequestBegunData, RequestEvent } from '../../../shared/domain/request/events.ts';
+} from '../../../shared/accounts/events.ts';
+import type { AgentConfiguration, AgentEvent } from '../../../shared/agents/events.ts';
+import type { Audited, AuditEvent } from '../../../shared/audit/events.ts';
+import type { LogEvent } from '../../../shared/restoredLogs/events.ts';
+import type { RequestBegunData, RequestEvent } from '../../../shared/requests/events.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { Erasure } from '../../../shared/domain/schema.ts';
 import type {
@@ -30,9 +30,9 @@ import type {
   TurnCompletedData,
   TurnFailedData,
   TurnStartedData,
-} from '../../../shared/domain/session/events.ts';
-import type { ModelCall } from '../../../shared/domain/session/parts.ts';
-import type { WebhookEvent, WebhookSettings } from '../../../shared/domain/webhook/events.ts';
+} from '../../../shared/sessions/events.ts';
+import type { ModelCall } from '../../../shared/sessions/turns/promptParts.ts';
+import type { WebhookEvent, WebhookSettings } from '../../../shared/webhooks/events.ts';
 import type { SessionRow } from '../../../shared/readModels/tables.ts';
 
 export const AGENT_ID = 'agent_1';

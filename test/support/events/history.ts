@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
-import { withBoxes } from '../../../shared/eventlog/boxes.ts';
+import { withBoxes } from '../../../shared/eventlog/encryption/ciphertexts.ts';
 import type { NewEvent } from '../../../shared/eventlog/event.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { Reached } from '../../../shared/ports/readModels.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { isErasure, type DomainEvent } from '../../../shared/domain/events.ts';
-import type { ModelCall } from '../../../shared/domain/session/parts.ts';
+import type { ModelCall } from '../../../shared/sessions/turns/promptParts.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
   accountErased,

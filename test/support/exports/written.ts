@@ -1,5 +1,5 @@
 /** Sessions as the formats write them, from events alone. */
-import type { SessionEvent } from '../../../shared/domain/session/events.ts';
+import type { SessionEvent } from '../../../shared/sessions/events.ts';
 import { SESSION_WRITERS } from '../../../shared/exports/formats.ts';
 import { recordCollector, type ExportedTurn } from '../../../shared/exports/record.ts';
 import { at } from '../events/events.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
-import type { ProtectedStore } from '../../../shared/eventlog/protectedStore.ts';
-import { sealEvents } from '../../../shared/eventlog/sealTexts.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';
 import type { AccountFeed, FeedItem, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { turnStarted } from '../events/events.ts';
 

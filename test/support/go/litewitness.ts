@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { run } from '../../../infra/local/kafka/jars.ts';
-import { EMPTY_ROOT } from '../../../shared/tlog/merkle.ts';
+import { EMPTY_ROOT } from '../../../shared/transparency/tlog/merkle.ts';
 import { debianProgram } from '../processes/debianProgram.ts';
 import { freePort } from '../processes/freePort.ts';
 import { eventually } from '../processes/operator.ts';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { ERROR_ANSWERS } from '../../../services/api/errors.ts';
+import { ERROR_ANSWERS } from '../../../services/api/http/errors/errorResponses.ts';
 
 /** An answer that came to its end. */
 export interface Answer {

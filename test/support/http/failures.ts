@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
-import { ERROR_ANSWERS } from '../../../services/api/errors.ts';
-import type { ErrorCode } from '../../../shared/errors.ts';
+import { ERROR_ANSWERS } from '../../../services/api/http/errors/errorResponses.ts';
+import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Reply } from './service.ts';
 
 const MEMBERS = ['code', 'details', 'error', 'request_id', 'status', 'success'];

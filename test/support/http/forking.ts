@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
+import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import type { Reply, TestService } from './service.ts';
 
 /** What the model answers depends on what it was asked last, and on nothing else. */

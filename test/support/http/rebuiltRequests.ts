@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
+import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
 import { everyPage } from './everyPage.ts';

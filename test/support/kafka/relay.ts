@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { KafkaPublisherOptions } from '../../../infra/kafka/options.ts';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
-import { startRelay, type RunningRelay } from '../../../services/relay/start.ts';
+import { startRelay, type RunningRelay } from '../../../services/followers/relay/start.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import type { Publisher } from '../../../shared/ports/publisher.ts';
+import type { Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { FixedLog } from '../store/fixedLog.ts';
 import { recordingLogger } from '../projections/projector.ts';
 

@@ -7,7 +7,7 @@ import { writeSync } from 'node:fs';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
-import { startRelay } from '../../../services/relay/start.ts';
+import { startRelay } from '../../../services/followers/relay/start.ts';
 import { publisherOptions } from './relay.ts';
 
 const [folder = '', brokers = '', prefix = '', takeOverMs = '300', sick] = process.argv.slice(2);

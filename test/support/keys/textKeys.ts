@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/masterKeys.ts';
+import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/encryption/masterKeys.ts';
 import {
   closing,
   commit,
   type ProtectedText,
   type TextKey,
-} from '../../../shared/eventlog/protectedText.ts';
+} from '../../../shared/eventlog/encryption/protectedText.ts';
 
 /** A key of texts that nobody has used. */
 export const newTextKey = (): TextKey => ({

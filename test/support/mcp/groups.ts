@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { createMcpGroup, type McpGroup } from '../../../infra/mcp/group.ts';
 import type { McpServer, McpTransport } from '../../../infra/mcp/server.ts';
-import { createLogger } from '../../../shared/logger.ts';
+import { createLogger } from '../../../shared/lib/logger.ts';
 
 /** The script of the hostile server. */
 export const HOSTILE = fileURLToPath(new URL('hostileServer.mjs', import.meta.url));

@@ -1,9 +1,12 @@
 import { openPostgresProjectionStore } from '../../../infra/postgres/readModels/projectionStore.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { VERSION } from '../../../infra/postgres/readModels/version.ts';
-import { projectWhenActive } from '../../../services/projector/projectWhenActive.ts';
-import type { ProjectorState } from '../../../services/projector/serveAsActive.ts';
-import type { Projection, ProjectorLogger } from '../../../services/projector/projection.ts';
+import { projectWhenActive } from '../../../services/followers/projector/projectWhenActive.ts';
+import type { ProjectorState } from '../../../services/followers/projector/serveAsActive.ts';
+import type {
+  Projection,
+  ProjectorLogger,
+} from '../../../services/followers/projector/projection.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
 

@@ -6,7 +6,7 @@ import { writeSync } from 'node:fs';
 import { awaitPostgresTrees } from '../../../infra/postgres/tiles/trees.ts';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import { readSigningKeys } from '../../../services/compose/signingKeys.ts';
-import { runProver } from '../../../services/prover/run.ts';
+import { runProver } from '../../../services/followers/prover/run.ts';
 
 const [folder = '', databaseUrl = '', keyFile = ''] = process.argv.slice(2);
 const silent = (): void => undefined;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOperator, type Operator } from '../../../services/compose/operator.ts';
-import { issueKey, openAccount } from '../../../shared/commands/accounts.ts';
-import { SCOPES, type Scope } from '../../../shared/domain/account/events.ts';
-import { parseConfig } from '../../../shared/config.ts';
-import { createLogger } from '../../../shared/logger.ts';
+import { issueKey, openAccount } from '../../../shared/accounts/commands.ts';
+import { SCOPES, type Scope } from '../../../shared/accounts/events.ts';
+import { parseConfig } from '../../../shared/lib/config/config.ts';
+import { createLogger } from '../../../shared/lib/logger.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { apiClient, type Client } from '../http/service.ts';
 import { testStoreEnv } from '../store/testStore.ts';

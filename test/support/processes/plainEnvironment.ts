@@ -1,4 +1,4 @@
-import { ConfigSchema } from '../../../shared/config.ts';
+import { ConfigSchema } from '../../../shared/lib/config/config.ts';
 
 /**
  * The environment of a process under test: this one's, without Turnlog's own options, because some

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/domain/events.ts';
-import type { InterruptionReason, TurnFailedData } from '../../../shared/domain/session/events.ts';
+import type { InterruptionReason, TurnFailedData } from '../../../shared/sessions/events.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';
 import { belongsIn, STREAM_KINDS, type StreamKind } from '../../../shared/eventlog/streams.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';

@@ -1,11 +1,14 @@
-import type { EmbeddedPlace } from '../../../services/compose/place.ts';
+import type { EmbeddedPlace } from '../../../services/compose/logLocation.ts';
 import { proverOfThread } from '../../../services/compose/prover.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
-import { startProjectorThread, THREAD_LIMITS } from '../../../services/projector/startThread.ts';
-import { parseConfig } from '../../../shared/config.ts';
+import {
+  startProjectorThread,
+  THREAD_LIMITS,
+} from '../../../services/followers/projector/startThread.ts';
+import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import type { DomainEvent } from '../../../shared/domain/events.ts';

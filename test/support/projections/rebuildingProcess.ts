@@ -5,7 +5,7 @@
 import { writeSync } from 'node:fs';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
-import { rebuildReadModels } from '../../../services/projector/rebuild.ts';
+import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
 import { recordingLogger } from './projector.ts';
 
 const folder = process.argv[2] ?? '';

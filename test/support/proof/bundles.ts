@@ -2,18 +2,21 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { writeTar } from '../../../infra/tar/writeTar.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import { commit, type DisclosedText } from '../../../shared/eventlog/protectedText.ts';
-import { bundleContent, type BundleContent } from '../../../shared/proof/makeBundle.ts';
-import { createRedaction, parseSelectors } from '../../../shared/proof/redaction.ts';
-import type { ShownEvent } from '../../../shared/proof/shownTexts.ts';
-import { formatCheckpoint } from '../../../shared/tlog/checkpoint.ts';
-import { cosign } from '../../../shared/tlog/cosignature.ts';
-import { leafEntry } from '../../../shared/tlog/leaf.ts';
-import { signatureLine, signNote } from '../../../shared/tlog/note.ts';
-import { COSIGNATURE, formatVkey, noteSigner } from '../../../shared/tlog/noteKeys.ts';
-import { formatProof } from '../../../shared/tlog/proofFile.ts';
-import { inclusionProof } from '../../../shared/tlog/proofs.ts';
-import { openRightEdge } from '../../../shared/tlog/rightEdge.ts';
+import { commit, type DisclosedText } from '../../../shared/eventlog/encryption/protectedText.ts';
+import {
+  bundleContent,
+  type BundleContent,
+} from '../../../shared/transparency/proof/makeBundle.ts';
+import { createRedaction, parseSelectors } from '../../../shared/transparency/proof/redaction.ts';
+import type { ShownEvent } from '../../../shared/transparency/proof/shownTexts.ts';
+import { formatCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { cosign } from '../../../shared/transparency/tlog/cosignature.ts';
+import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
+import { signatureLine, signNote } from '../../../shared/transparency/tlog/note.ts';
+import { COSIGNATURE, formatVkey, noteSigner } from '../../../shared/transparency/tlog/noteKeys.ts';
+import { formatProof } from '../../../shared/transparency/tlog/proofFile.ts';
+import { inclusionProof } from '../../../shared/transparency/tlog/proofs.ts';
+import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { memoryTiles } from '../tlog/memoryTiles.ts';
 
 export const SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';

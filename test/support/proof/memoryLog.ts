@@ -6,11 +6,11 @@ import type {
   Position,
   StoredEvent,
 } from '../../../shared/ports/eventStore.ts';
-import { recordedHash } from '../../../shared/proof/nameChange.ts';
-import { leafEntry } from '../../../shared/tlog/leaf.ts';
-import { openRightEdge } from '../../../shared/tlog/rightEdge.ts';
-import { TILE_WIDTH } from '../../../shared/tlog/tiles.ts';
-import type { TreeHead } from '../../../shared/tlog/verify.ts';
+import { recordedHash } from '../../../shared/transparency/proof/nameChange.ts';
+import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
+import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
+import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
+import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { memoryTiles, type MemoryTiles } from '../tlog/memoryTiles.ts';
 
 /** The position of the event at an index. */

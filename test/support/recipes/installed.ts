@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '../../../infra/local/kafka/jars.ts';
-import { retry } from '../../../shared/backOff.ts';
+import { retry } from '../../../shared/lib/time/backoff.ts';
 import { root } from '../docs/projectFiles.ts';
 
 const CACHE = join(root, 'node_modules/.cache/turnlog');

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
-import type { ChatRequest } from '../../../shared/domain/session/chat.ts';
+import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { startTestService, type TestService } from '../http/service.ts';
 import type { Step } from '../http/scriptedModel.ts';
 

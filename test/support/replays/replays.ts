@@ -1,14 +1,14 @@
-import { authorOf, factsOf, appendFacts } from '../../../shared/commands/facts.ts';
-import { handle } from '../../../shared/commands/handle.ts';
-import { shortStream } from '../../../shared/commands/target.ts';
-import { replay, type ReplayState } from '../../../shared/domain/replay/decider.ts';
-import type { ReplayEvent, ReplaySettings } from '../../../shared/domain/replay/events.ts';
-import type { SessionEvent } from '../../../shared/domain/session/events.ts';
+import { authorOf, factsOf, appendFacts } from '../../../shared/commandHandling/recordEvents.ts';
+import { handle } from '../../../shared/commandHandling/handle.ts';
+import { shortStream } from '../../../shared/commandHandling/targetStream.ts';
+import { replay, type ReplayState } from '../../../shared/replays/decider.ts';
+import type { ReplayEvent, ReplaySettings } from '../../../shared/replays/events.ts';
+import type { SessionEvent } from '../../../shared/sessions/events.ts';
 import { NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { readPage } from '../../../shared/eventlog/readWhole.ts';
-import type { StreamSource } from '../../../shared/eventlog/noteDamage.ts';
+import { readPage } from '../../../shared/eventlog/reading/readWhole.ts';
+import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
-import type { KnownEvent } from '../../../shared/eventlog/wholeStream.ts';
+import type { KnownEvent } from '../../../shared/eventlog/reading/wholeStream.ts';
 import { asOperator, eventually } from '../processes/operator.ts';
 
 /** All events of a stream, with their texts. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { openTextKeys } from '../../../services/compose/textKeys.ts';
-import { createKeyring } from '../../../shared/eventlog/keyring.ts';
-import type { ProtectedStore } from '../../../shared/eventlog/protectedStore.ts';
+import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import type { EventStoreFixture } from '../../contracts/eventStore.ts';
 
 export const temporaryFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnlog-test-'));

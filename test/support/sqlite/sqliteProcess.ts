@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
-import { isTurnlogError } from '../../../shared/errors.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
 const [command, folder = '', stream = '', count = '0'] = process.argv.slice(2);
 

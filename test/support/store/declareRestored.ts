@@ -1,6 +1,6 @@
 import { systemClock, systemIds } from '../../../services/compose/system.ts';
-import { acceptRestored } from '../../../shared/commands/acceptRestored.ts';
-import { createDamagedStreams } from '../../../shared/eventlog/damagedStreams.ts';
+import { acceptRestored } from '../../../shared/restoredLogs/acceptRestored.ts';
+import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedStreams.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { memoryKeys } from './memoryKeys.ts';
 

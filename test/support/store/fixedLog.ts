@@ -1,5 +1,5 @@
-import { createTrail } from '../../../shared/eventlog/logIdentity.ts';
-import { beyondTheEnd } from '../../../shared/eventlog/positions.ts';
+import { createTrail } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { beyondTheEnd } from '../../../shared/eventlog/identity/positions.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
 
 export type FixedLog = Omit<EventLog, 'trouble' | 'close'>;

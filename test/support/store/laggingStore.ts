@@ -1,4 +1,4 @@
-import type { ProtectedStore } from '../../../shared/eventlog/protectedStore.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
 
 /**
  * A store whose reads are served by a node that shows a stream only up to a revision, for so many

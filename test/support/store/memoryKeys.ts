@@ -1,5 +1,5 @@
-import { createKeyring, type Keyring } from '../../../shared/eventlog/keyring.ts';
-import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/masterKeys.ts';
+import { createKeyring, type Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
+import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/encryption/masterKeys.ts';
 import type { FoundKey, KeyStore } from '../../../shared/ports/keyStore.ts';
 
 /** Keys of texts in memory. `kept` is the key store: what is taken out of it is lost. */

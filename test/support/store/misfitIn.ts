@@ -1,6 +1,6 @@
 import { openNamedStore } from '../../../services/compose/eventStore.ts';
-import { createLogger } from '../../../shared/logger.ts';
-import { verifyChains } from '../../../shared/queries/verifyChains.ts';
+import { createLogger } from '../../../shared/lib/logger.ts';
+import { verifyChains } from '../../../shared/eventlog/reading/verifyChains.ts';
 
 /** The first event of a log that does not fit its hash chain; undefined where all do. */
 export async function misfitIn(storeName: string): ReturnType<typeof verifyChains> {

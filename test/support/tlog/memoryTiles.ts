@@ -1,14 +1,14 @@
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
-import type { TileFile, TileReader } from '../../../shared/ports/tileStore.ts';
-import { openRightEdge, type RightEdge } from '../../../shared/tlog/rightEdge.ts';
-import { HASH_BYTES } from '../../../shared/tlog/merkle.ts';
+import type { TileFile, TileReader } from '../../../shared/transparency/tileStore.ts';
+import { openRightEdge, type RightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
+import { HASH_BYTES } from '../../../shared/transparency/tlog/merkle.ts';
 import {
   encodeEntry,
   entriesOf,
   parseTilePath,
   TILE_WIDTH,
   tilePath,
-} from '../../../shared/tlog/tiles.ts';
+} from '../../../shared/transparency/tlog/tiles.ts';
 
 /** Tiles in memory. A narrower tile than was written is answered from a wider one. */
 export interface MemoryTiles extends Pick<TileReader, 'read' | 'beforeBundle'> {

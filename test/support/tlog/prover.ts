@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
-import type { Prover } from '../../../services/prover/prover.ts';
-import { runProver } from '../../../services/prover/run.ts';
+import type { Prover } from '../../../services/followers/prover/prover.ts';
+import { runProver } from '../../../services/followers/prover/run.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import type { ProverReport } from '../../../shared/queries/health.ts';
+import type { ProverReport } from '../../../shared/health/health.ts';
 import { sessionStarted } from '../events/events.ts';
 import { recordHistory } from '../events/history.ts';
 

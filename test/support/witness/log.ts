@@ -1,9 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { formatCheckpoint } from '../../../shared/tlog/checkpoint.ts';
-import { signNote } from '../../../shared/tlog/note.ts';
-import { formatVkey, noteSigner, type NoteSigner } from '../../../shared/tlog/noteKeys.ts';
-import { rootAt } from '../../../shared/tlog/proofs.ts';
-import type { Tiles } from '../../../shared/tlog/readTiles.ts';
+import { formatCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { signNote } from '../../../shared/transparency/tlog/note.ts';
+import {
+  formatVkey,
+  noteSigner,
+  type NoteSigner,
+} from '../../../shared/transparency/tlog/noteKeys.ts';
+import { rootAt } from '../../../shared/transparency/tlog/proofs.ts';
+import type { Tiles } from '../../../shared/transparency/tlog/readTiles.ts';
 import { treeOf } from '../tlog/memoryTiles.ts';
 
 /** A log of some leaves that signs checkpoints of any size up to theirs, and keeps what is published. */

@@ -3,19 +3,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { parseCheckpoint } from '../../../shared/tlog/checkpoint.ts';
-import { cosign } from '../../../shared/tlog/cosignature.ts';
-import { decodeBase64 } from '../../../shared/tlog/base64.ts';
-import { openNote, signatureLine } from '../../../shared/tlog/note.ts';
+import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { cosign } from '../../../shared/transparency/tlog/cosignature.ts';
+import { decodeBase64 } from '../../../shared/transparency/tlog/base64.ts';
+import { openNote, signatureLine } from '../../../shared/transparency/tlog/note.ts';
 import {
   COSIGNATURE,
   formatVkey,
   noteSigner,
   parseVkey,
   type NoteSigner,
-} from '../../../shared/tlog/noteKeys.ts';
-import { verifyConsistency, type TreeHead } from '../../../shared/tlog/verify.ts';
-import { EMPTY_ROOT } from '../../../shared/tlog/merkle.ts';
+} from '../../../shared/transparency/tlog/noteKeys.ts';
+import { verifyConsistency, type TreeHead } from '../../../shared/transparency/tlog/verify.ts';
+import { EMPTY_ROOT } from '../../../shared/transparency/tlog/merkle.ts';
 
 /** What a witness answers. */
 export interface Said {

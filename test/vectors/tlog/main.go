@@ -1,4 +1,4 @@
-// Writes the vectors that shared/tlog is compared with: go run . > vectors.json
+// Writes the vectors that shared/transparency/tlog is compared with: go run . > vectors.json
 package main
 
 import (

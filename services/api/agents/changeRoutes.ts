@@ -1,0 +1,129 @@
+import type { Context } from 'koa';
+import {
+  deleteAgent,
+  patchAgent,
+  replaceAgent,
+  type ChangedAgent,
+} from '../../../shared/agents/changeAgent.ts';
+import { readAgentRevisions, type RecordedRevision } from '../../../shared/agents/revisions.ts';
+import type { AgentRow } from '../../../shared/readModels/tables.ts';
+import { agentTag, revisionsNamed } from './agentEtag.ts';
+import { MAKING_BYTES, pageBody, type Rows } from '../http/responses/listResponse.ts';
+import { presentAgentDetail, presentRevision } from './presenter.ts';
+import { STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { defineRoute } from '../http/route.ts';
+import {
+  AgentDetail,
+  AgentRevisions,
+  AgentRevisionsQuery,
+  ChangeAgentBody,
+  CreateAgentBody,
+  DeletedAgent,
+} from './schemas.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { pageFrom } from '../sessions/routes.ts';
+
+const path = '/v1/agents/{agentId}';
+
+const ERRORS = [
+  'agent_not_found',
+  'agent_erased',
+  'precondition_failed',
+  'stream_damaged',
+  'release_too_old',
+  'key_missing',
+] as const;
+const NOT_ON_OFFER = [
+  'model_not_supported',
+  'tool_not_supported',
+  'component_not_supported',
+] as const;
+
+const asked = (ctx: Context, { agentId }: Readonly<Record<string, string>>): ChangedAgent => ({
+  agent_id: agentId!,
+  expected: revisionsNamed(ctx),
+});
+
+function shown(ctx: Context, row: AgentRow) {
+  ctx.set('etag', agentTag(row));
+  return { data: presentAgentDetail(row) };
+}
+
+const replaceAgentRoute = defineRoute({
+  method: 'put',
+  path,
+  operationId: 'replaceAgent',
+  summary: 'Gives an agent another configuration',
+  description:
+    'What is left out is taken away, or back to its default. Runs that begin from then on use it, in sessions that there are, too. With `If-Match` only where the agent is still at that revision.',
+  access: 'agents:write',
+  query: CommonQuery,
+  body: CreateAgentBody,
+  data: AgentDetail,
+  errors: [...ERRORS, ...NOT_ON_OFFER],
+  handle: async (api, { actor, params, body }, ctx) =>
+    shown(ctx, await replaceAgent(api, actor, asked(ctx, params), body)),
+});
+
+const changeAgentRoute = defineRoute({
+  method: 'patch',
+  path,
+  operationId: 'changeAgent',
+  summary: 'Changes some of an agent’s configuration',
+  description:
+    'A JSON merge patch (RFC 7396): what is left out stays, null takes a field away. Only what it names has to be on offer. With `If-Match` only where the agent is still at that revision.',
+  access: 'agents:write',
+  query: CommonQuery,
+  body: ChangeAgentBody,
+  data: AgentDetail,
+  errors: [...ERRORS, ...NOT_ON_OFFER],
+  handle: async (api, { actor, params, body }, ctx) =>
+    shown(ctx, await patchAgent(api, actor, asked(ctx, params), body)),
+});
+
+const deleteAgentRoute = defineRoute({
+  method: 'delete',
+  path,
+  operationId: 'deleteAgent',
+  summary: 'Deletes an agent',
+  description:
+    'It is in no list and can be run no more; turns that run end as if nothing had happened. Its revisions and its sessions stay readable. It erases no text.',
+  access: 'agents:write',
+  query: CommonQuery,
+  data: DeletedAgent,
+  errors: ERRORS,
+  handle: async (api, { actor, params }, ctx) => ({
+    data: await deleteAgent(api, actor, asked(ctx, params)),
+  }),
+});
+
+const REVISIONS: Rows<RecordedRevision> = {
+  around: [],
+  present: presentRevision,
+  cursorOf: ({ revision }) => String(revision),
+};
+
+const listRevisionsRoute = defineRoute({
+  method: 'get',
+  path: `${path}/revisions`,
+  operationId: 'listAgentRevisions',
+  summary: 'Lists what an agent was, newest or oldest first',
+  description: 'Each change as it was recorded, of a deleted agent, too.',
+  access: 'agents:read',
+  query: AgentRevisionsQuery,
+  data: AgentRevisions,
+  errors: ['agent_not_found', 'agent_erased', ...STREAM_ERRORS],
+  holds: MAKING_BYTES,
+  handle: async (api, { actor, params, query }) => {
+    const wanted = { ...pageFrom(query), order: query.order ?? 'newest' };
+    const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, wanted);
+    return { page: (to) => pageBody(page, REVISIONS, to) };
+  },
+});
+
+export const agentChangeRoutes = [
+  replaceAgentRoute,
+  changeAgentRoute,
+  deleteAgentRoute,
+  listRevisionsRoute,
+];

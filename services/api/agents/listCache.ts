@@ -1,0 +1,68 @@
+import { LRUCache } from 'lru-cache';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { ReadModels } from '../../../shared/ports/readModels.ts';
+import type { PageBody } from '../http/responses/listResponse.ts';
+
+interface KeptAnswer extends PageBody {
+  /** The list's version when its rows were asked for, or an older one. */
+  version: string;
+}
+
+/** What makes one answer of an account differ from another, but for the list itself. */
+interface Asked {
+  accountId: string;
+  limit: number | undefined;
+  after: string | undefined;
+  pretty: boolean;
+}
+
+interface AgentListCache {
+  find(asked: Asked, version: string): KeptAnswer | undefined;
+  /** Keeps it unless it is too large. */
+  keep(asked: Asked, answer: KeptAnswer): void;
+  /** Lets go of an account's lists, for an agent that was erased. */
+  forget(accountId: string): void;
+  clear(): void;
+}
+
+/** What the cache itself needs for an entry. */
+const ENTRY_BYTES = 512;
+const BYTES_OF_CHAR = 2;
+
+const keyOf = ({ accountId, limit, after, pretty }: Asked): string =>
+  JSON.stringify([accountId, limit ?? null, after ?? null, pretty]);
+
+const caches = new WeakMap<ReadModels, AgentListCache>();
+
+/**
+ * Lists of an account's agents in the bytes that were sent before, while the read models say that
+ * they have not changed: to ask for the version costs far less than to write a thousand agents as
+ * JSON. The version is to be asked for before the rows, so that what is kept is never older than
+ * its name.
+ */
+export function agentListCache(readModels: ReadModels): AgentListCache {
+  let cache = caches.get(readModels);
+  if (!cache) caches.set(readModels, (cache = createCache()));
+  return cache;
+}
+
+function createCache(): AgentListCache {
+  const kept = new LRUCache<string, KeptAnswer>({
+    maxSize: LIMITS.cache.agentListBytes,
+    maxEntrySize: LIMITS.cache.agentListEntryBytes,
+    sizeCalculation: ({ body, version }, key) =>
+      body.length + (key.length + version.length) * BYTES_OF_CHAR + ENTRY_BYTES,
+  });
+  return {
+    find(asked, version) {
+      const known = kept.get(keyOf(asked));
+      return known?.version === version ? known : undefined;
+    },
+    keep: (asked, answer) => void kept.set(keyOf(asked), answer),
+    clear: () => kept.clear(),
+    forget(accountId) {
+      for (const key of kept.keys())
+        if ((JSON.parse(key) as unknown[])[0] === accountId) kept.delete(key);
+    },
+  };
+}

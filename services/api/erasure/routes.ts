@@ -1,0 +1,65 @@
+import { eraseAgent, eraseSession, requireOwn } from '../../../shared/erasure/commands.ts';
+import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
+import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { receiptFor } from '../../../shared/transparency/proof/sessionProof.ts';
+import type { RouteContext } from '../context.ts';
+import { presentErasure } from './presenter.ts';
+import { defineRoute } from '../http/route.ts';
+import { ErasedAgent, ErasedSession, ErasureQuery } from './schemas.ts';
+
+/** The erasure is done, whether the transparency log can be asked for its proof or not. */
+const receiptOf = ({ tiles, logger }: RouteContext, { position, event }: ErasedStream) =>
+  receiptFor(tiles, { position, hash: event.hash }).catch((error: unknown) => {
+    logger.warn(inShort(error), 'an erasure was answered without its proof');
+    return undefined;
+  });
+
+const ERRORS = ['erasure_refused', 'stream_damaged', 'release_too_old'] as const;
+
+const eraseSessionRoute = defineRoute({
+  method: 'delete',
+  path: '/v1/sessions/{sessionId}',
+  operationId: 'eraseSession',
+  summary: 'Erases the texts of a session for good',
+  description:
+    'Destroys the key of its texts. Whatever is asked of the session from then on is answered 410 `session_erased`; a run that works on it ends so. Doing it again gives the same answer. After a 503 it may be done all the same, and is gone on with.',
+  access: 'sessions:erase',
+  query: ErasureQuery,
+  data: ErasedSession,
+  errors: ['session_not_found', ...ERRORS],
+  handle: async (api, { actor, params, query }, ctx) => {
+    const session_id = params['sessionId']!;
+    const grounds = { reason: 'request', note: query.note } as const;
+    const erased = await eraseSession(api, actor, session_id, grounds);
+    ctx.set('link', `</v1/sessions/${session_id}/proof>; rel="describedby"`);
+    return { data: { session_id, ...presentErasure(erased, await receiptOf(api, erased)) } };
+  },
+});
+
+const eraseAgentRoute = defineRoute({
+  method: 'post',
+  path: '/v1/agents/{agentId}/erase',
+  operationId: 'eraseAgent',
+  summary: 'Erases the name and the instruction of an agent for good',
+  description:
+    'The agent can be run no more, and is in no list; runs of it end with 410 `agent_erased`. Its sessions keep their own texts. Doing it again gives the same answer.',
+  access: 'agents:erase',
+  query: ErasureQuery,
+  data: ErasedAgent,
+  errors: ['agent_not_found', ...ERRORS],
+  once: {
+    reserve: async (api, { actor, params }) => {
+      await requireOwn('agent', api, actor, params['agentId']!);
+      return {};
+    },
+  },
+  handle: async (api, { actor, params, query, claim }) => {
+    const agent_id = params['agentId']!;
+    const grounds = { reason: 'request', note: query.note } as const;
+    const erased = await eraseAgent(api, actor, agent_id, grounds);
+    if (claim?.first === false && erased.again) api.onReplayed?.();
+    return { data: { agent_id, ...presentErasure(erased, await receiptOf(api, erased)) } };
+  },
+});
+
+export const erasureRoutes = [eraseSessionRoute, eraseAgentRoute];

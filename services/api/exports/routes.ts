@@ -1,0 +1,107 @@
+import type { Static } from 'typebox';
+import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { PageOf } from '../../../shared/ports/readModels.ts';
+import { listSessions } from '../../../shared/search/searchSessions.ts';
+import type { SessionRow } from '../../../shared/readModels/tables.ts';
+import type { RouteContext } from '../context.ts';
+import { linkNext } from '../http/responses/envelope.ts';
+import { sessionBytes, sessionsBytes } from './serialize.ts';
+import { SHARED_SESSION_ERRORS, STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { defineRoute } from '../http/route.ts';
+import { ExportQuery, ExportText, SessionExportQuery } from './schemas.ts';
+import { JSON_LINES, PLAIN_TEXT, sendExport } from './send.ts';
+import { sessionFilter } from '../sessions/parseSessionFilter.ts';
+
+const exportSessionRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/export',
+  operationId: 'exportSession',
+  summary: 'Exports a session in a format of others, as JSON lines',
+  description:
+    'Turns that have ended, as they were recorded. The same session gives the same bytes as long as nothing is added to it. What can’t be finished is cut off: check that you have all of it. Each export is recorded in the account’s audit before it is answered.',
+  access: 'sessions:read',
+  query: SessionExportQuery,
+  data: ExportText,
+  media: JSON_LINES,
+  orMedia: PLAIN_TEXT,
+  errors: SHARED_SESSION_ERRORS,
+  handle: async (api, { actor, params, query: { format } }, ctx) => {
+    const sessionId = params['sessionId']!;
+    const exported = { api, account_id: actor.account_id, format };
+    const exporting = { api, actor, ctx, subject: sessionStream(sessionId) };
+    await sendExport(exporting, `format=${format}`, async () => sessionBytes(exported, sessionId));
+    return undefined;
+  },
+});
+
+type Asked = Static<typeof ExportQuery>;
+
+const listPage = (
+  api: RouteContext,
+  account_id: string,
+  { format: _format, ...asked }: Asked,
+  signal: AbortSignal,
+): Promise<PageOf<SessionRow>> =>
+  listSessions(
+    api,
+    account_id,
+    {
+      limit: asked.limit ?? LIMITS.export.sessions,
+      bytes: LIMITS.http.batchBytes,
+      ...(asked.after === undefined ? {} : { after: asked.after }),
+      ...sessionFilter(asked),
+    },
+    signal,
+  );
+
+/**
+ * The ids of the sessions, page after page; of the first page alone where a limit is asked for. Where
+ * sessions give no text, only the signal ends it early.
+ */
+async function* idsFrom(
+  first: PageOf<SessionRow>,
+  asked: Asked,
+  read: (asked: Asked) => Promise<PageOf<SessionRow>>,
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
+  for (let page = first; ;) {
+    for (const { session_id } of page.rows) {
+      signal.throwIfAborted();
+      yield session_id;
+    }
+    const after = page.rows.at(-1)?.session_id;
+    if (!page.more || after === undefined || asked.limit !== undefined) return;
+    page = await read({ ...asked, after });
+  }
+}
+
+const exportSessionsRoute = defineRoute({
+  method: 'get',
+  path: '/v1/export',
+  operationId: 'exportSessions',
+  summary: 'Exports the sessions to which all of the filters apply, as JSON lines',
+  description:
+    'The sessions of the list, in its order, each as its own export has it. All of them, or with `limit` a page, whose `Link` leads on. A session that is erased meanwhile is left out. What can’t be finished is cut off: go on with `after`, the last session that you have. Each export is recorded in the account’s audit before it is answered.',
+  access: 'sessions:read',
+  query: ExportQuery,
+  data: ExportText,
+  media: JSON_LINES,
+  orMedia: PLAIN_TEXT,
+  errors: ['origin_erased', ...STREAM_ERRORS],
+  handle: async (api, { actor, query }, ctx) => {
+    const { account_id } = actor;
+    const exported = { api, account_id, format: query.format };
+    const exporting = { api, actor, ctx, subject: accountStream(account_id) };
+    await sendExport(exporting, `format=${query.format}`, async (signal) => {
+      const read = (asked: Asked) => listPage(api, account_id, asked, signal);
+      const first = await read(query);
+      const last = first.rows.at(-1);
+      if (query.limit !== undefined && first.more && last) linkNext(ctx, last.session_id);
+      return sessionsBytes(exported, idsFrom(first, query, read, signal));
+    });
+    return undefined;
+  },
+});
+
+export const exportRoutes = [exportSessionRoute, exportSessionsRoute];

@@ -1,0 +1,73 @@
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+import { recordAudit } from '../../../shared/audit/commands.ts';
+import type { Actor } from '../../../shared/commandHandling/context.ts';
+import { shuttingDown } from '../../../shared/runs/queueing/runsInFlight.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { clientLeft, whenClosed } from '../http/connection/clientDisconnect.ts';
+import type { RouteContext } from '../context.ts';
+import { unauthorized } from '../http/access/loginThrottle.ts';
+import { keyCheck } from '../http/access/keyRevocation.ts';
+import { orCut } from '../http/connection/destroyOnError.ts';
+
+/** The media type of every export: a JSON document a line. */
+export const JSON_LINES = 'application/jsonl; charset=utf-8';
+/** The same for clients that take no media type but those of texts. */
+export const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
+interface Exporting {
+  api: RouteContext;
+  actor: Actor;
+  ctx: Context;
+  /** The stream that the audit names. */
+  subject: string;
+}
+
+/** Ends what goes on for long. Errors: `unauthorized`, `store_unavailable`. */
+async function* whileServed(
+  pieces: AsyncGenerator<Buffer, void>,
+  { api, actor }: Exporting,
+): AsyncGenerator<Buffer, void> {
+  const isAllowed = keyCheck(api, actor);
+  for await (const piece of pieces) {
+    if (!(await isAllowed())) throw unauthorized();
+    if (api.stopping.aborted) throw shuttingDown();
+    yield piece;
+  }
+}
+
+/**
+ * Answers with what `make` gives, read no faster than the client takes it, once there is room for it,
+ * its first piece is made, and it is in the audit. What fails after that cuts the connection.
+ * The signal aborts when the client leaves.
+ * Errors: `rate_limited`, `overloaded`, those of recordAudit and of the first piece.
+ */
+export async function sendExport(
+  exporting: Exporting,
+  detail: string,
+  make: (signal: AbortSignal) => Promise<AsyncGenerator<Buffer, void>>,
+): Promise<void> {
+  const { api, actor, ctx, subject } = exporting;
+  const { account_id } = actor;
+  const place = api.streams.claim({ account_id, bytes: 0 });
+  const left = new AbortController();
+  const taken: (() => unknown)[] = [place.leave, () => left.abort(clientLeft())];
+  // One listener for all of it: an answer has few of them.
+  whenClosed(ctx.res, () => {
+    for (const giveBack of taken) giveBack();
+  });
+  const untilClosed = (giveBack: () => unknown): void => {
+    if (ctx.res.closed) giveBack();
+    else taken.push(giveBack);
+  };
+  untilClosed((await api.answers.take(account_id, LIMITS.export.bytes, ctx.res)).leave);
+  const pieces = whileServed(await make(left.signal), exporting);
+  untilClosed(() => void pieces.return());
+  const first = await pieces.next();
+  await recordAudit(api, actor, { action: 'export', subject, detail });
+  ctx.status = 200;
+  ctx.type =
+    ctx.accepts('application/jsonl', 'text/plain') === 'text/plain' ? PLAIN_TEXT : JSON_LINES;
+  const text = orCut(first.done ? [] : [first.value], pieces, api.logger, ctx);
+  ctx.body = Readable.from(text, { objectMode: false, highWaterMark: LIMITS.http.streamBytes });
+}

@@ -1,0 +1,112 @@
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import {
+  SESSION_WRITERS,
+  type ExportFormat,
+  type MakeWriter,
+} from '../../../shared/exports/formats.ts';
+import { giveWay, PIECE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { agentsAt, readRecords, type FindAgentAt } from '../../../shared/exports/sessionRecords.ts';
+import { ownSession, readSessionEvents } from '../../../shared/sessions/queries.ts';
+import { sessionErased } from '../../../shared/erasure/errors.ts';
+import type { RouteContext } from '../context.ts';
+import { inPieces } from '../http/responses/listResponse.ts';
+import { presentEvent } from '../sessions/presenter.ts';
+
+/** What is exported, for whom, and how. */
+export interface Export {
+  api: Pick<RouteContext, 'readModels' | 'store' | 'damaged'>;
+  account_id: string;
+  format: ExportFormat;
+}
+
+/** Each event of a session as it was recorded, a line each. Errors: those of readSessionEvents. */
+async function* eventLines(
+  { api, account_id }: Export,
+  sessionId: string,
+): AsyncGenerator<string, void> {
+  const bounds = { limit: LIMITS.http.pageEntries, bytes: LIMITS.http.pageBytes };
+  for (let after: number | undefined, more = true; more;) {
+    await giveWay(account_id);
+    const place = after === undefined ? {} : { after };
+    const page = await readSessionEvents(api, account_id, sessionId, { ...bounds, ...place });
+    for (const event of page.rows) yield `${JSON.stringify(presentEvent(event))}\n`;
+    after = page.rows.at(-1)?.revision;
+    more = page.more;
+  }
+}
+
+/** A session as its writer has it. Errors: `session_not_found`, those of readRecords and of agentsAt. */
+async function* writtenText(
+  { api, account_id, write }: Export & { write: MakeWriter },
+  sessionId: string,
+  findAgentAt: FindAgentAt,
+): AsyncGenerator<string, void> {
+  const row = await ownSession(api, account_id, sessionId);
+  if (row.status === 'erased') throw sessionErased();
+  const writer = write(row);
+  for await (const records of readRecords(api, row)) {
+    await giveWay(account_id);
+    for (const record of records) yield* writer.add(record, await findAgentAt(record));
+  }
+  yield writer.end();
+}
+
+/** A session in the format that is asked for. Errors: those of eventLines and of writtenText. */
+const sessionText = (
+  exported: Export,
+  sessionId: string,
+  findAgentAt: FindAgentAt,
+): AsyncGenerator<string, void> =>
+  exported.format === 'events'
+    ? eventLines(exported, sessionId)
+    : writtenText({ ...exported, write: SESSION_WRITERS[exported.format] }, sessionId, findAgentAt);
+
+const isGone = (error: unknown): boolean =>
+  isTurnlogError(error, 'session_erased') || isTurnlogError(error, 'session_not_found');
+
+/** The same, or nothing where it was erased before any of it was written. */
+async function* unlessGone(texts: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  let isBegun = false;
+  try {
+    for await (const text of texts) {
+      isBegun = true;
+      yield text;
+    }
+  } catch (error) {
+    if (isBegun || !isGone(error)) throw error;
+  }
+}
+
+async function* inBytes(
+  texts: AsyncGenerator<string, void>,
+  account_id: string,
+): AsyncGenerator<Buffer, void> {
+  let pending = '';
+  for await (const text of texts) {
+    pending += text;
+    if (pending.length < PIECE_BYTES) continue;
+    yield* inPieces(pending, account_id);
+    pending = '';
+  }
+  yield* inPieces(pending, account_id);
+}
+
+/** One session as bytes. Errors: those of sessionText. */
+export const sessionBytes = (exported: Export, sessionId: string): AsyncGenerator<Buffer, void> =>
+  inBytes(sessionText(exported, sessionId, agentsAt(exported.api)), exported.account_id);
+
+/**
+ * Many sessions as bytes, one after the other, without those that were erased meanwhile. Errors:
+ * those of sessionText, and of `ids`.
+ */
+export function sessionsBytes(
+  exported: Export,
+  ids: AsyncIterable<string>,
+): AsyncGenerator<Buffer, void> {
+  const findAgentAt = agentsAt(exported.api);
+  async function* texts(): AsyncGenerator<string, void> {
+    for await (const id of ids) yield* unlessGone(sessionText(exported, id, findAgentAt));
+  }
+  return inBytes(texts(), exported.account_id);
+}

@@ -1,0 +1,29 @@
+import type { Actor } from '../../../../shared/commandHandling/context.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+import { isStillValid } from '../../../../shared/accounts/authenticate.ts';
+import type { RouteContext } from '../../context.ts';
+
+/** Looks now and then whether the client's key is still valid. */
+export function keyCheck(
+  { known, clock }: Pick<RouteContext, 'known' | 'clock'>,
+  { key_id }: Pick<Actor, 'key_id'>,
+): () => Promise<boolean> {
+  let checkedAt = performance.now();
+  return async () => {
+    const now = performance.now();
+    if (now - checkedAt < LIMITS.feed.keyCheckMs) return true;
+    checkedAt = now;
+    return isStillValid(known, key_id, clock.now());
+  };
+}
+
+/** The events, to the first of which the client's key is no longer valid. Errors: those of `events`. */
+export async function* whileAllowed<Event>(
+  events: AsyncIterable<Event>,
+  isAllowed: () => Promise<boolean>,
+): AsyncGenerator<Event> {
+  for await (const event of events) {
+    if (!(await isAllowed())) return;
+    yield event;
+  }
+}

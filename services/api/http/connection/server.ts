@@ -1,0 +1,144 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type Koa from 'koa';
+import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+import type { Logger } from '../../../../shared/lib/logger.ts';
+import type { Ids } from '../../../../shared/ports/clock.ts';
+import { oneAtATime } from './pipelining.ts';
+import { nowAndThen } from '../throttledLog.ts';
+import { answerRefusals, takeTarget, refuseTarget } from './protocolErrors.ts';
+
+/**
+ * Longer than the idle time of common load balancers (60 s), so that they never reuse a connection
+ * that is being closed here.
+ */
+const KEEP_ALIVE_MS = 65_000;
+
+/** How often connections are looked through for those that take too long. */
+const CHECK_EVERY_MS = 1_000;
+
+/** How often connections that nobody uses are closed, while all are taken. */
+const MAKE_ROOM_EVERY_MS = 1_000;
+
+export interface ApiServer {
+  /** Where it listens, for people: `http://127.0.0.1:3000`. */
+  url: string;
+  /**
+   * Stops accepting; resolves when the last connection is gone. Idle connections are closed at
+   * once.
+   */
+  close(): Promise<void>;
+  /** Whether requests are worked on whose answers are not written yet. */
+  isAnswering(): boolean;
+  /** Cuts the connections that are left. */
+  cut(): void;
+}
+
+/** The open connections, those too that Node hands over and forgets, as at a CONNECT. */
+function connectionsOf(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
+/**
+ * Closes what comes beyond the most connections, unheard, and those that wait for their next request,
+ * so that idle ones keep nobody out for long.
+ */
+function boundConnections(server: Server, maxConnections: number, logger: Logger): void {
+  server.maxConnections = maxConnections;
+  const full = nowAndThen((refused) =>
+    logger.warn(
+      { refused, max_connections: maxConnections },
+      'connections were refused: all are taken',
+    ),
+  );
+  let roomMadeAt = -Infinity;
+  server.on('drop', () => {
+    const now = performance.now();
+    if (now - roomMadeAt >= MAKE_ROOM_EVERY_MS) {
+      roomMadeAt = now;
+      server.closeIdleConnections();
+    }
+    full(undefined);
+  });
+}
+
+function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: Error & { code?: string }) => {
+      const why =
+        error.code === 'EADDRINUSE'
+          ? `The address ${host}:${port} is in use. Set PORT to another port, or 0 for a free one.`
+          : `Can't listen on ${host}:${port}: ${error.message}`;
+      reject(new TurnlogError('configuration_invalid', why, { cause: error }));
+    });
+    server.listen({ port, host, backlog: LIMITS.http.backlog }, () =>
+      resolve(server.address() as AddressInfo),
+    );
+  });
+}
+
+interface Serving {
+  host: string;
+  port: number;
+  maxConnections: number;
+  ids: Ids;
+  logger: Logger;
+}
+
+/** Serves the application. Errors: `configuration_invalid` when the address can't be had. */
+export async function serve(
+  app: Koa,
+  { host, port, maxConnections, ids, logger }: Serving,
+): Promise<ApiServer> {
+  const handle = app.callback();
+  let unanswered = 0;
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    unanswered += 1;
+    try {
+      await handle(request, response);
+    } finally {
+      unanswered -= 1;
+    }
+  }
+  const answerNext = oneAtATime((request, response) => void answer(request, response));
+  const server = createServer(
+    {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: LIMITS.http.headersMs,
+      requestTimeout: LIMITS.http.requestMs,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+      requireHostHeader: false,
+    },
+    (request, response) => {
+      // What follows the last answer of a connection was sent before the client had read it.
+      if (request.socket.writableEnded) request.socket.destroy();
+      else if (takeTarget(request)) answerNext(request, response);
+      else refuseTarget(server, request);
+    },
+  );
+  boundConnections(server, maxConnections, logger);
+  const connections = connectionsOf(server);
+  answerRefusals(server, ids);
+  const address = await listen(server, port, host);
+  // Once it listens, an error is a connection that could not be accepted (no file descriptor is
+  // left); the next one may be.
+  server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'));
+  return {
+    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      }),
+    isAnswering: () => unanswered > 0,
+    cut() {
+      for (const socket of connections) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import type { TObject, TSchema } from 'typebox';
+import { TurnlogError, type ErrorDetail } from '../../../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+import {
+  fromText,
+  lazyValidator,
+  LONGEST_NAME,
+  problemsOf,
+  type Problem,
+  type Words,
+} from '../../../../shared/lib/validation/validation.ts';
+import { ofMeantBranch } from './unionErrors.ts';
+
+type Place = 'body' | 'query';
+
+/**
+ * A check that lets a valid body through as it is and throws `invalid_request` with every problem
+ * named by its field. Compiled at the first use.
+ */
+export function bodyValidator(schema: TSchema): (input: unknown) => unknown {
+  const compiled = lazyValidator(schema);
+  const words = wordsFor('body');
+  return (input) => {
+    const validate = compiled();
+    if (validate(input)) return input;
+    throw invalidRequest('body', told(validate.errors, words));
+  };
+}
+
+/**
+ * The same for the parameters of a query, which come as text and pass converted to their types,
+ * with defaults filled in.
+ */
+export function queryValidator(
+  schema: TObject,
+): (query: Readonly<Record<string, unknown>>) => Record<string, unknown> {
+  const compiled = lazyValidator(schema, 'with_defaults');
+  const words = wordsFor('query');
+  return (query) => {
+    const repeated = Object.keys(query).filter(
+      (name) => Array.isArray(query[name]) && !takesMany(schema, name),
+    );
+    if (repeated.length > 0)
+      throw invalidRequest(
+        'query',
+        repeated
+          .slice(0, LIMITS.http.details)
+          .map((name) => ({ path: `/${name}`, message: 'must be given once' })),
+      );
+    const input = fromText(schema, query);
+    const validate = compiled();
+    if (validate(input)) return input;
+    throw invalidRequest('query', told(validate.errors, words));
+  };
+}
+
+const takesMany = ({ properties }: TObject, name: string): boolean =>
+  Object.hasOwn(properties, name) && (properties[name] as { type?: string }).type === 'array';
+
+const told = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
+  problemsOf(ofMeantBranch(errors ?? []).slice(0, LIMITS.http.details), words);
+
+/** The answer to an input with these problems. */
+export function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogError {
+  const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
+  for (const { path, message } of problems) {
+    const field = path.slice(1, 1 + LONGEST_NAME) || place;
+    details[field] ??= {
+      message: `${JSON.stringify(field)} ${message}.`,
+      path: place === 'body' ? path : `query/${field}`,
+    };
+  }
+  const sentences = Object.values(details)
+    .slice(0, 3)
+    .map(({ message }) => message);
+  return new TurnlogError(
+    'invalid_request',
+    `The ${place === 'body' ? 'request body' : 'query'} is not valid: ${sentences.join(' ')}`,
+    { details },
+  );
+}
+
+/** Every text of the API that has a least length has the least length 1. */
+const wordsFor = (place: Place): Words => ({
+  required: () => 'is required',
+  additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
+  minLength: () => 'must not be empty',
+  ...(place === 'query' && { type: ({ type }) => `must be ${TEXT_OF[type as string] ?? type}` }),
+});
+
+/** How a query says what is no text. */
+const TEXT_OF: Readonly<Record<string, string>> = {
+  integer: 'an integer in decimal digits, such as 100',
+  boolean: 'true or false',
+};
+
+const knownFields = (schema: unknown): string =>
+  Object.keys((schema as { properties?: object }).properties ?? {}).join(', ');

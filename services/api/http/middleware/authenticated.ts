@@ -1,0 +1,53 @@
+import type { Context } from 'koa';
+import type { Actor } from '../../../../shared/commandHandling/context.ts';
+import type { Scope } from '../../../../shared/accounts/events.ts';
+import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { identify } from '../../../../shared/accounts/authenticate.ts';
+import type { ApiContext } from '../../context.ts';
+import { unauthorized, type createFailedLogins } from '../access/loginThrottle.ts';
+import type { Access } from '../route.ts';
+
+const BEARER = /^bearer +(\S.*)$/i;
+
+/** The token of `Authorization: Bearer`; other schemes are none of ours. */
+function bearerToken({ req }: Context): string | undefined {
+  if (req.headers.authorization === undefined) return undefined;
+  // Node takes the first of several; what stands before it may take another.
+  return BEARER.exec(req.headersDistinct['authorization']!.join(', '))?.[1]?.trimEnd();
+}
+
+/** The key that the request carries; empty for none. Errors: `unauthorized` for two keys. */
+function presentedKey(ctx: Context): string {
+  const key = ctx.get('x-api-key');
+  const token = bearerToken(ctx);
+  if (token === undefined) return key;
+  if (key !== '' && key !== token)
+    throw new TurnlogError(
+      'unauthorized',
+      'The request carries one API key in x-api-key and another one in Authorization.',
+    );
+  return token;
+}
+
+/** Who asks, and what their key may do. */
+interface Caller {
+  actor: Actor;
+  scopes: readonly Scope[];
+}
+
+/** Tells who a request is from. Errors: those of presentedKey and failedLogins. */
+export const authenticator = (
+  { known, clock }: ApiContext,
+  failed: ReturnType<typeof createFailedLogins>,
+) =>
+  async function authenticated(ctx: Context, access: Access): Promise<Caller> {
+    const request_id = ctx.state['request_id'] as string;
+    if (access === 'open') return { actor: { account_id: '', key_id: '', request_id }, scopes: [] };
+    const key = presentedKey(ctx);
+    if (key === '') throw unauthorized();
+    const { principal, key_id } = await identify(known, key, clock.now());
+    if (!principal)
+      return failed({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });
+    const { account_id, scopes } = principal;
+    return { actor: { account_id, key_id: principal.key_id, request_id }, scopes };
+  };

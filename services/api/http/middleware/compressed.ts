@@ -1,0 +1,46 @@
+import { constants } from 'node:zlib';
+import type { Middleware } from 'koa';
+import compress from 'koa-compress';
+import { LIMITS } from '../../../../shared/limits.ts';
+import type { AnswerRoom } from '../responses/responseMemory.ts';
+import { whenClosed } from '../connection/clientDisconnect.ts';
+
+const THRESHOLD_BYTES = 1_024;
+
+const library = compress({
+  threshold: THRESHOLD_BYTES,
+  gzip: { level: 3 },
+  br: {
+    params: {
+      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+      [constants.BROTLI_PARAM_QUALITY]: 4,
+      [constants.BROTLI_PARAM_LGWIN]: 18,
+    },
+  },
+  zstd: false,
+  deflate: false,
+});
+
+/**
+ * Compresses answers for clients that ask for it, while there is room for the compressors:
+ * otherwise they get the same bytes uncompressed.
+ */
+export const compressed =
+  (answers: AnswerRoom): Middleware =>
+  (ctx, next) =>
+    library(ctx, async () => {
+      await next();
+      ctx.compress = false;
+      if (ctx.method === 'HEAD' || (ctx.length ?? Infinity) < THRESHOLD_BYTES || !ctx.body) return;
+      // A compressor would hold events back.
+      if (ctx.response.is('text/event-stream')) return;
+      if (!ctx.get('accept-encoding')) return;
+      const accepted = ctx.acceptsEncodings('br', 'gzip', 'identity');
+      // Who accepts nothing that there is gets the answer as it is (RFC 9110 §12.5.3).
+      if (accepted !== 'br' && accepted !== 'gzip') return;
+      const account = (ctx.state['account_id'] as string | undefined) ?? '';
+      const held = answers.tryTake(account, LIMITS.http.compressorBytes);
+      if (!held) return;
+      whenClosed(ctx.res, held.leave);
+      ctx.compress = true;
+    });

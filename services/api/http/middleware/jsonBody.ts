@@ -1,0 +1,106 @@
+import type { Context } from 'koa';
+import getRawBody from 'raw-body';
+import { isTurnlogError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+import type { Place, Places } from '../../../../shared/lib/concurrency/capacity.ts';
+import { giveWayForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+const tooLarge = (cause?: unknown): TurnlogError =>
+  new TurnlogError('payload_too_large', `The body is larger than ${LIMITS.http.bodyBytes} bytes.`, {
+    cause,
+  });
+
+function tooManyValues(): TurnlogError {
+  const message = `"body" must not have more than ${LIMITS.http.bodyValues} values.`;
+  return new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
+    details: { body: { message, path: '' } },
+  });
+}
+
+/**
+ * Makes room for the body before any of it is read: for its length, or for the longest there may be
+ * where that is not declared.
+ * Errors: `unsupported_media_type`, `payload_too_large`, `rate_limited`, `overloaded`.
+ */
+export function admitBody(ctx: Context, bodies: Places, account_id: string): Place {
+  requireJson(ctx);
+  const length = ctx.request.length ?? LIMITS.http.bodyBytes;
+  if (length > LIMITS.http.bodyBytes) throw tooLarge();
+  return bodies.claim({ account_id, bytes: length });
+}
+
+/** True for a request that announces no body, or an empty one. */
+export const hasNoBody = ({ req }: Context): boolean =>
+  req.headers['transfer-encoding'] === undefined &&
+  Number(req.headers['content-length'] ?? 0) === 0;
+
+/**
+ * Frees what nobody reads any more. The collector sees the object of a large body and not its bytes,
+ * and would leave those of many for a while. A small one shares its memory with others.
+ */
+function free(bytes: Buffer): void {
+  const { buffer } = bytes;
+  if (buffer.byteLength === bytes.length && buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
+/** Reads the request's JSON. Errors: `payload_too_large`, `invalid_json`, `invalid_request`. */
+export async function readJsonBody(
+  ctx: Context,
+  place: Place,
+  account_id: string,
+): Promise<unknown> {
+  const bytes = await readBytes(ctx);
+  const { length } = bytes;
+  place.resize(length);
+  await giveWayForText(account_id, length);
+  try {
+    const text = utf8.decode(bytes);
+    free(bytes);
+    if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
+    const json = JSON.parse(text) as unknown;
+    await giveWayForText(account_id, length);
+    return json;
+  } catch (error) {
+    if (isTurnlogError(error)) throw error;
+    throw new TurnlogError(
+      'invalid_json',
+      length === 0 ? 'The body is empty; JSON is expected.' : 'The body is not JSON in UTF-8.',
+      { cause: error },
+    );
+  }
+}
+
+async function readBytes(ctx: Context): Promise<Buffer> {
+  const { expect } = ctx.req.headers;
+  const mayContinue = ctx.req.httpVersion === '1.1' && expect !== undefined;
+  if (mayContinue && /\b100-continue\b/i.test(expect)) ctx.res.writeContinue();
+  const length = ctx.request.length ?? null;
+  try {
+    return await getRawBody(ctx.req, { limit: LIMITS.http.bodyBytes, length });
+  } catch (error) {
+    if ((error as { type?: string }).type === 'entity.too.large') throw tooLarge(error);
+    throw new TurnlogError('invalid_json', 'The body ended before it was complete.', {
+      cause: error,
+    });
+  }
+}
+
+function requireJson(ctx: Context): void {
+  const { type, charset } = ctx.request;
+  // Node takes the first of several declarations; what stands before it may take another.
+  const declarations = ctx.req.headersDistinct['content-type']?.length;
+  if (type.toLowerCase() !== 'application/json' || declarations !== 1)
+    throw new TurnlogError(
+      'unsupported_media_type',
+      'The body must be declared once, as Content-Type: application/json.',
+    );
+  if (charset !== '' && charset.toLowerCase() !== 'utf-8')
+    throw new TurnlogError('unsupported_media_type', 'The body must be in UTF-8.');
+  const encoding = ctx.get('content-encoding').toLowerCase();
+  const transfer = ctx.get('transfer-encoding').toLowerCase();
+  if (!['', 'identity'].includes(encoding) || !['', 'chunked'].includes(transfer))
+    throw new TurnlogError('unsupported_media_type', 'The body must not be compressed.');
+}

@@ -1,0 +1,56 @@
+import type { ServerResponse } from 'node:http';
+import { createFairLine } from '../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { heapFor } from '../../../../shared/lib/heapBudget.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+import type { Place } from '../../../../shared/lib/concurrency/capacity.ts';
+import { clientLeft, whenClosed } from '../connection/clientDisconnect.ts';
+
+/**
+ * The bytes that answers in progress hold, in one process: from before their rows are read until
+ * their clients have taken them.
+ */
+export interface AnswerRoom {
+  /**
+   * Waits for room, in turn with other accounts, and in order within one. A small answer does not.
+   * Errors: `rate_limited`, `overloaded` where none came in time, or the client left.
+   */
+  take(account_id: string, bytes: number, response: ServerResponse): Promise<Place>;
+  /** Takes room that is there and that nobody waits for. */
+  tryTake(account_id: string, bytes: number): Place | undefined;
+  /**
+   * Counts what an answer holds until its client has taken it, or has left. It can't wait any more,
+   * also where there is no room for it.
+   */
+  holdUntilSent(account_id: string, bytes: number, response: ServerResponse): void;
+  /** True while answers wait, and where connections have more to send than there is room for. */
+  isShort(unsent: number): boolean;
+}
+
+/** `bytes`: all that may be held. */
+export function createAnswerRoom(
+  bytes = heapFor('answers'),
+  waitMs: number = LIMITS.http.answerWaitMs,
+): AnswerRoom {
+  const line = createFairLine({ places: Infinity, bytes });
+  return {
+    async take(account_id, wanted, response) {
+      const asked = { account_id, bytes: wanted };
+      if (wanted <= LIMITS.http.smallAnswerBytes) return line.take(asked);
+      const place = line.tryEnter(asked);
+      if (place) return place;
+      const waiting = new AbortController();
+      const { signal } = waiting;
+      const stopWatching = whenClosed(response, () => waiting.abort(clientLeft()));
+      try {
+        return await line.enter(asked, { waitMs, signal });
+      } finally {
+        stopWatching();
+      }
+    },
+    tryTake: (account_id, wanted) => line.tryEnter({ account_id, bytes: wanted }),
+    holdUntilSent: (account_id, held, response) => {
+      whenClosed(response, line.take({ account_id, bytes: held }).leave);
+    },
+    isShort: (unsent) => line.isBusy() || unsent > bytes,
+  };
+}

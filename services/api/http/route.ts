@@ -1,0 +1,113 @@
+import type { Context } from 'koa';
+import type { Static, TNever, TObject, TSchema } from 'typebox';
+import type { Actor } from '../../../shared/commandHandling/context.ts';
+import type { Claim } from '../../../shared/requests/claim.ts';
+import type { Scope } from '../../../shared/accounts/events.ts';
+import type { Reserved } from '../../../shared/requests/events.ts';
+import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
+import type { RouteContext } from '../context.ts';
+import type { PageBody, Recipient } from './responses/listResponse.ts';
+
+/** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
+export type Access = 'open' | 'key' | Scope;
+
+/**
+ * What a route answers: the envelope's data, a page of it, which is written row by row, or bytes of
+ * the route's `media`, or of another one that it names, without an envelope.
+ */
+export type Answer<Data> =
+  | { data: Data; status?: 200 | 202 }
+  | { page: (to: Recipient) => Promise<PageBody> }
+  | { bytes: Uint8Array; media?: string };
+
+/** A request as its operation is handed it. */
+export interface RouteRequest<Query, Body> {
+  actor: Actor;
+  params: Readonly<Record<string, string>>;
+  query: Query;
+  body: Body;
+  /** Of a POST with an `Idempotency-Key`. */
+  claim?: Claim;
+}
+
+/** What makes a POST safe to send again. Every route with this method has one. */
+export interface Once<Query, Body> {
+  /**
+   * What the first try fixes for all that follow: ids of what it makes, where what it writes begins.
+   * Refuses what the operation would refuse, so that nothing is recorded of it. The operation then
+   * works with what was reserved, and finds what an earlier try has written.
+   */
+  reserve(api: RouteContext, request: RouteRequest<Query, Body>): Reserved | Promise<Reserved>;
+}
+
+interface EventsOfRoute {
+  description: string;
+  /** Where the stream has an end, which is answered with 204 to who has it already. */
+  ends?: true;
+}
+
+/**
+ * One operation of the API, described once: the router and the OpenAPI document are both made from
+ * it.
+ */
+export interface Route<
+  Query extends TObject = TObject,
+  Body extends TSchema = TSchema,
+  Data extends TSchema = TSchema,
+  Accepted extends TSchema = TSchema,
+> {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** Of each POST: how it is safe to send again. Other methods are so by themselves. */
+  once?: Once<Static<Query>, Static<Body>>;
+  /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
+  path: string;
+  /** The same for the router, where a parameter may be several segments, which OpenAPI can't say. */
+  served?: string;
+  operationId: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  /** Open to everyone where `LOG_PUBLIC` says so; by the scope of `access` otherwise. */
+  publishable?: true;
+  query?: Query;
+  body?: Body;
+  /** Where a request without a body stands for one of no fields. */
+  bodyOptional?: true;
+  /** What a `Prefer` header may ask of the operation. */
+  prefer?: string;
+  data: Data;
+  /** What 202 answers, where the operation may go on after its answer. */
+  accepted?: Accepted;
+  /** The media type of an answer that is bytes; JSON in the envelope without it. */
+  media?: string;
+  /** Of an answer that is a stream of events, alone or where the client accepts one: what it says. */
+  events?: EventsOfRoute;
+  /** Another media type that the answer may have. */
+  orMedia?: string;
+  /** Headers of the request that the operation looks at, by their names. */
+  headers?: Readonly<Record<string, TSchema>>;
+  /** The codes that are this operation's own, beside those that any operation may answer. */
+  errors: readonly ErrorCode[];
+  /** Bytes that the answer may hold while it is made; there is to be room for them first. */
+  holds?: number;
+  /** Gives the data, or writes the whole answer itself and gives nothing. */
+  handle: (
+    api: RouteContext,
+    request: RouteRequest<Static<Query>, Static<Body>>,
+    ctx: Context,
+  ) => Promise<Answer<Static<Data> | Static<Accepted>> | undefined>;
+}
+
+/** A POST without `once` does not compile. */
+type Method =
+  { method: 'post'; once: object } | { method: Exclude<Route['method'], 'post'>; once?: never };
+
+/** Lets a route's handler know the types of its own schemas. */
+export const defineRoute = <
+  Query extends TObject,
+  Body extends TSchema,
+  Data extends TSchema,
+  Accepted extends TSchema = TNever,
+>(
+  route: Route<Query, Body, Data, Accepted> & Method,
+): Route => route;

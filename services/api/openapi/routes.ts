@@ -1,0 +1,47 @@
+import { Type } from 'typebox';
+import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
+import { jsonText, sendJson, wantsPretty } from '../http/responses/envelope.ts';
+import { etagOf, isKnown } from '../http/responses/etag.ts';
+import { openApiDocument } from './document.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { CommonQuery } from './commonSchemas.ts';
+
+interface Made {
+  plain: Buffer;
+  pretty: Buffer;
+  etag: string;
+}
+
+function make(document: object): Made {
+  const plain = Buffer.from(jsonText(document, false));
+  return { plain, pretty: Buffer.from(jsonText(document, true)), etag: etagOf(plain) };
+}
+
+/**
+ * Serves the description of all operations but itself, as a document of its own, without the
+ * envelope.
+ */
+export function openApiRoute(operations: readonly Route[]): Route {
+  // Made once, at the first request: it takes milliseconds, and has a hundred kilobytes.
+  const made = new WeakMap<AgentCatalogue, Made>();
+  function documentOf(catalogue: AgentCatalogue): Made {
+    let known = made.get(catalogue);
+    if (!known) made.set(catalogue, (known = make(openApiDocument(operations, catalogue))));
+    return known;
+  }
+  return defineRoute({
+    method: 'get',
+    path: '/openapi.json',
+    operationId: 'getOpenApi',
+    summary: 'Returns the OpenAPI 3.1 document',
+    access: 'open',
+    query: CommonQuery,
+    data: Type.Unknown(),
+    errors: [],
+    handle: ({ catalogue }, _request, ctx) => {
+      const { etag, plain, pretty } = documentOf(catalogue);
+      if (!isKnown(ctx, etag, 'no-cache')) sendJson(ctx, 200, wantsPretty(ctx) ? pretty : plain);
+      return Promise.resolve(undefined);
+    },
+  });
+}

@@ -1,0 +1,62 @@
+import { Type, type TProperties } from 'typebox';
+import { LIMITS } from '../../../shared/limits.ts';
+import { sessionFilterOf } from '../openapi/commonSchemas.ts';
+import { text } from '../openapi/textSchemas.ts';
+
+const { replays: OF } = LIMITS;
+const strict = { additionalProperties: false };
+
+const which = {
+  turn: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 999_999_999, description: 'Only turns of this number' }),
+  ),
+  session_id: Type.Optional(sessionFilterOf('Only turns of this recorded session')),
+};
+const check = <Expected extends TProperties>(
+  title: string,
+  description: string,
+  expected: Expected,
+) => Type.Object({ ...which, ...expected }, { ...strict, title, description });
+
+const Equals = check('EqualsCheck', 'The answer is this text', {
+  equals: Type.String({ maxLength: OF.checkChars, 'x-text': true, examples: ['42'] }),
+});
+const Contains = check('ContainsCheck', 'This text is in the answer', {
+  contains: text({ maxLength: OF.checkChars, description: 'In the answer', examples: ['42'] }),
+});
+const Matches = check('MatchesCheck', 'A regular expression matches the answer, or a part of it', {
+  matches: text({
+    maxLength: OF.patternChars,
+    description: 'A regular expression of ECMAScript, with the flag u',
+    examples: ['^\\d+$'],
+  }),
+});
+const Schema = check('SchemaCheck', 'The answer is JSON that fits a schema', {
+  json_schema: Type.Record(Type.String(), Type.Unknown(), {
+    description: `A JSON Schema (2020-12) that refers to nothing outside of itself, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON; formats are not checked`,
+    examples: [{ type: 'object', required: ['sum'] }],
+  }),
+});
+const Judge = check('JudgeCheck', 'A model says that the answer fulfils criteria', {
+  judge: Type.Object(
+    {
+      model: text({
+        maxLength: LIMITS.text.referenceCharacters,
+        offered: 'models',
+        description: 'The model that judges, in a session of its own',
+      }),
+      criteria: text({
+        maxLength: OF.checkChars,
+        description: 'What the answer has to fulfil',
+        examples: ['Says how long a refund takes.'],
+      }),
+    },
+    { ...strict, title: 'Judge', description: 'Who judges, and by what' },
+  ),
+});
+
+export const Checks = Type.Array(Type.Union([Equals, Contains, Matches, Schema, Judge]), {
+  minItems: 1,
+  maxItems: OF.checks,
+  description: `What the answers of replayed turns have to be, ${OF.checksBytes} bytes as JSON at the most; each is made of all turns, but where it names a turn or a session`,
+});

@@ -1,0 +1,125 @@
+import { Type } from 'typebox';
+import { MISSING_TOOL_POLICIES, TOOL_SOURCES } from '../../../shared/replays/events.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { AgentId, ReplayId, SessionId } from '../openapi/commonSchemas.ts';
+import { Checks } from './checkSchemas.ts';
+import { sessionFilters } from '../sessions/descriptionSchemas.ts';
+import { text } from '../openapi/textSchemas.ts';
+import { Instant } from '../../../shared/domain/schema.ts';
+
+const { replays: OF } = LIMITS;
+const strict = { additionalProperties: false };
+
+const turn = (description: string) =>
+  Type.Integer({ minimum: 1, maximum: 999_999_999, description });
+const MAX_INTEGER = 2_147_483_647;
+
+const settings = {
+  model: Type.Optional(
+    text({
+      maxLength: LIMITS.text.referenceCharacters,
+      offered: 'models',
+      description: 'The model that answers in place of the recorded ones',
+    }),
+  ),
+  instruction: Type.Optional(
+    text({
+      maxBytes: LIMITS.text.instructionBytes,
+      description: "In place of the agent's",
+      examples: ['Answer in one sentence.'],
+    }),
+  ),
+  agent_id: Type.Optional(AgentId),
+  agent_revision: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_INTEGER,
+      description:
+        'The revision of that agent, or of each session’s own; without it the newest of the one, and those that were recorded of the others',
+    }),
+  ),
+  tools: Type.Enum(TOOL_SOURCES, {
+    description:
+      'Where the results of tools come from: `recorded`, and no tool is called; or `live`, from the tools themselves',
+  }),
+  missing_tools: Type.Optional(
+    Type.Enum(MISSING_TOOL_POLICIES, {
+      default: 'stop',
+      description:
+        'What becomes of a call that was not recorded: the replay of the session ends, the tool is called, or the model is told so',
+    }),
+  ),
+  turns: Type.Optional(
+    Type.Object(
+      {
+        from: Type.Optional(turn('The first turn; those before it are shared')),
+        up_to: Type.Optional(turn('The last one')),
+      },
+      { ...strict, title: 'TurnRange', description: 'Which turns of each session; all by default' },
+    ),
+  ),
+  concurrency: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: OF.concurrency,
+      default: 1,
+      description: 'Sessions that are replayed at a time',
+    }),
+  ),
+  budget: Type.Object(
+    {
+      tokens: Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.model.tokens,
+        description:
+          'No turn is begun, and no judge asked, once turns and judges took so many, with all their tries',
+        examples: [100_000],
+      }),
+    },
+    { ...strict, title: 'ReplayBudget', description: 'What the replay may take' },
+  ),
+  checks: Type.Optional(Checks),
+};
+
+const Filter = Type.Object(sessionFilters, {
+  ...strict,
+  title: 'SessionsToReplay',
+  description: `The sessions that the list shows with these filters, beside those of \`sessions\`; ${OF.sessions} at the most`,
+});
+
+export const StartReplayBody = Type.Object(
+  {
+    sessions: Type.Optional(
+      Type.Array(SessionId, {
+        minItems: 1,
+        maxItems: OF.sessions,
+        uniqueItems: true,
+        description: 'The sessions; without them and without `filter` all that the list shows',
+      }),
+    ),
+    filter: Type.Optional(Filter),
+    ...settings,
+  },
+  {
+    ...strict,
+    title: 'StartReplayRequest',
+    description: 'Recorded sessions, and what they are to be run again with',
+  },
+);
+
+export const StartedReplay = Type.Object(
+  { replay_id: ReplayId, created_at: Instant },
+  { title: 'StartedReplay', description: 'A replay that goes on in the background' },
+);
+
+const { sessions: _sessions, filter: _filter, ...given } = StartReplayBody.properties;
+/** A replay with all that it was started with. */
+export const ReplaySettings = Type.Object(given, {
+  title: 'ReplaySettings',
+  description: 'What the replay was started with',
+});
+
+export const CancelReplayBody = Type.Object(
+  {},
+  { ...strict, title: 'CancelReplayRequest', description: 'No fields' },
+);

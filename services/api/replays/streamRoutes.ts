@@ -1,0 +1,77 @@
+import { Type } from 'typebox';
+import type { Context } from 'koa';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { followReplay, type ReplayNews } from '../../../shared/replays/followReplay.ts';
+import { ownReplay } from '../../../shared/replays/queries.ts';
+import { sendEventStream, type StreamEvent } from '../http/responses/sse.ts';
+import { keyCheck, whileAllowed } from '../http/access/keyRevocation.ts';
+import { presentReplay } from './presenter.ts';
+import { STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { defineRoute } from '../http/route.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { claimStream } from '../runs/turnSse.ts';
+
+const REVISION = '^(?:0|[1-9][0-9]{0,8})$';
+const MESSAGE = 'must be the id of an event of this replay, as its stream gave it';
+
+/** The revision up to which the client has it; -1 from the beginning. Errors: `invalid_request`. */
+function revisionAsked(ctx: Context): number {
+  const name = ctx.get('last-event-id');
+  if (name === '') return -1;
+  if (new RegExp(REVISION).test(name)) return Number(name);
+  throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
+    details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
+  });
+}
+
+function eventOf(news: ReplayNews): StreamEvent {
+  const id = String(news.revision);
+  if (news.type === 'session_ended') {
+    const { session_id, status, code = null } = news.end;
+    return { id, event: 'session.ended', data: JSON.stringify({ session_id, status, code }) };
+  }
+  return { id, event: `replay.${news.type}`, data: JSON.stringify(presentReplay(news.row)) };
+}
+
+async function* eventsOf(news: AsyncIterable<ReplayNews>): AsyncGenerator<StreamEvent> {
+  for await (const each of news) yield eventOf(each);
+}
+
+export const streamReplayRoute = defineRoute({
+  method: 'get',
+  path: '/v1/replays/{replayId}/stream',
+  operationId: 'streamReplay',
+  summary: 'Streams how a replay goes on',
+  description:
+    '`session.ended` for each session whose replay has ended; `replay.progress` where it has gone on, once a second at the most; and `replay.ended`, the last. The latter two hold the replay as the list shows it. With `Last-Event-ID` it goes on behind that event, at any replica; once the end was sent, its id is answered with 204, which ends an `EventSource`.',
+  access: 'sessions:read',
+  query: CommonQuery,
+  data: Type.Unknown(),
+  media: 'text/event-stream',
+  events: { description: 'The events of the replay', ends: true },
+  headers: {
+    'Last-Event-ID': Type.String({
+      pattern: REVISION,
+      description: 'The id of the last event that the client has',
+      examples: ['12'],
+    }),
+  },
+  errors: ['replay_not_found', ...STREAM_ERRORS],
+  handle: async (api, { actor, params }, ctx) => {
+    const { account_id } = actor;
+    const row = await ownReplay(api, account_id, params['replayId']!);
+    const after = revisionAsked(ctx);
+    if (row.status !== 'running' && after >= row.revision) {
+      ctx.status = 204;
+      return undefined;
+    }
+    claimStream(api, account_id, ctx);
+    sendEventStream(ctx, (left) => {
+      const signal = AbortSignal.any([left, api.stopping]);
+      const asked = { account_id, replay_id: row.replay_id, after };
+      const events = eventsOf(followReplay(api, asked, signal));
+      return whileAllowed(events, keyCheck(api, actor));
+    });
+    return undefined;
+  },
+});

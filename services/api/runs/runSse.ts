@@ -1,0 +1,43 @@
+import type { Context } from 'koa';
+import type { Actor } from '../../../shared/commandHandling/context.ts';
+import type { RunInput } from '../../../shared/runs/runRequest.ts';
+import { beginRun } from '../../../shared/runs/runAgent.ts';
+import { FIRST_PLACE } from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import type { TurnEnd } from '../../../shared/sessions/turns/recordedTurn.ts';
+import type { RouteContext } from '../context.ts';
+import { sendEventStream } from '../http/responses/sse.ts';
+import { publicError } from '../http/middleware/errors.ts';
+import { claimStream, startedEvent, turnEvents } from './turnSse.ts';
+
+/** Whether the client would rather have events than JSON. */
+export const wantsEvents = (ctx: Context): boolean =>
+  ctx.get('accept').toLowerCase().includes('text/event-stream') &&
+  ctx.accepts('application/json', 'text/event-stream') === 'text/event-stream';
+
+/**
+ * Begins a run and answers with what its turn puts out, as it comes. What goes wrong before the turn
+ * has begun is an answer like any other. Errors: those of beginRun, `rate_limited` and `overloaded`
+ * where too many streams are open.
+ */
+export async function streamRun(
+  api: RouteContext,
+  actor: Actor,
+  input: RunInput,
+  ctx: Context,
+): Promise<undefined> {
+  const { account_id } = actor;
+  claimStream(api, account_id, ctx);
+  const { session_id, turn, ended } = await beginRun(api, actor, { ...input, deltas: true });
+  const subject = { account_id, session_id, turn };
+  const end = ended.then(
+    (result): TurnEnd => ({ result }),
+    (error: unknown): TurnEnd => {
+      const { code, message } = publicError(error);
+      return { failed: { code, message } };
+    },
+  );
+  sendEventStream(ctx, async function* (signal) {
+    yield startedEvent(subject);
+    yield* turnEvents(api, { subject, after: FIRST_PLACE, ended: end }, ctx, signal);
+  });
+}

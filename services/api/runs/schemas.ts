@@ -1,0 +1,46 @@
+import { Type } from 'typebox';
+import { Tokens } from '../../../shared/domain/schema.ts';
+import { TurnContext } from '../../../shared/sessions/turns/promptParts.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { FinishReason, SessionId } from '../openapi/commonSchemas.ts';
+import { text } from '../openapi/textSchemas.ts';
+
+export const RunBody = Type.Object(
+  {
+    input: text({
+      maxBytes: LIMITS.text.inputBytes,
+      description:
+        'Input text for the agent to process, at most 512 KiB of UTF-8, and at most 960 KiB as JSON',
+      examples: ['What is 12*34?'],
+    }),
+    session_id: Type.Optional(
+      text({
+        maxLength: LIMITS.text.referenceCharacters,
+        description: 'Session to continue; a new one is started when absent',
+      }),
+    ),
+  },
+  { additionalProperties: false, title: 'RunRequest', description: 'What an agent is asked' },
+);
+
+const RunMetadata = Type.Object(
+  {
+    model: Type.String({ description: 'The model as the provider reported it' }),
+    tool_used: Type.String({
+      description: 'The first function that was called of those the agent has; empty when none was',
+    }),
+    tokens: Tokens,
+    finish_reason: FinishReason,
+    context: Type.Optional(TurnContext),
+  },
+  { title: 'RunMetadata', description: 'How an answer was made' },
+);
+
+export const RunResult = Type.Object(
+  {
+    output: Type.String({ description: "The agent's response to the input" }),
+    session_id: SessionId,
+    metadata: RunMetadata,
+  },
+  { title: 'RunResult', description: 'The answer of a run' },
+);

@@ -1,0 +1,102 @@
+import { addAbortListener } from 'node:events';
+import type { Context } from 'koa';
+import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
+import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
+import { readTurn, turnNotFound } from '../../../shared/sessions/turns/turn.ts';
+import { clientLeft, whenClosed } from '../http/connection/clientDisconnect.ts';
+import type { RouteContext } from '../context.ts';
+import { MAKING_BYTES } from '../http/responses/listResponse.ts';
+import { preferencesOf, tellApplied } from '../http/preferHeader.ts';
+import { presentTurn } from '../sessions/presenter.ts';
+import { SHARED_SESSION_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { defineRoute } from '../http/route.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { Turn } from '../sessions/schemas.ts';
+import { CancelBody, CancelledTurn, TURN_NUMBER } from '../sessions/turnSchemas.ts';
+
+const NUMBER = new RegExp(TURN_NUMBER);
+
+/** The session and the turn that a path names. Errors: `turn_not_found` for what is no number of one. */
+export function turnInPath({ sessionId, turn }: Readonly<Record<string, string>>): {
+  session_id: string;
+  turn: number;
+} {
+  if (!NUMBER.test(turn!)) throw turnNotFound();
+  return { session_id: sessionId!, turn: Number(turn) };
+}
+
+/** Reads a turn when there is room for its answer. Errors: those of readTurn, and of the room. */
+async function readWithRoom(
+  api: RouteContext,
+  account_id: string,
+  turn: { session_id: string; turn: number },
+  ctx: Context,
+): ReturnType<typeof readTurn> {
+  const held = await api.answers.take(account_id, MAKING_BYTES, ctx.res);
+  try {
+    return await readTurn(api, { account_id, ...turn });
+  } finally {
+    held.leave();
+  }
+}
+
+const getTurnRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/turns/{turn}',
+  operationId: 'getTurn',
+  summary: 'Returns a turn as the transcript shows it',
+  description:
+    'With `Prefer: wait=N` it answers when the turn has ended, at the latest after N seconds, 60 at the most; `status` is still `running` then. The end of a turn is told as soon as it is recorded, by whichever process.',
+  access: 'sessions:read',
+  query: CommonQuery,
+  prefer: '`wait=N`: answer when the turn has ended, at the latest after so many seconds',
+  data: Turn,
+  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
+  handle: async (api, { actor: { account_id }, params }, ctx) => {
+    const turn = turnInPath(params);
+    const { wait } = preferencesOf(ctx);
+    tellApplied(ctx, { respondAsync: false, wait });
+    const left = new AbortController();
+    const stopWatching = whenClosed(ctx.res, () => left.abort(clientLeft()));
+    using _stopping = addAbortListener(api.stopping, () => left.abort());
+    try {
+      const row = await awaitTurn(api.sessions, {
+        account_id,
+        waitMs: (wait ?? 0) * 1_000,
+        signal: left.signal,
+        look: () => readWithRoom(api, account_id, turn, ctx),
+      });
+      return { data: presentTurn(turn.session_id, row) };
+    } finally {
+      stopWatching();
+    }
+  },
+});
+
+const cancelRoute = defineRoute({
+  method: 'post',
+  path: '/v1/sessions/{sessionId}/cancel',
+  operationId: 'cancelTurn',
+  summary: 'Cancels the open turn of a session',
+  description:
+    'Its end is recorded when this answers: `interrupted`, and `cancelled` as the code of its error. The run stops its model and its tools within a second, whichever process it is in, and whoever waits for it is answered 503 `turn_interrupted`. A turn that has ended stays as it is; cancelling it again gives the same answer. The body may be left out.',
+  access: 'agents:run',
+  query: CommonQuery,
+  body: CancelBody,
+  bodyOptional: true,
+  data: CancelledTurn,
+  errors: ['turn_not_found', 'session_busy', ...SHARED_SESSION_ERRORS],
+  once: {
+    reserve: (api, { actor, params, body }) =>
+      reserveCancellation(api, actor, { session_id: params['sessionId']!, ...body }),
+  },
+  handle: async (api, { actor, params, body, claim }) => ({
+    data: await cancelTurn(api, actor, {
+      session_id: params['sessionId']!,
+      ...body,
+      ...(claim && { claim }),
+    }),
+  }),
+});
+
+export const turnRoutes = [getTurnRoute, cancelRoute];

@@ -1,0 +1,84 @@
+import { Type } from 'typebox';
+import type { Context } from 'koa';
+import {
+  FIRST_PLACE,
+  PLACE_NAME,
+  placeNamed,
+  type TurnPlace,
+} from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { whenClosed } from '../http/connection/clientDisconnect.ts';
+import { sendEventStream } from '../http/responses/sse.ts';
+import { keyCheck, whileAllowed } from '../http/access/keyRevocation.ts';
+import { SHARED_SESSION_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { defineRoute } from '../http/route.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { TURN_NUMBER } from '../sessions/turnSchemas.ts';
+import { claimStream, lookAtTurn, startedEvent, turnEvents } from './turnSse.ts';
+
+const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
+
+/** The place that the client has the turn up to. Errors: `invalid_request` where it names none. */
+function placeAsked(ctx: Context, turn: number): TurnPlace | 'end' | undefined {
+  const name = ctx.get('last-event-id');
+  if (name === '') return undefined;
+  const place = placeNamed(name, turn);
+  if (place !== undefined) return place;
+  throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
+    details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
+  });
+}
+
+const NUMBER = new RegExp(TURN_NUMBER);
+
+const streamTurnRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/turns/{turn}/stream',
+  operationId: 'streamTurn',
+  summary: 'Streams what a turn puts out, while it runs and for ever after it',
+  description:
+    'Events are those of a run that is streamed. With `Last-Event-ID` it goes on behind that event, whichever replica has sent it: nothing is missing and nothing comes twice. What was taken from the record, and not as it came, has `"recorded": true`. Once the end of the turn was sent, its id is answered with 204, which ends an `EventSource`.',
+  access: 'sessions:read',
+  query: CommonQuery,
+  data: Type.Unknown(),
+  media: 'text/event-stream',
+  events: { description: 'The events of the turn', ends: true },
+  headers: {
+    'Last-Event-ID': Type.String({
+      pattern: PLACE_NAME,
+      description: 'The id of the last event that the client has',
+      examples: ['1-1-42'],
+    }),
+  },
+  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
+  handle: async (api, { actor, params }, ctx) => {
+    const { account_id } = actor;
+    const session_id = params['sessionId']!;
+    const asked = params['turn']!;
+    // A number that no turn has: the session is looked for all the same.
+    const turn = NUMBER.test(asked) ? Number(asked) : Infinity;
+    const subject = { account_id, session_id, turn };
+    const live = api.sessions.live.find(session_id, turn);
+    const isLive = live?.account_id === account_id && live.isKept();
+    const first = isLive ? undefined : await lookAtTurn(api, subject, ctx);
+    if (first) whenClosed(ctx.res, first.done);
+    const after = placeAsked(ctx, turn);
+    if (after === 'end' && first?.turn.end) {
+      ctx.status = 204;
+      return undefined;
+    }
+    claimStream(api, account_id, ctx);
+    // An open turn may have moved on before it is followed: it is looked at again then.
+    const ended = first?.turn.end && first;
+    if (!ended) first?.done();
+    const place = after === 'end' || after === undefined ? FIRST_PLACE : after;
+    sendEventStream(ctx, async function* (signal) {
+      if (after === undefined) yield startedEvent(subject);
+      const events = turnEvents(api, { subject, after: place, first: ended }, ctx, signal);
+      yield* whileAllowed(events, keyCheck(api, actor));
+    });
+    return undefined;
+  },
+});
+
+export const turnStreamRoutes = [streamTurnRoute];

@@ -1,0 +1,119 @@
+import { Type } from 'typebox';
+import type { DescriptionChange } from '../../../shared/sessions/description.ts';
+import { INSTANT } from '../../../shared/domain/schema.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import {
+  agentFilter,
+  listOrder,
+  replayFilter,
+  sessionPageQuery,
+} from '../openapi/commonSchemas.ts';
+import { text } from '../openapi/textSchemas.ts';
+
+const { description: OF } = LIMITS;
+
+const NAME = `[a-z0-9._-]{1,${OF.labelNameCharacters}}`;
+
+const Title = text({
+  maxLength: OF.titleCharacters,
+  description: `What the session is called, at most ${OF.titleCharacters} characters`,
+  examples: ['A refund'],
+});
+const LabelValue = text({
+  maxLength: OF.labelValueCharacters,
+  description: `At most ${OF.labelValueCharacters} characters`,
+});
+
+/** What a session is called, as it is shown. */
+export const described = {
+  title: Type.Union([Type.String(), Type.Null()], { description: 'What the session is called' }),
+  labels: Type.Record(Type.String(), Type.String(), {
+    description: 'What the session is found by, by name',
+  }),
+};
+
+export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
+  Type.Object(
+    {
+      title: Type.Optional(Type.Union([Title, Type.Null()])),
+      labels: Type.Optional(
+        Type.Record(Type.String(), Type.Union([LabelValue, Type.Null()]), {
+          maxProperties: OF.labelsChanged,
+          propertyNames: {
+            pattern: `^${NAME}$`,
+            'x-rule': `must have names of 1 to ${OF.labelNameCharacters} of a to z, 0 to 9, ".", "_" and "-"`,
+          },
+          description: `Labels to set; null takes one away. A session has at most ${OF.labels}`,
+          examples: [{ customer: '4711', draft: null }],
+        }),
+      ),
+    },
+    {
+      additionalProperties: false,
+      title: 'DescribeSessionRequest',
+      description: 'What of a session’s description changes (RFC 7396)',
+    },
+  ),
+);
+
+/** Without `format`: clients made of it would write the zone in another way, and milliseconds as they like. */
+const INSTANT_IN_QUERY =
+  '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{3})?Z$';
+
+/** An instant in a query; milliseconds may be left out. */
+const instant = (description: string) =>
+  Type.Optional(
+    Type.String({
+      pattern: INSTANT_IN_QUERY,
+      'x-rule': `must be an instant in UTC, such as ${INSTANT.examples[0]}`,
+      examples: INSTANT.examples,
+      description,
+    }),
+  );
+
+/** Which sessions are meant. */
+export const sessionFilters = {
+  q: Type.Optional(
+    text({
+      maxLength: LIMITS.search.queryCharacters,
+      description: `Only sessions in which the input and the output of one ended turn have all of these words, at most ${LIMITS.search.queryWords}, in whatever order`,
+      examples: ['refund invoice'],
+    }),
+  ),
+  agent_id: Type.Optional(agentFilter('Only sessions of this agent')),
+  status: Type.Optional(
+    Type.Enum(['idle', 'running'], {
+      description: 'Only sessions with a turn that is open, or with none',
+    }),
+  ),
+  label: Type.Optional(
+    Type.Array(
+      Type.String({
+        pattern: `^${NAME}:[^\\u0000]+$`,
+        maxLength: OF.labelNameCharacters + 1 + OF.labelValueCharacters,
+        'x-rule': 'must be a name and a value with a colon between them, such as customer:4711',
+        examples: ['customer:4711'],
+      }),
+      {
+        maxItems: OF.labelsSought,
+        description: `Only sessions with this label: its name, a colon and its value. May be given ${OF.labelsSought} times: with all of them`,
+      },
+    ),
+  ),
+  created_from: instant('Only sessions that began then or later'),
+  created_to: instant('Only sessions that began before'),
+  updated_from: instant('Only sessions whose last event came then or later'),
+  updated_to: instant('Only sessions whose last event came before'),
+  replay_id: Type.Optional(
+    replayFilter('Only sessions that this replay made, which are listed nowhere else'),
+  ),
+};
+
+export const SessionListQuery = Type.Object(
+  {
+    ...sessionPageQuery({ default: 100, description: 'The most sessions to answer' }),
+    order: listOrder('Which come first, by the beginning of the session'),
+    ...sessionFilters,
+  },
+  { additionalProperties: false },
+);

@@ -1,0 +1,27 @@
+import type { Static } from 'typebox';
+import type { SessionsSought } from '../../../shared/search/searchSessions.ts';
+import type { SessionListQuery } from './descriptionSchemas.ts';
+
+/** An instant as rows have it, which compare as text. */
+const withMilliseconds = (instant: string): string =>
+  instant.includes('.') ? instant : instant.replace('Z', '.000Z');
+
+function labelOf(text: string): readonly [string, string] {
+  const colon = text.indexOf(':');
+  return [text.slice(0, colon), text.slice(colon + 1)];
+}
+
+/** What a query asks of sessions, without members that are undefined. */
+export function sessionFilter({
+  label,
+  limit: _limit,
+  after: _after,
+  pretty: _pretty,
+  ...query
+}: Static<typeof SessionListQuery>): SessionsSought {
+  const given = Object.entries(query).map(([name, value]) => [
+    name,
+    /_(from|to)$/.test(name) ? withMilliseconds(value) : value,
+  ]);
+  return { ...(Object.fromEntries(given) as SessionsSought), labels: (label ?? []).map(labelOf) };
+}

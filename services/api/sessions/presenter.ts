@@ -1,0 +1,100 @@
+import type { Static } from 'typebox';
+import type { ToolCalledData } from '../../../shared/sessions/events.ts';
+import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import type { ListedSession } from '../../../shared/search/turnIndex.ts';
+import type { EndOfTurn } from '../../../shared/sessions/history/sessionAt.ts';
+import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
+import type { SessionEvents } from '../feed/recordedEventSchemas.ts';
+import type { EndedAt, Session, SessionList, ToolCall, Transcript } from './schemas.ts';
+
+export const presentSession = ({
+  session_id,
+  agent_id,
+  status,
+  turns,
+  title,
+  labels,
+  replay_id,
+  replay_of,
+  forked_from,
+  created_at,
+  updated_at,
+}: SessionRow): Static<typeof Session> => ({
+  session_id,
+  agent_id,
+  status: status === 'running' ? 'running' : 'idle',
+  turn_count: turns,
+  title,
+  labels,
+  ...(replay_id !== null && replay_of !== null && { replay: { replay_id, session_id: replay_of } }),
+  ...(forked_from && { forked_from }),
+  created_at,
+  updated_at,
+});
+
+/** Where a turn ended, which names the session as it stood then. */
+const presentEnd = (
+  sessionId: string,
+  { session_id, turn, revision, hash }: EndOfTurn,
+): Static<typeof EndedAt> => ({
+  turn,
+  revision,
+  hash,
+  ...(session_id !== sessionId && { origin_session_id: session_id }),
+});
+
+/** A session as its transcript begins, before the turns; where it is one of then, with its end. */
+export const presentTranscript = (
+  row: SessionRow,
+  origin_erased: boolean,
+  at: EndOfTurn | undefined,
+): Static<typeof Transcript> => {
+  const { forked_from, ...session } = presentSession(row);
+  return {
+    ...session,
+    ...(forked_from && { forked_from: { ...forked_from, erased: origin_erased } }),
+    ...(at && { at: presentEnd(row.session_id, at) }),
+    turns: [],
+  };
+};
+
+/** A session as a list shows it; where words were sought, with the turns that have them. */
+export const presentListed = ({
+  matches,
+  ...session
+}: ListedSession): Static<typeof SessionList>[number] => ({
+  ...presentSession(session),
+  ...(matches && { matches }),
+});
+
+/** A tool call as the transcript shows it. */
+export const presentToolCall = ({
+  turn: _turn,
+  content: _content,
+  ...call
+}: Omit<ToolCalledData, 'turn'> & { turn?: number }): Static<typeof ToolCall> => call;
+
+/** A turn as the transcript of a session shows it. */
+export const presentTurn = (
+  sessionId: string,
+  {
+    session_id,
+    revision: _revision,
+    key_id: _key,
+    owner: _owner,
+    deadline: _deadline,
+    end_position: _endPosition,
+    offered: _offered,
+    ...turn
+  }: TurnRow,
+): Static<typeof Transcript>['turns'][number] => ({
+  ...turn,
+  tool_calls: turn.tool_calls.map(presentToolCall),
+  ...(session_id !== sessionId && { origin_session_id: session_id }),
+});
+
+/** A recorded event without its position, which means nothing outside the store. */
+export const presentEvent = ({
+  position: _position,
+  ...event
+}: RecordedEvent): Static<typeof SessionEvents>[number] => event;

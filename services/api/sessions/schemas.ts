@@ -1,0 +1,176 @@
+import { Type } from 'typebox';
+import { Instant, Tokens } from '../../../shared/domain/schema.ts';
+import { TurnContext } from '../../../shared/sessions/turns/promptParts.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import {
+  AgentId,
+  FinishReason,
+  numberedPageQuery,
+  ReplayId,
+  SessionId,
+} from '../openapi/commonSchemas.ts';
+import { described } from './descriptionSchemas.ts';
+
+const FORKED = 'Only of a fork: the session that recorded the turns up to one, which both share';
+const ForkedFrom = Type.Object(
+  {
+    session_id: SessionId,
+    turn: Type.Integer({ minimum: 1, description: 'The last turn that both have' }),
+    revision: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'Of the event that ended the turn, in the stream of that session',
+      }),
+    ),
+    hash: Type.Optional(Type.String({ description: 'The hash of that event' })),
+  },
+  { title: 'ForkPoint', description: FORKED },
+);
+
+const sessionFields = {
+  session_id: SessionId,
+  agent_id: AgentId,
+  status: Type.Enum(['idle', 'running'], { description: '`running` while a turn is open' }),
+  turn_count: Type.Integer({
+    minimum: 0,
+    description: 'How many turns began, those that a fork shares included',
+  }),
+  ...described,
+  replay: Type.Optional(
+    Type.Object(
+      { replay_id: ReplayId, session_id: SessionId },
+      {
+        title: 'SessionReplay',
+        description:
+          'Of a session that a replay made: the replay, and the recorded session; of one in which a model judges, the session that it judges',
+      },
+    ),
+  ),
+  forked_from: Type.Optional(ForkedFrom),
+  created_at: Instant,
+  updated_at: Instant,
+};
+
+const SharedFrom = Type.Optional(
+  Type.String({ description: 'Only of a turn that a fork shares: the session that recorded it' }),
+);
+
+export const ToolCall = Type.Object(
+  {
+    round: Type.Integer({ minimum: 1 }),
+    call_id: Type.String(),
+    tool: Type.String(),
+    arguments: Type.String({ description: "The model's own JSON text" }),
+    result: Type.String(),
+    is_error: Type.Boolean(),
+    duration_ms: Type.Integer({ minimum: 0 }),
+  },
+  { title: 'ToolCall', description: 'A tool that was called for the model' },
+);
+
+const TurnError = Type.Object(
+  { code: Type.String(), message: Type.String() },
+  { title: 'TurnError', description: 'Why a turn failed or was interrupted' },
+);
+
+export const Turn = Type.Object(
+  {
+    turn: Type.Integer({ minimum: 1 }),
+    status: Type.Enum(['running', 'completed', 'failed', 'interrupted']),
+    input: Type.String(),
+    output: Type.Union([Type.String(), Type.Null()]),
+    model: Type.String(),
+    agent_revision: Type.Integer({
+      minimum: 0,
+      description: 'Revision of the agent that it ran with',
+    }),
+    tool_used: Type.String(),
+    tool_calls: Type.Array(ToolCall),
+    tokens: Type.Union([Tokens, Type.Null()]),
+    finish_reason: Type.Union([FinishReason, Type.Null()]),
+    error: Type.Union([TurnError, Type.Null()], {
+      description: 'Why it failed or was interrupted',
+    }),
+    context: Type.Union([TurnContext, Type.Null()]),
+    started_at: Instant,
+    ended_at: Type.Union([Instant, Type.Null()]),
+    origin_session_id: SharedFrom,
+  },
+  { title: 'Turn', description: 'One input and how it ended' },
+);
+
+export const Session = Type.Object(sessionFields, {
+  title: 'Session',
+  description: 'A session without its turns',
+});
+export const SessionList = Type.Array(
+  Type.Object(
+    {
+      ...sessionFields,
+      matches: Type.Optional(
+        Type.Array(Type.Integer({ minimum: 1 }), {
+          description: `With \`q\`: the numbers of the turns that have the words, the first ${LIMITS.search.matches}`,
+        }),
+      ),
+    },
+    { title: 'ListedSession', description: 'A session as the list shows it' },
+  ),
+);
+export const EndedAt = Type.Object(
+  {
+    turn: Type.Integer({ minimum: 1 }),
+    revision: Type.Integer({ minimum: 1, description: 'Of the last event of the turn' }),
+    hash: Type.String({ description: 'Of that event' }),
+    origin_session_id: SharedFrom,
+  },
+  { title: 'EndOfTurn', description: 'What names a session as it stood when a turn had ended' },
+);
+export const Transcript = Type.Object(
+  {
+    ...sessionFields,
+    at: Type.Optional(EndedAt),
+    forked_from: Type.Optional(
+      Type.Object(
+        {
+          ...ForkedFrom.properties,
+          erased: Type.Boolean({
+            description:
+              'Turns that it shares were erased with the session that recorded them: the transcript begins after them',
+          }),
+        },
+        { title: 'SharedHistory', description: FORKED },
+      ),
+    ),
+    turns: Type.Array(Turn),
+  },
+  { title: 'Transcript', description: 'A session and a page of its turns' },
+);
+
+export const ForkBody = Type.Object(
+  {
+    at_turn: Type.Integer({
+      minimum: 1,
+      maximum: 999_999_999,
+      description: 'The last turn that the fork shares; it has to have ended',
+    }),
+  },
+  { additionalProperties: false, title: 'ForkSession' },
+);
+
+export const TranscriptQuery = Type.Object(
+  {
+    ...numberedPageQuery('turns', 'Continues after this turn'),
+    at_turn: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 999_999_999,
+        description: 'The session as it stood when this turn had ended',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export const SessionEventsQuery = Type.Object(
+  numberedPageQuery('events', 'Continues after this revision'),
+  { additionalProperties: false },
+);

@@ -1,0 +1,54 @@
+import { Type } from 'typebox';
+import { SessionId } from '../openapi/commonSchemas.ts';
+
+/** A turn's number in a path. */
+export const TURN_NUMBER = '^[1-9][0-9]{0,8}$';
+export const TurnNumber = Type.String({
+  pattern: TURN_NUMBER,
+  description: '1-based number of a turn in its session',
+  examples: ['1'],
+});
+
+const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
+
+/** What is answered to whoever does not wait for the end of a run. */
+export const StartedTurn = Type.Object(
+  {
+    session_id: SessionId,
+    turn,
+    status: Type.Literal('running', { description: 'The turn is recorded, and goes on' }),
+  },
+  { title: 'StartedTurn', description: 'A turn that goes on in the background' },
+);
+
+export const CancelBody = Type.Object(
+  {
+    turn: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 999_999_999,
+        description:
+          'Only this turn is cancelled; without it, the one that is open when the request comes',
+      }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    title: 'CancelRequest',
+    description: 'Which turn is to be cancelled',
+  },
+);
+
+export const CancelledTurn = Type.Object(
+  {
+    session_id: SessionId,
+    turn,
+    status: Type.Enum(['completed', 'failed', 'interrupted'], {
+      description: 'How the turn ended; `interrupted` where it was cancelled',
+    }),
+    cancelled: Type.Boolean({
+      description: 'Whether it was cancelled, by this request or by an earlier one',
+    }),
+  },
+  { title: 'CancelledTurn', description: 'How a turn ended that was to be cancelled' },
+);

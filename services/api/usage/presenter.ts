@@ -1,0 +1,29 @@
+import type { Static } from 'typebox';
+import type { UsageEntry } from '../../../shared/usage/queries.ts';
+import type { UsageColumn } from '../../../shared/usage/usageSums.ts';
+import type { Usage } from './schemas.ts';
+
+/** A part of an account's usage, told apart by these columns. */
+export function presentUsage(
+  { values, counts, cost, unpriced_tokens }: UsageEntry,
+  columns: readonly UsageColumn[],
+): Static<typeof Usage>[number] {
+  const { completed, failed, interrupted, model_calls, tool_calls } = counts;
+  const told = columns.map((column, index) => [column, values[index] || null]);
+  return {
+    ...(Object.fromEntries(told) as object),
+    runs: completed + failed + interrupted,
+    completed,
+    failed,
+    interrupted,
+    tokens: {
+      prompt: counts.prompt_tokens,
+      completion: counts.completion_tokens,
+      total: counts.total_tokens,
+    },
+    model_calls,
+    tool_calls,
+    cost: cost ?? null,
+    unpriced_tokens,
+  };
+}

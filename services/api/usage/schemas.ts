@@ -1,0 +1,94 @@
+import { Type } from 'typebox';
+import { Tokens } from '../../../shared/domain/schema.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
+
+/** What usage is told apart by, in the order in which entries come. */
+export const DIMENSIONS = ['day', 'agent', 'model', 'key', 'kind', 'code'] as const;
+const oneOf = `(${DIMENSIONS.join('|')})`;
+
+const DAY = {
+  pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
+  'x-rule': 'must be a date, such as 2026-11-20',
+  examples: ['2026-11-20'],
+};
+
+export const UsageQuery = Type.Object(
+  {
+    ...CommonQuery.properties,
+    from: Type.String({ ...DAY, description: 'The first day, in UTC' }),
+    to: Type.String({ ...DAY, description: 'The last day, in UTC' }),
+    by: Type.Optional(
+      Type.String({
+        pattern: `^${oneOf}(,${oneOf})*$`,
+        maxLength: 100,
+        'x-rule': `must be some of ${DIMENSIONS.join(', ')}, separated by commas`,
+        examples: ['day,model'],
+        description: 'What it is told apart by, separated by commas; without it there is one sum',
+      }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.http.pageEntries,
+        default: 100,
+        description: 'The most entries to answer',
+      }),
+    ),
+    after: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9_-]{1,8192}$',
+        'x-rule': 'must be that of the `Link` header of the page before',
+        examples: ['WyIyMDI2LTExLTIwIiwiZ3B0LTRvIl0'],
+        description: 'Continues a list; take it from the `Link` header of the page before',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const Cost = Type.Object(
+  {
+    amount: Type.String({
+      description: 'An exact decimal, which may be finer than the smallest coin',
+      examples: ['0.00123'],
+    }),
+    currency: Type.String({ description: 'ISO 4217', examples: ['USD'] }),
+  },
+  { title: 'Cost', description: 'What tokens cost, at the prices of now' },
+);
+
+const UsageEntry = Type.Object(
+  {
+    day: Type.Optional(Type.String({ ...DAY, description: 'UTC' })),
+    agent_id: Type.Optional(AgentId),
+    model: Type.Optional(
+      Type.String({ description: 'Id of the model that answered, or was asked in vain' }),
+    ),
+    key_id: Type.Optional(Type.String({ description: 'The API key whose runs they were' })),
+    kind: Type.Optional(
+      Type.Enum(['run', 'replay'], { description: '`replay`: turns that a replay ran again' }),
+    ),
+    code: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description: 'Why turns failed or were interrupted; null of what was completed',
+      }),
+    ),
+    runs: count('Turns that ended'),
+    completed: count('Those with an answer'),
+    failed: count('Those without one'),
+    interrupted: count('Those that were cut off; of their model calls nothing is known'),
+    tokens: Tokens,
+    model_calls: count('Model calls that answered, those for summaries included'),
+    tool_calls: count('Calls of tools'),
+    cost: Type.Union([Cost, Type.Null()], {
+      description: 'Null where no model has a price in the models file',
+    }),
+    unpriced_tokens: count('Tokens of models without a price, which the cost leaves out'),
+  },
+  { title: 'UsageEntry', description: 'What runs took' },
+);
+
+export const Usage = Type.Array(UsageEntry);

@@ -1,0 +1,113 @@
+import { changeWebhook, deleteWebhook } from '../../../shared/webhooks/changeWebhook.ts';
+import { createWebhook, requireCreatable } from '../../../shared/webhooks/createWebhook.ts';
+import { listOwnWebhooks, readWebhook } from '../../../shared/webhooks/queries.ts';
+import { presentWebhook } from './presenter.ts';
+import { STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { defineRoute } from '../http/route.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import {
+  ChangeWebhookBody,
+  CreatedWebhook,
+  CreateWebhookBody,
+  DeletedWebhook,
+  Webhook,
+  WebhookList,
+} from './schemas.ts';
+
+const createWebhookRoute = defineRoute({
+  method: 'post',
+  path: '/v1/webhooks',
+  operationId: 'createWebhook',
+  summary: 'Creates a webhook: events from now on are sent to its address',
+  description:
+    'Answers the secret that signs the messages, which is never shown again. Whoever has the address gets what consumers of Kafka get of the account.',
+  access: 'webhooks:write',
+  query: CommonQuery,
+  body: CreateWebhookBody,
+  data: CreatedWebhook,
+  errors: ['webhook_limit_reached'],
+  once: {
+    reserve: async (api, { actor, body }) => {
+      await requireCreatable(api, actor, body);
+      return { id: api.ids.typeId('webhook') };
+    },
+  },
+  handle: async (api, { actor, body, claim }) => ({
+    data: await createWebhook(api, actor, body, claim),
+  }),
+});
+
+const listWebhooksRoute = defineRoute({
+  method: 'get',
+  path: '/v1/webhooks',
+  operationId: 'listWebhooks',
+  summary: "Lists the account's webhooks, oldest first",
+  access: 'webhooks:read',
+  query: CommonQuery,
+  data: WebhookList,
+  errors: ['key_missing'],
+  handle: async (api, { actor }) => {
+    const now = api.clock.now();
+    const webhooks = await listOwnWebhooks(api, actor.account_id);
+    return { data: webhooks.map((webhook) => presentWebhook(webhook, now)) };
+  },
+});
+
+const getWebhookRoute = defineRoute({
+  method: 'get',
+  path: '/v1/webhooks/{webhookId}',
+  operationId: 'getWebhook',
+  summary: 'Returns one webhook and how it goes',
+  access: 'webhooks:read',
+  query: CommonQuery,
+  data: Webhook,
+  errors: ['webhook_not_found', 'key_missing'],
+  handle: async (api, { actor, params }) => {
+    const webhook = await readWebhook(api, actor.account_id, params['webhookId']!);
+    return { data: presentWebhook(webhook, api.clock.now()) };
+  },
+});
+
+const changeWebhookRoute = defineRoute({
+  method: 'patch',
+  path: '/v1/webhooks/{webhookId}',
+  operationId: 'changeWebhook',
+  summary: 'Changes a webhook, or enables or disables it',
+  access: 'webhooks:write',
+  query: CommonQuery,
+  body: ChangeWebhookBody,
+  data: Webhook,
+  errors: ['webhook_not_found', ...STREAM_ERRORS],
+  handle: async (api, { actor, params, body }) => {
+    const webhookId = params['webhookId']!;
+    await changeWebhook(api, actor, webhookId, body);
+    const webhook = await readWebhook(api, actor.account_id, webhookId);
+    return { data: presentWebhook(webhook, api.clock.now()) };
+  },
+});
+
+const deleteWebhookRoute = defineRoute({
+  method: 'delete',
+  path: '/v1/webhooks/{webhookId}',
+  operationId: 'deleteWebhook',
+  summary: 'Deletes a webhook',
+  description:
+    'Nothing more is sent, but for messages that are on their way. Its address and its secret are erased with its account.',
+  access: 'webhooks:write',
+  query: CommonQuery,
+  data: DeletedWebhook,
+  errors: ['webhook_not_found', ...STREAM_ERRORS],
+  handle: async (api, { actor, params }) => {
+    const webhook_id = params['webhookId']!;
+    await deleteWebhook(api, actor, webhook_id);
+    return { data: { webhook_id } };
+  },
+});
+
+export const webhookRoutes = [
+  createWebhookRoute,
+  listWebhooksRoute,
+  getWebhookRoute,
+  changeWebhookRoute,
+  deleteWebhookRoute,
+];

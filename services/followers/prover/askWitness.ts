@@ -1,0 +1,70 @@
+import type { TileReader } from '../../../shared/transparency/tileStore.ts';
+import type { Witness } from '../../../shared/transparency/witness.ts';
+import { verifyCosignature } from '../../../shared/transparency/tlog/cosignature.ts';
+import {
+  parseSignatureLine,
+  signatureLine,
+  type NoteSignature,
+} from '../../../shared/transparency/tlog/note.ts';
+import { consistencyProof } from '../../../shared/transparency/tlog/proofs.ts';
+
+/** A checkpoint that the log has signed, and the size that it says. */
+export interface Signed {
+  /** What is signed, with its last newline. */
+  text: string;
+  /** With the log's signature. */
+  note: string;
+  size: number;
+}
+
+/** The line that a witness cosigned a checkpoint with, or why there is none. */
+export type Cosigned = { line: string } | { trouble: string };
+
+interface Asking {
+  witness: Witness;
+  tiles: Pick<TileReader, 'read'>;
+  signal: AbortSignal;
+}
+
+function signatureOf(line: string): NoteSignature | undefined {
+  try {
+    return parseSignatureLine(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The witness's own line among those that it answered; of other keys there may be any. */
+function verified({ key }: Witness, text: string, lines: string): Cosigned {
+  for (const line of lines.split('\n')) {
+    const signature = signatureOf(line);
+    if (signature && verifyCosignature(text, key, signature) !== undefined)
+      return { line: signatureLine(signature) };
+  }
+  return { trouble: 'answers without a cosignature of this checkpoint by its key' };
+}
+
+const ahead = (size: number, own: number): string =>
+  `has cosigned a checkpoint of ${size} entries, and the log has ${own}: the log lost entries, or two logs have one origin`;
+
+/**
+ * Asks a witness to cosign a checkpoint. `oldSize` is the size that it cosigned last, as far as is
+ * known; where the witness says another one it is asked once more, from there. Never rejects.
+ */
+export async function askWitness(
+  { witness, tiles, signal }: Asking,
+  { text, note, size }: Signed,
+  oldSize: number,
+): Promise<Cosigned> {
+  let from = Math.min(oldSize, size);
+  for (let tries = 2; tries > 0; tries -= 1) {
+    const proof = await consistencyProof(tiles, from, size).catch(() => undefined);
+    if (!proof) return { trouble: 'could not be asked: the tiles for its proof can’t be read' };
+    const answer = await witness.addCheckpoint({ oldSize: from, proof, checkpoint: note }, signal);
+    if ('trouble' in answer) return answer;
+    if ('lines' in answer) return verified(witness, text, answer.lines);
+    if (answer.size > size) return { trouble: ahead(answer.size, size) };
+    from = answer.size;
+  }
+  return { trouble: 'says again and again that it cosigned a checkpoint of another size last' };
+}

@@ -1,0 +1,140 @@
+import { createLogWatch } from '../../../shared/eventlog/identity/logWatch.ts';
+import {
+  identityOf,
+  type Identified,
+  type LogIdentity,
+} from '../../../shared/eventlog/identity/logIdentity.ts';
+import { orIdle } from '../../../shared/lib/time/withIdleTicks.ts';
+import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import type { EventBatch, Position } from '../../../shared/ports/eventStore.ts';
+import type { TileTrees } from '../../../shared/transparency/tileStore.ts';
+import { startCosigning, type Cosigner } from './cosign.ts';
+import { mendBundles } from './mendBundles.ts';
+import { openTree, type OpenTree } from './openTree.ts';
+import type { Prover } from './prover.ts';
+import { publishCheckpoint } from './publishCheckpoint.ts';
+
+const BATCH_SIZE = 1_000;
+/** Events after which a checkpoint is due, while there are always more. */
+const EVENTS = 10_000;
+/**
+ * An event waits so long for others, at most: with the work twice, for what came while the last
+ * checkpoint was made, that has to stay below a second. Less would cost the disk, which appends
+ * need as well.
+ */
+const WAIT_MS = 250;
+/** Between reads: what came together costs less than each append by itself. */
+const GATHER_MS = 50;
+/** Nothing more has come for so long: who waits for the event's proof need not wait longer. */
+const QUIET_MS = 50;
+/** How often an empty log is looked at. */
+const EMPTY_LOG_MS = 250;
+/** How long a log may be ahead of a subscription that brings nothing. */
+const SILENCE_MS = 5_000;
+const LOOK_MS = 1_000;
+
+/** True for a batch behind a declaration that was not known: another tree is to begin. */
+const isOfAnotherLog = ({ checkpoint }: EventBatch, { root, declarations }: LogIdentity): boolean =>
+  checkpoint !== undefined &&
+  checkpoint.log_id !== root &&
+  !declarations.some(({ id }) => id === checkpoint.log_id);
+
+/** Signs what has come in, when it is time. */
+function createSigning(prover: Prover, tree: OpenTree, cosigner: Cosigner) {
+  /** What came since then waits: when it was last looked whether anything did. */
+  let since = performance.now();
+  let reported: Position | undefined;
+
+  return {
+    isDue: () => tree.pending() >= EVENTS || performance.now() - since >= WAIT_MS,
+    /** Errors: those of the store. */
+    async sign(): Promise<void> {
+      since = performance.now();
+      if (tree.pending() > 0) await tree.keep();
+      if (tree.signed() < tree.kept()) await publishCheckpoint(cosigner, tree, prover.clock);
+    },
+    /** Everything up to here has its leaf under a checkpoint, if nothing waits for one. */
+    covered(position: Position | undefined): void {
+      const isSigned = tree.pending() === 0 && tree.signed() === tree.kept();
+      if (!isSigned || position === reported) return;
+      reported = position;
+      prover.onReport({
+        state: 'active',
+        size: tree.signed(),
+        position,
+        signedAt: tree.signedAt(),
+      });
+    },
+  };
+}
+
+/** Resolves when the log was declared to be another one, or the signal aborted. */
+async function followTo(
+  prover: Prover,
+  { tree, cosigner }: { tree: OpenTree; cosigner: Cosigner },
+  identity: LogIdentity,
+): Promise<void> {
+  const { log, signal } = prover;
+  const ended = new AbortController();
+  const after = tree.last();
+  const both = AbortSignal.any([signal, ended.signal]);
+  const source = log.subscribe({ after, batchSize: BATCH_SIZE, signal: both });
+  const looks = createLooks(log);
+  const signing = createSigning(prover, tree, cosigner);
+  let read = after?.position;
+  try {
+    for await (const batch of orIdle(source, QUIET_MS)) {
+      const moves = batch !== 'idle' && isOfAnotherLog(batch, identity);
+      if (batch === 'idle') await looks(read);
+      else {
+        if (!moves) for (const event of batch.events) tree.add(event);
+        read = batch.position;
+      }
+      if (batch === 'idle' || moves || signing.isDue()) await signing.sign();
+      signing.covered(read);
+      if (moves || signal.aborted) return;
+      if (batch !== 'idle' && batch.events.length < BATCH_SIZE)
+        await pauseAtMost(GATHER_MS, { signal });
+    }
+  } finally {
+    ended.abort();
+  }
+  if (!signal.aborted) throw new Error('the subscription ended');
+}
+
+/** Sees, now and then, whether the log goes on without its subscription. Errors: `store_unavailable`. */
+function createLooks(log: Pick<Identified, 'head'>) {
+  const hasNothing = createLogWatch(log, SILENCE_MS);
+  let lookedAt = performance.now();
+  return async (read: Position | undefined): Promise<void> => {
+    if (performance.now() - lookedAt < LOOK_MS) return;
+    await hasNothing(read);
+    lookedAt = performance.now();
+  };
+}
+
+/**
+ * Carries on the tree of the log until that is declared to be another one, a failure, or the signal.
+ * Errors: those of the log, the store and `openTree`.
+ */
+export async function growTree(prover: Prover, trees: TileTrees): Promise<void> {
+  const { log, logger, signal } = prover;
+  const identity = await identityOf(log);
+  if (!identity) return pauseAtMost(EMPTY_LOG_MS, { signal });
+  const tree = await openTree(prover, trees, identity);
+  await mendBundles(prover, tree, identity);
+  if (tree.kept() === 0)
+    logger.info({ origin: tree.origin }, 'The transparency log of this log is begun');
+  const cosigner = startCosigning({
+    ...prover.witnesses,
+    tiles: tree.store,
+    served: await tree.store.readCheckpoint(),
+    onReport: prover.onWitnesses,
+    logger,
+  });
+  try {
+    await followTo(prover, { tree, cosigner }, identity);
+  } finally {
+    await cosigner.close();
+  }
+}

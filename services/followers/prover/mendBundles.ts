@@ -1,0 +1,70 @@
+import { checkpointOf, type LogIdentity } from '../../../shared/eventlog/identity/logIdentity.ts';
+import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
+import { readEntries } from '../../../shared/transparency/tlog/readTiles.ts';
+import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
+import { refuse, type OpenTree } from './openTree.ts';
+import type { Prover } from './prover.ts';
+
+const BATCH_SIZE = 1_000;
+/** Bundles whose beginnings are kept together. */
+const BUNDLES = 256;
+
+/** Errors: `configuration_invalid` where the event is not that of the last leaf of its bundle. */
+async function requireLeaf(
+  { store, origin }: Pick<OpenTree, 'store' | 'origin'>,
+  last: number,
+  { event_id, event_hash }: Checkpoint,
+): Promise<void> {
+  const bundle = Math.floor(last / TILE_WIDTH);
+  const entry = (await readEntries(store, bundle, last + 1)).at(-1)!;
+  if (Buffer.compare(entry, leafEntry(event_hash, last)) === 0) return;
+  throw refuse(origin, `leaf ${last} is not that of the event ${event_id}, which has its place.`);
+}
+
+/**
+ * Finds out anew, from the log, where bundles begin, from the first one on of which that is lost or
+ * damaged; without it no event behind is found in the tree. A log that ends too early is for who
+ * follows it to tell. Errors: `configuration_invalid`, `proof_invalid` where the leaves are not those
+ * of the log, those of log and store.
+ */
+export async function mendBundles(
+  { log, logger, signal }: Pick<Prover, 'log' | 'logger' | 'signal'>,
+  tree: Pick<OpenTree, 'store' | 'origin' | 'kept'>,
+  identity: LogIdentity,
+): Promise<void> {
+  const { store, origin } = tree;
+  const bundles = Math.ceil(tree.kept() / TILE_WIDTH);
+  const first = await store.firstUnknownBundle(bundles);
+  if (first === undefined) return;
+  logger.warn(
+    { origin, bundle: first, bundles },
+    'The transparency log has lost where its entry bundles begin: that is read again from the log',
+  );
+  const ended = new AbortController();
+  const after = await store.beforeBundle(first - 1);
+  let leaves = (first - 1) * TILE_WIDTH;
+  let found = new Map<number, Checkpoint>();
+
+  async function note(event: StoredEvent): Promise<void> {
+    leaves += 1;
+    if (leaves % TILE_WIDTH !== 0) return;
+    const before = checkpointOf(identity, event);
+    await requireLeaf(tree, leaves - 1, before);
+    found.set(leaves / TILE_WIDTH, before);
+    if (found.size < BUNDLES) return;
+    await store.putBundles(found);
+    found = new Map();
+  }
+
+  const both = AbortSignal.any([signal, ended.signal]);
+  try {
+    for await (const batch of log.subscribe({ after, batchSize: BATCH_SIZE, signal: both })) {
+      for (const event of batch.events) if (leaves < (bundles - 1) * TILE_WIDTH) await note(event);
+      if (batch.caughtUp || leaves === (bundles - 1) * TILE_WIDTH) break;
+    }
+  } finally {
+    ended.abort();
+  }
+  await store.putBundles(found);
+}

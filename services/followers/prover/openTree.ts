@@ -1,0 +1,147 @@
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import {
+  checkpointOf,
+  logIdAt,
+  type LogIdentity,
+} from '../../../shared/eventlog/identity/logIdentity.ts';
+import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type { TileStore, TileTrees, TreeState } from '../../../shared/transparency/tileStore.ts';
+import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
+import { openNote } from '../../../shared/transparency/tlog/note.ts';
+import { noteSigner, type NoteSigner } from '../../../shared/transparency/tlog/noteKeys.ts';
+import { rootAt } from '../../../shared/transparency/tlog/proofs.ts';
+import { readEntries } from '../../../shared/transparency/tlog/readTiles.ts';
+import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
+import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
+import type { Prover } from './prover.ts';
+
+/** The tree of a log, ready to grow. */
+export interface OpenTree {
+  origin: string;
+  store: TileStore;
+  signers: readonly NoteSigner[];
+  /** Leaves that are kept, and leaves under the newest checkpoint. */
+  kept(): number;
+  signed(): number;
+  /** When that was signed here, in milliseconds since 1970. */
+  signedAt(): number | undefined;
+  noteSigned(at: number): void;
+  /** Leaves that are not kept yet. */
+  pending(): number;
+  /** The last event that has a leaf, kept or not. */
+  last(): Checkpoint | undefined;
+  root(): Buffer;
+  add(event: StoredEvent): void;
+  /** Keeps the leaves; durable when it resolves. Errors: those of TileStore.grow. */
+  keep(): Promise<void>;
+}
+
+/** Says why a tree is left as it is. */
+export const refuse = (origin: string, sentence: string): TurnlogError =>
+  new TurnlogError(
+    'configuration_invalid',
+    `The transparency log ${origin} is not carried on: ${sentence}`,
+  );
+
+/**
+ * How many leaves the newest checkpoint has, once it is certain that it is of this tree and these
+ * keys. Errors: `configuration_invalid`, with what does not fit and what to do; those of the store.
+ */
+async function signedSize(
+  store: TileStore,
+  { origin, size, signers }: { origin: string; size: number; signers: readonly NoteSigner[] },
+): Promise<number> {
+  const note = await store.readCheckpoint();
+  if (note === undefined) return 0;
+  const keys = signers.map(({ key }) => key);
+  let text: string;
+  try {
+    ({ text } = openNote(note, keys));
+  } catch (error) {
+    throw refuse(
+      origin,
+      `its newest checkpoint was not signed by a key of the signing key file (${keys.map(({ id }) => id).join(', ')}). ${(error as Error).message} Put the key back that signed, or the checkpoint from a backup where that was damaged. To change keys, add the new one to the file, and take the old one out once both have signed. Without the old key, set LOG_ORIGIN to another name: the tree is begun anew under it.`,
+    );
+  }
+  const head = parseCheckpoint(text);
+  if (head.origin !== origin)
+    throw refuse(origin, `its newest checkpoint is of another one, ${head.origin}.`);
+  if (head.size > size)
+    throw refuse(
+      origin,
+      `${head.size} leaves were signed, and only ${size} are kept. Put its files back from a newer backup.`,
+    );
+  if (Buffer.compare(await rootAt(store, head.size), head.root) !== 0)
+    throw refuse(
+      origin,
+      `its tiles don't have the root that was signed for ${head.size} leaves. Put its files back from a backup.`,
+    );
+  return head.size;
+}
+
+/**
+ * What the tree goes on after is the event of its last leaf: after another one, events would have two
+ * leaves or none. Errors: `configuration_invalid`, `proof_invalid`, those of the store.
+ */
+async function requireLastLeaf(
+  store: TileStore,
+  origin: string,
+  { size, checkpoint }: TreeState,
+): Promise<void> {
+  if (!checkpoint) return;
+  const last = size - 1;
+  const entries = await readEntries(store, Math.floor(last / TILE_WIDTH), size);
+  if (Buffer.compare(entries.at(-1)!, leafEntry(checkpoint.event_hash, last)) !== 0)
+    throw refuse(
+      origin,
+      `its last leaf is not that of the event ${checkpoint.event_id}, at which its state says that it is. Put its files back from a backup.`,
+    );
+}
+
+/**
+ * Opens the tree of a log where it was left. Errors: `configuration_invalid` where it does not fit
+ * what was signed, `proof_invalid` where tiles are missing or wrong, those of the store.
+ */
+export async function openTree(
+  { origin: name, signingKeys }: Pick<Prover, 'origin' | 'signingKeys'>,
+  trees: TileTrees,
+  identity: LogIdentity,
+): Promise<OpenTree> {
+  const origin = `${name}/${logIdAt(identity)}`;
+  const signers = signingKeys().map((key) => noteSigner(origin, key));
+  const store = await trees.open(origin);
+  const state = await store.state();
+  let signed = await signedSize(store, { origin, size: state.size, signers });
+  const edge = await openRightEdge(store, state.size);
+  await requireLastLeaf(store, origin, state);
+  let signedAt: number | undefined;
+  let kept = state.size;
+  let last = state.checkpoint;
+  let bundles = new Map<number, Checkpoint>();
+
+  return {
+    origin,
+    store,
+    signers,
+    kept: () => kept,
+    signed: () => signed,
+    signedAt: () => signedAt,
+    noteSigned: (at) => void ([signed, signedAt] = [kept, at]),
+    pending: () => edge.size() - kept,
+    last: () => last,
+    root: edge.root,
+    add(event) {
+      const index = edge.size();
+      if (last && index % TILE_WIDTH === 0) bundles.set(index / TILE_WIDTH, last);
+      last = checkpointOf(identity, event);
+      edge.append(leafEntry(last.event_hash, index));
+    },
+    async keep() {
+      const growth = { from: kept, files: edge.takeFiles(), bundles };
+      bundles = new Map();
+      await store.grow({ ...growth, state: { size: edge.size(), checkpoint: last } });
+      kept = edge.size();
+    },
+  };
+}

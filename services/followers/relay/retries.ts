@@ -1,0 +1,68 @@
+import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import type { Attempt } from './attempt.ts';
+import type { Relay } from './relay.ts';
+
+const PAUSES = { firstMs: 100, longestMs: 5000 };
+/** Where only an operator can help. */
+const HELPLESS_PAUSES = { firstMs: 5000, longestMs: 60_000 };
+/** Take-overs in vain that what can pass may cost, however short the take-over time is. */
+const QUICK_TRIES = 3;
+
+const HELPLESS = ['position_invalid', 'log_changed', 'configuration_invalid'] as const;
+/** What only an operator can change: where the relay is to begin, which log it is, topics, rights. */
+export const isHelpless = (error: unknown): boolean =>
+  HELPLESS.some((code) => isTurnlogError(error, code));
+
+type Parts = Pick<Relay, 'signal' | 'logger' | 'lag' | 'takeOverMs'>;
+
+/** How failures are logged and how long they are followed by a pause. */
+export function createRetries({ signal, logger, lag, takeOverMs }: Parts) {
+  // One each: an ordinary failure after a refusal is tried again as soon as any other.
+  const ordinary = createBackOff(PAUSES);
+  const ofHelpless = createBackOff(HELPLESS_PAUSES);
+  const stepsBack = createBackOff({ firstMs: 2 * takeOverMs, longestMs: 16 * takeOverMs });
+  let told: string | undefined;
+  /** Take-overs in vain in a row, by what can pass. */
+  const inVain = { count: 0, since: 0 };
+
+  /** A moment of a bad network is no reason to leave the field; more of them are. */
+  function isQuick(failure: unknown): boolean {
+    if (!isTurnlogError(failure) || !failure.retriable) return false;
+    if (inVain.count === 0) inVain.since = performance.now();
+    inVain.count += 1;
+    return inVain.count <= QUICK_TRIES || performance.now() - inVain.since < takeOverMs / 2;
+  }
+
+  return {
+    /**
+     * How long to wait, in milliseconds, and whether the relay steps back: it has taken over and
+     * got nowhere, so another one is given the time to take over from it.
+     */
+    after(failure: unknown, { tookOver, gotOn }: Attempt): { ms: number; stepsBack: boolean } {
+      if (gotOn) {
+        for (const backOff of [ordinary, ofHelpless, stepsBack]) backOff.reset();
+        inVain.count = 0;
+        told = undefined;
+      }
+      const isBack = tookOver && !gotOn && !isQuick(failure);
+      const backMs = isBack ? stepsBack.next() : 0;
+      if (isHelpless(failure))
+        return { ms: Math.max(ofHelpless.next(), backMs), stepsBack: isBack };
+      return { ms: isBack ? backMs : ordinary.next(), stepsBack: isBack };
+    },
+    /** Says it, unless it is what only an operator can change and was said before. */
+    async pauseFor(retryInMs: number, failure: unknown): Promise<void> {
+      const helpless = isHelpless(failure) ? String(failure) : undefined;
+      const line =
+        helpless === undefined
+          ? 'The relay failed and goes on from its checkpoint'
+          : 'The relay publishes nothing until this is changed';
+      const fields = { err: failure, retry_in_ms: retryInMs, position: lag.position() };
+      if (helpless === undefined || helpless !== told) logger.warn(fields, line);
+      told = helpless;
+      await pauseAtMost(retryInMs, { signal });
+    },
+  };
+}

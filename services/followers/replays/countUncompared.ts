@@ -1,0 +1,47 @@
+import { judgeChecksOf } from '../../../shared/replays/comparison/comparePair.ts';
+import { judgeSessionOf } from '../../../shared/replays/comparison/judgeSession.ts';
+import { readReplayedTurns } from '../../../shared/replays/turns/replayedTurns.ts';
+import type { Budget, RunningReplay } from '../../../shared/replays/comparison/turnPair.ts';
+import type { ReplayedSession } from '../../../shared/replays/sessionStates.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
+import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import type { Logger } from '../../../shared/lib/logger.ts';
+import type { Ids } from '../../../shared/ports/clock.ts';
+import { isPassing } from './patience.ts';
+
+type Context = StreamSource & { ids: Pick<Ids, 'typeId'>; logger: Pick<Logger, 'debug'> };
+
+/**
+ * Counts what was taken for turns that are not compared, by a process that ran the replay before. A
+ * session that can't be read counts for nothing: its replay ends for that reason.
+ * Errors: what passes (`isPassing`), and what nobody expects.
+ */
+export async function countUncompared(
+  context: Context,
+  { replay, budget }: { replay: RunningReplay; budget: Budget },
+  { session_id, replay_session_id, compared }: ReplayedSession,
+): Promise<void> {
+  if (replay_session_id === undefined) return;
+  const judges: { turn: number; in: string }[] = [];
+  const read = async (at: string, onTry: Parameters<typeof readReplayedTurns>[1]['onTry']) => {
+    try {
+      await readReplayedTurns(context, { sessionId: at, onTry }).lastTry(Infinity);
+    } catch (error) {
+      if (isPassing(error) || !isTurnlogError(error)) throw error;
+      context.logger.debug(inShort(error), 'what a session of a replay took is not known');
+    }
+  };
+  await read(replay_session_id, (replayed, turn, tokens) => {
+    if (turn <= compared) return;
+    budget.took({ session_id, turn, in: replay_session_id, tokens });
+    if (replayed.end?.type !== 'session.turn_completed.v1') return;
+    const of = { session_id: replay_session_id, ...replayed };
+    for (const check of judgeChecksOf({ replay, session_id, turn }))
+      judges.push({ turn, in: judgeSessionOf(context.ids, of, check) });
+  });
+  for (const judge of judges)
+    await read(judge.in, (_turn, _recorded, tokens) =>
+      budget.took({ session_id, ...judge, tokens }),
+    );
+}

@@ -1,0 +1,36 @@
+import type { Admission } from '../../../shared/runs/queueing/admission.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { pauseFor } from '../../../shared/lib/time/sleep.ts';
+
+const LOOK_MS = 5;
+
+/** How fast turns are replayed, of all replays of a process. */
+export interface Pace {
+  /**
+   * Waits until a turn may begin; gives what is to be called when it has ended. Beside runs of
+   * clients, and shortly after them, one begins in so long a time. Errors: the signal's reason.
+   */
+  begin(signal: AbortSignal): Promise<() => void>;
+}
+
+/** `runs` counts the turns that are replayed with those of clients. */
+export function createPace(runs: Pick<Admission, 'inFlight' | 'waiting'>): Pace {
+  const { giveWayMs, quietMs } = LIMITS.replays;
+  let own = 0;
+  let begunAt = -Infinity;
+  let clientsAt = -Infinity;
+  return {
+    async begin(signal) {
+      for (;;) {
+        const now = performance.now();
+        if (runs.inFlight() + runs.waiting() > own) clientsAt = now;
+        if (now - clientsAt >= quietMs || now - begunAt >= giveWayMs) {
+          begunAt = now;
+          own += 1;
+          return () => void (own -= 1);
+        }
+        await pauseFor(LOOK_MS, signal);
+      }
+    },
+  };
+}

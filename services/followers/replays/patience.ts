@@ -1,0 +1,41 @@
+import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { isLogAway, isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { Logger } from '../../../shared/lib/logger.ts';
+import { pauseFor } from '../../../shared/lib/time/sleep.ts';
+
+/** What says that somebody has too much to do, or is away: however often, it is nobody's failure. */
+const BUSY: readonly string[] = ['model_overloaded', 'overloaded', 'rate_limited', 'session_busy'];
+
+/** True for what waiting mends, however long it takes. */
+export const isPassing = (error: unknown): boolean =>
+  isLogAway(error) || (isTurnlogError(error) && BUSY.includes(error.code));
+
+/** Pauses between the tries of one thing, longer and longer. */
+export function createPauses(): (signal: AbortSignal) => Promise<void> {
+  const { firstPauseMs: firstMs, longestPauseMs: longestMs } = LIMITS.replays;
+  const pauses = createBackOff({ firstMs, longestMs, spread: [0.5, 1] });
+  return (signal) => pauseFor(pauses.next(), signal);
+}
+
+/**
+ * Does the work until it succeeds, while only passing trouble keeps it back. Errors: the work's
+ * others, the signal's reason.
+ */
+export async function patiently<Result>(
+  work: () => Promise<Result>,
+  { signal, logger }: { signal: AbortSignal; logger: Pick<Logger, 'warn'> },
+): Promise<Result> {
+  const pause = createPauses();
+  for (let first = true; ; first = false) {
+    signal.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      if (first) logger.warn(inShort(error), 'a replay waits until a trouble has passed');
+    }
+    await pause(signal);
+  }
+}

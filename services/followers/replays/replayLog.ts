@@ -1,0 +1,50 @@
+import { replay, type ReplayCommand, type ReplayState } from '../../../shared/replays/decider.ts';
+import { authorOf } from '../../../shared/commandHandling/recordEvents.ts';
+import { handleFound, type HandleContext } from '../../../shared/commandHandling/handle.ts';
+import { shortStream, type Loaded } from '../../../shared/commandHandling/targetStream.ts';
+import type { Actor } from '../../../shared/commandHandling/context.ts';
+import { readBeginning } from '../../../shared/eventlog/reading/readWhole.ts';
+import { replayStream } from '../../../shared/eventlog/streams.ts';
+
+/** The stream of a replay, as its runner knows and writes it. */
+export interface ReplayLog {
+  state(): ReplayState;
+  /** Who started the replay; what its runner does is done for them. */
+  actor: Actor;
+  /**
+   * Records what a command decides, one command after the other. Errors: Rejection (`replay_ended`,
+   * `replay_missing`: it was cancelled or erased meanwhile), those of handleFound.
+   */
+  tell(command: ReplayCommand): Promise<void>;
+}
+
+/** Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`. */
+export async function openReplayLog(context: HandleContext, replayId: string): Promise<ReplayLog> {
+  const target = shortStream(replayStream(replayId), replay);
+  const { recorded } = await readBeginning(context, target.stream);
+  const { account_id, key_id } = recorded.metadata;
+  const actor = { account_id, key_id, request_id: replayId };
+  let known: Loaded<ReplayState> = await target.load(context);
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function record(command: ReplayCommand): Promise<void> {
+    const order = { author: authorOf(actor), command };
+    const { found, appended } = await handleFound(context, { ...target, known }, () => order);
+    // What was decided is what is decided again.
+    const events = replay.decide(command, found.state);
+    known = {
+      state: events.reduce(replay.evolve, found.state),
+      head: appended?.head ?? found.head,
+    };
+  }
+
+  return {
+    state: () => known.state,
+    actor,
+    tell(command) {
+      const told = last.then(() => record(command));
+      last = told.catch(() => undefined);
+      return told;
+    },
+  };
+}

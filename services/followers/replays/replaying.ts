@@ -1,0 +1,18 @@
+import type { CompareTurn } from '../../../shared/replays/comparison/turnPair.ts';
+import type { RunContext } from '../../../shared/runs/context.ts';
+import type { FairLine } from '../../../shared/lib/concurrency/fairSemaphore.ts';
+import type { Pace } from './pace.ts';
+
+/** What all replays of a process are run with. */
+export interface Replaying {
+  context: RunContext;
+  compareTurn: CompareTurn;
+  /** Turns that are replayed at a time; the accounts take turns. */
+  line: FairLine;
+  pace: Pace;
+}
+
+/** The account's client has cancelled the replay, or it was erased. */
+export class ReplayEnded extends Error {}
+/** The process stops, or another one goes on. */
+export class ReplayLeft extends Error {}

@@ -1,0 +1,93 @@
+import { LIMITS } from '../../../shared/limits.ts';
+import {
+  reasonOf,
+  startOneAtWork,
+  type ActivePlace,
+} from '../../../shared/lib/concurrency/leaderTask.ts';
+import type { ReplaysHealth } from '../../../shared/health/health.ts';
+import { createPauses } from './patience.ts';
+import { ReplayEnded, ReplayLeft, type Replaying } from './replaying.ts';
+import { runReplay } from './runReplay.ts';
+
+interface Replays {
+  replaying: Replaying;
+  /** Why the read models can't be trusted now: while they are made anew, a replay that has ended may be there. */
+  doubt: () => string | undefined;
+  /**
+   * Waits until no other process replays; undefined when the signal aborted first. Errors:
+   * `store_unavailable`.
+   */
+  becomeActive: (signal: AbortSignal) => Promise<ActivePlace | undefined>;
+}
+
+interface RunningReplays {
+  health(): ReplaysHealth;
+  /** Interrupts the turns that are replayed: whoever goes on begins them again. */
+  close(): Promise<void>;
+}
+
+interface Lane {
+  stop: AbortController;
+  ended: Promise<void>;
+  /** Why its last try failed, until the next one. */
+  trouble: string | undefined;
+}
+
+/** Runs the replays of all accounts, in this process or after another one. It needs nobody's care. */
+export function startReplays({ replaying, doubt, becomeActive }: Replays): RunningReplays {
+  const { readModels, logger } = replaying.context;
+  const { lookMs, runningOfAll } = LIMITS.replays;
+  const lanes = new Map<string, Lane>();
+
+  async function runToItsEnd(replay_id: string, lane: Omit<Lane, 'ended'>): Promise<void> {
+    const { signal } = lane.stop;
+    const pause = createPauses();
+    while (!signal.aborted) {
+      lane.trouble = undefined;
+      try {
+        return await runReplay(replaying, replay_id, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        lane.trouble = reasonOf(error);
+        logger.error({ err: error, replay_id }, 'a replay could not be run');
+      }
+      await pause(signal).catch(() => undefined);
+    }
+  }
+
+  function start(replay_id: string): void {
+    const lane = { stop: new AbortController(), trouble: undefined };
+    const ended = runToItsEnd(replay_id, lane).finally(() => lanes.delete(replay_id));
+    lanes.set(replay_id, Object.assign(lane, { ended }));
+  }
+
+  const begin = async () => ({
+    async look() {
+      const running = new Set(await readModels.listRunningReplays(runningOfAll));
+      for (const [id, { stop }] of lanes) if (!running.has(id)) stop.abort(new ReplayEnded());
+      for (const id of running) if (!lanes.has(id)) start(id);
+    },
+    async end() {
+      const left = [...lanes.values()];
+      for (const { stop } of left) stop.abort(new ReplayLeft());
+      await Promise.all(left.map(({ ended }) => ended));
+    },
+  });
+
+  const work = startOneAtWork({
+    name: 'running replays',
+    becomeActive,
+    begin,
+    lookMs,
+    doubt,
+    logger,
+  });
+  return {
+    health: () => ({
+      state: work.isActive() ? 'active' : 'standing_by',
+      running: work.isActive() ? lanes.size : null,
+      reason: work.reason() ?? [...lanes.values()].find(({ trouble }) => trouble)?.trouble,
+    }),
+    close: work.close,
+  };
+}

@@ -1,0 +1,99 @@
+import type { JudgedTime } from '../../shared/erasure/retention/judgeClock.ts';
+import type { Swept } from '../../shared/erasure/retention/sweepSessions.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { inShort } from '../../shared/lib/errors/errorSummary.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import type { RetentionHealth } from '../../shared/health/health.ts';
+import type { Part } from './turnlog.ts';
+
+/** Days are kept, so an hour more or less is nothing. */
+const SWEEP_MS = 3_600_000;
+/** A start has other things to do. */
+const FIRST_MS = 60_000;
+
+export interface Retention {
+  /** False while no account has a maximum: there is nothing to do or to tell then. Errors: `store_unavailable`. */
+  needed: () => Promise<boolean>;
+  /** Judges the clock. Errors: those of the clocks. */
+  judge: () => Promise<JudgedTime>;
+  /** One sweep at that time. Errors: those of sweepSessions. */
+  sweep: (now: number, signal: AbortSignal) => Promise<Swept>;
+  /**
+   * Does the work where no other process does it; false where one does. The signal aborts when that
+   * can't be said any more. Errors: those of the work, `store_unavailable`.
+   */
+  alone: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
+  logger: Pick<Logger, 'warn' | 'debug'>;
+  /** How long to wait for the first sweep, and for each after that; in milliseconds. */
+  pauses?: { firstMs: number; nextMs: number };
+}
+
+/** What is no error of ours may quote what is nobody's business. */
+const reasonOf = (error: unknown): string =>
+  isTurnlogError(error) ? error.message : 'It failed; the log says why.';
+
+/** Erases, each hour, the sessions that are past the maximum of their account's retention. */
+export function retentionPart({
+  needed,
+  judge,
+  sweep,
+  alone,
+  logger,
+  pauses = { firstMs: FIRST_MS, nextMs: SWEEP_MS },
+}: Retention): Part {
+  let known: RetentionHealth = { state: 'waiting', due: null, held: null, failed: null, erased: 0 };
+  let inUse = false;
+  const become = (change: Pick<RetentionHealth, 'state'> & Partial<RetentionHealth>): void =>
+    void (known = { ...known, reason: undefined, ...change });
+
+  async function sweepOnce(signal: AbortSignal): Promise<void> {
+    const judged = await judge();
+    inUse = await needed();
+    if (!inUse) return;
+    if (judged.doubt !== undefined) {
+      if (known.reason !== judged.doubt)
+        logger.warn(
+          { reason: judged.doubt },
+          'nothing is erased by retention: the clock may be wrong',
+        );
+      return become({ state: 'refusing', reason: judged.doubt });
+    }
+    const done = await alone(async (held) => {
+      become({ state: 'sweeping' });
+      const { erased, ...left } = await sweep(judged.now, AbortSignal.any([signal, held]));
+      become({ state: 'waiting', ...left, erased: known.erased + erased });
+    });
+    if (!done) become({ state: 'standing_by', due: null, held: null, failed: null });
+  }
+
+  async function sweepOnAndOn(signal: AbortSignal): Promise<void> {
+    await pauseAtMost(pauses.firstMs, { signal, ref: false });
+    while (!signal.aborted) {
+      await sweepOnce(signal).catch((error: unknown) => {
+        if (signal.aborted) return;
+        logger.warn(inShort(error), 'a sweep for sessions past their retention has failed');
+        become({ state: 'failing', reason: reasonOf(error) });
+      });
+      await pauseAtMost(pauses.nextMs, { signal, ref: false });
+    }
+  }
+
+  return {
+    health: async () => (inUse ? { retention: known } : {}),
+    // Before anybody writes an event by a clock that may be wrong.
+    async prepare() {
+      await judge().catch(() => undefined);
+    },
+    upkeep() {
+      const stopping = new AbortController();
+      const swept = sweepOnAndOn(stopping.signal);
+      return {
+        async [Symbol.asyncDispose]() {
+          stopping.abort();
+          await swept;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { parseArgs } from 'node:util';
+import type { Config } from '../../shared/lib/config/config.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+
+const SERVICE_NAMES = ['api', 'projector', 'relay'] as const;
+export type ServiceName = (typeof SERVICE_NAMES)[number];
+
+const refuse = (message: string): TurnlogError =>
+  new TurnlogError('configuration_invalid', message);
+
+/** All that the configuration enables. */
+export const enabledServices = ({ KAFKA_BROKERS }: Config): ServiceName[] =>
+  SERVICE_NAMES.filter((name) => name !== 'relay' || KAFKA_BROKERS !== undefined);
+
+function named(list: string): ServiceName[] {
+  const names = list.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !(SERVICE_NAMES as readonly string[]).includes(name));
+  if (unknown.length > 0)
+    throw refuse(
+      `There is no service ${unknown.map((name) => JSON.stringify(name)).join(', ')}. --services takes ${SERVICE_NAMES.join(', ')}, separated by commas.`,
+    );
+  return SERVICE_NAMES.filter((name) => names.includes(name));
+}
+
+/** Which services may be processes of their own depends on who else can reach what they work on. */
+function requirePossible(services: readonly ServiceName[], config: Config): void {
+  const has = (name: ServiceName): boolean => services.includes(name);
+  if (has('relay') && config.KAFKA_BROKERS === undefined)
+    throw refuse('The relay publishes to Kafka: set KAFKA_BROKERS.');
+  if (config.EVENTSTOREDB_URL === undefined && !has('api'))
+    throw refuse(
+      'The embedded log belongs to one process, which serves the API: set EVENTSTOREDB_URL to start other services apart.',
+    );
+  if (config.DATABASE_URL === undefined && has('api') !== has('projector'))
+    throw refuse(
+      'Read models in the data folder belong to one process: start api and projector together, or set DATABASE_URL.',
+    );
+}
+
+/**
+ * The services to start, by the arguments of the command: `--services api,relay`.
+ * Errors: `configuration_invalid` for arguments and names that there are not, and for a service
+ * that the configuration gives nothing to work on.
+ */
+export function chooseServices(args: readonly string[], config: Config): ServiceName[] {
+  let list: string | undefined;
+  try {
+    list = parseArgs({ args: [...args], options: { services: { type: 'string' } } }).values
+      .services;
+  } catch (error) {
+    throw new TurnlogError(
+      'configuration_invalid',
+      `${(error as Error).message}. The only option is --services ${SERVICE_NAMES.join(',')}.`,
+      { cause: error },
+    );
+  }
+  const services = list === undefined ? enabledServices(config) : named(list);
+  requirePossible(services, config);
+  return services;
+}

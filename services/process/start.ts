@@ -1,0 +1,122 @@
+import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
+import type { Config } from '../../shared/lib/config/config.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+import { pauseFor } from '../../shared/lib/time/sleep.ts';
+import type { Ids } from '../../shared/ports/clock.ts';
+import { createApp, createHealthApp } from '../api/app.ts';
+import type { Availability, ProcessContext } from '../api/context.ts';
+import { serve } from '../api/http/connection/server.ts';
+import { bootstrap } from './bootstrap.ts';
+import { checkHealth, shareHealth } from './health.ts';
+import { onceStoreAnswers } from './onceStoreAnswers.ts';
+import type { ServiceName } from './serviceNames.ts';
+import { stopInOrder } from './stop.ts';
+import type { Turnlog } from './turnlog.ts';
+
+export interface RunningService {
+  /** Where it listens. */
+  url: string;
+  services: readonly ServiceName[];
+  dataFolder: string | undefined;
+  /** The API key, where this start has made or taken the first one. */
+  firstKey: string | undefined;
+  /** Ids of the models on offer; none where the API is not among the services. */
+  models: string[];
+  stop(): Promise<void>;
+}
+
+interface Start {
+  config: Config;
+  logger: Logger;
+  ids: Ids;
+  services: readonly ServiceName[];
+  /** Gives the start up. */
+  signal: AbortSignal;
+}
+
+/**
+ * Makes requests answerable. Resolves with the first key, where this start made or took it.
+ * Errors: the signal's reason.
+ */
+async function prepare({ parts, api }: Turnlog, start: Start): Promise<string | undefined> {
+  const { config, logger, signal } = start;
+  for (const part of parts) await part.prepare?.(signal);
+  if (!api) return undefined;
+  const issueFirst = () => bootstrap(api, config.BOOTSTRAP_API_KEY, signal);
+  return onceStoreAnswers(issueFirst, logger, signal);
+}
+
+/**
+ * Serves what the process runs, and closes it at the end, or when the start fails. It listens at
+ * once, answers `store_unavailable` until every part is prepared, and resolves then.
+ * Errors: the signal's reason, and `configuration_invalid` when the address can't be had.
+ */
+export async function startServing(turnlog: Turnlog, start: Start): Promise<RunningService> {
+  const { config, logger, ids, services } = start;
+  const { api, dataFolder, parts } = turnlog;
+  await using opened = new AsyncDisposableStack();
+  opened.use(turnlog);
+  let availability: Availability = 'starting';
+  const stopping = new AbortController();
+  const process: ProcessContext = {
+    ids,
+    logger,
+    availability: () => availability,
+    stopping: stopping.signal,
+    corsOrigins: config.CORS_ORIGINS,
+    health: shareHealth(() => checkHealth(turnlog, availability)),
+  };
+  const app = api
+    ? createApp({
+        ...api,
+        ...process,
+        logPublic: config.LOG_PUBLIC,
+        eventSource: config.KAFKA_EVENT_SOURCE,
+      })
+    : createHealthApp(process);
+  const server = await serve(app, {
+    host: config.HOST,
+    port: config.PORT,
+    maxConnections: config.MAX_CONNECTIONS,
+    ids,
+    logger,
+  });
+  logger.info({ url: server.url }, 'listening: requests are answered 503 until the service is up');
+  opened.defer(async () => {
+    const closed = server.close();
+    server.cut();
+    await closed;
+  });
+  const upkeep = parts.flatMap((part) => part.upkeep?.() ?? []);
+  const endUpkeep = async (): Promise<void> => {
+    await Promise.all(upkeep.map((work) => work[Symbol.asyncDispose]()));
+  };
+  opened.defer(endUpkeep);
+
+  const firstKey = await prepare(turnlog, start);
+  availability = 'up';
+  logger.info({ url: server.url, services, data_folder: dataFolder }, 'the service is up');
+  const running = opened.move();
+  return {
+    url: server.url,
+    services,
+    dataFolder,
+    firstKey,
+    models: api?.catalogue.models.list().map(({ id }) => id) ?? [],
+    async stop() {
+      if (api && config.DRAIN_MS > 0) {
+        availability = 'draining';
+        logger.info({ drain_ms: config.DRAIN_MS }, 'draining: requests are served, not ready');
+        await pauseFor(config.DRAIN_MS);
+      }
+      availability = 'stopping';
+      stopping.abort();
+      // A sweep that waits for a store which is away must not hold up the rest.
+      const ended = endUpkeep();
+      const inFlight = api?.sessions.inFlight ?? createRunsInFlight();
+      await stopInOrder({ server, inFlight, logger, graceMs: config.SHUTDOWN_GRACE_MS });
+      await ended;
+      await running.disposeAsync();
+    },
+  };
+}

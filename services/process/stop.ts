@@ -1,0 +1,47 @@
+import type { RunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+import type { ApiServer } from '../api/http/connection/server.ts';
+import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+
+/**
+ * How long the answers to interrupted runs may take to be written, and slow readers to take theirs.
+ */
+const LAST_WORDS_MS = 2_000;
+
+interface Stopping {
+  server: ApiServer;
+  inFlight: RunsInFlight;
+  logger: Logger;
+  graceMs: number;
+}
+
+/**
+ * Stops accepting, lets runs in flight finish within the grace time, interrupts and records the
+ * rest, and lets the last answers go out. When it resolves no run is in flight, and none begins any
+ * more.
+ */
+export async function stopInOrder({ server, inFlight, logger, graceMs }: Stopping): Promise<void> {
+  logger.info({ runs_in_flight: inFlight.count() }, 'shutting down: no new requests are accepted');
+  const graceEnds = performance.now() + graceMs;
+  const timeLeft = (): number => Math.max(0, graceEnds - performance.now());
+  const closed = server.close();
+  let answered = false;
+  while (await settlesWithin(inFlight.idle(), timeLeft())) {
+    answered = await settlesWithin(closed, LAST_WORDS_MS);
+    // A request that was accepted before may have begun its run only now, or is about to.
+    if (answered || timeLeft() === 0) break;
+    if (inFlight.count() === 0 && !server.isAnswering()) break;
+  }
+  const left = inFlight.count();
+  inFlight.interruptAll();
+  if (left > 0) {
+    logger.warn(
+      { runs_in_flight: left },
+      'the grace time is over: the runs in flight are interrupted',
+    );
+    await inFlight.idle();
+    answered = await settlesWithin(closed, LAST_WORDS_MS);
+  }
+  if (!answered) server.cut();
+  logger.info('shut down');
+}

@@ -1,0 +1,50 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { sha256 } from '../eventlog/hashChain.ts';
+
+const MINTED = /^tl_(key_[0-7][0-9a-hjkmnp-tv-z]{25})_[0-9a-f]{64}$/;
+
+/** A new API key `tl_<key id>_<secret>`; the secret is 32 random bytes in hex. */
+export const mintApiKey = (keyId: string): string =>
+  `tl_${keyId}_${randomBytes(32).toString('hex')}`;
+
+/**
+ * The key id that a presented key claims. Undefined for a key that an operator chose
+ * (BOOTSTRAP_API_KEY): its id is random, so that it tells nothing of the key.
+ */
+export const claimedKeyId = (apiKey: string): string | undefined => MINTED.exec(apiKey)?.[1];
+
+/** What is stored of a key. One round of SHA-256 will do: the secret is 256 random bits. */
+export const hashApiKey = (apiKey: string): string => sha256(apiKey);
+
+/** Compares two hashes in constant time. */
+export const sameHash = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+
+/** A chosen key has at least this many characters, and this many bits by `bitsOf`. */
+export const STRONG_KEY = { length: 32, bits: 64 };
+
+/**
+ * How hard a chosen key is to guess, in bits, with caution: the entropy of its own characters, times
+ * the places where neither the three that end there were there before nor the step to this one is
+ * one of the two steps before it. So `aaaa`, `abcabc`, `abcdef` and `a1b2c3` count for next to
+ * nothing, and 128 random bits for 70 to 120, however they are written.
+ */
+function bitsOf(key: string): number {
+  const counts = new Map<string, number>();
+  for (const character of key) counts.set(character, (counts.get(character) ?? 0) + 1);
+  let entropy = 0;
+  for (const count of counts.values())
+    entropy -= (count / key.length) * Math.log2(count / key.length);
+  const seen = new Set<string>();
+  let steps: number[] = [];
+  for (let at = 1; at < key.length; at += 1) {
+    const step = key.charCodeAt(at) - key.charCodeAt(at - 1);
+    if (!steps.includes(step)) seen.add(key.slice(Math.max(0, at - 2), at + 1));
+    steps = [step, ...steps.slice(0, 1)];
+  }
+  return entropy * seen.size;
+}
+
+/** Whether a key that somebody chose may be issued: its hash must not help to find it. */
+export const isStrongKey = (key: string): boolean =>
+  key.length >= STRONG_KEY.length && bitsOf(key) >= STRONG_KEY.bits;

@@ -1,0 +1,125 @@
+import { claimedKeyId, hashApiKey, isStrongKey, mintApiKey } from './apiKey.ts';
+import { account, type AccountCommand, type AccountState } from './decider.ts';
+import type {
+  AccountEvent,
+  AccountHold,
+  AccountLimits,
+  AccountRetention,
+  Scope,
+} from './events.ts';
+import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { requireName } from '../lib/validation/nameSchema.ts';
+import { accountStream } from '../eventlog/streams.ts';
+import { isoTime } from '../ports/clock.ts';
+import type { Position } from '../ports/eventStore.ts';
+import type { Actor } from '../commandHandling/context.ts';
+import { handle, type HandleContext } from '../commandHandling/handle.ts';
+import { shortStream, type Target } from '../commandHandling/targetStream.ts';
+
+const accountOf = ({ account_id }: Actor): Target<AccountCommand, AccountState, AccountEvent> =>
+  shortStream(accountStream(account_id), account);
+
+/**
+ * Opens the account that `actor` names.
+ * Errors: `invalid_request` for what is no name, the rejection `account_exists`, and those of handle.
+ */
+export async function openAccount(
+  context: HandleContext,
+  actor: Actor,
+  name: string,
+): Promise<Position | undefined> {
+  const opened = await handle(context, actor, accountOf(actor), {
+    type: 'open_account',
+    name: requireName(name),
+  });
+  return opened?.position;
+}
+
+interface KeyGrant {
+  name: string;
+  scopes: readonly Scope[];
+  /** Milliseconds since the epoch; null for a key that does not expire. */
+  expiresAt: number | null;
+  /** A key that the operator chose; minted when absent. */
+  apiKey?: string | undefined;
+}
+
+/**
+ * Issues an API key to the actor's account. Resolves with the key itself, which can't be had again.
+ * Errors: `invalid_request` for what is no name, `configuration_invalid` for a chosen key that is
+ * weak, the rejections `account_missing` and `key_exists`, and those of handle.
+ */
+export async function issueKey(
+  context: HandleContext,
+  actor: Actor,
+  grant: KeyGrant,
+): Promise<{ key_id: string; api_key: string; position: Position | undefined }> {
+  if (grant.apiKey !== undefined && !isStrongKey(grant.apiKey))
+    throw new TurnlogError('configuration_invalid', 'The chosen API key is too easy to guess.');
+  const newId = context.ids.typeId('key');
+  const api_key = grant.apiKey ?? mintApiKey(newId);
+  const key_id = claimedKeyId(api_key) ?? newId;
+  const key = {
+    key_id,
+    name: requireName(grant.name),
+    hash: hashApiKey(api_key),
+    scopes: [...grant.scopes],
+    expires_at: grant.expiresAt === null ? null : isoTime(grant.expiresAt),
+  };
+  const issued = await handle(context, actor, accountOf(actor), { type: 'issue_key', key });
+  return { key_id, api_key, position: issued?.position };
+}
+
+/**
+ * Revokes a key of the actor's account; a revoked one stays revoked, and undefined says so.
+ * Errors: the rejections `account_missing` and `key_unknown`, and those of handle.
+ */
+export async function revokeKey(
+  context: HandleContext,
+  actor: Actor,
+  key_id: string,
+): Promise<Position | undefined> {
+  const revoked = await handle(context, actor, accountOf(actor), { type: 'revoke_key', key_id });
+  return revoked?.position;
+}
+
+/**
+ * Sets limits of the actor's account; null takes one away. Undefined where it has them already.
+ * Errors: the rejection `account_missing`, and those of handle.
+ */
+export async function setLimits(
+  context: HandleContext,
+  actor: Actor,
+  limits: { [Name in keyof AccountLimits]?: number | null },
+): Promise<Position | undefined> {
+  const set = await handle(context, actor, accountOf(actor), { type: 'set_limits', limits });
+  return set?.position;
+}
+
+/**
+ * Sets how long sessions of the actor's account are kept; null takes a bound away. Undefined where
+ * it is so already.
+ * Errors: the rejections `account_missing` and `retention_invalid`, and those of handle.
+ */
+export async function setRetention(
+  context: HandleContext,
+  actor: Actor,
+  retention: { [Name in keyof AccountRetention]?: number | null },
+): Promise<Position | undefined> {
+  const command = { type: 'set_retention', retention } as const;
+  return (await handle(context, actor, accountOf(actor), command))?.position;
+}
+
+/**
+ * Holds everything of the actor's account, or ends that. Undefined where it is so already.
+ * Errors: the rejection `account_missing`, `event_invalid` for a reason that is too long, and those
+ * of handle.
+ */
+export async function setHold(
+  context: HandleContext,
+  actor: Actor,
+  hold: AccountHold,
+): Promise<Position | undefined> {
+  const set = await handle(context, actor, accountOf(actor), { type: 'set_hold', hold });
+  return set?.position;
+}

@@ -1,0 +1,86 @@
+import { Type } from 'typebox';
+import {
+  AccountErasure,
+  eventSchema,
+  Instant,
+  ProtectedText,
+  type EventOf,
+} from '../domain/schema.ts';
+
+/** What a key allows. A key holds one or more. */
+export const SCOPES = [
+  'agents:read',
+  'agents:write',
+  'agents:run',
+  'agents:erase',
+  'sessions:read',
+  'sessions:erase',
+  'audit:read',
+  'webhooks:read',
+  'webhooks:write',
+  'events:read',
+] as const;
+export type Scope = (typeof SCOPES)[number];
+
+const Key = {
+  key_id: Type.String(),
+  name: ProtectedText(),
+  hash: Type.String({
+    description: 'SHA-256 of the whole key in hex; the secret itself is never stored',
+  }),
+  scopes: Type.Array(Type.Enum(SCOPES)),
+  expires_at: Type.Union([Instant, Type.Null()]),
+};
+
+export const AccountOpened = eventSchema(
+  'account.opened.v1',
+  { name: ProtectedText() },
+  'An account was opened',
+);
+export const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');
+export const KeyRevoked = eventSchema('account.key_revoked.v1', Key, 'An API key was revoked');
+
+const AtLeastOne = Type.Optional(Type.Integer({ minimum: 1 }));
+export const LimitsSet = eventSchema(
+  'account.limits_set.v1',
+  { runs: AtLeastOne, prompt_bytes: AtLeastOne, requests_per_second: AtLeastOne },
+  'What an account may take up was set: all its limits; what is absent is as everywhere',
+);
+
+/** A hundred years: what is longer could name no instant. */
+const Days = Type.Optional(Type.Integer({ minimum: 1, maximum: 36_500 }));
+export const RetentionSet = eventSchema(
+  'account.retention_set.v1',
+  { minimum_days: Days, maximum_days: Days },
+  'How long sessions are kept was set, from their last event on: both bounds; what is absent is no bound',
+);
+export const HoldSet = eventSchema(
+  'account.hold_set.v1',
+  { held: Type.Boolean(), reason: Type.Optional(Type.String({ maxLength: 256 })) },
+  'A legal hold began or ended: while it lasts nothing of the account is erased',
+);
+export const AccountErased = eventSchema(
+  'account.erased.v1',
+  AccountErasure.properties,
+  'An account was closed for good, its keys revoked; all that it owns is erased',
+);
+
+export const accountEventSchemas = [
+  AccountOpened,
+  KeyIssued,
+  KeyRevoked,
+  LimitsSet,
+  RetentionSet,
+  HoldSet,
+  AccountErased,
+] as const;
+
+export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
+export type KeyData = EventOf<typeof KeyIssued>['data'];
+/** What an account may take up at a time; what is absent is limited as for every account. */
+export type AccountLimits = EventOf<typeof LimitsSet>['data'];
+/** How many days sessions are kept after their last event, at least and at most. */
+export type AccountRetention = EventOf<typeof RetentionSet>['data'];
+/** Whether nothing of an account may be erased, and why. */
+export type AccountHold = EventOf<typeof HoldSet>['data'];
+export type AccountErasure = EventOf<typeof AccountErased>['data'];

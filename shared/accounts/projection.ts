@@ -1,0 +1,113 @@
+import type { AccountEvent } from './events.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import { absent, present, type Change, type RowChange } from '../projections/change.ts';
+import { noteErasure } from '../erasure/projection.ts';
+
+/**
+ * The account's own row follows every event of its stream, so a key of an account that was never
+ * opened is refused.
+ */
+const follow = (account_id: string, revision: number): RowChange => ({
+  table: 'accounts',
+  key: [account_id],
+  change: (row) => ({ ...present(row, 'account'), revision }),
+});
+
+/** What an event of an account's stream does to `accounts`, `api_keys` and `usage`. */
+export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Change[] {
+  const account_id = streamId(recorded.stream);
+  const { revision } = recorded;
+  const at = recorded.metadata.recorded_at;
+  switch (event.type) {
+    case 'account.opened.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => {
+            absent(row, 'account');
+            return {
+              account_id,
+              name: event.data.name,
+              opened_at: at,
+              limits: {},
+              retention: {},
+              hold: { held: false },
+              erased: false,
+              revision,
+            };
+          },
+        },
+      ];
+    case 'account.key_issued.v1':
+      return [
+        follow(account_id, revision),
+        {
+          table: 'api_keys',
+          key: [event.data.key_id],
+          change: (row) => {
+            absent(row, 'API key');
+            const { key_id, name, hash, scopes, expires_at } = event.data;
+            return {
+              key_id,
+              account_id,
+              name,
+              hash,
+              scopes,
+              issued_at: at,
+              expires_at,
+              revoked_at: null,
+              revision,
+            };
+          },
+        },
+      ];
+    case 'account.key_revoked.v1':
+      return [
+        follow(account_id, revision),
+        {
+          table: 'api_keys',
+          key: [event.data.key_id],
+          change: (row) => ({ ...present(row, 'API key'), revoked_at: at, revision }),
+        },
+      ];
+    case 'account.limits_set.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => ({ ...present(row, 'account'), limits: event.data, revision }),
+        },
+      ];
+    case 'account.retention_set.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => ({ ...present(row, 'account'), retention: event.data, revision }),
+        },
+      ];
+    case 'account.hold_set.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => ({ ...present(row, 'account'), hold: event.data, revision }),
+        },
+      ];
+    case 'account.erased.v1':
+      return [
+        {
+          table: 'accounts',
+          key: [account_id],
+          change: (row) => row && { ...row, name: '', erased: true, revision },
+        },
+        { table: 'api_keys', owner: account_id },
+        { table: 'usage', owner: account_id },
+        noteErasure(recorded, event.data),
+      ];
+    default:
+      return event satisfies never;
+  }
+}

@@ -1,0 +1,49 @@
+import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import type { ChatModels } from '../ports/chatModel.ts';
+import type { SchemaChecker } from '../ports/schemaChecker.ts';
+import type { Toolbox } from '../ports/toolbox.ts';
+
+/** What agents may name. */
+export interface AgentCatalogue {
+  models: ChatModels;
+  toolbox: Toolbox;
+  /** Checks the schemas of answers, and the answers. */
+  schemas: SchemaChecker;
+  /** UI components; the first is the default. */
+  components: readonly string[];
+}
+
+const unsupported = (
+  field: 'model' | 'tool' | 'component',
+  value: string,
+  supported: readonly string[],
+): TurnlogError => {
+  const message = `The ${field} ${JSON.stringify(value)} is not supported. Supported: ${supported.join(', ') || 'none'}.`;
+  return new TurnlogError(`${field}_not_supported`, message, {
+    details: { [field]: { message, path: `/${field}` } },
+  });
+};
+
+/**
+ * Errors: `model_not_supported`, `tool_not_supported` with a message that lists what is. What is
+ * undefined is not asked about.
+ */
+export function requireSupported(
+  { models, toolbox }: AgentCatalogue,
+  model: string | undefined,
+  tool: string | undefined,
+): void {
+  const modelIds = (): string[] => models.list().map(({ id }) => id);
+  const toolNames = (): string[] => toolbox.list().map(({ name }) => name);
+  if (model !== undefined && !models.find(model)) throw unsupported('model', model, modelIds());
+  if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
+}
+
+/** The component, or the default one. Errors: `component_not_supported`, which lists what is. */
+export function supportedComponent(
+  { components }: AgentCatalogue,
+  component = components[0],
+): string {
+  if (component !== undefined && components.includes(component)) return component;
+  throw unsupported('component', component ?? '', components);
+}

@@ -1,0 +1,110 @@
+import { agent } from './decider.ts';
+import type { AgentConfiguration } from './events.ts';
+import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { readPage } from '../eventlog/reading/readWhole.ts';
+import { agentStream } from '../eventlog/streams.ts';
+import { supportedParameters, type ParametersInput } from './validateParameters.ts';
+import { requireSupported, supportedComponent, type AgentCatalogue } from './catalogue.ts';
+import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { handle } from '../commandHandling/handle.ts';
+import type { Claim } from '../requests/claim.ts';
+import { createOnce } from '../requests/createOnce.ts';
+import { newStream } from '../commandHandling/targetStream.ts';
+
+/** What a client says of an agent. */
+export interface AgentInput extends ParametersInput {
+  name: string;
+  instruction: string;
+  model: string;
+  tool?: string;
+  component?: string;
+  compaction?: boolean;
+}
+
+interface CreatedAgent {
+  agent_id: string;
+  created_at: string;
+}
+
+type CreateContext = CommandContext & { catalogue: AgentCatalogue };
+
+/** The error that a client is told where an agent can't be recorded. */
+export function answerable(error: unknown): unknown {
+  return isTurnlogError(error, 'event_invalid')
+    ? new TurnlogError('payload_too_large', 'The agent is too large to be recorded.', {
+        cause: error,
+      })
+    : error;
+}
+
+/**
+ * The configuration that an agent is created with. Errors: `model_not_supported`,
+ * `tool_not_supported`, `component_not_supported`, `invalid_request` for parameters that its model
+ * does not take.
+ */
+export async function configurationOf(
+  { catalogue }: Pick<CreateContext, 'catalogue'>,
+  { account_id }: Pick<Actor, 'account_id'>,
+  { name, instruction, model, tool, compaction, ...input }: AgentInput,
+): Promise<AgentConfiguration> {
+  requireSupported(catalogue, model, tool);
+  const component = supportedComponent(catalogue, input.component);
+  const parameters = await supportedParameters(catalogue, { ...input, model }, account_id);
+  return {
+    name,
+    instruction,
+    model,
+    ...(tool !== undefined && { tool }),
+    component,
+    ...(compaction && { compaction }),
+    ...(parameters && { parameters }),
+  };
+}
+
+/** The agent that an earlier try of the request created; undefined where none did. */
+async function createdBefore(
+  context: CreateContext,
+  agent_id: string,
+): Promise<CreatedAgent | undefined> {
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [created] = await readPage(context, agentStream(agent_id), beginning);
+  if (!created) return undefined;
+  await untilShown(context, created.recorded.position);
+  return { agent_id, created_at: created.recorded.metadata.recorded_at };
+}
+
+async function createNow(
+  context: CreateContext,
+  actor: Actor,
+  { agent_id, configuration }: { agent_id: string; configuration: AgentConfiguration },
+): Promise<CreatedAgent> {
+  const target = newStream(agentStream(agent_id), agent);
+  const command = { type: 'create_agent', configuration } as const;
+  const { position, recorded_at } = (await handle(context, actor, target, command))!;
+  await untilShown(context, position);
+  return { agent_id, created_at: recorded_at };
+}
+
+/**
+ * Creates an agent of the actor's account; durable and listed when it resolves. Of the tries of one
+ * claimed request one creates it, and each is answered the same.
+ * Errors: `model_not_supported`, `tool_not_supported`, `component_not_supported`,
+ * `invalid_request` for parameters that its model does not take, `payload_too_large` for texts whose JSON no event holds, and those of handle.
+ */
+export async function createAgent(
+  context: CreateContext,
+  actor: Actor,
+  input: AgentInput,
+  claim?: Claim,
+): Promise<CreatedAgent> {
+  const agent_id = claim?.reserved.id ?? context.ids.typeId('agent');
+  return createOnce(context, claim, {
+    before: () => createdBefore(context, agent_id),
+    create: async () => {
+      const configuration = await configurationOf(context, actor, input);
+      return createNow(context, actor, { agent_id, configuration });
+    },
+  }).catch((error: unknown) => {
+    throw answerable(error);
+  });
+}

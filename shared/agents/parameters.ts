@@ -1,0 +1,37 @@
+import { Type, type Static } from 'typebox';
+import { ProtectedText } from '../domain/schema.ts';
+
+const RESPONSE_FORMATS = ['text', 'json_object', 'json_schema'] as const;
+
+/** What an answer has to be, as events hold it. */
+export const ResponseFormat = Type.Object(
+  {
+    type: Type.Enum(RESPONSE_FORMATS),
+    json_schema: Type.Optional(
+      Type.Object(
+        {
+          name: ProtectedText(),
+          schema: ProtectedText({ description: 'The JSON Schema, as JSON text' }),
+          strict: Type.Optional(Type.Boolean()),
+        },
+        {
+          title: 'RecordedAnswerSchema',
+          description: 'The JSON Schema of the answer; with `json_schema`',
+        },
+      ),
+    ),
+  },
+  { title: 'RecordedResponseFormat', description: 'What an answer has to be' },
+);
+export type ResponseFormat = Static<typeof ResponseFormat>;
+
+/** How a model is asked, where the agent says so. */
+export const AgentParameters = Type.Object(
+  {
+    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+    response_format: Type.Optional(ResponseFormat),
+  },
+  { title: 'AgentParameters', description: 'How a model is asked' },
+);
+export type AgentParameters = Static<typeof AgentParameters>;

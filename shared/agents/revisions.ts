@@ -1,0 +1,120 @@
+import { ownerOf } from '../erasure/ownerOf.ts';
+import type { AgentConfiguration, AgentEvent } from './events.ts';
+import { agentErased } from '../erasure/errors.ts';
+import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { readPage } from '../eventlog/reading/readWhole.ts';
+import { agentStream, isIdOf } from '../eventlog/streams.ts';
+import { untilWhole } from '../eventlog/reading/untilWhole.ts';
+import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
+import { LIMITS } from '../limits.ts';
+import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
+import { agentNotFound } from './queries.ts';
+
+/** An agent as it was recorded at one revision of its stream. */
+export interface RecordedRevision {
+  agent_id: string;
+  revision: number;
+  change: 'created' | 'updated' | 'deleted';
+  configuration: AgentConfiguration;
+  recorded_at: string;
+}
+
+type RevisionsPage = Bounds & { order: 'newest' | 'oldest'; after?: number };
+
+/** Events that are read at a time: an instruction may have a quarter of a megabyte. */
+const GROUP = 8;
+
+function revisionOf(agent_id: string, { recorded, event }: KnownEvent): RecordedRevision {
+  const { type, data } = event as AgentEvent;
+  // What follows an erasure was asked about before the page was read.
+  if (type === 'agent.erased.v1') throw agentErased();
+  const change = type.split('.')[1] as RecordedRevision['change'];
+  const { recorded_at } = recorded.metadata;
+  return { agent_id, revision: recorded.revision, change, configuration: data, recorded_at };
+}
+
+/** The events of the stream from a page's cursor on, in its order. Errors: those of readPage. */
+async function* eventsOf(
+  source: StreamSource,
+  stream: string,
+  last: number,
+  { order, after }: RevisionsPage,
+): AsyncGenerator<KnownEvent> {
+  const [direction, step] =
+    order === 'oldest' ? (['forwards', 1] as const) : (['backwards', -1] as const);
+  let from =
+    order === 'oldest'
+      ? after === undefined
+        ? 0
+        : after + 1
+      : Math.min(last, (after ?? Infinity) - 1);
+  while (from >= 0 && from <= last) {
+    const group = await readPage(source, stream, {
+      direction,
+      from,
+      limit: GROUP,
+      maxBytes: LIMITS.store.pageBytes,
+    });
+    if (group.length === 0) return;
+    yield* order === 'oldest' ? group : group.toReversed();
+    from += step * group.length;
+  }
+}
+
+/**
+ * A page of what an agent was, from its stream, with its texts; after a revision, in the order that
+ * is asked for. Of a deleted agent, too.
+ * Errors: `agent_not_found`, the same for an unknown id and for another account's agent;
+ * `agent_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ */
+export async function readAgentRevisions(
+  source: StreamSource & {
+    readModels: Pick<ReadModels, 'findAgent' | 'findReplay' | 'findSession' | 'findWebhook'>;
+  },
+  accountId: string,
+  agentId: string,
+  page: RevisionsPage,
+): Promise<PageOf<RecordedRevision>> {
+  const stream = agentStream(agentId);
+  const own = isIdOf('agent', agentId) && (await ownerOf(source, stream)) === accountId;
+  if (!own) throw agentNotFound();
+  const [last] = await readPage(source, stream, { direction: 'backwards', limit: 1 });
+  if (!last) throw agentNotFound();
+  if (last.event.type === 'agent.erased.v1') throw agentErased();
+  const rows: RecordedRevision[] = [];
+  let bytes = 0;
+  for await (const known of eventsOf(source, stream, last.recorded.revision, page)) {
+    bytes += known.stored.data.length;
+    if (rows.length === page.limit || (rows.length > 0 && bytes > page.bytes))
+      return { rows, more: true };
+    rows.push(revisionOf(agentId, known));
+  }
+  return { rows, more: false };
+}
+
+/**
+ * What an agent was at a revision of its stream, with its texts. Errors: those of readAgentRevisions but
+ * for `agent_not_found`; also `stream_damaged` (noted) where there is no such revision for some
+ * seconds.
+ */
+export async function configurationAt(
+  source: StreamSource,
+  agentId: string,
+  revision: number,
+): Promise<AgentConfiguration> {
+  const stream = agentStream(agentId);
+  const [last] = await untilWhole(source, stream, {
+    look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
+    missing: ([newest]) =>
+      newest && newest.recorded.revision >= revision
+        ? undefined
+        : { reason: `revision ${revision} is missing`, revision },
+  });
+  if (last?.event.type === 'agent.erased.v1') throw agentErased();
+  const [known] = await readPage(source, stream, {
+    direction: 'forwards',
+    from: revision,
+    limit: 1,
+  });
+  return revisionOf(agentId, known!).configuration;
+}

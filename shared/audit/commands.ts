@@ -1,0 +1,47 @@
+import { audit } from './decider.ts';
+import type { Audited } from './events.ts';
+import {
+  isLogAway,
+  isTurnlogError,
+  storeUnavailable,
+  TurnlogError,
+} from '../lib/errors/turnlogError.ts';
+import { auditStream } from '../eventlog/streams.ts';
+import { inLine } from '../lib/concurrency/keyedMutex.ts';
+import type { Actor } from '../commandHandling/context.ts';
+import { handle, type HandleContext } from '../commandHandling/handle.ts';
+import { endOfStream } from '../commandHandling/targetStream.ts';
+
+const NOT_RECORDED = 'What was asked can be answered only once that is recorded in the audit.';
+
+/** Whoever asks again meets the same damage: it is no store that comes back. */
+function notRecorded(error: unknown): TurnlogError {
+  if (isLogAway(error) || isTurnlogError(error, 'event_invalid')) return error;
+  return isTurnlogError(error, 'stream_damaged')
+    ? new TurnlogError('stream_damaged', `${NOT_RECORDED} ${error.message}`, { cause: error.cause })
+    : storeUnavailable(NOT_RECORDED, error);
+}
+
+/**
+ * Records that the actor read, proved, exported or erased recorded events. What it is about is
+ * answered once this resolves, and not at all when it rejects.
+ * Errors: `stream_damaged` (noted), which names the audit; `store_unavailable`, `log_changed`,
+ * `event_invalid` for a detail that is too long.
+ */
+export async function recordAudit(
+  context: HandleContext,
+  actor: Actor,
+  audited: Audited,
+): Promise<void> {
+  const target = endOfStream(auditStream(actor.account_id), audit);
+  async function note(): Promise<void> {
+    await handle(context, actor, target, { type: 'note', audited });
+    // It takes entries, and no more of it is ever read.
+    context.damaged.forget(target.stream, { from: 0, to: Infinity });
+  }
+  try {
+    await inLine(context.store, actor.account_id, note);
+  } catch (error) {
+    throw notRecorded(error);
+  }
+}

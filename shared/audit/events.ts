@@ -1,0 +1,20 @@
+import { Type } from 'typebox';
+import { eventSchema, type EventOf } from '../domain/schema.ts';
+
+/** What is noted of an account's own log: who looked at it, took it away, or had some of it erased. */
+export const AUDITED_ACTIONS = ['read', 'proof', 'export', 'erase'] as const;
+
+export const AccountAudited = eventSchema(
+  'account.audited.v1',
+  {
+    action: Type.Enum(AUDITED_ACTIONS),
+    subject: Type.String({ description: 'The name of the stream that it concerned' }),
+    detail: Type.Optional(Type.String({ maxLength: 256, description: 'Never text of a person' })),
+  },
+  'Somebody read, proved, exported or erased recorded events; the metadata say who',
+);
+
+export const auditEventSchemas = [AccountAudited] as const;
+
+export type AuditEvent = EventOf<(typeof auditEventSchemas)[number]>;
+export type Audited = AuditEvent['data'];

@@ -1,0 +1,76 @@
+import type { DomainEvent } from '../domain/events.ts';
+import { appendEvents, type Authorship, type StreamHead } from '../eventlog/append.ts';
+import { requireFits } from '../eventlog/domainEvent.ts';
+import { sealEvents, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';
+import { giveWayForText } from '../lib/concurrency/yieldToEventLoop.ts';
+import { isoTime } from '../ports/clock.ts';
+import type { EventStore, Position } from '../ports/eventStore.ts';
+import type { Actor, CommandContext } from './context.ts';
+
+/** Who acts, and the event or the request that led to it. */
+export interface Author extends Actor {
+  causation_id: string;
+}
+
+/** The author of what a request leads to at first. */
+export const authorOf = (actor: Actor): Author => ({ ...actor, causation_id: actor.request_id });
+
+/**
+ * What was decided, with ids and time, its texts committed to: however often it is appended, its
+ * hashes are the same.
+ */
+export interface Facts extends SealedEvents {
+  authorship: Authorship;
+}
+
+/** Characters of the event's own texts; what lies deeper is short. */
+const charsOf = ({ data }: DomainEvent): number =>
+  Object.values(data).reduce<number>(
+    (sum, value: unknown) => sum + (typeof value === 'string' ? value.length : 0),
+    0,
+  );
+
+/**
+ * Gives decided events their ids, their time and their author, and seals their texts, with the key
+ * of their stream where that is known. Errors: `event_invalid`, `store_unavailable`.
+ */
+export async function factsOf(
+  { ids, clock, store }: Pick<CommandContext, 'ids' | 'clock' | 'store'>,
+  { account_id, key_id, request_id, causation_id }: Author,
+  { key }: Pick<StreamHead, 'key'>,
+  events: readonly DomainEvent[],
+): Promise<Facts> {
+  events.forEach(requireFits);
+  const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
+  await giveWayForText(account_id, chars);
+  const decided = events.map((event) => ({ id: ids.uuid(), ...event }));
+  const recorded_at = isoTime(clock.now());
+  return {
+    ...(await sealEvents(store.keys, key, decided)),
+    authorship: { account_id, key_id, request_id, causation_id, recorded_at },
+  };
+}
+
+/** What an append made of a stream. */
+export interface Appended {
+  head: StreamHead;
+  /** Of the last event, as is its id. */
+  position: Position;
+  lastEventId: string;
+  recorded_at: string;
+}
+
+/** Appends facts, at least one, right after `head`. Errors: those of EventStore.append. */
+export async function appendFacts(
+  store: Pick<EventStore, 'append'>,
+  target: { stream: string; head: StreamHead },
+  { events, authorship, key }: Facts,
+): Promise<Appended> {
+  const { head, position } = await appendEvents(store, target, events, authorship);
+  return {
+    head: { ...head, key },
+    position,
+    lastEventId: events.at(-1)!.id,
+    recorded_at: authorship.recorded_at,
+  };
+}

@@ -1,0 +1,82 @@
+import type { Decider } from '../domain/decider.ts';
+import type { DomainEvent } from '../domain/events.ts';
+import { headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
+import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { readPage } from '../eventlog/reading/readWhole.ts';
+import { isFull } from '../eventlog/reading/wholeStream.ts';
+import { LIMITS } from '../limits.ts';
+
+/** A stream as it was read: what it comes to, and what the next event follows. */
+export interface Loaded<State> {
+  state: State;
+  head: StreamHead;
+}
+
+/** A stream that commands are sent to: how it is read, and what decides. */
+export interface Target<Command, State, Event, Found extends Loaded<State> = Loaded<State>> {
+  stream: string;
+  decider: Decider<Command, State, Event>;
+  /** Errors: `stream_damaged` (noted), `store_unavailable`. */
+  load: (source: StreamSource) => Promise<Found>;
+  /** What is known already: the first try begins with it. */
+  known?: Found | undefined;
+}
+
+const PAGE = 500;
+
+async function loadAll<State, Event extends DomainEvent>(
+  source: StreamSource,
+  stream: string,
+  { initialState, evolve }: Pick<Decider<never, State, Event>, 'initialState' | 'evolve'>,
+): Promise<Loaded<State>> {
+  let state = initialState;
+  let head = NO_STREAM;
+  for (;;) {
+    const from = head.revision + 1;
+    const bounds = { limit: PAGE, maxBytes: LIMITS.store.pageBytes };
+    const page = await readPage(source, stream, { direction: 'forwards', from, ...bounds });
+    for (const { recorded, event } of page) {
+      state = evolve(state, event as Event);
+      head = headOf(recorded, head);
+    }
+    const stored = page.map((known) => known.stored);
+    if (isFull({ events: stored, ...bounds })) continue;
+    source.damaged.forget(stream, { from: 0, to: head.revision });
+    return { state, head };
+  }
+}
+
+/**
+ * A stream that may have any length and whose events don't depend on each other: only the last one
+ * is read, so that the next one follows it.
+ */
+export const endOfStream = <Command, Event extends DomainEvent>(
+  stream: string,
+  decider: Decider<Command, null, Event>,
+): Target<Command, null, Event> => ({
+  stream,
+  decider,
+  async load(source) {
+    const [last] = await readPage(source, stream, { direction: 'backwards', limit: 1 });
+    return { state: null, head: last ? headOf(last.recorded) : NO_STREAM };
+  },
+});
+
+/** A stream that is short enough to be read from its beginning. */
+export const shortStream = <Command, State, Event extends DomainEvent>(
+  stream: string,
+  decider: Decider<Command, State, Event>,
+): Target<Command, State, Event> => ({
+  stream,
+  decider,
+  load: (source) => loadAll(source, stream, decider),
+});
+
+/** The same, where its id was just made: there is nothing to read yet. */
+export const newStream = <Command, State, Event extends DomainEvent>(
+  stream: string,
+  decider: Decider<Command, State, Event>,
+): Target<Command, State, Event> => ({
+  ...shortStream(stream, decider),
+  known: { state: decider.initialState, head: NO_STREAM },
+});

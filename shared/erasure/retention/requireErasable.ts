@@ -1,0 +1,123 @@
+import type { AccountState } from '../../accounts/decider.ts';
+import type { AccountHold, AccountRetention } from '../../accounts/events.ts';
+import { isErasure } from '../../domain/events.ts';
+import type { Erasure } from '../../domain/schema.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import type { RecordedEvent } from '../../eventlog/event.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { streamKind } from '../../eventlog/streams.ts';
+import { isoTime } from '../../ports/clock.ts';
+import type { HandleContext } from '../../commandHandling/handle.ts';
+import type { JudgedTime } from './judgeClock.ts';
+import { keepingOf } from './retentionPolicy.ts';
+
+const DAY_MS = 86_400_000;
+
+/** What an account says of keeping: its row in the read models has it, and its state. */
+export interface Keeping {
+  retention: AccountRetention;
+  hold: AccountHold;
+}
+
+/** What erasures work with. */
+export type ErasureContext = HandleContext & {
+  /** The time, if it is to be believed; where there is none, that of the clock. */
+  judge?: () => Promise<JudgedTime>;
+  /** True for what goes with another stream, of which it was asked whether it may. */
+  goesAlong?: true;
+};
+
+export const erasureRefused = (message: string): TurnlogError =>
+  new TurnlogError('erasure_refused', message);
+
+/** Errors: `erasure_refused`. */
+export function requireNoHold({ hold }: Keeping): void {
+  if (!hold.held) return;
+  const reason = hold.reason === undefined ? '' : ` (${hold.reason})`;
+  throw erasureRefused(
+    `Nothing of the account may be erased while its legal hold lasts${reason}. An operator ends it: accounts hold <account_id> off.`,
+  );
+}
+
+/**
+ * May a session that was active last at that instant be erased on request? No minimum protects an
+ * agent; of an account its sessions are asked about one by one. `now` in milliseconds since the
+ * epoch.
+ * Errors: `erasure_refused`, which says by which rule and until when.
+ */
+export function requireErasable(keeping: Keeping, lastActivityAt: string, now: number): void {
+  requireNoHold(keeping);
+  const { minimum_days: days } = keeping.retention;
+  if (days === undefined) return;
+  const until = Date.parse(lastActivityAt) + days * DAY_MS;
+  if (until <= now) return;
+  throw erasureRefused(
+    Number.isNaN(until)
+      ? `Sessions of the account are kept for at least ${days} days, and this one does not say when it was active last.`
+      : `Sessions of the account are kept for at least ${days} days after their last event: this one until ${isoTime(until)}.`,
+  );
+}
+
+/** The instant before which a session was active last that is past the maximum; milliseconds. */
+export const pastMaximumBefore = (days: number, now: number): number => now - days * DAY_MS;
+
+/**
+ * Must what was active last at that instant be erased because its time is over? Errors:
+ * `erasure_refused` where it need not, or must not.
+ */
+export function requirePastMaximum(keeping: Keeping, lastActivityAt: string, now: number): void {
+  requireNoHold(keeping);
+  const { maximum_days: days } = keeping.retention;
+  if (days !== undefined && Date.parse(lastActivityAt) < pastMaximumBefore(days, now)) return;
+  throw erasureRefused('The session is not past the maximum for which the account keeps it.');
+}
+
+/**
+ * The time by which a minimum is over: who sets a clock ahead is not to end it. Errors:
+ * `erasure_refused` while the time is not believed, `store_unavailable`.
+ */
+export async function timeToErase({ clock, judge }: ErasureContext): Promise<number> {
+  const judged = (await judge?.()) ?? { now: clock.now() };
+  if (judged.doubt === undefined) return judged.now;
+  throw erasureRefused(
+    `Sessions of the account are kept for a while, and nobody can tell whether that is over. ${judged.doubt}`,
+  );
+}
+
+/** What can't be read may be a hold. Errors: `erasure_refused`, `store_unavailable`. */
+const readableKeeping = (source: StreamSource, accountId: string): Promise<AccountState> =>
+  keepingOf(source, accountId).catch((error: unknown) => {
+    if (!isTurnlogError(error, 'stream_damaged')) throw error;
+    throw erasureRefused(`Nobody can tell whether it may be erased. ${error.message}`);
+  });
+
+interface Asked {
+  stream: string;
+  /** Whose the stream is. */
+  account_id: string;
+  reason: Erasure['reason'];
+  /** The last event of the stream. */
+  last: Pick<RecordedEvent, 'type' | 'metadata'>;
+}
+
+/**
+ * May the stream be erased for that reason now? What was erased already may be so again, what goes
+ * with its account may with that, and of an account's own stream its decider knows.
+ * Errors: `erasure_refused`, also where the account's stream is damaged (noted); `store_unavailable`.
+ */
+export async function requireGrounds(
+  context: ErasureContext,
+  { stream, account_id, reason, last }: Asked,
+): Promise<void> {
+  const kind = streamKind(stream);
+  if (reason === 'account' || kind === 'account' || isErasure(last.type)) return;
+  const keeping = await readableKeeping(context, account_id);
+  if (keeping.erased) return;
+  if (!keeping.opened)
+    throw erasureRefused('There is no such account, so nothing says whether it may be erased.');
+  const { recorded_at } = last.metadata;
+  if (reason === 'retention') requirePastMaximum(keeping, recorded_at, context.clock.now());
+  else if (kind !== 'session' || keeping.retention.minimum_days === undefined)
+    requireNoHold(keeping);
+  else requireErasable(keeping, recorded_at, await timeToErase(context));
+}

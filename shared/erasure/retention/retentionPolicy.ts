@@ -1,0 +1,34 @@
+import { account, type AccountState } from '../../accounts/decider.ts';
+import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
+import { replaceBoxes } from '../../eventlog/encryption/protectedJson.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { accountStream } from '../../eventlog/streams.ts';
+import type { StoredEvent } from '../../ports/eventStore.ts';
+import { shortStream } from '../../commandHandling/targetStream.ts';
+
+const withoutTexts = (stored: StoredEvent): ReadableEvent => ({
+  ...stored,
+  data: replaceBoxes(stored.data, () => '""'),
+  stored,
+});
+
+/**
+ * What an account says of keeping, by its own stream: read models may be late. No text is opened for
+ * it, so it is known also where their key was lost. Errors: `stream_damaged` (noted),
+ * `release_too_old`, `store_unavailable`.
+ */
+export async function keepingOf(
+  { store, damaged }: StreamSource,
+  accountId: string,
+): Promise<AccountState> {
+  const { keys, readStream } = store;
+  const source: StreamSource = {
+    store: {
+      keys,
+      readStream: async (...asked) => (await readStream(...asked)).map(withoutTexts),
+    },
+    // It is not read whole.
+    damaged: { ...damaged, forget: () => undefined },
+  };
+  return (await shortStream(accountStream(accountId), account).load(source)).state;
+}

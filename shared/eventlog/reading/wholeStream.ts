@@ -1,0 +1,157 @@
+/**
+ * What makes a stream whole: it begins at revision 0 with the event that begins such a stream, no
+ * revision is missing, and every event is known, can be decoded and fits its schema. Pure functions
+ * over pages; readWhole.ts does the reading.
+ */
+import type { DomainEvent } from '../../domain/events.ts';
+import { bytesOf, type ReadOptions, type StoredEvent } from '../../ports/eventStore.ts';
+import { headOf, type StreamHead } from '../append.ts';
+import { decodeEvent } from '../codec.ts';
+import { metadataFits, toDomainEvent } from '../domainEvent.ts';
+import { chainFault } from '../hashChain.ts';
+import { openedEvent, type OpenedEvent, type ReadableEvent } from '../encryption/openTexts.ts';
+import type { Flaw } from './streamDamage.ts';
+import { belongsIn, streamKind, type StreamKind } from '../streams.ts';
+
+/** An event as it was recorded, and as the domain knows it. */
+export interface KnownEvent {
+  /** As it is stored. */
+  stored: StoredEvent;
+  recorded: OpenedEvent;
+  event: DomainEvent;
+}
+
+/** The head of a stream after events that follow one another; the key is that of the last texts. */
+export const headAfter = (head: StreamHead, events: readonly KnownEvent[]): StreamHead =>
+  events.reduce((before, { recorded }) => headOf(recorded, before), head);
+
+/** What was asked of a store, and what came. */
+type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
+
+/**
+ * By kind: the type of the event that every stream begins with, and no later event has. Streams of
+ * an audit and the log's own have events of one type only.
+ */
+const OPENINGS: Readonly<Record<Exclude<StreamKind, 'audit' | 'log'>, DomainEvent['type']>> = {
+  account: 'account.opened.v1',
+  agent: 'agent.created.v1',
+  request: 'request.begun.v1',
+  session: 'session.started.v1',
+  replay: 'replay.started.v1',
+  webhook: 'webhook.created.v1',
+};
+
+/** True for an event that begins its stream where none does, or does not where one has to. */
+function isOutOfTurn({ stream, revision }: StoredEvent, type: string): boolean {
+  const opening = (OPENINGS as Readonly<Record<string, string>>)[streamKind(stream)];
+  return opening !== undefined && (opening === type) !== (revision === 0);
+}
+
+/** Names of types are others' text; longer ones are cut. */
+const LONGEST_TYPE = 64;
+
+const named = ({ revision }: StoredEvent): string => `the event at revision ${revision}`;
+
+/** What is said of an event of a type that its stream can't hold. */
+const stranger = (stored: StoredEvent): string =>
+  `${named(stored)} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which does not belong there`;
+
+/** What is said of an event that Turnlog has written, of a type that this release does not know. */
+const newcomer = (stored: StoredEvent): string =>
+  `${named(stored)} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which a newer release has written`;
+
+/** True for an event whose hash is right after the event before it, as the event names that. */
+function isChained(stored: StoredEvent): boolean {
+  const recorded = decodeEvent(stored);
+  const { revision, metadata } = recorded;
+  const before = revision === 0 ? undefined : { revision: revision - 1, hash: metadata.prev_hash };
+  return chainFault(recorded, before) === undefined;
+}
+
+/** The event, or why it is none of ours. */
+function understand(readable: ReadableEvent): KnownEvent | Omit<Flaw, 'revision'> | string {
+  const { stored = readable, unreadable } = readable;
+  if (unreadable) return `a text of ${named(stored)} is not what was closed in its box`;
+  try {
+    const recorded = openedEvent(readable);
+    if (!metadataFits(recorded.metadata))
+      return `the metadata of ${named(stored)} does not fit its schema`;
+    const event = toDomainEvent(recorded);
+    if (!event && belongsIn(stored.stream, stored.type) && isChained(stored))
+      return { reason: newcomer(stored), newer: true };
+    if (!event || !belongsIn(stored.stream, event.type)) return stranger(stored);
+    if (isOutOfTurn(stored, event.type)) return `${named(stored)} is of the type ${stored.type}`;
+    return { stored, recorded, event };
+  } catch {
+    // What can't be decoded says so in words that may quote it.
+    return `the content of ${named(stored)} is not JSON or does not fit its schema`;
+  }
+}
+
+const missing = (due: number, found: number): Flaw =>
+  due === 0
+    ? { reason: `it begins at revision ${found}`, revision: 0 }
+    : { reason: `revision ${due} is missing`, revision: due };
+
+/** True where the page holds all that was asked for at most: more may follow. */
+export const isFull = ({
+  events,
+  limit,
+  maxBytes = Infinity,
+}: Pick<StreamPage, 'events' | 'limit' | 'maxBytes'>): boolean =>
+  events.length >= limit || events.reduce((sum, event) => sum + bytesOf(event), 0) >= maxBytes;
+
+/**
+ * What is wrong with the revisions of a page. A page that ends before its limits has met the end of
+ * the stream in its direction, which backwards must be revision 0. An empty page of a read without
+ * `from` tells nothing: there is no such stream, or it is gone.
+ */
+function misplaced(page: StreamPage): Flaw | undefined {
+  const { events, direction, from } = page;
+  const step = direction === 'forwards' ? 1 : -1;
+  let due = from ?? (direction === 'forwards' ? 0 : events[0]?.revision);
+  if (due === undefined) return undefined;
+  for (const { revision } of events) {
+    if (revision !== due) return missing(due, revision);
+    due += step;
+  }
+  return direction === 'backwards' && due >= 0 && !isFull(page) ? missing(0, due + 1) : undefined;
+}
+
+/** What readable events say, oldest first, or what is wrong with the first that says nothing. */
+export function understandAll(events: readonly ReadableEvent[]): KnownEvent[] | Flaw {
+  const known: KnownEvent[] = [];
+  for (const stored of events) {
+    const understood = understand(stored);
+    if (typeof understood === 'string') return { reason: understood, revision: stored.revision };
+    if ('reason' in understood) return { ...understood, revision: stored.revision };
+    known.push(understood);
+  }
+  return known;
+}
+
+const oldestFirst = ({ events, direction }: StreamPage): readonly StoredEvent[] =>
+  direction === 'forwards' ? events : events.toReversed();
+
+/** The events of a page, oldest first, or what is wrong with their places. */
+export const checkPage = (page: StreamPage): readonly StoredEvent[] | Flaw =>
+  misplaced(page) ?? oldestFirst(page);
+
+/**
+ * The events of a page that follow one which was read before, oldest first, or what is wrong with
+ * their places. What was understood once is not read again: of the older ones only their places and
+ * types are looked at. Undefined where the page does not hold the known event.
+ */
+export function checkNews(
+  page: StreamPage,
+  { id, revision }: Pick<StoredEvent, 'id' | 'revision'>,
+): readonly StoredEvent[] | Flaw | undefined {
+  const events = oldestFirst(page);
+  const joint = events.findIndex((event) => event.id === id && event.revision === revision);
+  if (joint === -1) return undefined;
+  const flaw = misplaced(page);
+  if (flaw) return flaw;
+  const misfit = events.slice(0, joint).find(({ stream, type }) => !belongsIn(stream, type));
+  if (misfit) return { reason: stranger(misfit), revision: misfit.revision };
+  return events.slice(joint + 1);
+}

@@ -1,0 +1,59 @@
+import { Type } from 'typebox';
+import { STRONG_KEY } from '../../accounts/apiKey.ts';
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** The HTTP server, and the process as a whole. */
+export const serverOptions = {
+  HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
+  PORT: Type.Integer({
+    default: 3000,
+    minimum: 0,
+    maximum: 65535,
+    description: 'Port to listen on; 0 takes a free one',
+  }),
+  BOOTSTRAP_API_KEY: Type.Optional(
+    Type.String({
+      minLength: STRONG_KEY.length,
+      maxLength: 256,
+      pattern: '^[!-~]+$',
+      'x-strong-key': true,
+      description: `Issued to the account \`default\` when no key exists yet, ${STRONG_KEY.length} to 256 visible ASCII characters that are hard to guess (\`openssl rand -hex 32\`); without it one is generated and printed once`,
+    }),
+  ),
+  MAX_CONNECTIONS: Type.Integer({
+    default: 10_000,
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'The most connections of clients at a time; one more is closed at once',
+  }),
+  CORS_ORIGINS: Type.Optional(
+    Type.String({
+      pattern: '^(\\*|[a-z][a-z0-9+.-]*://[^\\s,/]+(,[a-z][a-z0-9+.-]*://[^\\s,/]+)*)$',
+      description:
+        'Origins whose pages may call the API from a browser, separated by commas (`https://app.example.com`), or `*` for all; none when absent',
+    }),
+  ),
+  LOG_LEVEL: Type.Enum(LOG_LEVELS, {
+    default: 'info',
+    description: `One of ${LOG_LEVELS.join(', ')}`,
+  }),
+  ALLOW_PLAINTEXT_PASSWORDS: Type.Boolean({
+    default: false,
+    description:
+      'Let passwords of Kafka, EventStoreDB and PostgreSQL go to other hosts without TLS: for a network that is trusted',
+  }),
+  DRAIN_MS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 600_000,
+    description:
+      'How long a process that serves the API goes on serving after SIGTERM while `/health/ready` is 503, so that a load balancer can turn away from it',
+  }),
+  SHUTDOWN_GRACE_MS: Type.Integer({
+    default: 10_000,
+    minimum: 0,
+    maximum: 600_000,
+    description: 'How long a shut-down lets runs in flight finish',
+  }),
+};

@@ -1,0 +1,149 @@
+import {
+  Ajv2020,
+  str,
+  type ErrorObject,
+  type FuncKeywordDefinition,
+  type ValidateFunction,
+} from 'ajv/dist/2020.js';
+import type { Static, TObject, TSchema } from 'typebox';
+import { isStrongKey } from '../../accounts/apiKey.ts';
+
+/** Keywords of ours for strings; in OpenAPI they are extensions. */
+const KEYWORDS: FuncKeywordDefinition[] = [
+  {
+    keyword: 'x-text',
+    type: 'string',
+    validate: (_on: boolean, value: string) => value.isWellFormed() && !value.includes('\u0000'),
+    error: { message: 'must be well-formed Unicode text without NUL characters' },
+  },
+  {
+    keyword: 'x-max-bytes',
+    type: 'string',
+    validate: (limit: number, value: string) => Buffer.byteLength(value) <= limit,
+    error: {
+      message: ({ schemaCode }) => str`must not be longer than ${schemaCode} bytes of UTF-8`,
+    },
+  },
+  {
+    // What an event holds is JSON, in which a character takes 6 bytes at the most.
+    keyword: 'x-max-json-bytes',
+    type: 'string',
+    validate: (limit: number, value: string) =>
+      value.length * 6 + 2 <= limit || Buffer.byteLength(JSON.stringify(value)) <= limit,
+    error: {
+      message: ({ schemaCode }) =>
+        str`must not be longer than ${schemaCode} bytes as JSON, where a line break, a quote or a backslash takes 2 and another control character 6`,
+    },
+  },
+  {
+    keyword: 'x-strong-key',
+    type: 'string',
+    validate: (_on: boolean, value: string) => isStrongKey(value),
+    error: {
+      message:
+        'must be hard to guess: 32 characters or more without repetition or sequence, as `openssl rand -hex 32` makes them (a weaker key that was issued before works on; leave this unset then)',
+    },
+  },
+];
+
+/** How input is taken: as it is, or with defaults filled in. */
+type Reading = 'as_is' | 'with_defaults';
+
+function createAjv(reading: Reading): Ajv2020 {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    strict: false,
+    // `x-rule` is told where a pattern is not met.
+    verbose: true,
+    // A format is a remark for others; a pattern beside it is what is checked.
+    validateFormats: false,
+    useDefaults: reading === 'with_defaults',
+  });
+  for (const keyword of KEYWORDS) ajv.addKeyword(keyword);
+  return ajv;
+}
+
+const compilers = new Map<Reading, Ajv2020>();
+
+function compilerFor(reading: Reading): Ajv2020 {
+  const ajv = compilers.get(reading) ?? createAjv(reading);
+  compilers.set(reading, ajv);
+  return ajv;
+}
+
+/** A validator that is compiled when first asked: start-up pays for no unused schema. */
+export function lazyValidator<Schema extends TSchema>(
+  schema: Schema,
+  reading: Reading = 'as_is',
+): () => ValidateFunction<Static<Schema>> {
+  let validate: ValidateFunction<Static<Schema>> | undefined;
+  return () => (validate ??= compilerFor(reading).compile<Static<Schema>>(schema));
+}
+
+const asIs = (text: string): unknown => text;
+const READ: Readonly<Record<string, (text: string) => unknown>> = {
+  integer: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text),
+  boolean: (text) => text === 'true' || (text === 'false' ? false : text),
+};
+
+/**
+ * Input that comes as text, as in a query or the environment, with the numbers and booleans that
+ * the schema asks for. A number is decimal digits and nothing else, a boolean `true` or `false`:
+ * whatever else is written stays text, and does not fit the schema. A list may be given as its one
+ * text.
+ */
+export function fromText(
+  { properties }: TObject,
+  texts: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const read = (name: string, value: unknown): unknown => {
+    const { type } = (Object.hasOwn(properties, name) ? properties[name] : {}) as { type?: string };
+    if (type === 'array' && typeof value === 'string') return [value];
+    return typeof value === 'string' ? (READ[type ?? ''] ?? asIs)(value) : value;
+  };
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, value]) => [name, read(name, value)]),
+  );
+}
+
+/** One thing that is wrong with an input. */
+export interface Problem {
+  /** JSON pointer of the field; empty for the whole input. */
+  path: string;
+  /** The rest of a sentence that begins with the field: `must be string`. */
+  message: string;
+}
+
+/** Own words for the problems of some keywords; the validator's stand for all others. */
+export type Words = Readonly<
+  Record<string, (params: ErrorObject['params'], schema: ErrorObject['parentSchema']) => string>
+>;
+
+/** No name of a field is repeated in full that may be as long as a body. */
+export const LONGEST_NAME = 100;
+
+/**
+ * The field itself where it is missing or unknown. The validator blames the object, and names the
+ * field in its own words.
+ */
+function fieldIn({ instancePath, params }: ErrorObject): string {
+  const field: unknown = params['missingProperty'] ?? params['additionalProperty'];
+  return typeof field === 'string'
+    ? `${instancePath}/${field.slice(0, LONGEST_NAME)}`
+    : instancePath;
+}
+
+/** What a validator found wrong, in its order. */
+export const problemsOf = (
+  errors: readonly ErrorObject[] | null | undefined,
+  words: Words = {},
+): Problem[] =>
+  (errors ?? []).map((error) => {
+    const rule: unknown =
+      error.keyword === 'pattern' && (error.parentSchema as Record<string, unknown>)['x-rule'];
+    if (typeof rule === 'string') return { path: error.instancePath, message: rule };
+    const own = words[error.keyword];
+    return own
+      ? { path: fieldIn(error), message: own(error.params, error.parentSchema) }
+      : { path: error.instancePath, message: error.message ?? 'is not valid' };
+  });

@@ -1,0 +1,110 @@
+import type { SessionToReplay } from '../events.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { TOO_SLOW, type SchemaChecker } from '../../ports/schemaChecker.ts';
+import type { AgentCatalogue } from '../../agents/catalogue.ts';
+import { refusedSchema } from '../../agents/responseSchema.ts';
+
+/** What the answer of a replayed turn has to be. */
+export type Expectation =
+  | { equals: string }
+  | { contains: string }
+  /** A regular expression of ECMAScript, with the flag u. */
+  | { matches: string }
+  /** The answer has to be JSON that fits it. */
+  | { json_schema: Record<string, unknown> }
+  /** A model says whether the answer fulfils the criteria. */
+  | { judge: { model: string; criteria: string } };
+
+/** An expectation of each turn; of those of one number, or of one session, where it names them. */
+export type Check = Expectation & { turn?: number; session_id?: string };
+
+/** The JSON Schema that texts fit, as JSON strings, which match the pattern. */
+const patternSchema = (pattern: string): string => JSON.stringify({ type: 'string', pattern });
+
+function invalid(path: string, problem: string): TurnlogError {
+  const field = path.slice(1);
+  const message = `${JSON.stringify(field)} ${problem}.`;
+  return new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
+    details: { [field]: { message, path } },
+  });
+}
+
+/**
+ * Makes sure that checks can be made. Errors: `invalid_request` for a pattern or a schema that can't
+ * be used, or a judge whose model is not offered; `overloaded`, `rate_limited` where there is no time
+ * to look at them.
+ */
+export async function requireChecks(
+  catalogue: Pick<AgentCatalogue, 'schemas' | 'models'>,
+  checks: readonly Check[],
+  accountId: string,
+): Promise<void> {
+  for (const [index, check] of checks.entries()) {
+    const path = `/checks/${index}`;
+    if ('judge' in check && !catalogue.models.find(check.judge.model)) {
+      const offered = catalogue.models.list().map(({ id }) => id);
+      throw invalid(`${path}/judge/model`, `must be one of ${offered.join(', ')}`);
+    }
+    if ('json_schema' in check) {
+      const flaw =
+        refusedSchema(check.json_schema) ??
+        (await catalogue.schemas.flawOf(JSON.stringify(check.json_schema), accountId));
+      if (flaw !== undefined) throw invalid(`${path}/json_schema`, flaw);
+    }
+    if ('matches' in check) {
+      const flaw = await catalogue.schemas.flawOf(patternSchema(check.matches), accountId);
+      if (flaw === TOO_SLOW) throw invalid(`${path}/matches`, flaw);
+      if (flaw !== undefined) throw invalid(`${path}/matches`, 'is not a regular expression');
+    }
+  }
+}
+
+/**
+ * Makes sure that each check is of some turn that is replayed: a wrong number would turn it off for
+ * good, and nobody would see. Errors: `invalid_request`.
+ */
+export function requireTurnsOf(
+  checks: readonly Check[],
+  sessions: readonly SessionToReplay[],
+  { from = 1, up_to = Infinity }: { from?: number; up_to?: number } = {},
+): void {
+  for (const [index, check] of checks.entries()) {
+    const path = `/checks/${index}`;
+    const { session_id, turn } = check;
+    const among = sessions.filter(
+      (session) => (session_id ?? session.session_id) === session.session_id,
+    );
+    if (among.length === 0)
+      throw invalid(`${path}/session_id`, 'must be one of the sessions that are replayed');
+    if (turn === undefined) continue;
+    const isReplayed = among.some(
+      ({ shared_turns = 0, turns }) =>
+        turn >= Math.max(from, shared_turns + 1) && turn <= Math.min(up_to, turns),
+    );
+    if (!isReplayed) throw invalid(`${path}/turn`, 'must be a turn that is replayed');
+  }
+}
+
+/** What an answer is checked with. */
+interface Checking {
+  schemas: SchemaChecker;
+  account_id: string;
+}
+
+/**
+ * Whether an answer is what a check that asks no model expects; `undecided` where that takes too
+ * long to find out. Errors: `overloaded`, `rate_limited`.
+ */
+export async function meets(
+  { schemas, account_id }: Checking,
+  check: Exclude<Expectation, { judge: unknown }>,
+  output: string,
+): Promise<boolean | 'undecided'> {
+  if ('equals' in check) return output === check.equals;
+  if ('contains' in check) return output.includes(check.contains);
+  const misfit =
+    'matches' in check
+      ? await schemas.misfitOf(patternSchema(check.matches), JSON.stringify(output), account_id)
+      : await schemas.misfitOf(JSON.stringify(check.json_schema), output, account_id);
+  return misfit === TOO_SLOW ? 'undecided' : misfit === undefined;
+}

@@ -1,0 +1,91 @@
+import type { TurnComparison } from '../events.ts';
+import type { Tokens } from '../../domain/schema.ts';
+import type { ModelCall } from '../../sessions/turns/promptParts.ts';
+import { sumOfCosts, type Cost } from '../../usage/cost.ts';
+import { compareTools } from './compareTools.ts';
+import type { TurnEnded, WholeTurn } from './turnPair.ts';
+
+/** A turn, as far as it is compared. */
+export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
+  other_tokens?: number;
+};
+
+/** What tokens of a model cost; undefined where nobody knows. */
+export type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
+
+/** The output of a turn; undefined where it was not answered. */
+export const outputOf = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>
+  end?.type === 'session.turn_completed.v1' ? end.data.output : undefined;
+
+/** Why a turn was not answered; undefined where it was, or is open. */
+export function codeOf(end: TurnEnded | undefined): string | undefined {
+  if (!end || end.type === 'session.turn_completed.v1') return undefined;
+  return end.type === 'session.turn_failed.v1'
+    ? end.data.code
+    : (end.data.cause ?? end.data.reason);
+}
+
+const callsOf = ({ end }: ComparedTurn): readonly ModelCall[] =>
+  end && 'calls' in end.data ? end.data.calls : [];
+
+/** What a turn cost: nobody knows it where one of its calls has no price. */
+function costOfTurn(turn: ComparedTurn, costOf: CostOf): Cost | undefined {
+  const costs = callsOf(turn).map((call) =>
+    costOf(call.fallback?.model ?? turn.started.model, call.tokens),
+  );
+  const known = costs.filter((cost) => cost !== undefined);
+  return known.length === costs.length ? sumOfCosts(known) : undefined;
+}
+
+function sideOf(turn: ComparedTurn, costOf: CostOf): TurnComparison['recorded'] {
+  const cost = costOfTurn(turn, costOf);
+  const { tokens, duration_ms } = (turn.end?.data ?? {}) as {
+    tokens?: Tokens;
+    duration_ms?: number;
+  };
+  return {
+    model: turn.started.model,
+    ...(tokens && { tokens }),
+    ...(duration_ms !== undefined && { duration_ms }),
+    ...(cost && { cost }),
+  };
+}
+
+const hashesOf = (turn: ComparedTurn): string =>
+  callsOf(turn)
+    .map(({ request_sha256 }) => request_sha256)
+    .join();
+
+function outcomeOf(
+  recorded: ComparedTurn,
+  replayed: ComparedTurn | undefined,
+): TurnComparison['outcome'] {
+  const [before, after] = [outputOf(recorded), replayed && outputOf(replayed)];
+  if (before === undefined || !replayed) return 'skipped';
+  if (after === undefined) return 'failed';
+  return before === after ? 'same' : 'changed';
+}
+
+const NO_TOOLS = { added: 0, missing: 0, changed: 0, unanswered: 0 };
+
+/** A recorded turn beside its replay, which is left out where there is none; without checks. */
+export function compareTurn(
+  recorded: ComparedTurn,
+  replayed: ComparedTurn | undefined,
+  costOf: CostOf,
+): TurnComparison {
+  const outcome = outcomeOf(recorded, replayed);
+  const { turn } = recorded.started;
+  const beside = { turn, outcome, recorded: sideOf(recorded, costOf), checks: [] };
+  if (!replayed) return { ...beside, tools: NO_TOOLS };
+  const code = outcome === 'failed' ? codeOf(replayed.end) : undefined;
+  return {
+    ...beside,
+    replay_turn: replayed.started.turn,
+    ...(code !== undefined && { code }),
+    requests: hashesOf(recorded) === hashesOf(replayed) ? 'same' : 'changed',
+    tools: compareTools(recorded.calls, replayed.calls),
+    replayed: sideOf(replayed, costOf),
+    ...(replayed.other_tokens && { other_tokens: replayed.other_tokens }),
+  };
+}

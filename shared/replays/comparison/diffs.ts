@@ -1,0 +1,99 @@
+import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { giveWay } from '../../lib/concurrency/yieldToEventLoop.ts';
+import { LIMITS } from '../../limits.ts';
+import type { PageOf, ReadModels } from '../../ports/readModels.ts';
+import type { DiffPart, TextDiffer } from './textDiffer.ts';
+import type { ReplaySessionRow, ReplayTurnRow } from '../../readModels/tables.ts';
+import { readTranscript } from '../../sessions/history/transcript.ts';
+
+type Source = StreamSource & {
+  readModels: Pick<ReadModels, 'findTranscript' | 'findSession' | 'findReplaySession'>;
+  differ: TextDiffer;
+};
+
+/** What differs between two outputs; or why that is not shown. */
+export type OutputDiff =
+  { diff: DiffPart[] } | { diff_omitted: 'erased' | 'too_long' | 'too_different' };
+
+/** A turn of a replay, and, where its output is another one, what differs. */
+export interface ComparedOutputs {
+  row: ReplayTurnRow;
+  replay_session_id: string | null;
+  difference?: OutputDiff;
+}
+
+/** Characters of a part as JSON, without its text, about. */
+const PART_CHARS = 32;
+
+/** The output of a turn; undefined where its session is erased, or does not show it. */
+async function outputOf(
+  source: Source,
+  accountId: string,
+  { session_id, turn }: { session_id: string; turn: number },
+): Promise<string | undefined> {
+  const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
+  try {
+    const { turns } = await readTranscript(source, accountId, session_id, page);
+    const [row] = turns.rows;
+    return row?.turn === turn ? (row.output ?? undefined) : undefined;
+  } catch (error) {
+    const isGone = ['session_erased', 'session_not_found'] as const;
+    if (isGone.some((code) => isTurnlogError(error, code))) return undefined;
+    throw error;
+  }
+}
+
+/** `erased` where one of the two sessions is. Errors: those of withDiffs. */
+async function differenceOf(
+  source: Source,
+  accountId: string,
+  { replay_session_id, row: { session_id, turn, comparison } }: ComparedOutputs,
+): Promise<OutputDiff | undefined> {
+  const { outcome, replay_turn } = comparison;
+  if (outcome !== 'changed' || !replay_session_id || !replay_turn) return undefined;
+  const replayedTurn = { session_id: replay_session_id, turn: replay_turn };
+  const recorded = await outputOf(source, accountId, { session_id, turn });
+  const replayed = await outputOf(source, accountId, replayedTurn);
+  await giveWay(accountId);
+  if (recorded === undefined || replayed === undefined) return { diff_omitted: 'erased' };
+  const longest = Math.max(recorded.length, replayed.length);
+  if (longest > LIMITS.replays.diffChars) return { diff_omitted: 'too_long' };
+  const diff = await source.differ.diffOf({ recorded, replayed }, accountId);
+  return diff ? { diff } : { diff_omitted: 'too_different' };
+}
+
+const charsOf = (difference: OutputDiff | undefined): number =>
+  difference && 'diff' in difference
+    ? difference.diff.reduce((chars, { text }) => chars + text.length + PART_CHARS, 0)
+    : 0;
+
+/**
+ * The turns of a page with what differs between their outputs, one after the other, until these
+ * texts fill a page, or took their time. Errors: `stream_damaged` (noted), `key_missing`,
+ * `store_unavailable`, `overloaded`, `rate_limited`.
+ */
+export async function withDiffs(
+  source: Source,
+  accountId: string,
+  { rows, more }: PageOf<ReplayTurnRow>,
+): Promise<PageOf<ComparedOutputs>> {
+  const sessions = new Map<string, ReplaySessionRow | undefined>();
+  const shown: ComparedOutputs[] = [];
+  const began = performance.now();
+  let chars = 0;
+  for (const row of rows) {
+    const { replay_id, session_id } = row;
+    if (!sessions.has(session_id))
+      sessions.set(session_id, await source.readModels.findReplaySession(replay_id, session_id));
+    const replay_session_id = sessions.get(session_id)?.replay_session_id ?? null;
+    const beside: ComparedOutputs = { row, replay_session_id };
+    const difference = await differenceOf(source, accountId, beside);
+    chars += charsOf(difference);
+    if (chars > LIMITS.http.pageBytes && shown.length > 0) return { rows: shown, more: true };
+    shown.push({ ...beside, ...(difference && { difference }) });
+    if (performance.now() - began > LIMITS.replays.pageDiffMs && shown.length < rows.length)
+      return { rows: shown, more: true };
+  }
+  return { rows: shown, more };
+}

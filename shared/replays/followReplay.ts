@@ -1,0 +1,56 @@
+import type { ReplayEvent, SessionEnd } from './events.ts';
+import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { readPage } from '../eventlog/reading/readWhole.ts';
+import { replayStream } from '../eventlog/streams.ts';
+import { LIMITS } from '../limits.ts';
+import { pauseFor } from '../lib/time/sleep.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import type { ReplayRow } from '../readModels/tables.ts';
+import { ownReplay } from './queries.ts';
+
+type Source = StreamSource & { readModels: Pick<ReadModels, 'findReplay'> };
+
+/** What is told of a replay; each by the revision up to which all before it was told. */
+export type ReplayNews =
+  | { type: 'session_ended'; revision: number; end: SessionEnd }
+  /** The last one, where the replay has ended. */
+  | { type: 'progress' | 'ended'; revision: number; row: ReplayRow };
+
+/**
+ * How the replay goes on after a revision of its stream, to its end: the sessions that end, in order,
+ * and what it comes to by then, as often as it has gone on when it is looked at. Any process can tell
+ * it. Errors: `replay_not_found`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
+ * `store_unavailable`, the signal's reason.
+ */
+export async function* followReplay(
+  source: Source,
+  { account_id, replay_id, after }: { account_id: string; replay_id: string; after: number },
+  signal: AbortSignal,
+): AsyncGenerator<ReplayNews> {
+  const { followMs, followedEvents: limit } = LIMITS.replays;
+  const { pageBytes: maxBytes } = LIMITS.store;
+  const stream = replayStream(replay_id);
+  for (let told = after; ;) {
+    const row = await ownReplay(source, account_id, replay_id);
+    const isNew = row.revision > told;
+    while (told < row.revision) {
+      const page = { direction: 'forwards', from: told + 1, limit, maxBytes } as const;
+      const known = await readPage(source, stream, page);
+      for (const { recorded, event } of known) {
+        if (recorded.revision > row.revision) break;
+        told = recorded.revision;
+        const { type, data } = event as ReplayEvent;
+        if (type !== 'replay.session_ended.v1') continue;
+        yield { type: 'session_ended', revision: told, end: data };
+      }
+      // A node that only follows may not have it yet: it is told the next time.
+      if (known.length === 0) break;
+    }
+    if (row.status !== 'running' && told >= row.revision) {
+      yield { type: 'ended', revision: row.revision, row };
+      return;
+    }
+    if (isNew) yield { type: 'progress', revision: told, row };
+    await pauseFor(followMs, signal);
+  }
+}

@@ -1,0 +1,132 @@
+import type { ReplayEvent, ReplayStartedData } from './events.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import { noSums, withTurn } from './replaySums.ts';
+import { replayEntry } from './tables.ts';
+import type { ReplayRow, ReplaySessionRow } from '../readModels/tables.ts';
+import { absent, present, type Change, type RowChange } from '../projections/change.ts';
+import { noteErasure } from '../erasure/projection.ts';
+
+/** How many turns of the sessions are to be replayed. */
+const turnsOf = ({ sessions, from_turn = 1, up_to_turn = Infinity }: ReplayStartedData): number =>
+  sessions.reduce(
+    (sum, { turns, shared_turns = 0 }) =>
+      sum + Math.max(0, Math.min(turns, up_to_turn) - Math.max(shared_turns, from_turn - 1)),
+    0,
+  );
+
+/** What an event that is not the first changes in the row of the replay. */
+function patch(
+  { sums }: ReplayRow,
+  event: Exclude<ReplayEvent, { type: 'replay.started.v1' }>,
+): Partial<ReplayRow> {
+  const { sessions } = sums;
+  switch (event.type) {
+    case 'replay.session_started.v1':
+      return {};
+    case 'replay.turns_compared.v1':
+      return { sums: event.data.turns.reduce(withTurn, sums) };
+    case 'replay.session_ended.v1': {
+      const { status, other_tokens: more = 0 } = event.data;
+      const other_tokens = sums.other_tokens + more;
+      const ended = { ...sessions, [status]: sessions[status] + 1 };
+      return { sums: { ...sums, sessions: ended, other_tokens } };
+    }
+    case 'replay.ended.v1':
+      return { status: event.data.status, code: event.data.code ?? null };
+    case 'replay.erased.v1':
+      return { status: 'erased', settings: null };
+    default:
+      return event satisfies never;
+  }
+}
+
+/** What an event of a replay's stream does to `replays`, `replay_sessions` and `replay_turns`. */
+export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Change[] {
+  const replay_id = streamId(recorded.stream);
+  const { revision } = recorded;
+  const { account_id, recorded_at } = recorded.metadata;
+
+  function change(found: ReplayRow | undefined): ReplayRow | undefined {
+    if (event.type === 'replay.started.v1') {
+      absent(found, 'replay');
+      const { sessions, ...settings } = event.data;
+      return {
+        replay_id,
+        account_id,
+        status: 'running',
+        code: null,
+        settings,
+        sums: noSums(sessions.length, turnsOf(event.data)),
+        created_at: recorded_at,
+        updated_at: recorded_at,
+        revision,
+      };
+    }
+    if (event.type === 'replay.erased.v1' && !found) return undefined;
+    const row = present(found, 'replay');
+    return { ...row, ...patch(row, event), updated_at: recorded_at, revision };
+  }
+
+  const session = (
+    session_id: string,
+    after: (row: ReplaySessionRow | undefined) => ReplaySessionRow,
+  ): RowChange => ({
+    table: 'replay_sessions',
+    key: [replay_id, session_id],
+    change: (row) => ({ ...after(row), revision }),
+  });
+  const following = (session_id: string, more: Partial<ReplaySessionRow>): RowChange =>
+    session(session_id, (row) => ({ ...present(row, 'replayed session'), ...more }));
+
+  const row: Change = { table: 'replays', key: [replay_id], change };
+  switch (event.type) {
+    case 'replay.started.v1':
+      return [
+        row,
+        ...event.data.sessions.map(({ session_id, turns, shared_turns = 0 }) =>
+          session(session_id, () => ({
+            replay_id,
+            session_id,
+            turns: turns - shared_turns,
+            status: 'waiting',
+            code: null,
+            replay_session_id: null,
+            revision,
+          })),
+        ),
+      ];
+    case 'replay.session_started.v1': {
+      const { session_id, replay_session_id } = event.data;
+      return [row, following(session_id, { status: 'running', replay_session_id })];
+    }
+    case 'replay.session_ended.v1': {
+      const { session_id, status, code = null } = event.data;
+      return [row, following(session_id, { status, code })];
+    }
+    case 'replay.turns_compared.v1':
+      return [
+        row,
+        ...event.data.turns.map((comparison): RowChange => {
+          const { session_id } = event.data;
+          const { turn, outcome, checks } = comparison;
+          const entry = replayEntry(session_id, turn);
+          const failed_checks = checks.filter(({ passed }) => !passed).length;
+          const of = { replay_id, entry, session_id, turn, outcome, failed_checks };
+          const key = [replay_id, entry] as const;
+          return { table: 'replay_turns', key, change: () => ({ ...of, comparison, revision }) };
+        }),
+      ];
+    case 'replay.ended.v1':
+      return [row];
+    case 'replay.erased.v1':
+      return [
+        row,
+        { table: 'replay_sessions', owner: replay_id },
+        { table: 'replay_turns', owner: replay_id },
+        noteErasure(recorded, event.data),
+      ];
+    default:
+      return event satisfies never;
+  }
+}

@@ -1,0 +1,88 @@
+import type { SessionEnd, TurnComparison } from './events.ts';
+import type { Tokens } from '../domain/schema.ts';
+import { sumOfCosts, type Cost } from '../usage/cost.ts';
+
+/** What turns took together. */
+export interface Took {
+  tokens: Tokens;
+  duration_ms: number;
+  /** Of the turns whose cost is known; null of none. */
+  cost: Cost | null;
+  /** Turns whose cost nobody knows. */
+  unpriced: number;
+}
+
+/** What the turns of a replay come to. */
+export interface ReplaySums {
+  /** All of them, and those that have ended. */
+  sessions: Record<'total' | SessionEnd['status'], number>;
+  turns: Record<'total' | TurnComparison['outcome'], number>;
+  requests: { same: number; changed: number };
+  tools: TurnComparison['tools'];
+  checks: { passed: number; failed: number };
+  /** Of turns that were run again: as they were recorded, and as they were replayed. */
+  recorded: Took;
+  replayed: Took;
+  /** Tokens of the models that judged. */
+  judge_tokens: number;
+  /** Tokens of tries that were made again, and of summaries; with all the others these count to the budget. */
+  other_tokens: number;
+}
+
+const nothing = (): Took => ({
+  tokens: { prompt: 0, completion: 0, total: 0 },
+  duration_ms: 0,
+  cost: null,
+  unpriced: 0,
+});
+
+/** The sums of a replay of so many sessions and turns that has just begun. */
+export const noSums = (sessions: number, turns: number): ReplaySums => ({
+  sessions: { total: sessions, completed: 0, stopped: 0, failed: 0 },
+  turns: { total: turns, same: 0, changed: 0, failed: 0, skipped: 0 },
+  requests: { same: 0, changed: 0 },
+  tools: { added: 0, missing: 0, changed: 0, unanswered: 0 },
+  checks: { passed: 0, failed: 0 },
+  recorded: nothing(),
+  replayed: nothing(),
+  judge_tokens: 0,
+  other_tokens: 0,
+});
+
+/** Each number of `sums` and that of `more` together. */
+const added = <Counts extends Record<string, number>>(sums: Counts, more: Counts): Counts =>
+  Object.fromEntries(Object.entries(sums).map(([name, n]) => [name, n + more[name]!])) as Counts;
+
+function withCost({ cost, unpriced }: Took, more: Cost | undefined) {
+  // Prices of another currency can't be added: the registry was changed meanwhile.
+  if (!more || (cost && cost.currency !== more.currency)) return { cost, unpriced: unpriced + 1 };
+  return { cost: sumOfCosts(cost ? [cost, more] : [more])!, unpriced };
+}
+
+const tookMore = (took: Took, side: TurnComparison['recorded']): Took => ({
+  tokens: added(took.tokens, side.tokens ?? nothing().tokens),
+  duration_ms: took.duration_ms + (side.duration_ms ?? 0),
+  ...withCost(took, side.cost),
+});
+
+/** The sums with one more turn. */
+export function withTurn(sums: ReplaySums, turn: TurnComparison): ReplaySums {
+  const { outcome, requests, replayed, checks, other_tokens = 0 } = turn;
+  const failed = checks.filter(({ passed }) => !passed).length;
+  return {
+    ...sums,
+    turns: { ...sums.turns, [outcome]: sums.turns[outcome] + 1 },
+    requests: requests
+      ? { ...sums.requests, [requests]: sums.requests[requests] + 1 }
+      : sums.requests,
+    tools: added(sums.tools, turn.tools),
+    checks: added(sums.checks, { passed: checks.length - failed, failed }),
+    ...(replayed && {
+      recorded: tookMore(sums.recorded, turn.recorded),
+      replayed: tookMore(sums.replayed, replayed),
+    }),
+    judge_tokens:
+      sums.judge_tokens + checks.reduce((total, { tokens }) => total + (tokens?.total ?? 0), 0),
+    other_tokens: sums.other_tokens + other_tokens,
+  };
+}

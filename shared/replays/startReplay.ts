@@ -1,0 +1,128 @@
+import { replay } from './decider.ts';
+import type { ReplayStartedData } from './events.ts';
+import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { readPage } from '../eventlog/reading/readWhole.ts';
+import { replayStream } from '../eventlog/streams.ts';
+import { inLine } from '../lib/concurrency/keyedMutex.ts';
+import { LIMITS } from '../limits.ts';
+import { findOwnAgent } from '../agents/queries.ts';
+import { requireSupported, type AgentCatalogue } from '../agents/catalogue.ts';
+import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { handle } from '../commandHandling/handle.ts';
+import type { Claim } from '../requests/claim.ts';
+import { createOnce } from '../requests/createOnce.ts';
+import { newStream } from '../commandHandling/targetStream.ts';
+import { agentAt } from './turns/agentAt.ts';
+
+/** What a replay is started with: its sessions are the account's own. */
+export type ReplayInput = ReplayStartedData;
+
+export type ReplayContext = CommandContext & { catalogue: AgentCatalogue };
+
+interface StartedReplay {
+  replay_id: string;
+  created_at: string;
+}
+
+const refused = (field: string, message: string): TurnlogError =>
+  new TurnlogError('invalid_request', `The replay is not valid: "${field}" ${message}.`, {
+    details: { [field]: { message: `"${field}" ${message}.`, path: `/${field}` } },
+  });
+
+/** Errors: `invalid_request`. */
+function requireBounds({ sessions, concurrency, from_turn, up_to_turn }: ReplayInput): void {
+  const most = LIMITS.replays;
+  if (sessions.length === 0) throw refused('sessions', 'must name a session');
+  if (sessions.length > most.sessions)
+    throw refused('sessions', `must not be more than ${most.sessions}`);
+  if (new Set(sessions.map(({ session_id }) => session_id)).size < sessions.length)
+    throw refused('sessions', 'must not name a session twice');
+  if (concurrency < 1 || concurrency > most.concurrency)
+    throw refused('concurrency', `must be 1 to ${most.concurrency}`);
+  if (up_to_turn !== undefined && up_to_turn < (from_turn ?? 1))
+    throw refused('up_to_turn', 'must not come before the first turn');
+}
+
+/** Errors: `replay_limit_reached`, `overloaded`. */
+async function requireRoom({ readModels }: ReplayContext, accountId: string): Promise<void> {
+  const { running: limit, runningOfAll } = LIMITS.replays;
+  if ((await readModels.listRunningReplays(limit, accountId)).length >= limit)
+    throw new TurnlogError(
+      'replay_limit_reached',
+      `The account has ${limit} replays that run, and may have no more: cancel one, or wait.`,
+    );
+  if ((await readModels.listRunningReplays(runningOfAll)).length >= runningOfAll)
+    throw new TurnlogError(
+      'overloaded',
+      `The service runs ${runningOfAll} replays, of all accounts, and takes no more until one of them has ended.`,
+      { retriable: true, retryAfterSeconds: 60 },
+    );
+}
+
+/**
+ * The replay with its agent's revision fixed. Errors: `invalid_request`, `replay_limit_reached`,
+ * `overloaded`, `model_not_supported`, `agent_not_found`, `agent_erased`, `stream_damaged` (noted),
+ * `store_unavailable`.
+ */
+export async function requireStartable(
+  context: ReplayContext,
+  { account_id }: Pick<Actor, 'account_id'>,
+  input: ReplayInput,
+): Promise<ReplayInput> {
+  requireBounds(input);
+  await requireRoom(context, account_id);
+  const { agent_id, agent_revision, model, tools } = input;
+  requireSupported(context.catalogue, model, undefined);
+  if (agent_id === undefined) return input;
+  const agent =
+    agent_revision === undefined
+      ? await findOwnAgent(context.readModels, account_id, agent_id)
+      : await agentAt(context, { account_id, agent_id, revision: agent_revision });
+  requireSupported(
+    context.catalogue,
+    model ?? agent.model,
+    tools === 'live' ? (agent.tool ?? undefined) : undefined,
+  );
+  return { ...input, agent_revision: agent.revision };
+}
+
+/** The replay that an earlier try of the request started; undefined where none did. */
+async function startedBefore(
+  context: ReplayContext,
+  replay_id: string,
+): Promise<StartedReplay | undefined> {
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [started] = await readPage(context, replayStream(replay_id), beginning);
+  if (!started) return undefined;
+  await untilShown(context, started.recorded.position);
+  return { replay_id, created_at: started.recorded.metadata.recorded_at };
+}
+
+/**
+ * Starts a replay of the actor's sessions, in the background; shown when it resolves. Of an agent
+ * without a revision the newest one is meant, as it is now. `findInput` is asked unless an earlier try
+ * of the request has started it.
+ * Errors: those of findInput, requireStartable and handle, `payload_too_large`.
+ */
+export function startReplay(
+  context: ReplayContext,
+  actor: Actor,
+  findInput: () => Promise<ReplayInput>,
+  claim?: Claim,
+): Promise<StartedReplay> {
+  const replay_id = claim?.reserved.id ?? context.ids.typeId('replay');
+  // One after the other, so that each sees the one before in the read models.
+  const create = (): Promise<StartedReplay> =>
+    inLine(context.readModels, `replays/${actor.account_id}`, async () => {
+      const command = {
+        type: 'start_replay',
+        replay: await requireStartable(context, actor, await findInput()),
+      } as const;
+      const target = newStream(replayStream(replay_id), replay);
+      const { position, recorded_at } = (await handle(context, actor, target, command))!;
+      await untilShown(context, position);
+      return { replay_id, created_at: recorded_at };
+    });
+  const before = () => startedBefore(context, replay_id);
+  return createOnce(context, claim, { before, create });
+}

@@ -1,0 +1,72 @@
+import type { Outcome, ReplayEnd, ReplaySettings, SessionEnd, TurnComparison } from './events.ts';
+import type { ReplaySums } from './replaySums.ts';
+import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
+
+/** The tables that replays are shown from: a part of TABLES. No text stands open in them. */
+export const REPLAY_TABLES = {
+  replays: table({
+    columns: {
+      replay_id: text,
+      account_id: text,
+      status: word<'running' | ReplayEnd['status'] | 'erased'>(),
+      /** Why it failed. */
+      code: orNull(text),
+      /** Its texts closed, as the log has them; null once they are erased. */
+      settings: orNull(json<ReplaySettings>()),
+      sums: json<ReplaySums>(),
+      created_at: text,
+      updated_at: text,
+      revision: integer,
+    },
+    key: ['replay_id'],
+    indexes: [
+      { on: ['replay_id'], where: "status = 'running'" },
+      { on: ['account_id', 'replay_id'], where: "status <> 'erased'" },
+    ],
+    rewritten: true,
+  }),
+
+  replay_sessions: table({
+    columns: {
+      replay_id: text,
+      session_id: text,
+      /** Its own turns that had begun when the replay was asked for. */
+      turns: integer,
+      status: word<'waiting' | 'running' | SessionEnd['status']>(),
+      /** Why it ended before its last turn. */
+      code: orNull(text),
+      /** The session in which it is replayed; null before it is begun. */
+      replay_session_id: orNull(text),
+      revision: integer,
+    },
+    key: ['replay_id', 'session_id'],
+    rewritten: true,
+  }),
+
+  replay_turns: table({
+    columns: {
+      replay_id: text,
+      /** Session and turn, in the order of their pages: `replayEntry` makes it. */
+      entry: text,
+      session_id: text,
+      turn: integer,
+      outcome: word<Outcome>(),
+      /** Of its checks. */
+      failed_checks: integer,
+      comparison: json<TurnComparison>(),
+      revision: integer,
+    },
+    key: ['replay_id', 'entry'],
+    indexes: [
+      { on: ['replay_id', 'outcome', 'entry'] },
+      { on: ['replay_id', 'entry'], where: 'failed_checks > 0' },
+    ],
+  }),
+};
+
+/** Digits of a turn's number in an entry: no session has more turns. */
+const DIGITS = 10;
+
+/** The place of a turn in the pages of a replay: by session, and by number. */
+export const replayEntry = (session_id: string, turn: number): string =>
+  `${session_id}.${String(turn).padStart(DIGITS, '0')}`;

@@ -1,0 +1,44 @@
+import type { AgentEvent } from '../../agents/events.ts';
+import { agentErased } from '../../erasure/errors.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { readPage } from '../../eventlog/reading/readWhole.ts';
+import { agentStream, isIdOf } from '../../eventlog/streams.ts';
+import { configurationColumns } from '../../agents/projection.ts';
+import { agentNotFound } from '../../agents/queries.ts';
+import type { AgentRow } from '../../readModels/tables.ts';
+
+/** An agent's revision, and whose it is. */
+interface AgentRevision {
+  account_id: string;
+  agent_id: string;
+  revision: number;
+}
+
+/**
+ * An agent as it was at a revision, from its stream; of a deleted one, too.
+ * Errors: `agent_not_found`, also where it had no such revision, `agent_erased`, `stream_damaged`
+ * (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ */
+export async function agentAt(
+  source: StreamSource,
+  { account_id, agent_id, revision }: AgentRevision,
+): Promise<AgentRow> {
+  if (!isIdOf('agent', agent_id)) throw agentNotFound();
+  const page = { direction: 'forwards', from: revision, limit: 1 } as const;
+  const [known] = await readPage(source, agentStream(agent_id), page);
+  if (known?.recorded.metadata.account_id !== account_id) throw agentNotFound();
+  const { type, data } = known.event as AgentEvent;
+  if (type === 'agent.erased.v1' || known.recorded.erased) throw agentErased();
+  const { recorded_at } = known.recorded.metadata;
+  return {
+    agent_id,
+    account_id,
+    ...configurationColumns(data),
+    created_at: recorded_at,
+    updated_at: recorded_at,
+    deleted: false,
+    erased: false,
+    position: known.recorded.position,
+    revision,
+  };
+}

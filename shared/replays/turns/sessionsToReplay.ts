@@ -1,0 +1,104 @@
+import type { SessionToReplay } from '../events.ts';
+import { TurnlogError, type ErrorCode } from '../../lib/errors/turnlogError.ts';
+import { LIMITS } from '../../limits.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import type { SessionRow } from '../../readModels/tables.ts';
+import {
+  listSessions,
+  type SearchSource,
+  type SessionsSought,
+} from '../../search/searchSessions.ts';
+
+type Source = SearchSource & { readModels: Pick<ReadModels, 'findSession'> };
+
+/** Which sessions are to be replayed: those, or those that the list shows. */
+export interface SessionsAsked {
+  sessions?: readonly string[] | undefined;
+  filter?: SessionsSought | undefined;
+}
+
+const refused = (code: ErrorCode, field: string, problem: string): TurnlogError => {
+  const message = `"${field}" ${problem}.`;
+  return new TurnlogError(code, `The replay can't be started: ${message}`, {
+    details: { [field]: { message, path: `/${field}` } },
+  });
+};
+
+const pinned = ({ session_id, revision, turns, forked_from }: SessionRow): SessionToReplay => ({
+  session_id,
+  revision,
+  turns,
+  ...(forked_from && { shared_turns: forked_from.turn }),
+});
+
+/** Rows that are read at a time. */
+const AT_ONCE = 16;
+
+async function named(
+  { readModels: { findSession } }: Source,
+  accountId: string,
+  ids: readonly string[],
+): Promise<SessionToReplay[]> {
+  const found: SessionToReplay[] = [];
+  while (found.length < ids.length) {
+    const next = ids.slice(found.length, found.length + AT_ONCE);
+    for (const row of await Promise.all(next.map((id) => findSession(id)))) {
+      const field = `sessions/${found.length}`;
+      if (row?.account_id !== accountId)
+        throw refused('session_not_found', field, 'names no session of the account');
+      if (row.status === 'erased')
+        throw refused('session_erased', field, 'names a session that is erased');
+      found.push(pinned(row));
+    }
+  }
+  return found;
+}
+
+async function filtered(
+  source: Source,
+  accountId: string,
+  filter: SessionsSought,
+): Promise<SessionToReplay[]> {
+  const most = LIMITS.replays.sessions;
+  const found: SessionToReplay[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const { rows, more } = await listSessions(source, accountId, {
+      ...filter,
+      limit: LIMITS.http.pageEntries,
+      bytes: LIMITS.http.pageBytes,
+      ...(after !== undefined && { after }),
+    });
+    found.push(...rows.map(pinned));
+    if (found.length > most || (found.length === most && more))
+      throw refused('invalid_request', 'filter', `is of more than ${most} sessions`);
+    after = rows.at(-1)?.session_id;
+    if (!more || after === undefined) break;
+  }
+  return found;
+}
+
+/**
+ * The sessions as they are now: what comes later is not replayed. Named ones come first, then those
+ * that the list shows with the filter; without either all that it shows.
+ * Errors: `session_not_found`, `session_erased` and `invalid_request`, with the field that says so;
+ * `store_unavailable`.
+ */
+export async function sessionsToReplay(
+  source: Source,
+  accountId: string,
+  { sessions, filter }: SessionsAsked,
+): Promise<SessionToReplay[]> {
+  const own = sessions ? await named(source, accountId, sessions) : [];
+  if (sessions && !filter) return own;
+  const found = await filtered(source, accountId, filter ?? {});
+  const all = new Map([...own, ...found].map((session) => [session.session_id, session]));
+  if (all.size === 0) throw refused('session_not_found', 'filter', 'is of no session');
+  if (all.size > LIMITS.replays.sessions)
+    throw refused(
+      'invalid_request',
+      'filter',
+      `is of more than ${LIMITS.replays.sessions} sessions`,
+    );
+  return [...all.values()];
+}

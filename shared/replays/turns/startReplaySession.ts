@@ -1,0 +1,66 @@
+import { session } from '../../sessions/decider.ts';
+import type { SessionStartedData } from '../../sessions/events.ts';
+import { isRejection } from '../../domain/rejection.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { readBeginning, readPage } from '../../eventlog/reading/readWhole.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import { sessionErased } from '../../erasure/errors.ts';
+import type { Actor } from '../../commandHandling/context.ts';
+import { handle, type HandleContext } from '../../commandHandling/handle.ts';
+import { sessionNotFound } from '../../runs/queueing/acquireSession.ts';
+import { newStream } from '../../commandHandling/targetStream.ts';
+
+/**
+ * How a recorded session begins. Errors: `session_not_found`, also for another account's,
+ * `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ */
+export async function beginningOf(
+  source: StreamSource,
+  accountId: string,
+  sessionId: string,
+): Promise<SessionStartedData> {
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [first] = await readPage(source, sessionStream(sessionId), beginning);
+  const own = first?.recorded.metadata.account_id === accountId;
+  if (!own || first.event.type !== 'session.started.v1') throw sessionNotFound();
+  return first.event.data;
+}
+
+/**
+ * An erasure takes the sessions with it that replays have begun by then: so it is only after the
+ * beginning of one that it is known whether texts of the recorded session may come into it. That may
+ * be a replay's itself; the texts are those of the first one.
+ * Errors: `session_erased`, those of readPage.
+ */
+async function requireUnerased(source: StreamSource, sessionId: string): Promise<void> {
+  const newest = { direction: 'backwards', limit: 1 } as const;
+  for (let id: string | undefined = sessionId; id !== undefined;) {
+    const stream = sessionStream(id);
+    const [last] = await readPage(source, stream, newest);
+    if (last?.event.type === 'session.erased.v1') throw sessionErased();
+    const { event } = await readBeginning(source, stream);
+    id = event.type === 'session.started.v1' ? event.data.replay?.session_id : undefined;
+  }
+}
+
+/**
+ * Begins a session that a replay makes, unless it was begun before. Errors: `session_erased` where
+ * the recorded one is, or one that it is a replay of; those of handle.
+ */
+export async function beginReplaySession(
+  context: HandleContext,
+  actor: Actor,
+  sessionId: string,
+  begun: SessionStartedData & Required<Pick<SessionStartedData, 'replay'>>,
+): Promise<void> {
+  const stream = sessionStream(sessionId);
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [first] = await readPage(context, stream, beginning);
+  const begin = { type: 'begin_session', ...begun } as const;
+  try {
+    if (!first) await handle(context, actor, newStream(stream, session), begin);
+  } catch (error) {
+    if (!isRejection(error, 'session_exists')) throw error;
+  }
+  await requireUnerased(context, begun.replay.session_id);
+}

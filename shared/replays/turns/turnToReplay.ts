@@ -1,0 +1,131 @@
+import type { ReplaySettings } from '../events.ts';
+import type { ChatSettings } from '../../sessions/turns/chat.ts';
+import type { SessionCompactedData, SessionStartedData } from '../../sessions/events.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import type { AgentRow } from '../../readModels/tables.ts';
+import { requireSupported, type AgentCatalogue } from '../../agents/catalogue.ts';
+import type { Compaction, RunInput, ReplayedTurn } from '../../runs/runRequest.ts';
+import { agentAt } from './agentAt.ts';
+import { recordedTools } from './recordedTools.ts';
+import type { TurnNumbers } from './turnNumbers.ts';
+import type { RunningReplay, WholeTurn } from '../comparison/turnPair.ts';
+
+/** A recorded session, and the one in which it is replayed. */
+export interface SessionPair {
+  replay: RunningReplay;
+  recorded: SessionStartedData;
+  replay_session_id: string;
+  numbers: TurnNumbers;
+}
+
+/** A recorded turn that is to be run again. */
+interface TurnAgain {
+  turn: WholeTurn;
+  /** Summaries that were made since the last turn that was replayed. */
+  compactions: readonly SessionCompactedData[];
+  /** The last turn that the replay's session has. */
+  after_turn: number;
+}
+
+type Context = StreamSource & { catalogue: AgentCatalogue };
+
+const isOtherAgent = ({ agent_id, agent_revision }: ReplaySettings): boolean =>
+  agent_id !== undefined || agent_revision !== undefined;
+
+/** What stands in place of the agent's instruction; another agent has its own. */
+export const instructionFor = (
+  settings: ReplaySettings,
+  recorded: SessionStartedData,
+): string | undefined =>
+  settings.instruction ?? (isOtherAgent(settings) ? undefined : recorded.instruction);
+
+/**
+ * The agent that a turn runs with: its revision then, or what stands in its place. Who made a recorded
+ * turn may have put another model or instruction in the agent's place: a replay, or one that judged.
+ */
+async function agentFor(
+  context: Context,
+  { replay: { account_id, settings }, recorded }: SessionPair,
+  { started }: WholeTurn,
+): Promise<AgentRow> {
+  const agent = await agentAt(context, {
+    account_id,
+    agent_id: settings.agent_id ?? recorded.agent_id,
+    revision: settings.agent_revision ?? started.agent_revision,
+  });
+  const instruction = instructionFor(settings, recorded) ?? agent.instruction;
+  const model = isOtherAgent(settings) ? agent.model : started.model;
+  return { ...agent, instruction, model: settings.model ?? model };
+}
+
+/** What is asked as it was then; undefined where the agent says how. Errors: `model_not_supported`. */
+function settingsFor(
+  { catalogue }: Context,
+  settings: ReplaySettings,
+  agent: AgentRow,
+  { started }: WholeTurn,
+): ChatSettings | undefined {
+  if (isOtherAgent(settings)) return undefined;
+  if (settings.model === undefined) return started.settings;
+  requireSupported(catalogue, settings.model, undefined);
+  const { upstream_model, max_output_tokens } = catalogue.models.find(settings.model)!;
+  const { max_completion_tokens: _, ...rest } = started.settings;
+  const asked = [agent.parameters?.max_output_tokens, max_output_tokens];
+  const limits = asked.filter((limit) => limit !== undefined);
+  return {
+    ...rest,
+    model: upstream_model,
+    ...(limits.length > 0 && { max_completion_tokens: Math.min(...limits) }),
+  };
+}
+
+const compactionsOf = (
+  numbers: TurnNumbers,
+  compactions: readonly SessionCompactedData[],
+): Compaction[] =>
+  compactions.flatMap((made) => {
+    const from_turn = numbers.from(made.from_turn);
+    if (from_turn === undefined) return [];
+    const { settings, call, summary_revision } = made;
+    const up_to_turn = numbers.upTo(made.up_to_turn);
+    const summary = summary_revision !== undefined;
+    return [{ from_turn, up_to_turn, summary, settings, fallback: call.fallback }];
+  });
+
+/**
+ * The run that replays a turn. Where nothing stands in place of what was recorded, its requests are
+ * those that were made then; else it shows of the session what a run would.
+ * Errors: those of agentAt, `model_not_supported`.
+ */
+export async function turnToReplay(
+  context: Context,
+  pair: SessionPair,
+  { turn, compactions, after_turn }: TurnAgain,
+): Promise<RunInput> {
+  const { replay, replay_session_id, numbers } = pair;
+  const { settings } = replay;
+  const { started, calls, end } = turn;
+  const agent = await agentFor(context, pair, turn);
+  const asked = settingsFor(context, settings, agent, turn);
+  const exact = asked === started.settings && settings.instruction === undefined;
+  const model = end?.type === 'session.turn_completed.v1' ? end.data.calls[0] : undefined;
+  const replayed: ReplayedTurn = {
+    replay_id: replay.replay_id,
+    turn: started.turn,
+    after_turn,
+    agent,
+    ...(asked && { settings: asked }),
+    // Another model is asked itself.
+    ...(settings.model === undefined && !isOtherAgent(settings) && { fallback: model?.fallback }),
+    ...(exact && {
+      shown: {
+        from_turn: numbers.from(started.context_from_turn) ?? after_turn + 1,
+        summary: started.context?.compacted !== undefined,
+      },
+    }),
+    compactions: exact ? compactionsOf(numbers, compactions) : [],
+    ...recordedTools(settings, calls),
+  };
+  const { agent_id } = agent;
+  return { agent_id, input: started.input, session_id: replay_session_id, replay: replayed };
+}

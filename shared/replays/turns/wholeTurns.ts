@@ -1,0 +1,80 @@
+import type { SessionEvent } from '../../sessions/events.ts';
+import { sessionErased } from '../../erasure/errors.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { readPage } from '../../eventlog/reading/readWhole.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import { LIMITS } from '../../limits.ts';
+import type { TurnEnded, WholeTurn } from '../comparison/turnPair.ts';
+
+/** Events that are read at a time; their texts may be large. */
+const GROUP = 32;
+
+/** Revisions of a session's stream, both included. */
+interface Stretch {
+  from: number;
+  upTo: number;
+}
+
+async function* eventsOf(
+  source: StreamSource,
+  sessionId: string,
+  { from, upTo }: Stretch,
+): AsyncGenerator<KnownEvent> {
+  for (let next = from; next <= upTo;) {
+    const group = await readPage(source, sessionStream(sessionId), {
+      direction: 'forwards',
+      from: next,
+      limit: Math.min(GROUP, upTo - next + 1),
+      maxBytes: LIMITS.replays.pageBytes,
+    });
+    if (group.some(({ recorded }) => recorded.erased)) throw sessionErased();
+    yield* group;
+    if (group.length === 0) return;
+    next += group.length;
+  }
+}
+
+const isEnd = (event: SessionEvent): event is TurnEnded =>
+  event.type === 'session.turn_completed.v1' ||
+  event.type === 'session.turn_failed.v1' ||
+  event.type === 'session.turn_interrupted.v1';
+
+/**
+ * The turns that began in a stretch of a session, oldest first, each with its texts; never more than
+ * one and a page of events is held. Only the last one may be open.
+ * Errors: `session_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
+ * `store_unavailable`.
+ */
+export async function* wholeTurns(
+  source: StreamSource,
+  sessionId: string,
+  stretch: Stretch,
+): AsyncGenerator<WholeTurn> {
+  let open: WholeTurn | undefined;
+  let compactions: WholeTurn['compactions'] = [];
+  for await (const { recorded, event: known } of eventsOf(source, sessionId, stretch)) {
+    const event = known as SessionEvent;
+    const { revision } = recorded;
+    const { recorded_at, hash } = recorded.metadata;
+    if (event.type === 'session.erased.v1') throw sessionErased();
+    if (event.type === 'session.compacted.v1') compactions.push(event.data);
+    if (event.type === 'session.turn_started.v1') {
+      open = {
+        started: event.data,
+        compactions,
+        calls: [],
+        end: undefined,
+        revision,
+        hash,
+        recorded_at,
+      };
+      compactions = [];
+    }
+    if (event.type === 'session.tool_called.v1') open?.calls.push(event.data);
+    if (!open || !isEnd(event)) continue;
+    yield { ...open, end: event, revision, hash, recorded_at };
+    open = undefined;
+  }
+  if (open) yield open;
+}

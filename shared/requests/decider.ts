@@ -1,0 +1,25 @@
+import type { Decider } from '../domain/decider.ts';
+import { Rejection } from '../domain/rejection.ts';
+import type { RequestBegunData, RequestEvent } from './events.ts';
+
+export interface RequestCommand {
+  type: 'begin_request';
+  begun: RequestBegunData;
+}
+
+export type RequestState = { status: 'none' } | ({ status: 'begun' } & RequestBegunData);
+
+/**
+ * A request that may be sent again: the first try says what it is, and what it makes. Beginning it
+ * again decides nothing, and goes on with what the first one reserved; another body is refused.
+ */
+export const request: Decider<RequestCommand, RequestState, RequestEvent> = {
+  initialState: { status: 'none' },
+  decide({ begun }, state) {
+    if (state.status === 'none') return [{ type: 'request.begun.v1', data: begun }];
+    if (state.body_hmac !== begun.body_hmac)
+      throw new Rejection('request_differs', 'The request was another one the first time.');
+    return [];
+  },
+  evolve: (_state, { data }) => ({ status: 'begun', ...data }),
+};

@@ -1,0 +1,118 @@
+import type { LRUCache } from 'lru-cache';
+import type { AccountLimits } from '../accounts/events.ts';
+import type { ChatSettings } from '../sessions/turns/chat.ts';
+import type { RunningSession } from '../sessions/commands.ts';
+import type { TurnContext } from '../sessions/turns/promptParts.ts';
+import type { Summary, Turn } from '../sessions/turns/prompt.ts';
+import type { StreamHead } from '../eventlog/append.ts';
+import type { KnownRows } from '../projections/cachedRows.ts';
+import type { Places } from '../lib/concurrency/capacity.ts';
+import type { Position } from '../ports/eventStore.ts';
+import type { FairLine } from '../lib/concurrency/fairSemaphore.ts';
+import type { RateLimiter } from '../ports/rateLimiter.ts';
+import type { AgentCatalogue } from '../agents/catalogue.ts';
+import type { CommandContext } from '../commandHandling/context.ts';
+import type { LeftOpen } from './recovery/openTurnQueue.ts';
+import type { Admission } from './queueing/admission.ts';
+import type { TokenBudget } from './model/countTokens.ts';
+import type { LiveTurns, TurnPublisher } from './live/liveTurns.ts';
+import type { MirroredTurns } from './live/mirrorTurns.ts';
+import type { RunRequest } from './runRequest.ts';
+import type { RecordedEnd } from './runResult.ts';
+import type { SessionMemory } from './queueing/sessionCache.ts';
+import type { RunsInFlight } from './queueing/runsInFlight.ts';
+import type { SessionQueue } from './queueing/sessionQueue.ts';
+import type { TurnWatch } from './queueing/turnWatch.ts';
+
+interface RunLimits {
+  /** Of a whole run: model calls, retries and tools. */
+  timeoutMs: number;
+  /** How long a run waits for another one of its session, and for a place. */
+  waitMs: number;
+  /** Of each API key, on all processes together. */
+  requestsPerSecond: number;
+}
+
+/** What this process knows of the sessions that it runs. */
+export interface RunSessions {
+  admission: Admission;
+  /** The line of those who read a session. */
+  reads: FairLine;
+  queue: SessionQueue;
+  inFlight: RunsInFlight;
+  live: LiveTurns;
+  /** Turns that other processes run. */
+  elsewhere: MirroredTurns;
+  watch: TurnWatch;
+  /** Of requests that wait for the end of a turn. */
+  waits: Places;
+  memory: SessionMemory;
+  /** Sessions whose older turns could not be summed up, and at which turn that was. */
+  failedCompactions: LRUCache<string, number>;
+  /**
+   * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
+   */
+  leftOpen: LeftOpen;
+  /** By claimed request: the try that is about to begin its turn; settles then. */
+  beginning: Map<string, Promise<void>>;
+  /** By turn: the look for its end, which all tries share that found it open. */
+  ending: Map<string, Promise<RecordedEnd>>;
+}
+
+/** This process as the owner of turns. */
+export interface Instance {
+  id: string;
+  /** True for an owner whose turns nobody runs unless this process does: itself, and the dead. */
+  isGone: (owner: string) => boolean;
+  /**
+   * True for a turn of an owner that is not known to be gone, which is so late that nobody can be
+   * running it.
+   */
+  isOverdue: (turn: { owner: string; deadline: string }) => boolean;
+}
+
+export interface RunContext extends CommandContext {
+  /**
+   * What a run reads before it begins: where the read models are elsewhere, it outlasts their being
+   * away.
+   */
+  known: KnownRows;
+  /** What was set for an account, as it was half a second ago at the earliest. */
+  accountLimits: (accountId: string) => Promise<AccountLimits>;
+  rateLimiter: RateLimiter;
+  catalogue: AgentCatalogue;
+  sessions: RunSessions;
+  budget: TokenBudget;
+  limits: RunLimits;
+  /** Calls back when the client leaves before it is answered; returns what ends that. */
+  whenLeft?: (giveUp: (reason: Error) => void) => () => void;
+  instance: Instance;
+}
+
+/** A turn that has begun: what the rest of the run works on. */
+export interface OpenRun {
+  request: RunRequest;
+  /** The session as the run sees it, until the turn ends. */
+  state: RunningSession;
+  settings: ChatSettings;
+  /** The turns to show the model before this one. */
+  history: Turn[];
+  /** What is shown for older ones. */
+  summary: Summary | undefined;
+  /** How much of the session that is. */
+  context: TurnContext;
+  /** This one, as far as it has come. */
+  turn: Turn;
+  /** Id of the turn_started event: the cause of all that follows. */
+  causation_id: string;
+  /** Where that event stands in the log. */
+  position: Position;
+  /** Takes room for so many bytes beside its prompt; false where there is none. */
+  hold: (bytes: number) => boolean;
+  /** Told of what the turn puts out, as it comes. */
+  live: TurnPublisher;
+  /** Moves with every append of the run. */
+  head: StreamHead;
+  /** When it began, in milliseconds of `performance.now()`. */
+  startedAt: number;
+}

@@ -1,0 +1,83 @@
+import { createSecretKey } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import type { TurnPlace } from '../../sessions/turns/turnOutputPosition.ts';
+import { decrypt, encrypt } from '../../eventlog/encryption/aesGcm.ts';
+import type { Keyring } from '../../eventlog/encryption/keyring.ts';
+import type { TextKey } from '../../eventlog/encryption/protectedText.ts';
+import { lazyValidator } from '../../lib/validation/validation.ts';
+
+const count = Type.Integer({ minimum: 0, maximum: 1_000_000_000 });
+const name = Type.String({ minLength: 1, maxLength: 100 });
+const Of = { session_id: name, turn: count };
+
+const Message = Type.Union([
+  /** Somebody follows a turn from a place on, and is sent what it puts out. */
+  Type.Object({ is: Type.Literal('follow'), ...Of, to: name, round: count, chars: count }),
+  /** A text of a turn goes on: `key` is the id of the key that closes it. */
+  Type.Object({
+    is: Type.Literal('text'),
+    ...Of,
+    round: count,
+    chars: count,
+    key: name,
+    box: Type.String(),
+  }),
+  /** There is something new in the record. */
+  Type.Object({ is: Type.Literal('recorded'), ...Of }),
+]);
+/** What processes tell each other of turns that are followed. */
+export type DeltaMessage = Static<typeof Message>;
+export type TextMessage = Extract<DeltaMessage, { is: 'text' }>;
+
+const validator = lazyValidator(Message);
+
+/** A message that another process has sent; undefined where it is none. */
+export function parseMessage(text: string): DeltaMessage | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return validator()(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A text opens nowhere but at its own place. */
+const placeOf = ({
+  session_id,
+  turn,
+  round,
+  chars,
+}: Omit<TextMessage, 'is' | 'key' | 'box'>): string =>
+  `delta/${session_id}/${turn}/${round}/${chars}`;
+
+const keyOf = ({ secret }: TextKey) => createSecretKey(secret, 'base64url');
+
+/**
+ * A text on its way to another process, which begins at `place`: closed with the key of its session,
+ * so that what carries it learns nothing.
+ */
+export function sealText(
+  of: { session_id: string; turn: number },
+  { round, chars }: Pick<TurnPlace, 'round' | 'chars'>,
+  text: string,
+  key: TextKey,
+): TextMessage {
+  const { session_id, turn } = of;
+  const at = { session_id, turn, round, chars };
+  const box = encrypt(Buffer.from(text), keyOf(key), placeOf(at)).toString('base64url');
+  return { is: 'text', ...at, key: key.id, box };
+}
+
+/** The text of a message; undefined where it does not open, since it was not closed for this place. */
+export async function openText(
+  message: TextMessage,
+  keys: Pick<Keyring, 'find'>,
+): Promise<string | undefined> {
+  try {
+    const key = (await keys.find(new Set([message.key]))).get(message.key);
+    const box = Buffer.from(message.box, 'base64url');
+    return key && decrypt(box, keyOf(key), placeOf(message)).toString();
+  } catch {
+    return undefined;
+  }
+}

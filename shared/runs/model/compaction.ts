@@ -1,0 +1,142 @@
+import type { ChatSettings } from '../../sessions/turns/chat.ts';
+import { session } from '../../sessions/decider.ts';
+import type { ModelCall } from '../../sessions/turns/promptParts.ts';
+import { compactionRequest, type Turn } from '../../sessions/turns/prompt.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import { inShort } from '../../lib/errors/errorSummary.ts';
+import { LIMITS } from '../../limits.ts';
+import { appendFacts, authorOf, factsOf } from '../../commandHandling/recordEvents.ts';
+import type { RunContext } from '../context.ts';
+import { newestThatFit, roomBeside, tokensOfTurns } from './contextWindow.ts';
+import { callModel } from './converse.ts';
+import type { RunRequest } from '../runRequest.ts';
+import type { SessionForRun } from '../queueing/acquireSession.ts';
+import { contextOf } from '../startTurn.ts';
+import { summaryNamed } from '../../sessions/history/summaryOf.ts';
+
+/** Of the room for earlier turns: from where on older ones are summed up, and what stays as it is. */
+const FULL = 0.75;
+const KEPT = 0.4;
+
+/** What is known when a turn is about to begin. */
+export interface Before {
+  settings: ChatSettings;
+  loaded: SessionForRun;
+  /** That the prompt has for earlier turns. */
+  tokens: number;
+  signal: AbortSignal;
+}
+
+/** The turns to sum up: none while there is room for the next ones. */
+async function olderTurns(
+  { budget }: RunContext,
+  request: RunRequest,
+  { loaded, tokens }: Before,
+): Promise<readonly Turn[]> {
+  const { history, turns, shown, whole } = loaded;
+  const room = (shown && (await roomBeside(budget, tokens, request, shown))) ?? tokens;
+  const all = whole && history.length === turns.length;
+  if (all && (await tokensOfTurns(budget, request, history)) <= room * FULL) return [];
+  const kept = await newestThatFit(budget, room * KEPT, request, history);
+  return history.slice(0, history.length - kept.length);
+}
+
+/** Errors: those of the model, `model_error` for what can be no summary, the signal's reason. */
+async function sumUp(
+  context: RunContext,
+  request: RunRequest,
+  { settings, loaded, signal }: Before,
+  older: readonly Turn[],
+) {
+  const { summaryTokens, summaryChars } = LIMITS.run;
+  const { tools: _, response_format: __, ...others } = settings;
+  const max_output_tokens = Math.min(settings.max_completion_tokens ?? Infinity, summaryTokens);
+  const own: ChatSettings = { ...others, max_completion_tokens: max_output_tokens };
+  const { agent } = request;
+  // A fallback is asked for no longer summary.
+  const asking = { ...agent, parameters: { ...agent.parameters, max_output_tokens } };
+  const calls: ModelCall[] = [];
+  const body = compactionRequest(own, loaded.shown, older);
+  const { content, tool_calls } = await callModel(
+    context,
+    { run: { request: { ...request, agent: asking } }, request: body, calls },
+    signal,
+  );
+  const summary = content?.trim() ?? '';
+  if (summary === '' || summary.length > summaryChars || tool_calls.length > 0)
+    throw new TurnlogError('model_error', 'The model gave no summary of the older turns.');
+  return { summary, settings: own, call: calls[0]! };
+}
+
+/**
+ * Sums up the older turns of a session whose prompts are nearly full, where its agent wants that,
+ * and records the summary. True when the session is to be loaded again. Where the model can't do it
+ * the run goes on without, and the next turns do not try it again.
+ * Errors: those of the counter and of EventStore.append, the signal's reason.
+ */
+export async function compactWhereFull(
+  context: RunContext,
+  request: RunRequest,
+  before: Before,
+): Promise<boolean> {
+  const { loaded } = before;
+  const { state } = loaded;
+  const { agent, session_id } = request;
+  if (!agent.compaction || state.status !== 'idle') return false;
+  const { failedCompactions } = context.sessions;
+  if (state.turn - (failedCompactions.get(session_id) ?? -Infinity) < LIMITS.run.compactionPause)
+    return false;
+  const older = await olderTurns(context, request, before);
+  return older.length > 0 && compact(context, request, before, older);
+}
+
+/**
+ * The same for turns that are known: true when the session is to be loaded again. Errors: those of
+ * compactWhereFull; in a replay also those of the model that may pass.
+ */
+export async function compact(
+  context: RunContext,
+  request: RunRequest,
+  before: Before,
+  older: readonly Turn[],
+): Promise<boolean> {
+  const { loaded, signal } = before;
+  const { state, head, shown, summary } = loaded;
+  const { agent, session_id, actor } = request;
+  if (state.status !== 'idle') return false;
+  const { failedCompactions } = context.sessions;
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(context.limits.timeoutMs)]);
+  const { dropped } = contextOf(loaded);
+  try {
+    const compaction = {
+      from_turn: older[0]!.turn,
+      up_to_turn: older.at(-1)!.turn,
+      ...(dropped > 0 && { dropped }),
+      agent_revision: agent.revision,
+      model: agent.model,
+      ...(shown && summaryNamed(shown, session_id)),
+      ...(await sumUp(context, request, { ...before, signal: limit }, older)),
+    };
+    const events = session.decide({ type: 'compact_session', compaction }, state);
+    const facts = await factsOf(context, authorOf(actor), head, events);
+    await appendFacts(context.store, { stream: sessionStream(session_id), head }, facts);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isTurnlogError(error, 'stream_conflict')) return true;
+    if (isTurnlogError(error, 'store_unavailable')) throw error;
+    if (request.replay && isTurnlogError(error) && error.retriable) throw error;
+    failedCompactions.set(session_id, state.turn);
+    context.logger.warn(
+      {
+        request_id: actor.request_id,
+        session_id,
+        has_summary: summary !== undefined,
+        ...inShort(error),
+      },
+      'older turns could not be summed up; the run goes on without',
+    );
+    return false;
+  }
+}

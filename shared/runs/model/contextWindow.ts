@@ -1,0 +1,160 @@
+import type { ChatMessage, ChatRequest, ChatSettings } from '../../sessions/turns/chat.ts';
+import { systemText, turnMessages, type Summary, type Turn } from '../../sessions/turns/prompt.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import type { AgentRow } from '../../readModels/tables.ts';
+import type { ModelInfo } from '../../ports/chatModel.ts';
+import type { RunRequest } from '../runRequest.ts';
+import { bytesOf, countMessages, mostTokens, type TokenBudget } from './countTokens.ts';
+
+/** Room kept for the answer where the registry names no limit of its own. */
+const DEFAULT_OUTPUT_RESERVE = 4_096;
+
+/** UTF-8 bytes of what a model is shown, but for what the format adds. */
+export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn[]): number =>
+  Buffer.byteLength(agent.instruction) +
+  Buffer.byteLength(input) +
+  history.reduce((sum, turn) => sum + bytesOf(turnMessages(turn)), 0);
+
+/**
+ * Tokens of the model's context that the answer leaves: all that the agent asked for is kept for it.
+ */
+function roomForPrompt(model: ModelInfo, { parameters }: Pick<AgentRow, 'parameters'>): number {
+  const { context_window, max_output_tokens: most } = model;
+  const asked = parameters?.max_output_tokens;
+  const reserve =
+    asked === undefined
+      ? Math.min(most ?? DEFAULT_OUTPUT_RESERVE, Math.floor(context_window / 4))
+      : Math.min(asked, most ?? asked);
+  return Math.max(0, context_window - reserve);
+}
+
+/** What a model is shown beside the messages: the tools, and what the answer has to be. */
+const beside = ({
+  tools,
+  response_format,
+}: Pick<ChatRequest, 'tools'> & { response_format?: object }) =>
+  (tools ? JSON.stringify(tools) : '') + (response_format ? JSON.stringify(response_format) : '');
+
+/** Whether a whole request fits a model's context; false where that is not to be known in time. */
+export async function fitsContext(
+  { counter }: TokenBudget,
+  model: ModelInfo,
+  {
+    agent,
+    actor,
+    request,
+  }: { agent: AgentRow; actor: { account_id: string }; request: ChatRequest },
+): Promise<boolean> {
+  const available = roomForPrompt(model, agent);
+  const messages: ChatMessage[] = [
+    ...request.messages,
+    { role: 'system', content: beside(request) },
+  ];
+  if (mostTokens(messages) <= available) return true;
+  if (bytesOf(messages) > available * counter.longestToken) return false;
+  const needed = await countMessages(counter, messages, actor.account_id, available).catch(
+    (error: unknown) => {
+      if (!isTurnlogError(error)) throw error;
+      return Infinity;
+    },
+  );
+  return needed <= available;
+}
+
+/**
+ * Tokens that are left for earlier turns beside the instruction, the tools and the input.
+ * Errors: `invalid_request` when these alone don't fit the model's context; those of the counter.
+ */
+export async function historyBudget(
+  { counter }: TokenBudget,
+  model: ModelInfo,
+  settings: ChatSettings,
+  { agent, input, actor }: RunRequest,
+): Promise<number> {
+  const available = roomForPrompt(model, agent);
+  const messages: ChatMessage[] = [
+    { role: 'system', content: agent.instruction + beside(settings) },
+    { role: 'user', content: input },
+  ];
+  const most = mostTokens(messages);
+  if (most <= available) return available - most;
+  const tooLong = bytesOf(messages) > available * counter.longestToken;
+  const needed = tooLong
+    ? Infinity
+    : await countMessages(counter, messages, actor.account_id, available);
+  if (needed <= available) return available - needed;
+  const message = `The input and the agent's instruction take more tokens than the ${available} that the model ${model.id} has room for.`;
+  throw new TurnlogError('invalid_request', message, {
+    details: { input: { message, path: '/input' } },
+  });
+}
+
+/** Whose turns they are. */
+type Owner = Pick<RunRequest, 'session_id'> & { actor: Pick<RunRequest['actor'], 'account_id'> };
+
+/**
+ * The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first.
+ * Errors: those of the counter.
+ */
+export async function newestThatFit(
+  budget: TokenBudget,
+  tokens: number,
+  owner: Owner,
+  turns: readonly Turn[],
+): Promise<Turn[]> {
+  if (turns.reduce((sum, turn) => sum + mostTokens(turnMessages(turn)), 0) <= tokens)
+    return [...turns];
+  let left = tokens;
+  for (let index = turns.length - 1; index >= 0; index -= 1) {
+    left -= await tokensOf(budget, owner, turns[index]!);
+    if (left < 0) return turns.slice(index + 1);
+  }
+  return [...turns];
+}
+
+/**
+ * Tokens that a summary leaves for the turns after it; undefined where it leaves less than half of
+ * `tokens`: then the turns are worth more. Errors: those of the counter.
+ */
+export async function roomBeside(
+  budget: TokenBudget,
+  tokens: number,
+  owner: Owner,
+  summary: Summary,
+): Promise<number | undefined> {
+  const needed = await known(budget, `${summary.session_id}/summary/${summary.revision}`, () =>
+    countMessages(
+      budget.counter,
+      [{ role: 'system', content: systemText('', summary) }],
+      owner.actor.account_id,
+    ),
+  );
+  return needed <= tokens / 2 ? tokens - needed : undefined;
+}
+
+/** Tokens that turns take in a prompt. Errors: those of the counter. */
+export async function tokensOfTurns(
+  budget: TokenBudget,
+  owner: Owner,
+  turns: readonly Turn[],
+): Promise<number> {
+  let sum = 0;
+  for (const turn of turns) sum += await tokensOf(budget, owner, turn);
+  return sum;
+}
+
+/** What was counted once is remembered. */
+async function known(
+  { turnTokens }: TokenBudget,
+  key: string,
+  count: () => Promise<number>,
+): Promise<number> {
+  const counted = turnTokens.get(key) ?? (await count());
+  turnTokens.set(key, counted);
+  return counted;
+}
+
+const tokensOf = (budget: TokenBudget, owner: Owner, turn: Turn): Promise<number> =>
+  known(budget, `${owner.session_id}/${turn.turn}`, () =>
+    countMessages(budget.counter, turnMessages(turn), owner.actor.account_id),
+  );

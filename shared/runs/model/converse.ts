@@ -1,0 +1,150 @@
+import { chatRequest, systemText } from '../../sessions/turns/prompt.ts';
+import type { ChatRequest } from '../../sessions/turns/chat.ts';
+import type { TurnCompletedData } from '../../sessions/events.ts';
+import type { ModelCall } from '../../sessions/turns/promptParts.ts';
+import type { Tokens } from '../../domain/schema.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { canonicalJson } from '../../eventlog/canonicalJson.ts';
+import { sha256 } from '../../eventlog/hashChain.ts';
+import { LIMITS } from '../../limits.ts';
+import type { ChatAnswer } from '../../ports/chatModel.ts';
+import { giveWayForText } from '../../lib/concurrency/yieldToEventLoop.ts';
+import { unlessAborted } from '../../lib/concurrency/abortable.ts';
+import { msSince } from '../../lib/time/elapsedMs.ts';
+import { askModels } from './callModels.ts';
+import { callTools } from './callTools.ts';
+import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './countTokens.ts';
+import type { OpenRun, RunContext } from '../context.ts';
+import type { RunRequest } from '../runRequest.ts';
+import { requireFormat } from './responseFormat.ts';
+import { createToolAllowance } from './toolAllowance.ts';
+
+/** What a turn is completed with. */
+export type Answer = Omit<TurnCompletedData, 'turn'>;
+
+/** What the calls of a turn took together. */
+export const sumTokens = (calls: readonly Pick<ModelCall, 'tokens'>[]): Tokens =>
+  calls.reduce(
+    (sum, { tokens }) => ({
+      prompt: sum.prompt + tokens.prompt,
+      completion: sum.completion + tokens.completion,
+      total: sum.total + tokens.total,
+    }),
+    { prompt: 0, completion: 0, total: 0 },
+  );
+
+/**
+ * Calls the model, and the tools that it asks for, until it answers. Every tool call is recorded
+ * before its result goes back to the model; every answered model call is added to `calls`, which
+ * therefore also serves a run that fails. The signal is looked at before each call.
+ * Errors: those of the model, `tool_error` after 8 rounds without an answer and for tool calls
+ * beyond LIMITS.run, `model_error` with its text for an answer of another form than was asked for,
+ * the signal's reason.
+ */
+export async function converse(
+  context: RunContext,
+  run: OpenRun,
+  calls: ModelCall[],
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { settings, history, summary, turn } = run;
+  const { instruction } = run.request.agent;
+  const allowance = createToolAllowance(run.hold);
+  for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
+    signal.throwIfAborted();
+    const request = chatRequest(settings, systemText(instruction, summary), history, turn);
+    const onDelta = run.request.deltas ? (text: string) => run.live.text(round, text) : undefined;
+    const answer = await callModel(context, { run, request, calls, onDelta }, signal);
+    if (answer.tool_calls.length === 0) {
+      await requireFormat(context, run, answer.content ?? '', signal);
+      return completed(run, calls, {
+        output: answer.content ?? '',
+        tool_used: toolUsed(run),
+      });
+    }
+    await callTools(context, { run, round, answer, allowance }, signal);
+  }
+  throw new TurnlogError(
+    'tool_error',
+    `The model went on calling tools for ${LIMITS.run.rounds} rounds without an answer.`,
+  );
+}
+
+/** The first function called that the agent has; models also call others, which is an error result. */
+function toolUsed({ settings, turn }: OpenRun): string {
+  const offered = settings.tools?.map((tool) => tool.function.name) ?? [];
+  return turn.tool_calls.find(({ tool }) => offered.includes(tool))?.tool ?? '';
+}
+
+interface CallOfRun {
+  run: Pick<OpenRun, 'request'>;
+  request: ChatRequest;
+  calls: ModelCall[];
+  /** Is told what the model says, as it comes. */
+  onDelta?: ((text: string) => void) | undefined;
+}
+
+/**
+ * One call of the agent's model, which is added to `calls` when it is answered. Errors: those of the
+ * model, the signal's reason.
+ */
+export async function callModel(
+  context: RunContext,
+  { run, request, calls, onDelta }: CallOfRun,
+  signal: AbortSignal,
+): Promise<ChatAnswer> {
+  const { account_id } = run.request.actor;
+  const chars = textsOf(request.messages).reduce((sum, text) => sum + text.length, 0);
+  await giveWayForText(account_id, chars);
+  const began = performance.now();
+  const asked = await askModels(context, { of: run.request, request, calls, onDelta }, signal);
+  const { answer, fallback } = asked;
+  const duration_ms = msSince(began);
+  await giveWayForText(account_id, chars);
+  calls.push({
+    request_sha256: sha256(canonicalJson(asked.request)),
+    response_id: answer.response_id,
+    model: answer.model,
+    finish_reason: answer.finish_reason,
+    tokens:
+      answer.tokens ??
+      (await unlessAborted(countedTokens(context, run.request, request, answer), signal)),
+    duration_ms,
+    ...(fallback && { fallback }),
+  });
+  return answer;
+}
+
+/** For a provider that reports no usage. */
+async function countedTokens(
+  { budget }: Pick<RunContext, 'budget'>,
+  { actor }: RunRequest,
+  request: ChatRequest,
+  answer: ChatAnswer,
+): Promise<Tokens> {
+  const { account_id } = actor;
+  const sent = await countAfterwards(budget.counter, textsOf(request.messages), account_id);
+  const prompt = sent + request.messages.length * MESSAGE_OVERHEAD;
+  const said = [
+    answer.content ?? '',
+    ...answer.tool_calls.map((call) => call.function.name + call.function.arguments),
+  ];
+  const completion = await countAfterwards(budget.counter, said, account_id);
+  return { prompt, completion, total: prompt + completion };
+}
+
+const completed = (
+  run: OpenRun,
+  calls: readonly ModelCall[],
+  answer: { output: string; tool_used: string },
+): Answer => {
+  const last = calls.at(-1)!;
+  return {
+    ...answer,
+    model: last.model,
+    tokens: sumTokens(calls),
+    finish_reason: last.finish_reason,
+    duration_ms: msSince(run.startedAt),
+    calls: [...calls],
+  };
+};

@@ -1,0 +1,186 @@
+import { sessionOfReplay } from '../../replays/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { asDamage } from '../../eventlog/reading/reportDamage.ts';
+import { readPage } from '../../eventlog/reading/readWhole.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
+import { eventsGone, NEW_SESSION, type LoadedSession } from '../../sessions/history/loadSession.ts';
+import type { RunContext } from '../context.ts';
+import type { RunRequest } from '../runRequest.ts';
+import { newestThatFit, roomBeside } from '../model/contextWindow.ts';
+import type { Summary } from '../../sessions/turns/prompt.ts';
+import { recallSession } from './sessionCache.ts';
+
+/** How long a run waits before it begins. */
+export interface RunBounds {
+  /** In milliseconds of `performance.now()`. */
+  until: number;
+  signal: AbortSignal;
+}
+
+/** The same for one that has the session loaded. */
+export interface LoadBounds extends RunBounds {
+  /** Told of the sessions of others that its prompt holds turns of, whenever it is loaded. */
+  drawOn: (origins: readonly string[]) => void;
+}
+
+/** As much of a run's request as tells its session. */
+interface SessionOfRun extends Pick<RunRequest, 'session_id' | 'new_session' | 'replay'> {
+  actor: Pick<RunRequest['actor'], 'account_id'>;
+  agent: Pick<RunRequest['agent'], 'agent_id'>;
+}
+
+export const sessionNotFound = (): TurnlogError =>
+  new TurnlogError('session_not_found', 'There is no such session of this agent.');
+
+/**
+ * Whether the read models show this actor the session, with this agent. Asked where the log does
+ * not tell.
+ */
+async function isShown(
+  { readModels }: Pick<RunContext, 'readModels'>,
+  { actor, agent, session_id }: SessionOfRun,
+): Promise<boolean> {
+  const row = await readModels.findSession(session_id);
+  return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
+}
+
+/** The agent and the account of a session, and the instruction that stands in place of the agent's. */
+type Whose = Readonly<{
+  account_id: string | undefined;
+  agent_id: string | undefined;
+  replay_id: string | undefined;
+  instruction: string | undefined;
+}>;
+
+/** Whose session it is, as this process remembers or the log says; undefined where neither does. */
+async function whoseSession(
+  { store, damaged, sessions }: RunContext,
+  sessionId: string,
+): Promise<Whose | undefined> {
+  const known = sessions.memory.peek(sessionId);
+  if (known && known.state.status !== 'none')
+    return {
+      account_id: known.account_id,
+      replay_id: undefined,
+      instruction: undefined,
+      ...known.state,
+    };
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [first] = await readPage({ store, damaged }, sessionStream(sessionId), beginning).catch(
+    (error: unknown) => {
+      if (isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old'))
+        return [];
+      throw error;
+    },
+  );
+  if (first?.event.type !== 'session.started.v1') return undefined;
+  const { recorded, event } = first;
+  const { agent_id, instruction, replay } = event.data;
+  const { account_id } = recorded.metadata;
+  return { account_id, agent_id, instruction, replay_id: replay?.replay_id };
+}
+
+/**
+ * Asked before the run waits for anything: nobody is kept waiting by runs on a session that isn't
+ * theirs, or learns whether it is busy. Resolves with the instruction that the session has of its own.
+ * Errors: `session_not_found` unless it is the account's and the agent's, `session_of_replay`,
+ * `store_unavailable`.
+ */
+export async function requireOwnSession(
+  context: RunContext,
+  request: RunRequest,
+): Promise<string | undefined> {
+  if (request.new_session) return undefined;
+  const { actor, agent, session_id } = request;
+  const whose = await whoseSession(context, session_id);
+  const own = whose
+    ? whose.account_id === actor.account_id && whose.agent_id === agent.agent_id
+    : await isShown(context, request);
+  if (!own) throw sessionNotFound();
+  if (whose && whose.replay_id !== request.replay?.replay_id) throw sessionOfReplay();
+  return whose?.instruction;
+}
+
+/** Reads the session when it is the account's turn: its events may be large. */
+export async function inTurn<Result>(
+  { sessions }: Pick<RunContext, 'sessions'>,
+  { actor: { account_id } }: Pick<SessionOfRun, 'actor'>,
+  { until, signal }: RunBounds,
+  read: () => Promise<Result>,
+): Promise<Result> {
+  const place = await sessions.reads.enter(
+    { account_id, bytes: 0 },
+    { waitMs: Math.max(0, until - performance.now()), signal },
+  );
+  try {
+    return await read();
+  } finally {
+    place.leave();
+  }
+}
+
+/** The session that a run goes on with. */
+export interface SessionForRun extends LoadedSession {
+  /** The summary, where there is room for it in the prompt. */
+  shown: Summary | undefined;
+}
+
+/**
+ * The session that a run goes on with, as far as `tokens` of it fit the prompt.
+ * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and
+ * the log does not for some seconds, `store_unavailable` also where `bounds` end that sooner,
+ * `overloaded`, `rate_limited`, the signal's reason.
+ */
+export async function sessionOfRun(
+  context: RunContext,
+  request: SessionOfRun,
+  tokens: number,
+  bounds: LoadBounds,
+): Promise<SessionForRun> {
+  const { session_id } = request;
+  const recorded = request.replay?.shown;
+  if (request.new_session) return { ...NEW_SESSION, shown: undefined };
+  const { store, damaged, budget, sessions } = context;
+  const roomFor = async (summary: Summary | undefined): Promise<number | undefined> =>
+    summary && roomBeside(budget, tokens, request, summary);
+  const look = (): Promise<LoadedSession> =>
+    inTurn(context, request, bounds, () =>
+      recallSession(
+        { store, damaged, memory: sessions.memory, drawOn: bounds.drawOn },
+        session_id,
+        async (turns, summary) =>
+          recorded
+            ? turns.filter(({ turn }) => turn >= recorded.from_turn)
+            : newestThatFit(budget, (await roomFor(summary)) ?? tokens, request, turns),
+      ),
+    );
+  let loaded = await look();
+  if (eventsGone(loaded)) {
+    if (!(await isShown(context, request))) throw sessionNotFound();
+    loaded = await untilWhole(
+      context,
+      sessionStream(session_id),
+      { look, missing: eventsGone },
+      bounds,
+    );
+  }
+  if (loaded.account_id !== request.actor.account_id) throw sessionNotFound();
+  const { summary } = loaded;
+  const fits = recorded ? recorded.summary : (await roomFor(summary)) !== undefined;
+  return { ...loaded, shown: fits ? summary : undefined };
+}
+
+/**
+ * The error that a run answers: `stream_damaged` only to whom the session belongs. For anybody else
+ * it does not exist, whatever its state.
+ */
+export async function damagedForClient(
+  context: RunContext,
+  request: SessionOfRun,
+  error: unknown,
+): Promise<unknown> {
+  if (!isTurnlogError(error, 'stream_damaged')) return error;
+  const damaged = await asDamage(context, sessionStream(request.session_id), error, '/session_id');
+  return request.new_session || (await isShown(context, request)) ? damaged : sessionNotFound();
+}

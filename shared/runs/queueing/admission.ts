@@ -1,0 +1,72 @@
+import { createFairLine } from '../../lib/concurrency/fairSemaphore.ts';
+import { LIMITS } from '../../limits.ts';
+import { createPlaces, type Place, type Room } from '../../lib/concurrency/capacity.ts';
+import type { AccountLimits } from '../../accounts/events.ts';
+
+/** What runs of a process take up at the most. */
+interface AdmissionBounds {
+  /** Runs in flight, and bytes of their prompts. */
+  all: Room;
+  /** The most of them that are one account's, while it is alone. */
+  share: Room;
+}
+
+/** A run that asks for its place. */
+export interface Arrival {
+  /**
+   * Waits for a place for a prompt of so many bytes; gives back the one it has before. Errors:
+   * `rate_limited`, `overloaded`, the signal's reason.
+   */
+  enter(bytes: number, waitMs: number, signal: AbortSignal): Promise<void>;
+  /** Takes so many bytes in all; false where they are not to be had without a wait. */
+  grow(bytes: number): boolean;
+  /** To be called when the run is over, however it ended. */
+  leave(): void;
+}
+
+export interface Admission {
+  /**
+   * The run is here, holds so many bytes and has no place yet. Errors: `rate_limited`,
+   * `overloaded`.
+   */
+  arrive(accountId: string, bytes: number, limits: AccountLimits): Arrival;
+  /** Runs that have a place. */
+  inFlight(): number;
+  /** Runs that have none yet. */
+  waiting(): number;
+}
+
+/**
+ * Lets runs in as far as the process and their accounts have room for them, the accounts in turn
+ * (see createFairLine). Those without a place hold their input, so there is an end to them as well.
+ */
+export function createAdmission({ all, share }: AdmissionBounds): Admission {
+  const line = createFairLine(all, share);
+  const hall = createPlaces({ places: LIMITS.run.waiting, bytes: all.bytes });
+
+  return {
+    arrive(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {
+      const most: Room = { places: runs, bytes: prompt_bytes };
+      let waiting: Place | undefined = hall.claim({ account_id, bytes: held });
+      let place: Place | undefined;
+      const leave = (): void => {
+        waiting?.leave();
+        place?.leave();
+        waiting = place = undefined;
+      };
+      return {
+        async enter(bytes, waitMs, signal) {
+          leave();
+          waiting = hall.claim({ account_id, bytes });
+          place = await line.enter({ account_id, bytes, most }, { waitMs, signal });
+          waiting.leave();
+          waiting = undefined;
+        },
+        grow: (bytes) => place?.resize(bytes) ?? false,
+        leave,
+      };
+    },
+    inFlight: line.taken,
+    waiting: hall.taken,
+  };
+}

@@ -1,0 +1,63 @@
+import type { Instances } from '../../ports/instances.ts';
+import type { OpenTurn, ReadModels } from '../../ports/readModels.ts';
+import type { CommandContext } from '../../commandHandling/context.ts';
+import type { HandleContext } from '../../commandHandling/handle.ts';
+import type { DeathWatch } from './instanceMonitor.ts';
+import { interruptOrphans, isPast } from './interruptTurn.ts';
+import type { LeftOpen } from './openTurnQueue.ts';
+
+/**
+ * By then every turn of a dead instance is past its deadline, which is at most an hour after its
+ * start.
+ */
+const FORGET_AFTER_MS = 2 * 3_600_000;
+
+export interface SweepContext extends HandleContext, Pick<CommandContext, 'logger'> {
+  readModels: Pick<ReadModels, 'listOpenTurns'>;
+  instances: Instances;
+  watch: DeathWatch;
+  /** This process, where it runs turns. */
+  own?: { id: string; leftOpen: LeftOpen } | undefined;
+}
+
+type Owned = Pick<OpenTurn, 'owner' | 'deadline'>;
+
+/**
+ * Tells the turns past their deadline whose owners the list does not know: they had entered it
+ * before these turns began, and have left it since. Who is in it and beats runs its turns, whatever
+ * the deadline says, which is by the owner's clock; who is silent is dead in a moment.
+ */
+async function findOverdue(
+  instances: Pick<Instances, 'list'>,
+  turns: readonly OpenTurn[],
+): Promise<(turn: Owned) => boolean> {
+  if (turns.length === 0) return () => false;
+  const { now, ids } = await instances.list();
+  const unknown = new Set(turns.map(({ owner }) => owner).filter((owner) => !ids.has(owner)));
+  return ({ owner, deadline }) => unknown.has(owner) && isPast(deadline, now);
+}
+
+/**
+ * Closes the turns that dead instances left open, and those past their deadline of owners that
+ * nobody knows; times are those of the list of instances. Own turns past their deadline, by the own
+ * clock, are noted as left open. To be called every few seconds, by any number of processes: the
+ * first to append closes a turn, the others find it closed. When the signal aborts, the rest is
+ * left to the next call.
+ * Errors: `store_unavailable`.
+ */
+export async function closeTurnsOfTheDead(
+  { readModels, instances, watch, own, ...parts }: SweepContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const open = await readModels.listOpenTurns();
+  await watch.look();
+  for (const { owner, session_id, deadline } of open)
+    if (owner === own?.id && isPast(deadline, parts.clock.now())) own.leftOpen.add(session_id, 0);
+  const dead = open.filter(({ owner }) => watch.isDead(owner));
+  const others = open.filter(({ owner }) => !watch.isDead(owner));
+  const isOverdue = await findOverdue(instances, others);
+  const instance = { isGone: watch.isDead, isOverdue };
+  await interruptOrphans({ ...parts, instance }, [...dead, ...others.filter(isOverdue)], signal);
+  for (const gone of await instances.listDeadInstances(FORGET_AFTER_MS))
+    await instances.forget(gone);
+}

@@ -1,0 +1,130 @@
+import type { RunningSession, SessionCommand } from '../../sessions/commands.ts';
+import type { InterruptionReason } from '../../sessions/events.ts';
+import { isLogAway } from '../../lib/errors/turnlogError.ts';
+import { isUnreadable } from '../../eventlog/reading/streamDamage.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
+import type { Bounds } from '../../lib/time/sleep.ts';
+import type { OpenTurn } from '../../ports/readModels.ts';
+import type { CommandContext } from '../../commandHandling/context.ts';
+import {
+  handleFound,
+  type HandleContext,
+  type Handled,
+  type Order,
+} from '../../commandHandling/handle.ts';
+import {
+  eventsGone,
+  sessionTarget,
+  type LoadedSession,
+} from '../../sessions/history/loadSession.ts';
+import type { Instance } from '../context.ts';
+import { sessionBusy } from '../queueing/sessionQueue.ts';
+
+/** An owner may still be writing the end. */
+const DEADLINE_GRACE_MS = 15_000;
+
+export interface OrphanContext extends HandleContext {
+  instance: Pick<Instance, 'isGone' | 'isOverdue'>;
+}
+
+/**
+ * True when a turn has gone on for so long that its owner has given it up, whoever that is; `now`
+ * in milliseconds since the epoch.
+ */
+export const isPast = (deadline: string, now: number): boolean =>
+  now > Date.parse(deadline) + DEADLINE_GRACE_MS;
+
+/** Why an open turn is nobody's any more. Undefined while it may still be running. */
+function orphanedBy(
+  { instance }: OrphanContext,
+  turn: RunningSession,
+): InterruptionReason | undefined {
+  if (instance.isGone(turn.owner)) return 'crash';
+  return instance.isOverdue(turn) ? 'deadline' : undefined;
+}
+
+/** Interrupts the turn that a session was found with, where nobody runs it any more. */
+function interruption(
+  context: OrphanContext,
+  { state, account_id, lastEventId }: LoadedSession,
+): Order<SessionCommand> | undefined {
+  if (state.status !== 'running') return undefined;
+  const reason = orphanedBy(context, state);
+  if (reason === undefined) return undefined;
+  const recovery = { account_id: account_id!, key_id: 'system', request_id: 'recovery' };
+  return {
+    author: { ...recovery, causation_id: lastEventId! },
+    command: { type: 'interrupt_turn', turn: state.turn, reason },
+  };
+}
+
+/**
+ * Closes a session's open turn, whatever the read models show, if nobody runs it any more; begins
+ * with `loaded` where the session was read just now.
+ * Errors: `session_busy` where others write to it without a pause, `stream_damaged` (noted),
+ * `store_unavailable`, the signal's reason.
+ */
+export const interruptIfOrphaned = (
+  context: OrphanContext,
+  { session_id, loaded }: { session_id: string; loaded?: LoadedSession },
+  bounds: Bounds = {},
+): Promise<Handled<LoadedSession>> =>
+  handleFound(
+    context,
+    { ...sessionTarget(session_id), known: loaded },
+    (found) => interruption(context, found),
+    { ...bounds, tooMany: sessionBusy },
+  );
+
+/** The same for a session that the read models show: it must be there. */
+const interruptShown = (
+  context: OrphanContext,
+  session_id: string,
+  signal: AbortSignal,
+): Promise<Handled<LoadedSession>> =>
+  untilWhole(
+    context,
+    sessionStream(session_id),
+    {
+      look: () => interruptIfOrphaned(context, { session_id }, { signal }),
+      missing: ({ found }) => eventsGone(found),
+    },
+    { signal },
+  );
+
+/** A session that is in doubt takes some seconds; so many may be before any other has to wait. */
+const TOGETHER = 16;
+
+/**
+ * Closes those of the turns, which the read models show as open, that nobody runs any more, until
+ * the signal aborts. A session that can't be read, or that others write to without a pause, is left
+ * alone: it must not keep the others back; a damaged one is noted, and looked at again after a
+ * minute, one of a newer release is left to that, any other logged.
+ * Errors: `store_unavailable`.
+ */
+export async function interruptOrphans(
+  context: OrphanContext & Pick<CommandContext, 'logger'>,
+  turns: readonly OpenTurn[],
+  signal: AbortSignal,
+): Promise<void> {
+  const left = turns.values();
+  let away: unknown;
+  const interruptNext = async (): Promise<void> => {
+    for (const { session_id, turn } of left) {
+      if (signal.aborted || away !== undefined) return;
+      if (context.damaged.foundLately(sessionStream(session_id))) continue;
+      await interruptShown(context, session_id, signal).catch((error: unknown) => {
+        if (signal.aborted || isUnreadable(error)) return;
+        if (isLogAway(error)) away = error;
+        else
+          context.logger.error(
+            { err: error, session_id, turn },
+            'an open turn could not be closed',
+          );
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: TOGETHER }, interruptNext));
+  if (away !== undefined) throw away;
+}

@@ -1,0 +1,68 @@
+import type { ChatSettings } from '../sessions/turns/chat.ts';
+import type { ToolCalledData } from '../sessions/events.ts';
+import type { FallbackModel } from '../sessions/turns/promptParts.ts';
+import type { FunctionCall, ToolResult } from '../ports/toolbox.ts';
+import type { AgentRow } from '../readModels/tables.ts';
+import type { Actor } from '../commandHandling/context.ts';
+import type { Claim } from '../requests/claim.ts';
+
+/** What a client asks for. */
+export interface RunInput {
+  agent_id: string;
+  input: string;
+  /** A new session when absent. */
+  session_id?: string;
+  /** Whether somebody wants the text as it comes: only then the model is asked for a stream. */
+  deltas?: boolean;
+  /** Of a request that may come again. */
+  claim?: Claim | undefined;
+  /** Of a recorded turn that is run again. */
+  replay?: ReplayedTurn;
+}
+
+/** What a recorded turn that is run again takes from the record. */
+export interface ReplayedTurn {
+  replay_id: string;
+  /** The recorded turn. */
+  turn: number;
+  /** The last turn of the replay's session: this one is the next. */
+  after_turn: number;
+  /** As it was then, with what the replay has put in its place. */
+  agent: AgentRow;
+  /** As they are recorded; where they are absent, as the agent is asked now. */
+  settings?: ChatSettings;
+  /** The fallback that the recorded turn was answered by. */
+  fallback?: FallbackModel | undefined;
+  /** What its prompt shows; where it is absent, as a run chooses that. */
+  shown?: ShownTurns;
+  /** Summaries that were made before it, and are to be made anew; oldest first. */
+  compactions: readonly Compaction[];
+  /** Answers a tool call in place of the tool; undefined: the tool is called. */
+  answer: (call: Pick<FunctionCall, 'name' | 'arguments'>) => ReplayedResult | undefined;
+  /** The turn fails at a call that nothing answers. */
+  stops: boolean;
+}
+
+/** Turns of the replay's session that a prompt shows. */
+export interface ShownTurns {
+  from_turn: number;
+  /** Whether it shows the newest summary. */
+  summary: boolean;
+}
+
+/** Turns of the replay's session that are to be summed up. */
+export interface Compaction extends ShownTurns {
+  up_to_turn: number;
+  settings: ChatSettings;
+  fallback: FallbackModel | undefined;
+}
+
+export type ReplayedResult = ToolResult & Required<Pick<ToolCalledData, 'replayed'>>;
+
+/** The same with what was found for it; it goes through the whole run as it is. */
+export interface RunRequest extends RunInput {
+  actor: Actor;
+  agent: AgentRow;
+  session_id: string;
+  new_session: boolean;
+}

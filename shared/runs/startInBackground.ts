@@ -1,0 +1,54 @@
+import { isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { inShort } from '../lib/errors/errorSummary.ts';
+import { settlesWithin } from '../lib/time/resolvesWithin.ts';
+import { untilTurnShown, type Actor } from '../commandHandling/context.ts';
+import type { RunContext } from './context.ts';
+import type { RunInput } from './runRequest.ts';
+import type { RunResult } from './runResult.ts';
+import { beginRun } from './runAgent.ts';
+import type { TurnName } from './queueing/turnWatch.ts';
+
+/** A run that goes on, or the result of one that was quick enough. */
+export type Started = { running: TurnName } | { result: RunResult };
+
+/** Undefined where the turn goes on for longer. */
+const resultWithin = (
+  endedWithin: (waitMs: number) => Promise<RunResult>,
+  waitMs: number,
+): Promise<RunResult | undefined> =>
+  endedWithin(waitMs).catch((error: unknown) => {
+    if (!isTurnlogError(error, 'idempotency_in_progress')) throw error;
+    return undefined;
+  });
+
+/**
+ * Begins a run that goes on by itself. Resolves when its turn is recorded and shown, or, where it
+ * ends within `waitMs`, with its result: then a failure is the caller's. Errors: those of runAgent.
+ */
+export async function startInBackground(
+  context: RunContext,
+  actor: Actor,
+  { waitMs, ...input }: RunInput & { waitMs: number },
+): Promise<Started> {
+  const begun = await beginRun(context, actor, { ...input, deltas: true });
+  const { session_id, turn, position } = begun;
+  if (begun.endedWithin) {
+    // Whoever has begun it before looks after it.
+    const result = waitMs > 0 ? await resultWithin(begun.endedWithin, waitMs) : undefined;
+    if (result) return { result };
+    context.onReplayed?.();
+    await untilTurnShown(context, position);
+    return { running: { session_id, turn } };
+  }
+  const { ended } = begun;
+  const ending = ended.finally(() => context.sessions.watch.tellOthers(session_id));
+  if (waitMs > 0 && (await settlesWithin(ending, waitMs))) return { result: await ended };
+  ending.catch((error: unknown) => {
+    // The turn says what became of it, and has its line where its model is to blame.
+    const level = isTurnlogError(error) ? 'info' : 'error';
+    const fields = { request_id: actor.request_id, session_id, turn, ...inShort(error) };
+    context.logger[level](fields, 'a run in the background ended without an answer');
+  });
+  await untilTurnShown(context, position);
+  return { running: { session_id, turn } };
+}

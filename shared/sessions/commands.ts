@@ -1,0 +1,60 @@
+import type { Description } from './description.ts';
+import type { Erasure } from '../domain/schema.ts';
+import type {
+  ForkPoint,
+  SessionCompactedData,
+  SessionStartedData,
+  ToolCalledData,
+  TurnCompletedData,
+  TurnFailedData,
+  TurnInterruptedData,
+  TurnStartedData,
+} from './events.ts';
+
+/** The open turn that a run acts for, and the instance that runs it. */
+export interface TurnOfRun {
+  turn: number;
+  owner: string;
+}
+
+/** What a fork begins with. */
+export interface Beginning extends Pick<SessionStartedData, 'agent_id' | 'instruction'> {
+  forked_from: ForkPoint;
+}
+
+/** A run names its agent and leaves the turn's number to the session. */
+export type SessionCommand =
+  | {
+      type: 'start_turn';
+      agent_id: string;
+      new_session: boolean;
+      turn: Omit<TurnStartedData, 'turn'>;
+      /** Of a turn that a replay runs: whose session it is, and the last turn that it has seen there. */
+      replay?: { replay_id: string; after_turn: number };
+    }
+  /** Begins the session of a replay, before its first turn. */
+  | ({ type: 'begin_session' } & Required<Pick<SessionStartedData, 'replay'>> &
+      Omit<SessionStartedData, 'replay'>)
+  | ({ type: 'fork_session' } & Beginning)
+  | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
+  | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
+  | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
+  | ({ type: 'interrupt_turn' } & TurnInterruptedData)
+  | { type: 'describe_session'; before: Description; after: Description }
+  | { type: 'compact_session'; compaction: SessionCompactedData }
+  | ({ type: 'erase_session' } & Erasure);
+export type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
+export type SessionState =
+  | { status: 'none' }
+  /** `turn` is the last turn that began, 0 before the first. */
+  | ({ status: 'idle'; turn: number } & Whose)
+  | ({ status: 'running'; deadline: string } & TurnOfRun & Whose)
+  | ({ status: 'erased'; turn: number } & Whose);
+/** The agent of a session, its own instruction, and the replay that made it, where it has them. */
+interface Whose {
+  agent_id: string;
+  instruction?: string;
+  replay_id?: string;
+}
+/** A session with an open turn. */
+export type RunningSession = Extract<SessionState, { status: 'running' }>;

@@ -1,0 +1,132 @@
+import type { Decider } from '../domain/decider.ts';
+import { descriptionEvents } from './description.ts';
+import { erasureEvents } from './erasure.ts';
+import { Rejection } from '../domain/rejection.ts';
+import { admit } from './admission.ts';
+import type { CommandOf, SessionCommand, SessionState } from './commands.ts';
+import type { SessionEvent } from './events.ts';
+
+/** Comes first: whoever asks with another agent is not told whether the session is busy. */
+function requireSessionOf(command: CommandOf<'start_turn'>, state: SessionState): void {
+  if (state.status === 'none') {
+    if (!command.new_session) throw new Rejection('session_missing', 'There is no such session.');
+  } else if (state.agent_id !== command.agent_id)
+    throw new Rejection('session_of_another_agent', 'The session belongs to another agent.');
+  else requireReplayOf(command, state);
+}
+
+/** Only its replay runs turns of a session that a replay made, and none of them twice. */
+function requireReplayOf(
+  { replay }: CommandOf<'start_turn'>,
+  state: Exclude<SessionState, { status: 'none' }>,
+): void {
+  if (state.replay_id !== replay?.replay_id)
+    throw new Rejection('session_of_replay', 'The session was made by a replay.');
+  if (replay && replay.after_turn !== state.turn)
+    throw new Rejection('session_moved', 'Another turn of the session has begun meanwhile.');
+}
+
+function startTurn(
+  { agent_id, turn }: CommandOf<'start_turn'>,
+  state: SessionState,
+): SessionEvent[] {
+  const started = (number: number): SessionEvent => ({
+    type: 'session.turn_started.v1',
+    data: { turn: number, ...turn },
+  });
+  return state.status === 'none'
+    ? [{ type: 'session.started.v1', data: { agent_id } }, started(1)]
+    : [started(state.turn + 1)];
+}
+
+function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
+  if (command.type === 'start_turn') requireSessionOf(command, state);
+  admit(state, command);
+  switch (command.type) {
+    case 'start_turn':
+      return startTurn(command, state);
+    case 'begin_session':
+    case 'fork_session': {
+      const { type: _type, ...data } = command;
+      return [{ type: 'session.started.v1', data }];
+    }
+    case 'record_tool_call': {
+      const { run, call } = command;
+      return [{ type: 'session.tool_called.v1', data: { ...call, turn: run.turn } }];
+    }
+    case 'complete_turn': {
+      const { run, answer } = command;
+      return [{ type: 'session.turn_completed.v1', data: { ...answer, turn: run.turn } }];
+    }
+    case 'fail_turn': {
+      const { run, failure } = command;
+      return [{ type: 'session.turn_failed.v1', data: { ...failure, turn: run.turn } }];
+    }
+    case 'interrupt_turn': {
+      const { type: _type, ...data } = command;
+      return [{ type: 'session.turn_interrupted.v1', data }];
+    }
+    case 'compact_session':
+      return [{ type: 'session.compacted.v1', data: command.compaction }];
+    case 'describe_session':
+      return descriptionEvents(command.before, command.after);
+    case 'erase_session': {
+      const { type: _, ...data } = command;
+      return erasureEvents(data, state);
+    }
+    default:
+      return command satisfies never;
+  }
+}
+
+function evolve(state: SessionState, event: SessionEvent): SessionState {
+  if (event.type === 'session.started.v1') {
+    const { agent_id, forked_from, instruction, replay } = event.data;
+    return {
+      status: 'idle',
+      agent_id,
+      turn: forked_from?.turn ?? 0,
+      ...(instruction !== undefined && { instruction }),
+      ...(replay && { replay_id: replay.replay_id }),
+    };
+  }
+  if (state.status === 'none') throw new Error(`${event.type} before session.started.v1`);
+  const { agent_id, instruction, replay_id } = state;
+  const whose = {
+    agent_id,
+    ...(instruction !== undefined && { instruction }),
+    ...(replay_id !== undefined && { replay_id }),
+  };
+  switch (event.type) {
+    case 'session.turn_started.v1':
+      return {
+        status: 'running',
+        ...whose,
+        turn: event.data.turn,
+        owner: event.data.owner,
+        deadline: event.data.deadline,
+      };
+    case 'session.tool_called.v1':
+    case 'session.compacted.v1':
+    case 'session.described.v1':
+      return state;
+    case 'session.turn_completed.v1':
+    case 'session.turn_failed.v1':
+    case 'session.turn_interrupted.v1':
+      return { status: 'idle', ...whose, turn: event.data.turn };
+    case 'session.erased.v1':
+      return { status: 'erased', ...whose, turn: state.turn };
+    default:
+      return event satisfies never;
+  }
+}
+
+/**
+ * A session: turns that happen one after the other, each ended once. Its state needs only
+ * `session.started` and the last turn's events. Erasing it again decides nothing.
+ */
+export const session: Decider<SessionCommand, SessionState, SessionEvent> = {
+  initialState: { status: 'none' },
+  decide,
+  evolve,
+};

@@ -1,0 +1,205 @@
+import { Type } from 'typebox';
+import { ModelCall, Settings, TurnContext, TurnNumber as Turn } from './turns/promptParts.ts';
+import { SessionStarted } from './started.ts';
+import {
+  Erasure,
+  eventSchema,
+  Instant,
+  ProtectedText,
+  Tokens,
+  type EventOf,
+} from '../domain/schema.ts';
+
+const SummarySession = Type.Optional(
+  Type.String({
+    description: 'The session of that event where it is another: one that this one was forked from',
+  }),
+);
+
+export const TurnStarted = eventSchema(
+  'session.turn_started.v1',
+  {
+    turn: Turn,
+    input: ProtectedText(),
+    agent_revision: Type.Integer({
+      minimum: 0,
+      description: "Revision of the agent's stream that this turn runs with",
+    }),
+    model: Type.String({ description: 'Id of the model in the registry' }),
+    settings: Settings,
+    context_from_turn: Type.Integer({
+      minimum: 1,
+      description: 'Oldest turn in the prompt; the turn itself when none came before',
+    }),
+    context: Type.Optional(TurnContext),
+    summary_revision: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'Revision of the newest session.compacted event; its summary is in the prompt where `context` says so',
+      }),
+    ),
+    summary_session_id: SummarySession,
+    replay_of: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Of a replay: the recorded turn that is run again' }),
+    ),
+    owner: Type.String({ description: 'Instance that runs the turn' }),
+    deadline: Instant,
+    idempotency_key: Type.Optional(Type.String()),
+  },
+  'A turn began: what was asked, and all that its model requests are built from',
+);
+
+const REPLAYED_CALLS = ['recorded', 'live', 'missing'] as const;
+
+export const ToolCalled = eventSchema(
+  'session.tool_called.v1',
+  {
+    turn: Turn,
+    round: Type.Integer({
+      minimum: 1,
+      description: 'Which model call of the turn asked for it, from 1',
+    }),
+    call_id: Type.String(),
+    tool: Type.String(),
+    arguments: ProtectedText({ description: "The model's own text, verbatim" }),
+    content: Type.Optional(
+      ProtectedText({
+        description: 'Text that the model wrote beside its calls; on the first call of a round',
+      }),
+    ),
+    result: ProtectedText(),
+    is_error: Type.Boolean(),
+    replayed: Type.Optional(
+      Type.Enum(REPLAYED_CALLS, {
+        description:
+          'Of a replay: whether the result is the recorded one, one of the tool itself, or says that there is none',
+      }),
+    ),
+    duration_ms: Type.Integer({ minimum: 0 }),
+  },
+  'A tool was called for the model',
+);
+
+export const TurnCompleted = eventSchema(
+  'session.turn_completed.v1',
+  {
+    turn: Turn,
+    output: ProtectedText(),
+    model: Type.String({ description: 'As the provider reported it' }),
+    tool_used: Type.String({ description: 'Empty when no tool was called' }),
+    tokens: Tokens,
+    finish_reason: Type.String(),
+    duration_ms: Type.Integer({ minimum: 0 }),
+    calls: Type.Array(ModelCall),
+  },
+  'A turn was answered',
+);
+
+export const TurnFailed = eventSchema(
+  'session.turn_failed.v1',
+  {
+    turn: Turn,
+    code: Type.String(),
+    message: ProtectedText(),
+    output: Type.Optional(
+      ProtectedText({ description: "The model's answer, where it is not what was asked for" }),
+    ),
+    tokens: Type.Optional(Tokens),
+    calls: Type.Array(ModelCall),
+  },
+  'A turn ended without an answer',
+);
+
+const INTERRUPTION_REASONS = ['crash', 'cancelled', 'deadline'] as const;
+export type InterruptionReason = (typeof INTERRUPTION_REASONS)[number];
+
+/** What is said beside a reason, which older releases know alone. */
+const INTERRUPTION_CAUSES = ['shutdown'] as const;
+export type InterruptionCause = (typeof INTERRUPTION_CAUSES)[number];
+
+export const TurnInterrupted = eventSchema(
+  'session.turn_interrupted.v1',
+  {
+    turn: Turn,
+    reason: Type.Enum(INTERRUPTION_REASONS),
+    cause: Type.Optional(
+      Type.Enum(INTERRUPTION_CAUSES, {
+        description:
+          'With `crash`: the service was shut down in order, and its grace time was over',
+      }),
+    ),
+  },
+  'A turn was cut off: by a client, a crash, a shut-down, or its deadline',
+);
+
+export const SessionCompacted = eventSchema(
+  'session.compacted.v1',
+  {
+    from_turn: Turn,
+    up_to_turn: Turn,
+    dropped: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'Earlier turns that had fallen out before, and that the summary knows nothing of',
+      }),
+    ),
+    summary: ProtectedText({
+      description: 'What prompts hold in place of the turns up to `up_to_turn`',
+    }),
+    agent_revision: Type.Integer({ minimum: 0 }),
+    model: Type.Optional(Type.String({ description: 'Id of the model in the registry' })),
+    settings: Settings,
+    summary_revision: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'Revision of the event whose summary the new one continues',
+      }),
+    ),
+    summary_session_id: SummarySession,
+    call: ModelCall,
+  },
+  'Older turns of a session were summarised; the turns themselves stay as they were',
+);
+
+const Label = Type.Object(
+  { name: ProtectedText(), value: ProtectedText() },
+  { title: 'Label', description: 'What a session is found by' },
+);
+
+export const SessionDescribed = eventSchema(
+  'session.described.v1',
+  { title: Type.Optional(ProtectedText()), labels: Type.Array(Label) },
+  'A session was given a title or labels; all that it has after the change',
+);
+
+export const SessionErased = eventSchema(
+  'session.erased.v1',
+  Erasure.properties,
+  'The texts of a session were erased: nothing follows in its stream',
+);
+
+export const sessionEventSchemas = [
+  SessionStarted,
+  TurnStarted,
+  ToolCalled,
+  TurnCompleted,
+  TurnFailed,
+  TurnInterrupted,
+  SessionCompacted,
+  SessionDescribed,
+  SessionErased,
+] as const;
+
+export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
+export type ForkedFrom = NonNullable<EventOf<typeof SessionStarted>['data']['forked_from']>;
+export type SessionStartedData = EventOf<typeof SessionStarted>['data'];
+/** Where a session was forked, as every fork that this release records says it. */
+export type ForkPoint = Required<ForkedFrom>;
+export type TurnStartedData = EventOf<typeof TurnStarted>['data'];
+export type ToolCalledData = EventOf<typeof ToolCalled>['data'];
+export type TurnCompletedData = EventOf<typeof TurnCompleted>['data'];
+export type SessionCompactedData = EventOf<typeof SessionCompacted>['data'];
+export type TurnFailedData = EventOf<typeof TurnFailed>['data'];
+export type TurnInterruptedData = EventOf<typeof TurnInterrupted>['data'];

@@ -1,0 +1,152 @@
+import { session } from './decider.ts';
+import type { Beginning } from './commands.ts';
+import type { ForkPoint, SessionStartedData } from './events.ts';
+import { UNDESCRIBED } from './description.ts';
+import { originErased, sessionErased } from '../erasure/errors.ts';
+import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { readBeginning, readPage } from '../eventlog/reading/readWhole.ts';
+import { endsErased } from '../eventlog/reading/erasureLookup.ts';
+import { sessionStream } from '../eventlog/streams.ts';
+import { LIMITS } from '../limits.ts';
+import { readTurn } from './turns/turn.ts';
+import type { SessionRow } from '../readModels/tables.ts';
+import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { handle } from '../commandHandling/handle.ts';
+import type { Claim } from '../requests/claim.ts';
+import { createOnce } from '../requests/createOnce.ts';
+import { originsOf, requireForkPoint } from './history/origins.ts';
+import { newStream } from '../commandHandling/targetStream.ts';
+
+/** A session, and the turn after which a fork of it goes on. */
+export interface ForkInput {
+  session_id: string;
+  at_turn: number;
+}
+
+function notAt(message: string): TurnlogError {
+  return new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
+    details: { at_turn: { message, path: '/at_turn' } },
+  });
+}
+
+/**
+ * Where a session is forked: after the end of a turn, in the session that recorded it. So a fork of
+ * a turn that is shared already is one of the session that has it.
+ * Errors: those of forkSession.
+ */
+async function forkPoint(
+  context: CommandContext,
+  { account_id }: Actor,
+  { session_id, at_turn }: ForkInput,
+): Promise<ForkPoint> {
+  const row = await readTurn(context, { account_id, session_id, turn: at_turn }).catch(
+    (error: unknown) => {
+      if (!isTurnlogError(error, 'turn_not_found')) throw error;
+      throw notAt(`"at_turn" is ${at_turn}, and the session has no such turn.`);
+    },
+  );
+  if (row.status === 'running')
+    throw notAt(`"at_turn" is ${at_turn}, a turn that has not ended yet.`);
+  const stream = sessionStream(row.session_id);
+  const place = { direction: 'forwards', from: row.revision, limit: 1 } as const;
+  const [found] = await readPage(context, stream, place);
+  const point = {
+    session_id: row.session_id,
+    turn: at_turn,
+    revision: row.revision,
+    hash: found?.recorded.metadata.hash ?? '',
+  };
+  await requireForkPoint(context, stream, point, found);
+  return point;
+}
+
+/**
+ * What the fork of a session begins with, from the log. Errors: those of forkSession.
+ */
+export async function beginningOfFork(
+  context: CommandContext,
+  actor: Actor,
+  input: ForkInput,
+): Promise<Beginning> {
+  const forked_from = await forkPoint(context, actor, input);
+  const first = await readBeginning(context, sessionStream(forked_from.session_id));
+  const origins = await originsOf(context, first);
+  if (origins.length >= LIMITS.turn.origins)
+    throw notAt(`"at_turn" is in a fork of ${origins.length} forks, which can't be forked again.`);
+  for (const { session_id } of origins)
+    if (await endsErased(context.store, sessionStream(session_id))) throw originErased();
+  const { agent_id, instruction } = first.event.data as SessionStartedData;
+  return { agent_id, forked_from, ...(instruction !== undefined && { instruction }) };
+}
+
+/** A fork as reads show it when it was just recorded. */
+const rowOf = (
+  session_id: string,
+  account_id: string,
+  recorded_at: string,
+  { agent_id, forked_from: { session_id: origin, turn, revision, hash } }: Beginning,
+): SessionRow => ({
+  session_id,
+  agent_id,
+  account_id,
+  status: 'idle',
+  turns: turn,
+  ...UNDESCRIBED,
+  // In the same order each time that it is answered.
+  forked_from: { session_id: origin, turn, revision, hash },
+  replay_id: null,
+  replay_of: null,
+  created_at: recorded_at,
+  updated_at: recorded_at,
+  revision: 0,
+});
+
+/** The fork that an earlier try made; undefined where none did. Errors: `session_erased`, those of readPage. */
+async function forkedBefore(
+  context: CommandContext,
+  session_id: string,
+): Promise<SessionRow | undefined> {
+  const stream = sessionStream(session_id);
+  const [first] = await readPage(context, stream, { direction: 'forwards', from: 0, limit: 1 });
+  if (!first) return undefined;
+  if (await endsErased(context.store, stream)) throw sessionErased();
+  const { position, metadata } = first.recorded;
+  await untilShown(context, position);
+  const beginning = first.event.data as Beginning;
+  return rowOf(session_id, metadata.account_id, metadata.recorded_at, beginning);
+}
+
+async function forkNow(
+  context: CommandContext,
+  actor: Actor,
+  session_id: string,
+  input: ForkInput,
+): Promise<SessionRow> {
+  const beginning = await beginningOfFork(context, actor, input);
+  const target = newStream(sessionStream(session_id), session);
+  const command = { type: 'fork_session', ...beginning } as const;
+  const { position, recorded_at } = (await handle(context, actor, target, command))!;
+  await untilShown(context, position);
+  return rowOf(session_id, actor.account_id, recorded_at, beginning);
+}
+
+/**
+ * Begins a session of the actor's account that goes on after a turn of another one. The turns up to
+ * it are shared, and stay where they are. Durable and shown when it resolves; of the tries of one
+ * claimed request one makes it, and each is answered the same.
+ * Errors: `session_not_found`, `session_erased`, `origin_erased`, `invalid_request` for a turn that
+ * is not there, has not ended, or is in a fork of too many, `stream_damaged` (noted),
+ * `release_too_old`, `key_missing`, and those of handle.
+ */
+export async function forkSession(
+  context: CommandContext,
+  actor: Actor,
+  input: ForkInput,
+  claim?: Claim,
+): Promise<SessionRow> {
+  const session_id = claim?.reserved.id ?? context.ids.typeId('session');
+  return createOnce(context, claim, {
+    before: () => forkedBefore(context, session_id),
+    create: () => forkNow(context, actor, session_id, input),
+  });
+}

@@ -1,0 +1,100 @@
+import { descriptionIn, UNDESCRIBED } from './description.ts';
+import type { SessionEvent } from './events.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import { absent, present, type Change, type RowChange } from '../projections/change.ts';
+import { noteErasure } from '../erasure/projection.ts';
+import { projectTurn } from './turns/projection.ts';
+import { usageOfCompaction, usageOfTurn } from '../usage/projection.ts';
+import { labelToken } from './labelToken.ts';
+import type { SessionRow } from '../readModels/tables.ts';
+
+/** What a session's event does to `sessions`, `session_labels`, `turns` and `usage`. The session's row follows them all. */
+export function projectSession(recorded: RecordedEvent, event: SessionEvent): Change[] {
+  const session_id = streamId(recorded.stream);
+  const { revision } = recorded;
+  const { account_id, recorded_at } = recorded.metadata;
+  const session = (change: (row: SessionRow | undefined) => SessionRow): RowChange => ({
+    table: 'sessions',
+    key: [session_id],
+    change,
+  });
+  const follow = (patch: (row: SessionRow) => Partial<SessionRow>): RowChange =>
+    session((found) => {
+      const row = present(found, 'session');
+      return { ...row, ...patch(row), updated_at: recorded_at, revision };
+    });
+  switch (event.type) {
+    case 'session.started.v1':
+      return [
+        session((row) => {
+          absent(row, 'session');
+          return {
+            session_id,
+            agent_id: event.data.agent_id,
+            account_id,
+            status: 'idle',
+            turns: event.data.forked_from?.turn ?? 0,
+            ...UNDESCRIBED,
+            forked_from: event.data.forked_from ?? null,
+            replay_id: event.data.replay?.replay_id ?? null,
+            replay_of: event.data.replay?.session_id ?? null,
+            created_at: recorded_at,
+            updated_at: recorded_at,
+            revision,
+          };
+        }),
+      ];
+    case 'session.turn_started.v1':
+      return [
+        follow((row) => ({ status: 'running', turns: row.turns + 1 })),
+        projectTurn(recorded, event),
+      ];
+    case 'session.tool_called.v1':
+      return [follow(() => ({})), projectTurn(recorded, event)];
+    case 'session.turn_completed.v1':
+    case 'session.turn_failed.v1':
+    case 'session.turn_interrupted.v1':
+      return [
+        follow(() => ({ status: 'idle' })),
+        projectTurn(recorded, event),
+        usageOfTurn(recorded, event),
+      ];
+    case 'session.compacted.v1':
+      return [follow(() => ({})), usageOfCompaction(recorded, event)];
+    case 'session.described.v1': {
+      const described = descriptionIn(event.data);
+      const labelled = Object.entries(described.labels).map(([name, value]): RowChange => {
+        const token = labelToken(account_id, name, value);
+        const change = () => ({ session_id, token, account_id, revision });
+        return { table: 'session_labels', key: [session_id, token], change };
+      });
+      return [follow(() => described), { table: 'session_labels', owner: session_id }, ...labelled];
+    }
+    case 'session.erased.v1':
+      return [
+        {
+          table: 'sessions',
+          key: [session_id],
+          change: (row) =>
+            row && {
+              ...row,
+              ...UNDESCRIBED,
+              status: 'erased',
+              updated_at: recorded_at,
+              revision,
+            },
+        },
+        { table: 'session_labels', owner: session_id },
+        { table: 'turns', owner: session_id },
+        { table: 'turn_words', owner: session_id },
+        // What turns have added that ended when the account was erased already.
+        ...(event.data.reason === 'account'
+          ? [{ table: 'usage', owner: account_id } as const]
+          : []),
+        noteErasure(recorded, event.data),
+      ];
+    default:
+      return event satisfies never;
+  }
+}

@@ -1,0 +1,104 @@
+import type { InterruptionCause, InterruptionReason, SessionEvent } from '../events.ts';
+import type { RecordedEvent } from '../../eventlog/event.ts';
+import { streamId } from '../../eventlog/streams.ts';
+import { absent, present, type RowChange } from '../../projections/change.ts';
+import type { TurnRow } from '../../readModels/tables.ts';
+
+/** An event of a turn. */
+export type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
+type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
+
+/** What is told of a turn that was cut off. */
+const INTERRUPTIONS: Record<InterruptionReason | InterruptionCause, string> = {
+  crash: 'The service stopped while the turn was running.',
+  cancelled: 'The turn was cancelled.',
+  deadline: 'The turn did not end before its deadline.',
+  shutdown: 'The service was shut down while the turn was running.',
+};
+
+function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
+  switch (event.type) {
+    case 'session.tool_called.v1': {
+      const { turn: _, ...call } = event.data;
+      // Models also call functions that they were not offered.
+      const used = row.offered.includes(call.tool) ? call.tool : '';
+      return { tool_used: row.tool_used || used, tool_calls: [...row.tool_calls, call] };
+    }
+    case 'session.turn_completed.v1': {
+      const { output, model, tool_used, tokens, finish_reason } = event.data;
+      return { status: 'completed', output, model, tool_used, tokens, finish_reason };
+    }
+    case 'session.turn_failed.v1': {
+      const { code, message, output, tokens } = event.data;
+      return {
+        status: 'failed',
+        output: output ?? null,
+        tokens: tokens ?? null,
+        error: { code, message },
+      };
+    }
+    case 'session.turn_interrupted.v1': {
+      const code = event.data.cause ?? event.data.reason;
+      return { status: 'interrupted', error: { code, message: INTERRUPTIONS[code] } };
+    }
+    default:
+      return event satisfies never;
+  }
+}
+
+/** A turn's row after an event of it. Only an open turn can go on or end. Errors: a plain Error. */
+export function turnAfter(
+  found: TurnRow | undefined,
+  recorded: RecordedEvent,
+  event: TurnEvent,
+): TurnRow {
+  const session_id = streamId(recorded.stream);
+  const { revision } = recorded;
+  const { recorded_at: at, key_id } = recorded.metadata;
+  const { turn } = event.data;
+  if (event.type === 'session.turn_started.v1') {
+    absent(found, 'turn');
+    const { input, agent_revision, model, settings, context, owner, deadline } = event.data;
+    return {
+      session_id,
+      turn,
+      status: 'running',
+      input,
+      agent_revision,
+      output: null,
+      model,
+      tool_used: '',
+      offered: (settings.tools ?? []).map((tool) => tool.function.name),
+      tool_calls: [],
+      tokens: null,
+      finish_reason: null,
+      error: null,
+      context: context ?? null,
+      started_at: at,
+      ended_at: null,
+      key_id,
+      owner,
+      deadline,
+      end_position: null,
+      revision,
+    };
+  }
+  const row = present(found, 'turn');
+  if (row.status !== 'running') throw new Error(`turn ${turn} has ended already`);
+  return {
+    ...row,
+    ...patch(row, event),
+    ...(event.type !== 'session.tool_called.v1' && {
+      ended_at: at,
+      end_position: recorded.position,
+    }),
+    revision,
+  };
+}
+
+/** What an event of a turn does to its row. */
+export const projectTurn = (recorded: RecordedEvent, event: TurnEvent): RowChange => ({
+  table: 'turns',
+  key: [streamId(recorded.stream), event.data.turn],
+  change: (found) => turnAfter(found, recorded, event),
+});

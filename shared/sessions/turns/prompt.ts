@@ -1,0 +1,185 @@
+import type { ResponseFormat } from '../../agents/parameters.ts';
+import type {
+  ChatMessage,
+  ChatRequest,
+  ChatResponseFormat,
+  ChatSettings,
+  ToolCallRequest,
+} from './chat.ts';
+import type { SessionEvent, ToolCalledData } from '../events.ts';
+import type { FallbackModel } from './promptParts.ts';
+
+/** A turn as far as its events go. */
+export interface Turn {
+  turn: number;
+  input: string;
+  tool_calls: ToolCalledData[];
+  /**
+   * Undefined unless the turn completed: a turn without an answer is never shown to the model
+   * again.
+   */
+  output: string | undefined;
+}
+
+/** What stands in prompts for the turns up to one. */
+export interface Summary {
+  text: string;
+  up_to_turn: number;
+  /** Turns before those that it sums up, which had fallen out by then. */
+  dropped: number;
+  /**
+   * The oldest turn that may be in it. Of one that goes on from another it is the first: what was
+   * dropped may lie between them.
+   */
+  oldest: number;
+  /** Of the event that holds it; a fork may show that of another session. */
+  session_id: string;
+  revision: number;
+}
+
+/** The turns in consecutive events, oldest first, without those whose start is missing. */
+export function turnsOf(events: readonly SessionEvent[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const event of events) {
+    if (event.type === 'session.turn_started.v1')
+      turns.push({
+        turn: event.data.turn,
+        input: event.data.input,
+        tool_calls: [],
+        output: undefined,
+      });
+    const turn = turns.at(-1);
+    if (!turn) continue;
+    if (event.type === 'session.tool_called.v1') turn.tool_calls.push(event.data);
+    if (event.type === 'session.turn_completed.v1') turn.output = event.data.output;
+  }
+  return turns;
+}
+
+/** The messages of a turn's tool rounds: each call is followed by its result. */
+function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
+  const rounds = Map.groupBy(calls, (call) => call.round);
+  return [...rounds.values()].flatMap((round): ChatMessage[] => [
+    {
+      content: round[0]?.content ?? null,
+      role: 'assistant',
+      tool_calls: round.map(toolCallRequest),
+    },
+    ...round.map((call): ChatMessage => ({
+      content: call.result,
+      role: 'tool',
+      tool_call_id: call.call_id,
+    })),
+  ]);
+}
+
+const toolCallRequest = (call: ToolCalledData): ToolCallRequest => ({
+  function: { arguments: call.arguments, name: call.tool },
+  id: call.call_id,
+  type: 'function',
+});
+
+/**
+ * The messages that stand for one turn: what was asked, the tool rounds, and the answer if there is
+ * one.
+ */
+export const turnMessages = (turn: Turn): ChatMessage[] => [
+  { content: turn.input, role: 'user' },
+  ...roundMessages(turn.tool_calls),
+  ...(turn.output === undefined ? [] : [{ content: turn.output, role: 'assistant' as const }]),
+];
+
+/**
+ * What the system message says: the instruction and, where older turns were summarised, the summary.
+ * Many models take no second system message.
+ */
+export const systemText = (
+  instruction: string,
+  summary: Pick<Summary, 'text'> | undefined,
+): string =>
+  summary === undefined
+    ? instruction
+    : `${instruction}\n\nWhat was said before, in short:\n${summary.text}`;
+
+const COMPACTION_INSTRUCTION =
+  'You are given the beginning of a conversation between a user and an assistant. Sum it up for the assistant, who goes on with the conversation and sees your summary in its place. Keep what the user wants, facts, names, numbers, decisions and open questions. Do not answer the user, and do not add anything. Write at most 400 words, in the language of the conversation.';
+
+/** A turn as text: to be summed up, and not to be gone on with. */
+const turnText = (turn: Turn): string =>
+  [
+    `User: ${turn.input}`,
+    ...turn.tool_calls.map(
+      ({ tool, arguments: args, result }) => `Tool ${tool}(${args}): ${result}`,
+    ),
+    `Assistant: ${turn.output ?? ''}`,
+  ].join('\n');
+
+/** The exact body of the model call that sums up `turns`, and what was summed up before them. */
+export const compactionRequest = (
+  settings: ChatSettings,
+  before: Pick<Summary, 'text'> | undefined,
+  turns: readonly Turn[],
+): ChatRequest => {
+  const { tools: _, response_format: __, model, temperature, ...limits } = settings;
+  const said = [...(before ? [`Before: ${before.text}`] : []), ...turns.map(turnText)];
+  return {
+    ...limits,
+    messages: [
+      { content: COMPACTION_INSTRUCTION, role: 'system' },
+      { content: said.join('\n\n'), role: 'user' },
+    ],
+    model,
+    ...(temperature !== undefined && { temperature }),
+  };
+};
+
+/**
+ * The exact body of a model call, from recorded facts alone: the instruction, the completed turns
+ * of `history` (oldest first), then the current turn with the tool rounds made so far. Prompts
+ * therefore never hold an unpaired message. Members stand in canonical order, in which the request's
+ * hash costs least.
+ */
+export const chatRequest = (
+  { model, response_format, temperature, tools, ...limits }: ChatSettings,
+  instruction: string,
+  history: readonly Turn[],
+  current: Turn,
+): ChatRequest => ({
+  ...limits,
+  messages: [
+    { content: instruction, role: 'system' },
+    ...[...history.filter((turn) => turn.output !== undefined), current].flatMap(turnMessages),
+  ],
+  model,
+  ...(response_format && { response_format: requestFormat(response_format) }),
+  ...(temperature !== undefined && { temperature }),
+  ...(tools && { tools }),
+});
+
+/**
+ * What a request says of the answer's form. A schema goes as it was given: the order of its members
+ * is the order of the answer's.
+ */
+export function requestFormat({ type, json_schema }: ResponseFormat): ChatResponseFormat {
+  if (type !== 'json_schema') return { type };
+  const { name, schema, strict } = json_schema!;
+  return {
+    json_schema: {
+      name,
+      schema: JSON.parse(schema) as Record<string, unknown>,
+      ...(strict !== undefined && { strict }),
+    },
+    type,
+  };
+}
+
+/** The same request as it is sent to a fallback. */
+export function requestOf(fallback: FallbackModel, request: ChatRequest): ChatRequest {
+  const { max_completion_tokens: _, ...rest } = request;
+  const { upstream_model, max_completion_tokens } = fallback;
+  return {
+    ...(max_completion_tokens !== undefined && { max_completion_tokens }),
+    ...rest,
+    model: upstream_model,
+  };
+}

@@ -1,0 +1,90 @@
+import { Type, type Static } from 'typebox';
+import { ResponseFormat } from '../../agents/parameters.ts';
+import { ProtectedText, Tokens } from '../../domain/schema.ts';
+
+export const TurnNumber = Type.Integer({
+  minimum: 1,
+  description: '1-based number of the turn in its session',
+});
+
+export const ModelCall = Type.Object(
+  {
+    // Without a salt it would tell whether a guess at the erased texts is right.
+    request_sha256: ProtectedText({
+      description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)',
+    }),
+    response_id: Type.String(),
+    model: Type.String({ description: 'As the provider reported it' }),
+    finish_reason: Type.String(),
+    tokens: Tokens,
+    duration_ms: Type.Integer({ minimum: 0 }),
+    fallback: Type.Optional(
+      Type.Object(
+        {
+          model: Type.String({ description: 'Id of the model in the registry' }),
+          upstream_model: Type.String({ description: "The provider's own name of the model" }),
+          max_completion_tokens: Type.Optional(Type.Integer()),
+        },
+        {
+          title: 'FallbackModel',
+          description:
+            "Only where another model than the turn's answered: the request has its name and its limit in place of those of the settings",
+        },
+      ),
+    ),
+  },
+  { title: 'ModelCall', description: 'One model call that answered' },
+);
+export type ModelCall = Static<typeof ModelCall>;
+export type FallbackModel = NonNullable<ModelCall['fallback']>;
+
+const FunctionDefinition = Type.Object(
+  {
+    name: Type.String(),
+    description: Type.String(),
+    parameters: Type.Record(Type.String(), Type.Unknown()),
+  },
+  { title: 'FunctionDefinition', description: 'A function that the model may call' },
+);
+
+/**
+ * What every request of the turn says beside its messages: the requests can be built again from
+ * events alone.
+ */
+export const Settings = Type.Object(
+  {
+    model: Type.String({ description: "The provider's own name of the model" }),
+    max_completion_tokens: Type.Optional(Type.Integer()),
+    response_format: Type.Optional(ResponseFormat),
+    temperature: Type.Optional(Type.Number()),
+    tools: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { type: Type.Literal('function'), function: FunctionDefinition },
+          { title: 'ToolDefinition', description: 'What a model request says of a tool' },
+        ),
+      ),
+    ),
+  },
+  { title: 'TurnSettings', description: 'What every request of a turn says beside its messages' },
+);
+
+/** How much of the session the prompt of a turn holds. */
+export const TurnContext = Type.Object(
+  {
+    turns: Type.Integer({ minimum: 0, description: 'Earlier turns that the model sees' }),
+    dropped: Type.Integer({
+      minimum: 0,
+      description:
+        'Earlier turns, before those, that fell out of its context; those without an answer among them count, too',
+    }),
+    compacted: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The model sees a summary of the turns up to this one in their place',
+      }),
+    ),
+  },
+  { title: 'TurnContext', description: 'How much of the session the model sees in a turn' },
+);
+export type TurnContext = Static<typeof TurnContext>;

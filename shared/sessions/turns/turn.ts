@@ -1,0 +1,108 @@
+import { ownerOf } from '../../erasure/ownerOf.ts';
+import { sessionErased } from '../../erasure/errors.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { readPage } from '../../eventlog/reading/readWhole.ts';
+import { isIdOf, sessionStream } from '../../eventlog/streams.ts';
+import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import { LIMITS } from '../../limits.ts';
+import { turnAfter, type TurnEvent } from './projection.ts';
+import type { TurnRow } from '../../readModels/tables.ts';
+import { sessionNotFound } from '../queries.ts';
+import { orOriginErased, recorderOf } from './sharedTurn.ts';
+import { readTranscript, type TranscriptSource } from '../history/transcript.ts';
+
+export type TurnSource = TranscriptSource;
+
+/** A turn of a session, and who asks for it. */
+export interface TurnAsked {
+  account_id: string;
+  session_id: string;
+  turn: number;
+}
+
+const FIRST_PAGE = 12;
+const LATER_PAGE = 64;
+
+/** To whoever asks for a turn that there is not, or that is not as it has to be. */
+export const turnNotFound = (message = 'The session has no such turn.'): TurnlogError =>
+  new TurnlogError('turn_not_found', message);
+
+/** Whether the session is the account's, as the log says. Errors: `session_not_found`, `store_unavailable`. */
+export async function requireOwn(
+  source: Parameters<typeof ownerOf>[0],
+  accountId: string,
+  sessionId: string,
+): Promise<void> {
+  if (!isIdOf('session', sessionId)) throw sessionNotFound();
+  if ((await ownerOf(source, sessionStream(sessionId))) !== accountId) throw sessionNotFound();
+}
+
+/** The turn as the read models show it, with its texts; undefined where they don't. */
+async function shownTurn(
+  source: TurnSource,
+  { account_id, session_id, turn }: TurnAsked,
+): Promise<TurnRow | undefined> {
+  const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
+  try {
+    const { turns } = await readTranscript(source, account_id, session_id, page);
+    return turns.rows[0]?.turn === turn ? turns.rows[0] : undefined;
+  } catch (error) {
+    if (isTurnlogError(error, 'session_not_found')) return undefined;
+    if (isTurnlogError(error, 'store_unavailable')) return undefined;
+    throw error;
+  }
+}
+
+/** The number of the turn that an event belongs to; undefined for one of the session itself. */
+const turnOf = ({ event }: KnownEvent): number | undefined =>
+  (event.data as { turn?: number }).turn;
+
+/** A turn from its events, the first of which is its start. */
+const rowOf = (events: readonly KnownEvent[]): TurnRow =>
+  events.reduce<TurnRow | undefined>(
+    (row, { recorded, event }) => turnAfter(row, recorded, event as TurnEvent),
+    undefined,
+  )!;
+
+/**
+ * One turn of a session, with its texts, from the log, which has what is acknowledged at any time; an
+ * older one from the read models, unless they are late. What a node of a cluster that only follows
+ * does not have yet, the read models may show. A turn that a fork shares is one of the session that
+ * recorded it.
+ * Errors: `session_not_found`, also for another account's, `turn_not_found`, `session_erased`, `origin_erased`,
+ * `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ */
+export async function readTurn(source: TurnSource, asked: TurnAsked): Promise<TurnRow> {
+  const { account_id, session_id, turn } = asked;
+  if (!isIdOf('session', session_id)) throw sessionNotFound();
+  const stream = sessionStream(session_id);
+  const maxBytes = LIMITS.store.pageBytes;
+  let events: KnownEvent[] = [];
+  let from: number | undefined;
+  for (let limit = FIRST_PAGE; ; limit = LATER_PAGE) {
+    const place = from === undefined ? {} : { from };
+    const options = { direction: 'backwards', limit, maxBytes, ...place } as const;
+    const page = await readPage(source, stream, options);
+    const last = page.at(-1);
+    if (from === undefined && last) {
+      if (last.recorded.metadata.account_id !== account_id) throw sessionNotFound();
+      if (last.event.type === 'session.erased.v1') throw sessionErased();
+    }
+    events = [...page.filter((known) => turnOf(known) === turn), ...events];
+    if (events[0]?.event.type === 'session.turn_started.v1') return rowOf(events);
+    const first = page[0]?.recorded.revision ?? 0;
+    const beginning = first === 0 ? page[0] : undefined;
+    const recorder = beginning && (await recorderOf(source, beginning, turn));
+    if (recorder)
+      return readTurn(source, { ...asked, session_id: recorder }).catch((error: unknown) => {
+        throw orOriginErased(error);
+      });
+    const shown = events.length === 0 ? await shownTurn(source, asked) : undefined;
+    const newest = page.findLast((known) => turnOf(known) !== undefined);
+    const isAhead = from === undefined && (newest ? turnOf(newest)! : 0) < turn;
+    if (shown && (isAhead || shown.status !== 'running')) return shown;
+    if (!last && from === undefined) throw sessionNotFound();
+    if (isAhead || first === 0) throw turnNotFound();
+    from = first - 1;
+  }
+}

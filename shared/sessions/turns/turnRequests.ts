@@ -1,0 +1,119 @@
+import type { SessionStartedData } from '../events.ts';
+import { requestsOf, type RecordedCall } from './requests.ts';
+import { turnsOf } from './prompt.ts';
+import { canonicalJson } from '../../eventlog/canonicalJson.ts';
+import { sha256 } from '../../eventlog/hashChain.ts';
+import { foundDamaged, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { readBeginning } from '../../eventlog/reading/readWhole.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import { giveWayForText } from '../../lib/concurrency/yieldToEventLoop.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { PageOf } from '../../ports/readModels.ts';
+import { configurationAt } from '../../agents/revisions.ts';
+import type { NumberedPage } from '../queries.ts';
+import { endKnown } from '../history/sessionAt.ts';
+import { orOriginErased, recorderOf } from './sharedTurn.ts';
+import type { TurnAsked, TurnSource } from './turn.ts';
+import { historyOfTurn } from './turnHistory.ts';
+
+/** A model call of a turn, with its request as the events come to it. */
+export interface RebuiltRequest extends RecordedCall {
+  /** Its place among those of the turn, from 1. */
+  number: number;
+  request_sha256: string;
+  /** False where the events do not come to the request that was sent. */
+  matches: boolean;
+}
+
+type RequestSource = TurnSource & { logger: Pick<Logger, 'warn'> };
+
+type RequestsPage = NumberedPage & {
+  /** Takes room for events of so many bytes, which are held until the requests are told. */
+  hold: (bytes: number) => Promise<void>;
+};
+
+/** What the system message of a turn begins with. Errors: those of configurationAt. */
+async function instructionOf(
+  source: StreamSource,
+  { agent_id, instruction }: SessionStartedData,
+  agentRevision: number,
+): Promise<string> {
+  return instruction ?? (await configurationAt(source, agent_id, agentRevision)).instruction;
+}
+
+/**
+ * A page of the requests of a turn's model calls that were answered, each after its number, in the
+ * order in which they were made, with the compaction that was made right before the turn: as its
+ * events come to them, and whether those are the ones that were sent. One that is not is told to the
+ * log. Those of a turn that a fork shares are those of the session that recorded it.
+ * Errors: `session_not_found`, also for another account's, `turn_not_found`, `session_erased`,
+ * `origin_erased`, `agent_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`;
+ * those of `hold`.
+ */
+export async function readRequests(
+  source: RequestSource,
+  asked: TurnAsked,
+  { hold, ...page }: RequestsPage,
+): Promise<PageOf<RebuiltRequest>> {
+  const { account_id, session_id, turn } = asked;
+  const revision = await endKnown(source, asked);
+  const beginning = await readBeginning(source, sessionStream(session_id));
+  const recorder = await recorderOf(source, beginning, turn);
+  if (recorder)
+    return readRequests(source, { ...asked, session_id: recorder }, { hold, ...page }).catch(
+      (error: unknown) => {
+        throw orOriginErased(error);
+      },
+    );
+  const history = await historyOfTurn(source, { session_id, turn, revision }, hold);
+  const { events, recorded, bytes, summaryOf } = history;
+  const begun = beginning.event.data as SessionStartedData;
+  const { agent_revision } = recorded.started;
+  const made = requestsOf(recorded, {
+    instruction:
+      recorded.calls.length === 0 ? '' : await instructionOf(source, begun, agent_revision),
+    turns: turnsOf(events),
+    summaryOf,
+  });
+  const breathe = (): Promise<void> => giveWayForText(account_id, bytes);
+  const found = await compared(made, page, breathe).catch(async (error: unknown) => {
+    if (!(error instanceof SyntaxError)) throw error;
+    const reason = `the form of the answer of turn ${turn} is no JSON`;
+    throw await foundDamaged(source, sessionStream(session_id), { reason, revision: undefined });
+  });
+  const calls = found.rows.filter(({ matches }) => !matches).map(({ number }) => number);
+  if (calls.length > 0)
+    source.logger.warn(
+      { session_id, turn, calls },
+      'the events of a turn do not come to the requests that were sent',
+    );
+  return found;
+}
+
+/** A page of the requests, each with its hash. */
+async function compared(
+  made: Iterable<RecordedCall>,
+  { after = 0, limit, bytes }: NumberedPage,
+  breathe: () => Promise<void>,
+): Promise<PageOf<RebuiltRequest>> {
+  const rows: RebuiltRequest[] = [];
+  let used = 0;
+  let number = 0;
+  for (const one of made) {
+    number += 1;
+    if (number <= after) continue;
+    if (rows.length === limit) return { rows, more: true };
+    await breathe();
+    const text = canonicalJson(one.request);
+    used += text.length;
+    if (rows.length > 0 && used > bytes) return { rows, more: true };
+    const request_sha256 = sha256(text);
+    rows.push({
+      ...one,
+      number,
+      request_sha256,
+      matches: request_sha256 === one.call.request_sha256,
+    });
+  }
+  return { rows, more: false };
+}

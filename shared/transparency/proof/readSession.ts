@@ -1,0 +1,32 @@
+import { discloseEvents } from '../../eventlog/encryption/openTexts.ts';
+import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
+import { LIMITS } from '../../limits.ts';
+import type { ShownEvent } from './shownTexts.ts';
+
+/** Few: what outlives two young collections stays until all of the heap is collected. */
+const PAGE_EVENTS = 100;
+
+/**
+ * The events of a stream up to a revision, oldest first, with all of their texts that are not
+ * erased; a page of them is held. Errors: those of the store, `key_missing`, the signal's reason.
+ */
+export async function* readDisclosed(
+  store: Pick<ProtectedStore, 'readStream' | 'keys'>,
+  stream: string,
+  last: number,
+  signal: AbortSignal,
+): AsyncGenerator<ShownEvent> {
+  for (let from = 0; from <= last;) {
+    signal.throwIfAborted();
+    const stored = await store.readStream(stream, {
+      direction: 'forwards',
+      from,
+      limit: Math.min(PAGE_EVENTS, last + 1 - from),
+      maxBytes: LIMITS.store.pageBytes,
+    });
+    if (stored.length === 0) return;
+    for (const { position: _none, ...event } of await discloseEvents(store.keys, stored))
+      yield event;
+    from += stored.length;
+  }
+}

@@ -1,0 +1,80 @@
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { decodeEvent } from '../../eventlog/codec.ts';
+import type { RecordedEvent } from '../../eventlog/event.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
+import type { TileReader } from '../tileStore.ts';
+import type { PageOf } from '../../ports/readModels.ts';
+import { proveEvent, type EventProof, type ProvenEvent } from './proveEvent.ts';
+import {
+  ownSession,
+  readCommitments,
+  type NumberedPage,
+  type SessionSource,
+} from '../../sessions/queries.ts';
+
+/** How long an answer waits for a checkpoint that covers what it proves. */
+const WAIT_MS = 1_500;
+
+/** The last event of a stream, and the proof that it is in the log. */
+export interface HeadProof extends EventProof {
+  revision: number;
+  event_id: string;
+}
+
+/** The last event of a session's stream. Errors: `session_not_found`, those of the store. */
+export async function headOfSession(
+  store: Pick<EventStore, 'readStream'>,
+  sessionId: string,
+): Promise<StoredEvent> {
+  const [head] = await store.readStream(sessionStream(sessionId), {
+    direction: 'backwards',
+    limit: 1,
+  });
+  if (!head) throw new TurnlogError('session_not_found', 'There is no such session.');
+  return head;
+}
+
+/** A stored event as something to be proven. */
+export const provenOf = (stored: StoredEvent): ProvenEvent => ({
+  position: stored.position,
+  hash: decodeEvent(stored).metadata.hash,
+});
+
+/**
+ * Proves the last event of an account's session, and reads a page of the events up to it, of which
+ * no text is shown. Errors: `session_not_found`, `proof_pending`, those of `readCommitments`.
+ */
+export async function proveSession(
+  source: SessionSource & { tiles: TileReader },
+  accountId: string,
+  sessionId: string,
+  page: NumberedPage,
+): Promise<{ head: HeadProof; events: PageOf<RecordedEvent> }> {
+  const row = await ownSession(source, accountId, sessionId);
+  const last = await headOfSession(source.store, sessionId);
+  const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
+  const { rows, more } = await readCommitments(source, row, page);
+  // What has come meanwhile is not what the proof is of.
+  const proven = rows.filter(({ revision }) => revision <= last.revision);
+  return {
+    head: { ...proof, revision: last.revision, event_id: last.id },
+    events: { rows: proven, more: more && proven.length === rows.length },
+  };
+}
+
+/**
+ * The proof of an event that has just been recorded, as a C2SP tlog-proof; undefined where the
+ * transparency log does not cover it soon. Errors: `store_unavailable`.
+ */
+export async function receiptFor(
+  tiles: TileReader,
+  event: ProvenEvent,
+): Promise<string | undefined> {
+  try {
+    return (await proveEvent(tiles, event, WAIT_MS)).proof;
+  } catch (error) {
+    if (isTurnlogError(error, 'proof_pending')) return undefined;
+    throw error;
+  }
+}

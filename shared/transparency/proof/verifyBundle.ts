@@ -1,0 +1,106 @@
+import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { sessionStream } from '../../eventlog/streams.ts';
+import type { CheckpointText } from '../tlog/checkpoint.ts';
+import { verifyCosignature } from '../tlog/cosignature.ts';
+import { leafEntry } from '../tlog/leaf.ts';
+import { leafHash } from '../tlog/merkle.ts';
+import type { Note } from '../tlog/note.ts';
+import { formatVkey, parseVkey, type NoteKey } from '../tlog/noteKeys.ts';
+import { parseProof } from '../tlog/proofFile.ts';
+import { verifyInclusion } from '../tlog/verify.ts';
+import type { BundleFile, SmallFileName } from './bundleFormat.ts';
+import { openCheckpoint } from './openCheckpoint.ts';
+import { jsonLines, nextFile, parseManifest, smallText } from './readBundle.ts';
+import { createStreamChecker, type SeenStream } from './sessionChain.ts';
+
+/** What somebody who verifies a bundle knows from elsewhere. */
+export interface Known {
+  /** Of the log; the bundle's own where it is absent. */
+  vkey?: string | undefined;
+  /** A checkpoint that the log published, and of which the bundle must be. */
+  checkpoint?: string | undefined;
+  /** Vkeys of witnesses, of which one must have cosigned where any are given. */
+  witnesses: readonly string[];
+}
+
+/** What a bundle that fits shows. */
+export interface VerifiedBundle {
+  session_id: string;
+  seen: SeenStream;
+  checkpoint: CheckpointText;
+  /** Of the last event's leaf. */
+  index: number;
+  vkey: string;
+  /** The names of witnesses that are known and have cosigned. */
+  cosigned: string[];
+}
+
+type Small = Record<SmallFileName, string>;
+
+function requireSame(checkpoint: CheckpointText, given: string | undefined, key: NoteKey): void {
+  if (given === undefined) return;
+  const other = openCheckpoint(given, [key]).checkpoint;
+  if (other.size !== checkpoint.size)
+    throw proofInvalid(
+      `The bundle's proof leads to a tree of ${checkpoint.size} leaves, and the checkpoint that was given is of ${other.size}: ask for a bundle that is exported with that checkpoint.`,
+    );
+  if (!other.root.equals(checkpoint.root))
+    throw proofInvalid(
+      'The checkpoint that was given has another root than the one of the bundle: the log has shown two histories.',
+    );
+}
+
+function cosigners({ text, signatures }: Note, witnesses: readonly string[]): string[] {
+  const found = witnesses
+    .map(parseVkey)
+    .flatMap((key) =>
+      signatures.some((line) => verifyCosignature(text, key, line) !== undefined) ? [key.name] : [],
+    );
+  if (witnesses.length > 0 && found.length === 0)
+    throw proofInvalid('None of the witnesses that were given has cosigned the checkpoint.');
+  return found;
+}
+
+/** What the files before the events show once the hash of the last event is known. */
+function verifyHead(small: Small, hash: string, known: Known) {
+  const key = parseVkey((known.vkey ?? small.vkey).trimEnd());
+  const { note, checkpoint } = openCheckpoint(small.checkpoint, [key]);
+  const { extra, index, hashes, checkpoint: proven } = parseProof(small['session.tlog-proof']);
+  if (extra) throw proofInvalid('The proof of a bundle has no extra data: nothing vouches for it.');
+  if (proven !== small.checkpoint) throw proofInvalid('The proof is not of the checkpoint.');
+  if (!verifyInclusion(hashes, index, leafHash(leafEntry(hash, index)), checkpoint))
+    throw proofInvalid(
+      'The proof does not lead from the last event to the checkpoint: events were changed, added or cut off.',
+    );
+  requireSame(checkpoint, known.checkpoint, key);
+  return { checkpoint, index, vkey: formatVkey(key), cosigned: cosigners(note, known.witnesses) };
+}
+
+/**
+ * Verifies a bundle with nothing but itself and what is known from elsewhere. Memory does not grow
+ * with it. Errors: `proof_invalid` in a sentence that names the first misfit, those of reading.
+ */
+export async function verifyBundle(
+  bundle: AsyncIterable<BundleFile>,
+  known: Known,
+  onProgress: (events: number) => void,
+): Promise<VerifiedBundle> {
+  const files = bundle[Symbol.asyncIterator]();
+  const read = async (name: SmallFileName) => smallText(await nextFile(files, name));
+  const small = {
+    manifest: await read('manifest'),
+    vkey: await read('vkey'),
+    checkpoint: await read('checkpoint'),
+    'session.tlog-proof': await read('session.tlog-proof'),
+  };
+  const { session_id, events } = parseManifest(small['manifest']);
+  const { add, seen } = createStreamChecker(sessionStream(session_id));
+  for await (const event of jsonLines(await nextFile(files, 'events.jsonl'))) {
+    add(event);
+    onProgress(seen.events);
+  }
+  if (seen.events !== events)
+    throw proofInvalid(`The bundle has ${seen.events} events, and its manifest says ${events}.`);
+  if (!(await files.next()).done) throw proofInvalid('The bundle has further files.');
+  return { session_id, seen, ...verifyHead(small, seen.hash, known) };
+}

@@ -1,0 +1,39 @@
+/** C2SP tlog-checkpoint: the text of a note that names a tree. */
+import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { decodeBase64 } from './base64.ts';
+import { HASH_BYTES } from './merkle.ts';
+import type { TreeHead } from './verify.ts';
+
+/** The origin, the size and the root of a tree. */
+export interface CheckpointText extends TreeHead {
+  origin: string;
+  root: Buffer;
+}
+
+const DECIMAL = /^(0|[1-9][0-9]*)$/;
+
+/** A number that is written in decimal, without zeros before it; undefined for anything else. */
+export function parseDecimal(text: string): number | undefined {
+  const value = DECIMAL.test(text) ? Number(text) : NaN;
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** The text of a checkpoint, ready to be signed. */
+export const formatCheckpoint = ({ origin, size, root }: TreeHead & { origin: string }): string =>
+  `${origin}\n${size}\n${Buffer.from(root).toString('base64')}\n`;
+
+/**
+ * What the text of a checkpoint says; lines of extensions are passed over. Errors: `proof_invalid`
+ * where it is none.
+ */
+export function parseCheckpoint(text: string): CheckpointText {
+  const lines = text.split('\n');
+  const [origin = '', size = '', root = ''] = lines;
+  const leaves = parseDecimal(size);
+  const hash = decodeBase64(root);
+  if (lines.pop() !== '' || lines.length < 3 || lines.includes(''))
+    throw proofInvalid('A checkpoint is three lines or more, none of them empty.');
+  if (leaves === undefined || hash?.length !== HASH_BYTES)
+    throw proofInvalid('A checkpoint has no size or no root on its second and third line.');
+  return { origin, size: leaves, root: hash };
+}

@@ -1,0 +1,91 @@
+/** Keys of signed notes: what signs, what verifies, and how they are written down (vkey). */
+import {
+  createPublicKey,
+  hash as digest,
+  sign as signBytes,
+  verify as verifyBytes,
+  type KeyObject,
+} from 'node:crypto';
+import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { decodeBase64 } from './base64.ts';
+
+/** The signature types of C2SP signed-note that are understood. */
+export const ED25519 = 0x01;
+export const COSIGNATURE = 0x04;
+
+const KEY_BYTES = 32;
+/** What stands before the 32 bytes of an Ed25519 key in SPKI (RFC 8410). */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+/** A public key under a name. Name and id together tell it from others. */
+export interface NoteKey {
+  name: string;
+  /** 8 hex digits. */
+  id: string;
+  /** ED25519 or COSIGNATURE. */
+  type: number;
+  publicKey: KeyObject;
+}
+
+/** What signs notes under a name. */
+export interface NoteSigner {
+  key: NoteKey;
+  sign(message: Uint8Array): Buffer;
+}
+
+/** True for what may be the name of a key: not empty, no space, no `+`, no control character. */
+export const isKeyName = (name: string): boolean =>
+  // eslint-disable-next-line no-control-regex
+  /^[^\p{White_Space}+\u0000-\u001f]+$/u.test(name);
+
+const rawOf = (publicKey: KeyObject): Buffer =>
+  publicKey.export({ type: 'spki', format: 'der' }).subarray(SPKI_PREFIX.length);
+
+function idOf(name: string, type: number, raw: Uint8Array): string {
+  const named = Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(type), raw]);
+  return digest('sha256', named, 'hex').slice(0, 8);
+}
+
+function keyOf(name: string, type: number, publicKey: KeyObject): NoteKey {
+  if (!isKeyName(name)) throw proofInvalid('The name of a key is empty, or has a space or a plus.');
+  if (publicKey.asymmetricKeyType !== 'ed25519')
+    throw proofInvalid('A key of signed notes is an Ed25519 key.');
+  return { name, type, publicKey, id: idOf(name, type, rawOf(publicKey)) };
+}
+
+/** A signer of notes. Errors: `proof_invalid` for a bad name, and a key that is not Ed25519. */
+export const noteSigner = (name: string, privateKey: KeyObject, type = ED25519): NoteSigner => ({
+  key: keyOf(name, type, createPublicKey(privateKey)),
+  sign: (message) => signBytes(null, message, privateKey),
+});
+
+/** True when `signature` is this key's Ed25519 signature of the message. */
+export const isSignedBy = (
+  { publicKey }: NoteKey,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean => verifyBytes(null, message, publicKey, signature);
+
+/** `<name>+<id>+<base64 of type and key>`. */
+export const formatVkey = ({ name, id, type, publicKey }: NoteKey): string =>
+  `${name}+${id}+${Buffer.concat([Buffer.of(type), rawOf(publicKey)]).toString('base64')}`;
+
+/**
+ * The key of a vkey. Errors: `proof_invalid` for a text that is none, whose id is not that of its key,
+ * or whose type is not understood.
+ */
+export function parseVkey(text: string): NoteKey {
+  const [, name, id, encoded] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
+  const bytes = encoded === undefined ? undefined : decodeBase64(encoded);
+  if (name === undefined || !bytes)
+    throw proofInvalid('A vkey reads <name>+<8 hex digits>+<base64>.');
+  const type = bytes[0];
+  if (type !== ED25519 && type !== COSIGNATURE)
+    throw proofInvalid(`The vkey of ${name} has a type that is not understood.`);
+  if (bytes.length !== 1 + KEY_BYTES)
+    throw proofInvalid(`The vkey of ${name} does not hold an Ed25519 key.`);
+  const der = Buffer.concat([SPKI_PREFIX, bytes.subarray(1)]);
+  const key = keyOf(name, type, createPublicKey({ key: der, type: 'spki', format: 'der' }));
+  if (key.id !== id) throw proofInvalid(`The vkey of ${name} has the id of another key.`);
+  return key;
+}

@@ -1,0 +1,136 @@
+/** A tree that grows: its right edge is all that is kept of it. */
+import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import type { TileFile } from '../tileStore.ts';
+import { EMPTY_ROOT, leafHash, nodeHash, rootOfFull } from './merkle.ts';
+import { readEntries, readHashes, type Tiles } from './readTiles.ts';
+import { encodeEntry, hashesAt, TILE_WIDTH, tilePath, type TilePlace } from './tiles.ts';
+
+export interface RightEdge {
+  /** Leaves. */
+  size(): number;
+  append(entry: Uint8Array): void;
+  /** The root of the tree as it is now. */
+  root(): Buffer;
+  /** The tiles and bundles that are new or wider than at the last call, and forgets the full ones. */
+  takeFiles(): TileFile[];
+}
+
+const fileOf = (
+  level: TilePlace['level'],
+  index: number,
+  parts: readonly Uint8Array[],
+): TileFile => ({
+  path: tilePath({ level, index, width: parts.length }),
+  bytes: Buffer.concat(parts),
+});
+
+/** The root of a tree whose levels end in these partial tiles, the lowest one first. */
+function rootOfEdge(levels: readonly (readonly Uint8Array[])[]): Buffer {
+  let root: Uint8Array | undefined;
+  for (const hashes of levels) {
+    // Perfect subtrees, from the right: they are as wide as the ones in the number of hashes.
+    let end = hashes.length;
+    for (let width = 1; width <= hashes.length; width *= 2) {
+      if (Math.floor(hashes.length / width) % 2 === 0) continue;
+      const left = rootOfFull(hashes.slice(end - width, end));
+      root = root ? nodeHash(left, root) : left;
+      end -= width;
+    }
+  }
+  return root ? Buffer.from(root) : EMPTY_ROOT;
+}
+
+/**
+ * The right edge of the tree of `size` leaves that a reader has, or has the beginning of: then it has
+ * a tree of `kept` leaves. Of an empty one nothing is read.
+ * Errors: `proof_invalid` where tiles are missing, have other lengths, or don't fit their entries, those
+ * of the reader.
+ */
+export async function openRightEdge(reader: Tiles, size: number, kept = size): Promise<RightEdge> {
+  /** Of each level the hashes of its last tile, while that is partial. */
+  const levels: Uint8Array[][] = [];
+  for (let level = 0; hashesAt(level, size) > 0; level += 1)
+    levels.push(await partialHashes({ reader, size, kept }, level));
+  let entries = await partialEntries({ reader, size, kept }, levels[0] ?? []);
+  let count = size;
+  let files: TileFile[] = [];
+  /** How wide the partial tiles were that were taken last. */
+  let taken = levels.map(({ length }) => length);
+
+  function push(level: number, hash: Uint8Array): void {
+    const hashes = (levels[level] ??= []);
+    hashes.push(hash);
+    if (hashes.length < TILE_WIDTH) return;
+    const index = hashesAt(level + 1, count) - 1;
+    files.push(fileOf(level, index, hashes));
+    levels[level] = [];
+    taken[level] = 0;
+    push(level + 1, rootOfFull(hashes));
+  }
+
+  /** Those that are wider than they were when they were taken. */
+  function partialFiles(): TileFile[] {
+    const partial = levels.flatMap((hashes, level) =>
+      hashes.length === (taken[level] ?? 0)
+        ? []
+        : fileOf(level, hashesAt(level + 1, count), hashes),
+    );
+    if (entries.length > 0 && entries.length !== (taken[0] ?? 0))
+      partial.push(fileOf('entries', hashesAt(1, count), entries));
+    return partial;
+  }
+
+  return {
+    size: () => count,
+    append(entry) {
+      count += 1;
+      entries.push(encodeEntry(entry));
+      if (entries.length === TILE_WIDTH) {
+        files.push(fileOf('entries', hashesAt(1, count) - 1, entries));
+        entries = [];
+      }
+      push(0, leafHash(entry));
+    },
+    root: () => rootOfEdge(levels),
+    takeFiles() {
+      const all = [...files, ...partialFiles()];
+      files = [];
+      taken = levels.map(({ length }) => length);
+      return all;
+    },
+  };
+}
+
+/** A tree, and the one that it is the beginning of. */
+interface Beginning {
+  reader: Tiles;
+  size: number;
+  kept: number;
+}
+
+/** The hashes of the last tile of a level; none where that is full. */
+async function partialHashes(
+  { reader, size, kept }: Beginning,
+  level: number,
+): Promise<Uint8Array[]> {
+  const width = hashesAt(level, size) % TILE_WIDTH;
+  if (width === 0) return [];
+  const hashes = await readHashes(reader, { level, index: hashesAt(level + 1, size), size: kept });
+  return hashes.slice(0, width);
+}
+
+/** The entries of these hashes: what does not fit would stand in the full bundle for good. */
+async function partialEntries(
+  { reader, size, kept }: Beginning,
+  hashes: readonly Uint8Array[],
+): Promise<Buffer[]> {
+  if (size % TILE_WIDTH === 0) return [];
+  const all = await readEntries(reader, hashesAt(1, size), kept);
+  const entries = all.slice(0, size % TILE_WIDTH);
+  const wrong = entries.findIndex((entry, at) => leafHash(entry).compare(hashes[at]!) !== 0);
+  if (wrong >= 0)
+    throw proofInvalid(
+      `Entry ${size - entries.length + wrong} of the transparency log has not the hash that is kept of it. Put its files back from a backup.`,
+    );
+  return entries.map(encodeEntry);
+}

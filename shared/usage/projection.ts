@@ -1,0 +1,102 @@
+import type { SessionEvent } from '../sessions/events.ts';
+import type { ModelCall } from '../sessions/turns/promptParts.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import type { UsageRow } from '../readModels/tables.ts';
+import { present, type Addition, type FindRow } from '../projections/change.ts';
+
+type TurnEnd = Extract<
+  SessionEvent,
+  {
+    type: 'session.turn_completed.v1' | 'session.turn_failed.v1' | 'session.turn_interrupted.v1';
+  }
+>;
+type Compaction = Extract<SessionEvent, { type: 'session.compacted.v1' }>;
+
+/** `2026-11-20` of an instant. */
+const DAY_LENGTH = 10;
+
+/** A new row, to which no turn and no call has added yet. */
+function nothing(
+  { stream, metadata: { account_id, key_id, recorded_at } }: RecordedEvent,
+  find: FindRow,
+  model: string,
+): UsageRow {
+  const { agent_id, replay_id } = present(find('sessions', [streamId(stream)]), 'session');
+  return {
+    account_id,
+    day: recorded_at.slice(0, DAY_LENGTH),
+    agent_id,
+    model,
+    key_id,
+    kind: replay_id === null ? 'run' : 'replay',
+    code: '',
+    completed: 0,
+    failed: 0,
+    interrupted: 0,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    model_calls: 0,
+    tool_calls: 0,
+  };
+}
+
+// Rows are filled in place, here and in addUsage.ts: copies of them took an eighth of a rebuild.
+function addCalls(row: UsageRow, calls: readonly ModelCall[]): void {
+  for (const { tokens } of calls) {
+    row.prompt_tokens += tokens.prompt;
+    row.completion_tokens += tokens.completion;
+    row.total_tokens += tokens.total;
+    row.model_calls += 1;
+  }
+}
+
+function addOutcome(row: UsageRow, event: TurnEnd): void {
+  switch (event.type) {
+    case 'session.turn_completed.v1':
+      row.completed = 1;
+      return;
+    case 'session.turn_failed.v1':
+      row.failed = 1;
+      row.code = event.data.code;
+      return;
+    case 'session.turn_interrupted.v1':
+      row.interrupted = 1;
+      row.code = event.data.cause ?? event.data.reason;
+      return;
+    default:
+      event satisfies never;
+  }
+}
+
+/**
+ * What the end of a turn adds: all of the turn, on the day of its end and for the key that began it. The
+ * model is the one that answered, a fallback too, or that was asked in vain: a turn has one, since
+ * whoever has answered first goes on alone.
+ */
+export const usageOfTurn = (recorded: RecordedEvent, event: TurnEnd): Addition => ({
+  table: 'usage',
+  amounts: (find) => {
+    const { turn } = event.data;
+    const begun = present(find('turns', [streamId(recorded.stream), turn]), 'turn');
+    const calls = event.type === 'session.turn_interrupted.v1' ? [] : event.data.calls;
+    const row = nothing(recorded, find, calls.at(-1)?.fallback?.model ?? begun.model);
+    row.key_id = begun.key_id;
+    row.tool_calls = begun.tool_calls.length;
+    addOutcome(row, event);
+    addCalls(row, calls);
+    return [row];
+  },
+});
+
+/** What a summary of older turns adds: its call, and no turn. Old ones name the provider's model only. */
+export const usageOfCompaction = (recorded: RecordedEvent, { data }: Compaction): Addition => ({
+  table: 'usage',
+  amounts: (find) => {
+    const { call, model = data.settings.model } = data;
+    const row = nothing(recorded, find, call.fallback?.model ?? model);
+    addCalls(row, [call]);
+    return [row];
+  },
+});

@@ -1,0 +1,65 @@
+import { webhook, type WebhookChange, type WebhookCommand } from './decider.ts';
+import type { DisabledReason } from './events.ts';
+import { isRejection } from '../domain/rejection.ts';
+import { webhookStream } from '../eventlog/streams.ts';
+import { ownWebhook, webhookNotFound } from './queries.ts';
+import type { WebhookRow } from '../readModels/tables.ts';
+import { untilShown, type Actor } from '../commandHandling/context.ts';
+import { handle, type HandleContext } from '../commandHandling/handle.ts';
+import { shortStream } from '../commandHandling/targetStream.ts';
+import type { WebhookContext } from './createWebhook.ts';
+import { requireWebhookUrl } from './webhookUrl.ts';
+
+async function commandOwn(
+  context: WebhookContext,
+  actor: Actor,
+  webhookId: string,
+  command: WebhookCommand,
+): Promise<void> {
+  await ownWebhook(context, actor.account_id, webhookId);
+  const target = shortStream(webhookStream(webhookId), webhook);
+  try {
+    const appended = await handle(context, actor, target, command);
+    if (appended) await untilShown(context, appended.position);
+  } catch (error) {
+    // Somebody deleted it meanwhile.
+    throw isRejection(error, 'webhook_missing') ? webhookNotFound() : error;
+  }
+}
+
+/**
+ * Changes the settings of the account's webhook, or enables or disables it; shown when it resolves.
+ * Errors: `webhook_not_found`, `invalid_request` (the address), those of handle.
+ */
+export async function changeWebhook(
+  context: WebhookContext,
+  actor: Actor,
+  webhookId: string,
+  change: WebhookChange,
+): Promise<void> {
+  const { allowPrivate } = context.webhooks;
+  const url = change.url === undefined ? {} : { url: requireWebhookUrl(change.url, allowPrivate) };
+  const command = { type: 'change_webhook', change: { ...change, ...url } } as const;
+  await commandOwn(context, actor, webhookId, command);
+}
+
+/** Deletes the account's webhook: nothing more is sent. Errors: `webhook_not_found`, those of handle. */
+export const deleteWebhook = (
+  context: WebhookContext,
+  actor: Actor,
+  webhookId: string,
+): Promise<void> => commandOwn(context, actor, webhookId, { type: 'delete_webhook' });
+
+/**
+ * Disables a webhook that can't be delivered to, unless it was changed since it was tried. Errors:
+ * those of handle.
+ */
+export async function giveUpWebhook(
+  context: HandleContext,
+  { webhook_id, account_id, revision }: WebhookRow,
+  reason: DisabledReason,
+): Promise<void> {
+  const actor = { account_id, key_id: 'system', request_id: 'webhooks' };
+  const target = shortStream(webhookStream(webhook_id), webhook);
+  await handle(context, actor, target, { type: 'disable_webhook', reason, at: revision });
+}

@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { webhook } from './decider.ts';
+import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { readPage } from '../eventlog/reading/readWhole.ts';
+import { webhookStream } from '../eventlog/streams.ts';
+import { inLine } from '../lib/concurrency/keyedMutex.ts';
+import { LIMITS } from '../limits.ts';
+import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { handle } from '../commandHandling/handle.ts';
+import type { Claim } from '../requests/claim.ts';
+import { createOnce } from '../requests/createOnce.ts';
+import { newStream } from '../commandHandling/targetStream.ts';
+import { requireWebhookUrl } from './webhookUrl.ts';
+
+/** What commands on webhooks work with. */
+export type WebhookContext = CommandContext & { webhooks: { allowPrivate: boolean } };
+
+export interface CreatedWebhook {
+  webhook_id: string;
+  url: string;
+  types: string[] | null;
+  secret: string;
+  created_at: string;
+}
+
+/** As Standard Webhooks writes it; 256 random bits. */
+const mintSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
+
+/** Errors: `webhook_limit_reached`. */
+async function requireRoom({ readModels }: WebhookContext, accountId: string): Promise<void> {
+  const limit = LIMITS.webhooks.ofAccount;
+  const page = { limit, bytes: LIMITS.http.pageBytes };
+  const { rows } = await readModels.listWebhooks(accountId, page);
+  if (rows.length >= limit)
+    throw new TurnlogError(
+      'webhook_limit_reached',
+      `The account has ${limit} webhooks, and may have no more: delete one.`,
+    );
+}
+
+interface WebhookInput {
+  url: string;
+  types?: string[];
+}
+
+/** The address, as it is kept. Errors: `invalid_request`, `webhook_limit_reached`. */
+export async function requireCreatable(
+  context: WebhookContext,
+  { account_id }: Pick<Actor, 'account_id'>,
+  { url }: WebhookInput,
+): Promise<string> {
+  const checked = requireWebhookUrl(url, context.webhooks.allowPrivate);
+  await requireRoom(context, account_id);
+  return checked;
+}
+
+/** The webhook that an earlier try of the request created; undefined where none did. */
+async function createdBefore(
+  context: WebhookContext,
+  webhook_id: string,
+): Promise<CreatedWebhook | undefined> {
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [created] = await readPage(context, webhookStream(webhook_id), beginning);
+  if (created?.event.type !== 'webhook.created.v1') return undefined;
+  const { recorded, event } = created;
+  await untilShown(context, recorded.position);
+  const { url, types, secret } = event.data;
+  const created_at = recorded.metadata.recorded_at;
+  return { webhook_id, url, types: types ?? null, secret, created_at };
+}
+
+/**
+ * Creates a webhook of the actor's account, to which all later events are sent, of these types where
+ * some are named. Its secret is shown in the answer, and in that to later tries of the same request.
+ * Errors: `invalid_request` (the address), `webhook_limit_reached`, those of handle.
+ */
+export function createWebhook(
+  context: WebhookContext,
+  actor: Actor,
+  { types, ...input }: WebhookInput,
+  claim?: Claim,
+): Promise<CreatedWebhook> {
+  const webhook_id = claim?.reserved.id ?? context.ids.typeId('webhook');
+  // One after the other, so that each sees the one before in the read models.
+  const create = (): Promise<CreatedWebhook> =>
+    inLine(context.readModels, actor.account_id, async () => {
+      const url = await requireCreatable(context, actor, input);
+      const secret = mintSecret();
+      const settings = { url, ...(types && { types }) };
+      const command = { type: 'create_webhook', settings, secret } as const;
+      const target = newStream(webhookStream(webhook_id), webhook);
+      const { position, recorded_at } = (await handle(context, actor, target, command))!;
+      await untilShown(context, position);
+      return { webhook_id, url, types: types ?? null, secret, created_at: recorded_at };
+    });
+  const before = () => createdBefore(context, webhook_id);
+  return createOnce(context, claim, { before, create });
+}

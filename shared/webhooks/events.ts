@@ -1,0 +1,51 @@
+import { Type } from 'typebox';
+import { Erasure, eventSchema, ProtectedText, type EventOf } from '../domain/schema.ts';
+
+/** Where events are sent, and which; without `types` all. An address may hold a secret. */
+const Settings = {
+  url: ProtectedText(),
+  types: Type.Optional(Type.Array(Type.String())),
+};
+
+export const WebhookCreated = eventSchema(
+  'webhook.created.v1',
+  { ...Settings, secret: ProtectedText() },
+  'A webhook was created; the secret that signs its messages, as Standard Webhooks writes it',
+);
+export const WebhookChanged = eventSchema(
+  'webhook.changed.v1',
+  Settings,
+  'A webhook was changed; all its settings after the change',
+);
+export const WebhookEnabled = eventSchema(
+  'webhook.enabled.v1',
+  {},
+  'A webhook that was disabled goes on from where it was',
+);
+
+/** Why nothing is sent any more: a client said so, a day of failures, or the receiver is gone. */
+export const DISABLED_REASONS = ['request', 'failing', 'gone'] as const;
+export const WebhookDisabled = eventSchema(
+  'webhook.disabled.v1',
+  { reason: Type.Enum(DISABLED_REASONS) },
+  'Nothing is sent to a webhook until it is enabled again',
+);
+export const WebhookDeleted = eventSchema('webhook.deleted.v1', {}, 'A webhook was deleted');
+export const WebhookErased = eventSchema(
+  'webhook.erased.v1',
+  Erasure.properties,
+  'The address and the secret of a webhook were erased: nothing follows in its stream',
+);
+
+export const webhookEventSchemas = [
+  WebhookCreated,
+  WebhookChanged,
+  WebhookEnabled,
+  WebhookDisabled,
+  WebhookDeleted,
+  WebhookErased,
+] as const;
+
+export type WebhookEvent = EventOf<(typeof webhookEventSchemas)[number]>;
+export type WebhookSettings = EventOf<typeof WebhookChanged>['data'];
+export type DisabledReason = (typeof DISABLED_REASONS)[number];

@@ -1,0 +1,59 @@
+import type { WebhookEvent } from './events.ts';
+import type { RecordedEvent } from '../eventlog/event.ts';
+import { streamId } from '../eventlog/streams.ts';
+import type { WebhookRow } from '../readModels/tables.ts';
+import { absent, present, type Change } from '../projections/change.ts';
+import { noteErasure } from '../erasure/projection.ts';
+
+/** What an event that is not the first changes in the row; what is erased goes out of it. */
+function patch(event: Exclude<WebhookEvent, { type: 'webhook.created.v1' }>): Partial<WebhookRow> {
+  switch (event.type) {
+    case 'webhook.changed.v1':
+      return { url: event.data.url, types: event.data.types ?? null };
+    case 'webhook.enabled.v1':
+      return { disabled: null };
+    case 'webhook.disabled.v1':
+      return { disabled: event.data.reason };
+    case 'webhook.deleted.v1':
+      return { deleted: true };
+    case 'webhook.erased.v1':
+      return { url: '', secret: '', deleted: true, erased: true };
+    default:
+      return event satisfies never;
+  }
+}
+
+/** What an event of a webhook's stream does to `webhooks`. */
+export function projectWebhook(recorded: RecordedEvent, event: WebhookEvent): Change[] {
+  const webhook_id = streamId(recorded.stream);
+  const { revision, position } = recorded;
+  const { account_id, recorded_at } = recorded.metadata;
+
+  function change(found: WebhookRow | undefined): WebhookRow | undefined {
+    if (event.type === 'webhook.created.v1') {
+      absent(found, 'webhook');
+      const { url, secret, types = null } = event.data;
+      return {
+        webhook_id,
+        account_id,
+        url,
+        secret,
+        types,
+        disabled: null,
+        created_at: recorded_at,
+        updated_at: recorded_at,
+        position,
+        deleted: false,
+        erased: false,
+        revision,
+      };
+    }
+    if (event.type === 'webhook.erased.v1' && !found) return undefined;
+    return { ...present(found, 'webhook'), ...patch(event), updated_at: recorded_at, revision };
+  }
+
+  const changes: Change[] = [{ table: 'webhooks', key: [webhook_id], change }];
+  return event.type === 'webhook.erased.v1'
+    ? [...changes, noteErasure(recorded, event.data)]
+    : changes;
+}

@@ -1,0 +1,71 @@
+import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { textOpener } from '../eventlog/encryption/closedText.ts';
+import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import { isIdOf, webhookStream } from '../eventlog/streams.ts';
+import { LIMITS } from '../limits.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import type { WebhookProgress, WebhookProgressReader } from './webhookProgress.ts';
+import type { WebhookRow } from '../readModels/tables.ts';
+
+/** The same where there is none and where it is another account's. */
+export const webhookNotFound = (): TurnlogError =>
+  new TurnlogError('webhook_not_found', 'There is no such webhook.');
+
+/** Webhooks as the API serves them. */
+export interface ServedWebhooks {
+  /** Whether an address may be private, and without TLS. */
+  allowPrivate: boolean;
+  progress: WebhookProgressReader;
+}
+
+/** A webhook with its address. */
+export interface ShownWebhook {
+  row: WebhookRow;
+  url: string;
+  progress: WebhookProgress | undefined;
+}
+
+interface Source {
+  store: { keys: Pick<Keyring, 'find'> };
+  readModels: Pick<ReadModels, 'findWebhook' | 'listWebhooks'>;
+  webhooks: { progress: WebhookProgressReader };
+}
+
+/** The texts of a row, open. Errors: `key_missing`, `store_unavailable`, BoxBroken. */
+export async function textsOf(
+  { store }: Pick<Source, 'store'>,
+  { webhook_id, url, secret }: WebhookRow,
+): Promise<{ url: string; secret: string }> {
+  const open = await textOpener(store.keys, webhookStream(webhook_id), [url, secret]);
+  return { url: open(url), secret: open(secret) };
+}
+
+async function shown(source: Source, row: WebhookRow): Promise<ShownWebhook> {
+  const { url } = await textsOf(source, row);
+  return { row, url, progress: await source.webhooks.progress.find(row.webhook_id) };
+}
+
+/** The account's webhook of that id. Errors: `webhook_not_found`, `store_unavailable`. */
+export async function ownWebhook(
+  { readModels }: Pick<Source, 'readModels'>,
+  accountId: string,
+  webhookId: string,
+): Promise<WebhookRow> {
+  const row = isIdOf('webhook', webhookId) ? await readModels.findWebhook(webhookId) : undefined;
+  if (row?.account_id !== accountId || row.deleted) throw webhookNotFound();
+  return row;
+}
+
+/** The same with how far it is. Errors: `webhook_not_found`, `key_missing`, `store_unavailable`. */
+export const readWebhook = async (
+  source: Source,
+  accountId: string,
+  webhookId: string,
+): Promise<ShownWebhook> => shown(source, await ownWebhook(source, accountId, webhookId));
+
+/** All webhooks of the account, oldest first. Errors: `key_missing`, `store_unavailable`. */
+export async function listOwnWebhooks(source: Source, accountId: string): Promise<ShownWebhook[]> {
+  const page = { limit: LIMITS.http.pageEntries, bytes: LIMITS.http.pageBytes };
+  const { rows } = await source.readModels.listWebhooks(accountId, page);
+  return Promise.all(rows.map((row) => shown(source, row)));
+}

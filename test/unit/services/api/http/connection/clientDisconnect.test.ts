@@ -1,0 +1,87 @@
+import { EventEmitter } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import { expect, jest, test } from '@jest/globals';
+import type { Context } from 'koa';
+import { createAnswerRoom } from '../../../../../../services/api/http/responses/responseMemory.ts';
+import { clientLeft } from '../../../../../../services/api/http/connection/clientDisconnect.ts';
+import type { RouteContext } from '../../../../../../services/api/context.ts';
+import { orCut } from '../../../../../../services/api/http/connection/destroyOnError.ts';
+import { sessionRoutes } from '../../../../../../services/api/sessions/routes.ts';
+import { sendExport } from '../../../../../../services/api/exports/send.ts';
+import { LIMITS } from '../../../../../../shared/limits.ts';
+import type { Logger } from '../../../../../../shared/lib/logger.ts';
+import { createPlaces } from '../../../../../../shared/lib/concurrency/capacity.ts';
+import { memoryKeys } from '../../../../../support/store/memoryKeys.ts';
+
+const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
+
+/** A client, and what it does when it leaves. */
+function client(): { ctx: Context; leave: () => void } {
+  const res = Object.assign(new EventEmitter(), { closed: false });
+  const leave = (): void => {
+    res.closed = true;
+    res.emit('close');
+  };
+  return { ctx: { res } as unknown as Context, leave };
+}
+
+/** What goes on until nobody waits for it any more. */
+const untilLeft = (signal: AbortSignal | undefined): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason as Error));
+  });
+
+test('a search for words ends when its client leaves', async () => {
+  const { ctx, leave } = client();
+  const progress = { generation: 1, ended: null, indexed: null };
+  const api = {
+    store: { keys: memoryKeys().keys },
+    readModels: {
+      indexProgress: async () => progress,
+      listSessions: (_account: string, _page: object, signal?: AbortSignal) => untilLeft(signal),
+    },
+  } as unknown as RouteContext;
+  const { handle } = sessionRoutes.find(({ operationId }) => operationId === 'listSessions')!;
+  const asked = { actor, params: {}, query: { q: 'word' }, body: {} };
+  const searching = handle(api, asked, ctx);
+  await setImmediate();
+  leave();
+  await expect(searching).rejects.toMatchObject({ message: expect.stringContaining('left') });
+});
+
+test.each([
+  ['an answer whose client has left before it breaks off is not warned of', true, 0],
+  ['an answer that breaks off is warned of, and cut', false, 1],
+])('%s', async (_name, leaves, times) => {
+  const { ctx, leave } = client();
+  const [warn, destroy] = [jest.fn(), jest.fn()];
+  Object.assign(ctx, { state: { request_id: 'request_1' } });
+  Object.assign(ctx.res, { destroy });
+  async function* pieces(): AsyncGenerator<Buffer, void> {
+    yield Buffer.from('second');
+    if (leaves) leave();
+    throw clientLeft();
+  }
+  const first = [Buffer.from('first')];
+  const logger = { warn } as unknown as Logger;
+  const sent: string[] = [];
+  for await (const piece of orCut(first, pieces(), logger, ctx)) sent.push(String(piece));
+  expect(sent).toEqual(['first', 'second']);
+  expect(warn).toHaveBeenCalledTimes(times);
+  expect(destroy).toHaveBeenCalledTimes(times);
+});
+
+test('an export whose client leaves before there is anything to send ends, and holds nothing', async () => {
+  const { ctx, leave } = client();
+  const streams = createPlaces({ places: 4, bytes: Infinity });
+  const answers = createAnswerRoom(LIMITS.export.bytes);
+  const api = { streams, answers } as unknown as RouteContext;
+  const exporting = { api, actor, ctx, subject: 'account-acct_1' };
+  const sending = sendExport(exporting, 'format=otel', untilLeft);
+  await setImmediate();
+  expect(answers.tryTake('acct_1', LIMITS.export.bytes)).toBeUndefined();
+  leave();
+  await expect(sending).rejects.toMatchObject({ message: expect.stringContaining('left') });
+  expect(streams.taken()).toBe(0);
+  expect(answers.tryTake('acct_1', LIMITS.export.bytes)).toBeDefined();
+});

@@ -1,0 +1,28 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, test } from '@jest/globals';
+import Koa from 'koa';
+import { typeIds } from '../../../../../../infra/ids/typeIds.ts';
+import { serve } from '../../../../../../services/api/http/connection/server.ts';
+import { createLogger } from '../../../../../../shared/lib/logger.ts';
+import { settlesWithin } from '../../../../../../shared/lib/time/resolvesWithin.ts';
+
+test('a cut ends a refused CONNECT too, whose client keeps the connection open: stopping must not wait for it', async () => {
+  const server = await serve(new Koa(), {
+    host: '127.0.0.1',
+    port: 0,
+    maxConnections: 10,
+    ids: typeIds,
+    logger: createLogger('silent'),
+  });
+  const client = connect({ port: Number(new URL(server.url).port), allowHalfOpen: true });
+  client.on('error', () => undefined);
+  client.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+  const [answer] = (await once(client, 'data')) as [Buffer];
+  const closed = server.close();
+  server.cut();
+  const isClosed = await settlesWithin(closed, 1_000);
+  client.destroy();
+  expect(String(answer)).toMatch(/^HTTP\/1.1 405 /);
+  expect(isClosed).toBe(true);
+});

@@ -1,0 +1,51 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import type { Context } from 'koa';
+import { expect, test } from '@jest/globals';
+import { closeUnread } from '../../../../../../services/api/http/middleware/closeUnread.ts';
+import { LIMITS } from '../../../../../../shared/limits.ts';
+
+/** A request that has been refused, and whose body is still to come. */
+async function refused(headers: Record<string, string>): Promise<IncomingMessage> {
+  const req = new IncomingMessage(new Socket());
+  req.headers = headers;
+  const ctx = { req, set: () => undefined } as unknown as Context;
+  await closeUnread(ctx, () => Promise.resolve());
+  return req;
+}
+
+const isRead = (request: IncomingMessage): boolean => request.readableFlowing === true;
+
+test('of large bodies whose requests are refused only so many are read at a time', async () => {
+  const all: IncomingMessage[] = [];
+  const next = async (headers: Record<string, string>): Promise<boolean> => {
+    all.push(await refused(headers));
+    return isRead(all.at(-1)!);
+  };
+  const large = { 'content-length': '500000' };
+  for (let count = 0; count < LIMITS.http.discarded; count += 1)
+    expect(await next(count % 2 === 0 ? large : { 'transfer-encoding': 'chunked' })).toBe(true);
+  expect(await next(large)).toBe(false);
+  expect(await next({ 'transfer-encoding': 'chunked' })).toBe(false);
+  // What is small, or is sent only when it is asked for, costs nothing.
+  expect(await next({ 'content-length': '10', expect: '100-continue' })).toBe(true);
+
+  // Whichever of them has ended leaves room for one; of those that were not read none does.
+  for (const { socket } of all.slice(-3)) socket.destroy();
+  await setImmediate();
+  expect(await next(large)).toBe(false);
+  all[3]!.socket.destroy();
+  await setImmediate();
+  expect(await next(large)).toBe(true);
+  all[4]!.push(null);
+  await setImmediate();
+  expect(await next(large)).toBe(true);
+  expect(await next(large)).toBe(false);
+  for (const { socket } of all) socket.destroy();
+  await setImmediate();
+  for (let count = 0; count < LIMITS.http.discarded; count += 1)
+    expect(await next(large)).toBe(true);
+  expect(await next(large)).toBe(false);
+  for (const { socket } of all) socket.destroy();
+});

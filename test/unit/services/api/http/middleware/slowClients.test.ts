@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, expect, test } from '@jest/globals';
+import Koa from 'koa';
+import { cutSlowReaders } from '../../../../../../services/api/http/middleware/slowClients.ts';
+import { createLogger } from '../../../../../../shared/lib/logger.ts';
+
+const MIB = 1_048_576;
+const body = Buffer.alloc(64 * MIB, 'x');
+let server: Server;
+const sockets: Socket[] = [];
+
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  server.close();
+});
+
+async function serve(stalledMs: number, inTheWayMs: number, short = () => false): Promise<void> {
+  const app = new Koa();
+  const options = { logger: createLogger('silent'), lookEveryMs: 20, stalledMs, inTheWayMs };
+  app.use(cutSlowReaders({ ...options, isShort: short }));
+  app.use(async (ctx) => {
+    if (ctx.path === '/slow') await setTimeout(500);
+    ctx.body = ctx.path === '/slow' ? 'done' : body;
+  });
+  server = app.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+}
+
+async function ask(path: string): Promise<Socket> {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  sockets.push(socket);
+  socket.on('error', () => undefined);
+  socket.pause().write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  await once(server, 'request');
+  return socket;
+}
+
+const open = (): Promise<number> =>
+  new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
+async function untilCut(): Promise<number> {
+  const began = performance.now();
+  while ((await open()) > 0) await setTimeout(10);
+  return performance.now() - began;
+}
+
+test('cuts a client that takes nothing of its answer', async () => {
+  await serve(300, 300);
+  await ask('/');
+  expect(await untilCut()).toBeGreaterThan(250);
+});
+
+test('cuts it sooner while others wait', async () => {
+  await serve(600_000, 300, () => true);
+  await ask('/');
+  expect(await untilCut()).toBeGreaterThan(250);
+});
+
+test('leaves a client alone that takes little at a time, though the answer is one write', async () => {
+  await serve(3_000, 3_000);
+  const socket = await ask('/');
+  let taken = 0;
+  // Ends the round when the kernel had all that it holds; a closed connection ends it as well.
+  for (let round = 0; round < 16; round += 1) {
+    const goal = taken + 3 * MIB;
+    while (taken < goal && !socket.destroyed) {
+      const chunk = socket.read() as Buffer | null;
+      taken += chunk?.length ?? 0;
+      if (!chunk) await setTimeout(5);
+    }
+    await setTimeout(300);
+  }
+  expect([await open(), taken]).toEqual([1, expect.any(Number)]);
+});
+
+test('leaves a client alone that waits for its answer', async () => {
+  await serve(100, 100);
+  const socket = await ask('/slow');
+  const [bytes] = (await once(socket.resume(), 'data')) as [Buffer];
+  expect(bytes.toString()).toContain('200 OK');
+});

@@ -1,0 +1,81 @@
+import { expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import {
+  jsonText,
+  successEnvelope,
+} from '../../../../../../services/api/http/responses/envelope.ts';
+import { textAround } from '../../../../../../services/api/http/responses/jsonListWriter.ts';
+import {
+  listPieces,
+  pageBody,
+} from '../../../../../../services/api/http/responses/listResponse.ts';
+import { LIMITS } from '../../../../../../shared/limits.ts';
+
+const value = fc.jsonValue({ depthSize: 'small' });
+const member = fc.dictionary(fc.string({ unit: 'binary' }), value, { maxKeys: 3 });
+
+test('an answer that is written row by row is the text that JSON.stringify makes of it', () => {
+  fc.assert(
+    fc.property(fc.array(value), fc.option(member), fc.boolean(), (rows, members, pretty) => {
+      const dataOf = (list: unknown[]): object => (members ? { ...members, turns: list } : list);
+      const { head, row, tail } = textAround(dataOf([]), pretty);
+      const text = rows.map((one, index) => row(one, index === 0)).join('');
+      expect(head + text + tail(rows.length === 0)).toBe(
+        jsonText(successEnvelope(dataOf(rows)), pretty),
+      );
+    }),
+  );
+});
+
+interface Row {
+  id: number;
+  text: string;
+}
+
+const ROWS = { around: [], present: (row: Row) => row, cursorOf: ({ id }: Row) => String(id) };
+const TO = { account_id: 'a', pretty: false };
+
+test('a page ends before the row with which its text would be too long, and says where to go on', async () => {
+  // Each of these characters has six in JSON.
+  const rows = Array.from({ length: 10 }, (_, id) => ({ id, text: '\u0001'.repeat(50_000) }));
+  const { body, next } = await pageBody({ rows, more: false }, ROWS, TO);
+  expect(JSON.parse(body.toString())).toEqual(successEnvelope(rows.slice(0, 3)));
+  expect(next).toBe('2');
+  expect(body.length).toBeLessThanOrEqual(LIMITS.http.pageBytes + 100);
+
+  const large = { id: 7, text: '\u0001'.repeat(300_000) };
+  const alone = await pageBody({ rows: [large], more: true }, ROWS, TO);
+  expect(JSON.parse(alone.body.toString())).toEqual(successEnvelope([large]));
+  expect(alone.next).toBe('7');
+  expect((await pageBody({ rows: [large], more: false }, ROWS, TO)).next).toBeUndefined();
+});
+
+test.each([false, true])(
+  'a whole list comes in small pieces that together are its JSON, pretty %s',
+  async (pretty) => {
+    const rows = Array.from({ length: 500 }, (_, id) => ({
+      id,
+      text: '漢\u{1F680}'.repeat(id % 50 === 0 ? 30_000 : 40),
+    }));
+    const asked: (string | undefined)[] = [];
+    const read = async (after: string | undefined) => {
+      asked.push(after);
+      const from = after === undefined ? 0 : Number(after) + 1;
+      return { rows: rows.slice(from, from + 100), more: from + 100 < rows.length };
+    };
+    const pieces: Buffer[] = [];
+    for await (const piece of listPieces(read, ROWS, { ...TO, pretty })) pieces.push(piece);
+    expect(Buffer.concat(pieces).toString()).toBe(jsonText(successEnvelope(rows), pretty));
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(65_536);
+    expect(asked).toEqual([undefined, '99', '199', '299', '399']);
+  },
+);
+
+test('others have the process while a long list is written', async () => {
+  const rows = Array.from({ length: 50 }, (_, id) => ({ id, text: 'x'.repeat(100_000) }));
+  let turns = 0;
+  const timer = setInterval(() => (turns += 1), 0);
+  for await (const _piece of listPieces(async () => ({ rows, more: false }), ROWS, TO));
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(5);
+});

@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, test } from '@jest/globals';
+import Koa from 'koa';
+import {
+  sendEventStream,
+  type StreamEvent,
+} from '../../../../../../services/api/http/responses/sse.ts';
+import { cutSlowReaders } from '../../../../../../services/api/http/middleware/slowClients.ts';
+import { createLogger } from '../../../../../../shared/lib/logger.ts';
+import { eventually } from '../../../../../support/processes/operator.ts';
+
+let server: Server;
+let socket: Socket;
+afterEach(() => {
+  socket.destroy();
+  server.close();
+});
+
+type Events = (signal: AbortSignal) => AsyncGenerator<StreamEvent>;
+async function serve(events: Events, heartbeatMs?: number): Promise<void> {
+  const app = new Koa().on('error', () => undefined);
+  const [logger, stalledMs] = [createLogger('silent'), 300];
+  const bounds = { lookEveryMs: 20, stalledMs, inTheWayMs: stalledMs };
+  app.use(cutSlowReaders({ logger, isShort: () => false, ...bounds }));
+  app.use(async (ctx) => sendEventStream(ctx, events, heartbeatMs));
+  server = app.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+}
+
+function ask(line: string): { text: () => string; ended: Promise<unknown> } {
+  let text = '';
+  socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('data', (chunk) => (text += chunk.toString())).on('error', () => undefined);
+  socket.write(`${line}\r\nhost: x\r\n\r\n`);
+  return { text: () => text, ended: once(socket, 'close') };
+}
+
+const event = (data: string): StreamEvent => ({ id: data.slice(0, 9), event: 'e', data });
+
+test('of a client that stops to read no more is read than it takes, and it is cut', async () => {
+  let read = 0;
+  let left: AbortSignal | undefined;
+  let isOver = false;
+  await serve(async function* (signal) {
+    left = signal;
+    try {
+      for (; ; read += 1) yield event('x'.repeat(10_000));
+    } finally {
+      isOver = true;
+    }
+  });
+  const { ended } = ask('GET / HTTP/1.1');
+  await once(socket, 'data');
+  socket.pause();
+  await eventually(
+    async () => isOver,
+    (over) => over,
+  );
+  expect(left?.aborted).toBe(true);
+  // What the kernel holds of a connection, and no more.
+  expect(read).toBeLessThan(2_000);
+  socket.resume();
+  await ended;
+});
+
+test('where nothing happens comments come, from the beginning on', async () => {
+  await serve(async function* (signal) {
+    await sleep(200, undefined, { signal });
+    yield event('late');
+  }, 20);
+  const { text, ended } = ask('GET / HTTP/1.0');
+  await ended;
+  expect(text()).toMatch(/\r\n\r\n(:\n\n){3,}id: late\nevent: e\ndata: late\n\n$/);
+});
+
+test('a client of HTTP/1.0 gets the events as they are, and the end of the connection', async () => {
+  await serve(async function* () {
+    yield event('one');
+    yield event('two');
+  });
+  const { text, ended } = ask('GET / HTTP/1.0\r\nconnection: keep-alive');
+  await ended;
+  expect(text()).not.toMatch(/transfer-encoding/i);
+  expect(text()).toMatch(/: close\r\n/);
+  expect(text().split('\r\n\r\n')[1]).toMatch(/^:\n\nid: one\n.*\n.*\n\nid: two\n.*\n.*\n\n$/);
+});
+
+test('to HEAD nothing is read, and the client counts as gone', async () => {
+  let read = 0;
+  let left: AbortSignal | undefined;
+  await serve((signal) => {
+    left = signal;
+    return (async function* () {
+      read += 1;
+      yield event('none');
+    })();
+  });
+  const { text } = ask('HEAD / HTTP/1.1');
+  await eventually(
+    async () => left?.aborted,
+    (gone) => gone === true,
+  );
+  await eventually(
+    async () => text(),
+    (head) => head.endsWith('\r\n\r\n'),
+  );
+  expect(text()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*text\/event-stream[^]*\r\n\r\n$/);
+  expect(read).toBe(0);
+});
+
+test('what goes wrong in between cuts the connection: it is no end of the events', async () => {
+  await serve(async function* () {
+    yield event('one');
+    await sleep(20);
+    throw new Error('the store is away');
+  });
+  const { text, ended } = ask('GET / HTTP/1.1');
+  await ended;
+  expect(text()).toContain('id: one');
+  // The last chunk of an answer that is whole.
+  expect(text()).not.toMatch(/\r\n0\r\n\r\n$/);
+});

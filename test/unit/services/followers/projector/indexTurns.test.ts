@@ -1,0 +1,134 @@
+import { afterEach, expect, test } from '@jest/globals';
+import {
+  startIndexer,
+  type Indexer,
+} from '../../../../../services/followers/projector/indexTurns.ts';
+import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import type { EndedTurn, Forgotten, TurnWords } from '../../../../../shared/search/turnIndex.ts';
+import { positionOf } from '../../../../support/events/history.ts';
+import { eventually } from '../../../../support/processes/operator.ts';
+import { recordingLogger } from '../../../../support/projections/projector.ts';
+import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+
+let indexer: Indexer;
+afterEach(async () => {
+  await indexer[Symbol.asyncDispose]();
+});
+
+const turn = (number: number, account = 'acct_1'): EndedTurn => ({
+  session_id: 'session_1',
+  account_id: account,
+  turn: number,
+  input: `input ${number}`,
+  output: null,
+  end_position: positionOf(number),
+  revision: 2 * number,
+});
+
+/** A store with turns of which so many are handed out at a time. */
+function storeWith(turns: EndedTurn[], atOnce = 2) {
+  const state = { asked: 0, failures: 0, indexed: [] as TurnWords[] };
+  const store = {
+    async unindexed() {
+      state.asked += 1;
+      if (state.failures > 0) {
+        state.failures -= 1;
+        throw storeUnavailable('away');
+      }
+      return turns.slice(state.indexed.length, state.indexed.length + atOnce);
+    },
+    async index(found: readonly TurnWords[]) {
+      state.indexed.push(...found);
+    },
+  };
+  return { state, store };
+}
+const until = (holds: () => boolean): Promise<boolean> =>
+  eventually(
+    async () => holds(),
+    (held) => held,
+  );
+
+test('nothing is indexed before the read models have caught up, then all that waits, piece by piece', async () => {
+  const turns = [1, 2, 3].map((n) => turn(n));
+  const { state, store } = storeWith(turns);
+  const { logger, lines } = recordingLogger();
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(state.asked).toBe(0);
+  indexer.news();
+  expect(await until(() => state.indexed.length === 3)).toBe(true);
+  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([2, 2, 2]);
+  expect(new Set(state.indexed.map(({ tokens }) => tokens[0])).size).toBe(1);
+  turns.push(turn(4));
+  indexer.news();
+  expect(await until(() => state.indexed.length === 4)).toBe(true);
+  expect(lines).toEqual([]);
+});
+
+test('a store that is away is tried again, and said once', async () => {
+  const { state, store } = storeWith([turn(1)]);
+  state.failures = 2;
+  const { logger, lines } = recordingLogger();
+  const told: unknown[] = [];
+  const onTrouble = (reason: string | undefined) => told.push(reason);
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger, onTrouble });
+  indexer.news();
+  expect(await until(() => state.indexed.length === 1)).toBe(true);
+  expect(await until(() => lines.length === 2)).toBe(true);
+  expect(lines.map(({ message }) => message)).toEqual([
+    'Turns can not be indexed and wait: away',
+    'Turns are indexed again',
+  ]);
+  expect(told).toEqual(['away', 'away', undefined]);
+});
+
+test('the trouble of an index ends with its indexer: another has another index', async () => {
+  const { state, store } = storeWith([turn(1)]);
+  state.failures = Infinity;
+  const told: unknown[] = [];
+  const onTrouble = (reason: string | undefined) => told.push(reason);
+  const { logger } = recordingLogger();
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger, onTrouble });
+  indexer.news();
+  expect(await until(() => told.length > 0)).toBe(true);
+  await indexer[Symbol.asyncDispose]();
+  expect([told[0], told.at(-1)]).toEqual(['away', undefined]);
+});
+
+test('what erasures left is taken out until nothing is, and begun anew no sooner than it may be', async () => {
+  const { state, store } = storeWith([turn(1)]);
+  const left: Forgotten[] = ['begun', 'some', 'nothing', 'begun', 'all'];
+  const asked: { begin: boolean; at: number }[] = [];
+  const { logger, lines } = recordingLogger();
+  indexer = startIndexer({
+    store: {
+      ...store,
+      async forget(begin) {
+        asked.push({ begin, at: performance.now() });
+        return left.shift() ?? 'nothing';
+      },
+    },
+    keys: memoryKeys().keys,
+    logger,
+    forgetEveryMs: 300,
+  });
+  indexer.news();
+  // Nobody has to tell it that it may begin again.
+  expect(await until(() => left.length === 0)).toBe(true);
+  expect(state.indexed).toHaveLength(1);
+  expect(asked.map(({ begin }) => begin).slice(0, 5)).toEqual([true, false, false, true, false]);
+  expect(asked[3]!.at - asked[0]!.at).toBeGreaterThan(290);
+  expect(lines).toEqual([]);
+});
+
+test('turns that can not be read keep the others back no longer than they take', async () => {
+  const lost = { ...turn(1), input: `${'k'.repeat(16)}.box~${'0'.repeat(64)}` };
+  const { state, store } = storeWith([lost, turn(2)]);
+  const { logger, lines } = recordingLogger();
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
+  indexer.news();
+  expect(await until(() => state.indexed.length === 2)).toBe(true);
+  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, 2]);
+  expect(lines.map(({ level }) => level)).toEqual(['warn']);
+});

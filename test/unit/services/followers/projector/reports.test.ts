@@ -1,0 +1,61 @@
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { progressLines } from '../../../../../services/followers/projector/reports.ts';
+
+let now = 0;
+afterEach(() => void jest.restoreAllMocks());
+
+/** What is logged of progress: a time in seconds, and what is reported then. */
+function linesOf(
+  reports: readonly [number, { caughtUp: boolean; generation?: number }][],
+): string[] {
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+  now = 0;
+  const lines: string[] = [];
+  const info = (_fields: object, line: string): void => void lines.push(line);
+  const report = progressLines({ info, warn: info, error: info });
+  for (const [seconds, reported] of reports) {
+    now = seconds * 1_000;
+    report({ percent: 99.6, generation: 1, ...reported });
+  }
+  return lines;
+}
+
+test('read models that are being built say so, a line a second, and when they are up to date', () => {
+  expect(
+    linesOf([
+      [0.5, { caughtUp: false }],
+      [1.1, { caughtUp: false }],
+      [1.5, { caughtUp: false }],
+      [1.6, { caughtUp: true }],
+    ]),
+  ).toEqual([
+    'The read models are being brought up to date: 99 %',
+    'The read models are up to date',
+  ]);
+});
+
+test('an ordinary burst of writes is worth no line', () => {
+  expect(
+    linesOf([
+      [0.1, { caughtUp: true }],
+      [60, { caughtUp: true }],
+      [61, { caughtUp: false }],
+      [65, { caughtUp: false }],
+      [66, { caughtUp: true }],
+    ]),
+  ).toEqual([]);
+});
+
+test('read models that stay behind are, and so is a rebuild', () => {
+  const behind = linesOf([
+    [0.1, { caughtUp: true }],
+    [11, { caughtUp: false }],
+    [12, { caughtUp: true }],
+  ]);
+  const rebuilt = linesOf([
+    [0.1, { caughtUp: true }],
+    [2, { caughtUp: false, generation: 2 }],
+    [3, { caughtUp: true, generation: 2 }],
+  ]);
+  expect([behind.length, rebuilt.length]).toEqual([2, 2]);
+});

@@ -1,0 +1,391 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import { createLag } from '../../../../../shared/eventlog/identity/lag.ts';
+import { orIdle } from '../../../../../shared/lib/time/withIdleTicks.ts';
+import { replay } from '../../../../../services/followers/relay/replay.ts';
+import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import type {
+  Checkpoint,
+  EventBatch,
+  Position,
+  StoredEvent,
+} from '../../../../../shared/ports/eventStore.ts';
+import type { Publication, Publisher } from '../../../../../shared/publicEvents/publisher.ts';
+import { agentCreated, at, keyIssued } from '../../../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../../../support/events/history.ts';
+import { fixedLog, type FixedLog } from '../../../../support/store/fixedLog.ts';
+import { relayTo } from '../../../../support/kafka/relay.ts';
+
+const { record } = recordHistory();
+const agent = (index: number): StoredEvent =>
+  record({ stream: `agent-agent_${index}` }, agentCreated());
+const EVENTS = [
+  agent(0),
+  record({ stream: 'account-acct_1' }, keyIssued('key_1')),
+  agent(1),
+  agent(2),
+];
+
+/** Two events in a batch. */
+const log = (events: readonly StoredEvent[] = EVENTS): FixedLog => fixedLog(events, 2);
+
+type Failure = 'publisher_fenced' | 'publisher_unavailable';
+
+const failed = (code: Failure): TurnlogError =>
+  new TurnlogError(code, 'failed', { retriable: code === 'publisher_unavailable' });
+
+/**
+ * A publisher in memory: transactions, take-over, and failures before or after a commit on demand.
+ */
+function memoryPublisher() {
+  const state = {
+    published: [] as string[],
+    checkpoint: undefined as Checkpoint | undefined,
+    owner: 0,
+    beats: 0,
+    takeOvers: 0,
+    activity: 0,
+    failures: [] as Array<{ code: Failure; afterCommit: boolean }>,
+  };
+  const publisher: Publisher = {
+    async takeOver() {
+      state.takeOvers += 1;
+      const owner = (state.owner += 1);
+      const requireOwner = (): void => {
+        if (owner !== state.owner) throw new TurnlogError('publisher_fenced', 'fenced');
+      };
+      const publication: Publication = {
+        checkpoint: state.checkpoint,
+        async publish(events, checkpoint) {
+          requireOwner();
+          const failure = state.failures.shift();
+          if (failure && !failure.afterCommit) throw failed(failure.code);
+          state.published.push(...events.map(({ id }) => id));
+          state.checkpoint = checkpoint;
+          state.activity += 1;
+          if (failure) throw failed(failure.code);
+        },
+        async beat() {
+          requireOwner();
+          state.beats += 1;
+          state.activity += 1;
+        },
+        visitPublished: async (visit) => state.published.forEach(visit),
+        parked: () => ({ count: 0, keys: [] }),
+        close: async () => undefined,
+      };
+      return publication;
+    },
+    checkpoint: async () => state.checkpoint,
+    lost: async () => undefined,
+    activity: async () => String(state.activity),
+    isEmpty: async () => state.published.length === 0,
+    close: async () => undefined,
+  };
+  return { state, publisher };
+}
+
+const PUBLIC_IDS = [EVENTS[0], EVENTS[2], EVENTS[3]].map((event) => event?.id);
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await sleep(5);
+}
+
+describe('the relay', () => {
+  test('publishes what is public, in order, and moves the checkpoint past what is not', async () => {
+    const { state, publisher } = memoryPublisher();
+    const relay = relayTo(publisher, log());
+    await until(() => state.checkpoint?.position === EVENTS[3]?.position);
+    expect(state.published).toEqual(PUBLIC_IDS);
+    expect(state.checkpoint).toMatchObject({
+      position: EVENTS[3]?.position,
+      event_id: EVENTS[3]?.id,
+      log_id: EVENTS[0]?.id,
+    });
+    expect(await relay.health()).toEqual({
+      state: 'relaying',
+      position: EVENTS[3]?.position,
+      lag_ms: 0,
+    });
+    await relay.close();
+  });
+
+  test.each([
+    ['was not committed', false],
+    ['was committed all the same', true],
+  ])(
+    'asks for the checkpoint after a failure, so that a transaction that %s is published once',
+    async (_, afterCommit) => {
+      const { state, publisher } = memoryPublisher();
+      state.failures = [{ code: 'publisher_unavailable', afterCommit }];
+      const relay = relayTo(publisher, log());
+      await until(() => state.checkpoint?.position === EVENTS[3]?.position);
+      expect(state.published).toEqual(PUBLIC_IDS);
+      expect(relay.lines).toMatchObject([
+        { level: 'warn', fields: { err: { code: 'publisher_unavailable' }, retry_in_ms: 100 } },
+      ]);
+      await relay.close();
+    },
+  );
+
+  test('stands by when it is fenced and does not fight for the topics while the other one is alive', async () => {
+    const { state, publisher } = memoryPublisher();
+    let looks = 0;
+    let alive = true;
+    // Alive whenever it is looked at, however slow the machine is.
+    const activity = async () => (alive ? `look ${(looks += 1)}` : 'silent');
+    const relay = relayTo({ ...publisher, activity }, log(), { takeOverMs: 30 });
+    await until(() => state.beats > 0);
+    await publisher.takeOver();
+    // More than the take-over time has.
+    await until(() => looks > 30);
+    expect(state.takeOvers).toBe(2);
+    expect(await relay.health()).toMatchObject({ state: 'standing_by', lag_ms: null });
+    alive = false;
+    await until(() => state.takeOvers === 3);
+    await until(async () => (await relay.health()).state === 'relaying');
+    await relay.close();
+  });
+
+  test('publishes nothing past an event that can not be understood, and names it in the log', async () => {
+    const broken = record(
+      { stream: 'agent-agent_9' },
+      { type: 'agent.created.v1', data: { name: 5 } },
+    );
+    const { state, publisher } = memoryPublisher();
+    const relay = relayTo(publisher, log([...EVENTS, broken, agent(10)]));
+    await until(() => relay.lines.length > 1);
+    expect(state.published).toEqual(PUBLIC_IDS);
+    expect(relay.lines.at(-1)?.fields['err']).toMatchObject({
+      message: expect.stringContaining(`the event ${broken.id}`),
+    });
+    expect(await relay.health()).toMatchObject({ state: 'retrying' });
+    await relay.close();
+  });
+});
+
+describe('a relay that is to begin where the log never was', () => {
+  const elsewhere: Checkpoint = {
+    log_id: EVENTS[0]!.id,
+    position: positionOf(2),
+    event_id: 'an event that is not there',
+    event_hash: '',
+  };
+
+  test.each([
+    ['a checkpoint beyond the end', { ...elsewhere, position: positionOf(99) }, 'log_changed'],
+    ['a checkpoint at another event', elsewhere, 'log_changed'],
+    ['KAFKA_START_AFTER beyond the end', positionOf(99), 'position_invalid'],
+    ['KAFKA_START_AFTER that is no position', 'zzz' as Position, 'position_invalid'],
+  ])(
+    'by %s publishes nothing, says so once and takes over no second time',
+    async (_, begin, code) => {
+      const { state, publisher } = memoryPublisher();
+      const checkpoint = typeof begin === 'string' ? undefined : begin;
+      state.checkpoint = checkpoint;
+      const relay = relayTo(publisher, log(), {
+        takeOverMs: 30,
+        ...(typeof begin === 'string' && { startAfter: begin }),
+      });
+      await until(async () => (await relay.health()).state === 'retrying');
+      await sleep(300);
+      const { reason } = await relay.health();
+      expect(reason).toContain(checkpoint ? 'accept-restored' : 'KAFKA_START_AFTER');
+      expect(reason).toContain(checkpoint ? checkpoint.event_id : begin);
+      expect(relay.lines).toMatchObject([
+        { level: 'warn', fields: { err: { code, message: reason } } },
+      ]);
+      // Which log it is can be seen without fencing anybody.
+      expect(state).toMatchObject({ published: [], checkpoint, takeOvers: checkpoint ? 0 : 1 });
+      await relay.close();
+    },
+  );
+
+  test('pauses shortly after an ordinary failure that follows a refusal', async () => {
+    const { state, publisher } = memoryPublisher();
+    const failing: Publisher = {
+      ...publisher,
+      takeOver: () =>
+        state.takeOvers === 1
+          ? Promise.reject(failed('publisher_unavailable'))
+          : publisher.takeOver(),
+    };
+    const relay = relayTo(failing, log(), { startAfter: positionOf(99) });
+    await until(() => relay.lines.length >= 3);
+    expect(relay.lines.slice(0, 3)).toMatchObject([
+      { fields: { retry_in_ms: 5_000, err: { code: 'position_invalid' } } },
+      { fields: { retry_in_ms: 100, err: { code: 'publisher_unavailable' } } },
+      { fields: { retry_in_ms: 200, err: { code: 'publisher_unavailable' } } },
+    ]);
+    await relay.close();
+  }, 20_000);
+
+  test.each([
+    ['a checkpoint', elsewhere, undefined, 'log_changed'],
+    ['--from', undefined, positionOf(99), 'position_invalid'],
+  ])('is refused to a replay as well, by %s', async (_, checkpoint, after, code) => {
+    const { state, publisher } = memoryPublisher();
+    state.checkpoint = checkpoint;
+    const { signal } = new AbortController();
+    const refused = replay({
+      log: log(),
+      publisher,
+      after,
+      only: undefined,
+      signal,
+      onProgress: () => undefined,
+    });
+    await expect(refused).rejects.toMatchObject({ code });
+    expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
+  });
+
+  test('is refused to a replay of an empty log too', async () => {
+    const { publisher } = memoryPublisher();
+    const parts = {
+      log: fixedLog([]),
+      publisher,
+      only: undefined,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    };
+    await expect(replay({ ...parts, after: positionOf(1) })).rejects.toMatchObject({
+      code: 'position_invalid',
+    });
+    expect(await replay({ ...parts, after: undefined })).toBe(true);
+  });
+});
+
+describe('a relay whose store does not say where its log ends', () => {
+  test('is asked for its health and answers all the same', async () => {
+    const { publisher } = memoryPublisher();
+    const relay = relayTo(publisher, {
+      ...log(),
+      head: () => new Promise<never>(() => undefined),
+    });
+    await until(async () => (await relay.health()).state === 'relaying');
+    const began = performance.now();
+    expect(await relay.health()).toMatchObject({ state: 'relaying', lag_ms: 0 });
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await relay.close();
+  });
+});
+
+describe('a replay', () => {
+  const everything = {
+    log: log(),
+    after: undefined,
+    only: undefined,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  };
+
+  test('that fails goes on from its checkpoint, and publishes once what was committed all the same', async () => {
+    const { state, publisher } = memoryPublisher();
+    state.failures = [
+      { code: 'publisher_unavailable', afterCommit: false },
+      { code: 'publisher_unavailable', afterCommit: true },
+    ];
+    expect(await replay({ ...everything, publisher })).toBe(true);
+    expect(state.published).toEqual(PUBLIC_IDS);
+  });
+
+  test('gives up when another replay has taken over', async () => {
+    const { state, publisher } = memoryPublisher();
+    state.failures = [{ code: 'publisher_fenced', afterCommit: false }];
+    await expect(replay({ ...everything, publisher })).rejects.toMatchObject({
+      code: 'publisher_fenced',
+    });
+  });
+});
+
+describe('the lag', () => {
+  const batch = (events: StoredEvent[], caughtUp: boolean): EventBatch => ({
+    events,
+    position: events.at(-1)?.position,
+    checkpoint: undefined,
+    caughtUp,
+  });
+  const end = EVENTS.at(-1)?.position;
+
+  test('is the age of the oldest event that is not published', () => {
+    const lag = createLag({ now: () => Date.parse(at(100)) });
+    lag.resumed(undefined);
+    lag.reading(batch(EVENTS.slice(0, 2), false));
+    expect(lag.behind(end)).toEqual({ events: null, ms: 100_000 });
+    lag.done();
+    expect(lag.behind(end)).toEqual({ events: null, ms: 99_000 });
+    lag.reading(batch(EVENTS.slice(2), true));
+    expect(lag.behind(end)).toEqual({ events: 2, ms: 99_000 });
+    lag.done();
+    expect(lag.behind(end)).toEqual({ events: 0, ms: 0 });
+  });
+
+  test('is nothing while a new end of the log may be on its way, and the time since it was seen after that', () => {
+    const now = { value: 1_000 };
+    const lag = createLag({ now: () => 5 }, () => now.value);
+    lag.resumed(positionOf(1));
+    expect(lag.behind(positionOf(1))).toEqual({ events: 0, ms: 0 });
+    now.value = 60_000;
+    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    now.value = 63_000;
+    expect(lag.behind(positionOf(3))).toEqual({ events: null, ms: 3_000 });
+    lag.reading({ events: [], position: positionOf(2), checkpoint: undefined, caughtUp: true });
+    lag.done();
+    expect(lag.behind(positionOf(3)).ms).toBe(0);
+  });
+
+  test('is the time since the beginning while nothing was read yet of what there is', () => {
+    const now = { value: 1_000 };
+    const lag = createLag({ now: () => 5 }, () => now.value);
+    now.value = 6_000;
+    expect(lag.behind(positionOf(2))).toEqual({ events: null, ms: 5_000 });
+  });
+
+  test('is no time that the clock was set by, forwards or backwards', () => {
+    const now = { value: Date.parse(at(100)), elapsed: 0 };
+    const lag = createLag({ now: () => now.value }, () => now.elapsed);
+    now.value -= 3_600_000;
+    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    lag.reading(batch([], true));
+    lag.done();
+    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    now.value += 7_200_000;
+    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    now.value -= 86_400_000;
+    lag.reading(batch(EVENTS, true));
+    expect(lag.behind(positionOf(4)).ms).toBe(0);
+    // However far the writer's clock is ahead, it has been known for so long.
+    now.elapsed += 7_000;
+    expect(lag.behind(positionOf(4)).ms).toBe(7_000);
+  });
+
+  test('is nothing in an empty log', () => {
+    expect(createLag({ now: () => 5 }).behind(undefined)).toEqual({ events: 0, ms: 0 });
+  });
+});
+
+describe('idle times of a source', () => {
+  test('are reported between its items, none of which is lost', async () => {
+    const source = async function* () {
+      yield 1;
+      await sleep(50);
+      yield 2;
+    };
+    const seen: Array<number | 'idle'> = [];
+    for await (const item of orIdle(source(), 10)) seen.push(item);
+    expect(seen.filter((item) => item !== 'idle')).toEqual([1, 2]);
+    expect(seen.slice(1, -1)).toContain('idle');
+    expect(new Set(seen.slice(1, -1))).toEqual(new Set(['idle']));
+  });
+
+  test('the error of a source is an error of the loop', async () => {
+    const source = async function* () {
+      yield 1;
+      throw new Error('gone');
+    };
+    const drain = async (): Promise<void> => {
+      for await (const item of orIdle(source(), 10)) expect(item).toBe(1);
+    };
+    await expect(drain()).rejects.toThrow('gone');
+  });
+});

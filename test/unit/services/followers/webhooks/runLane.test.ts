@@ -1,0 +1,237 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { runLane } from '../../../../../services/followers/webhooks/runLane.ts';
+import type { Lane } from '../../../../../services/followers/webhooks/lane.ts';
+import { createFairLine } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
+import { pauseAtMost } from '../../../../../shared/lib/time/sleep.ts';
+import type { Position } from '../../../../../shared/ports/eventStore.ts';
+import type { WebhookProgress } from '../../../../../shared/webhooks/webhookProgress.ts';
+import type { Delivered } from '../../../../../shared/webhooks/webhookSender.ts';
+import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
+import type { WebhookRow } from '../../../../../shared/readModels/tables.ts';
+import { eventually } from '../../../../support/processes/operator.ts';
+
+const AT = '2026-01-01T00:00:00.000Z';
+const row = {
+  webhook_id: 'webhook_1',
+  account_id: 'acct_1',
+  position: '0' as Position,
+  types: null,
+  revision: 0,
+} as WebhookRow;
+
+let stopping: AbortController;
+let running: Promise<void> | undefined;
+let progress: WebhookProgress;
+/** The keys of the account's events, in the order of the log; an id is key and place. */
+let log: string[];
+/** What each message is answered, by its id; taken without an answer here. */
+let answers: Record<string, Delivered[]>;
+let tried: string[];
+let under: Set<string>;
+let mostUnder: number;
+let followed: (string | undefined)[];
+let givenUp: string[];
+let troubles: (string | undefined)[];
+let followFails: unknown[];
+
+beforeEach(() => {
+  stopping = new AbortController();
+  progress = { revision: 0 };
+  [log, tried, followed, givenUp, troubles, followFails] = [[], [], [], [], [], []];
+  [answers, under, mostUnder] = [{}, new Set(), 0];
+});
+afterEach(async () => {
+  stopping.abort();
+  await running;
+});
+
+const refused = (more: object = {}): Delivered => ({ taken: false, reason: 'No.', ...more });
+const idAt = (index: number): string => `${log[index]}${index}`;
+
+async function* follow({ cursor, signal }: Parameters<Lane['follow']>[0]) {
+  followed.push(cursor);
+  if (followFails.length > 0) throw followFails.shift();
+  for (let at = cursor === undefined ? 0 : Number(cursor) + 1; !signal.aborted;) {
+    const key = log[at];
+    if (key === undefined) {
+      await pauseAtMost(5, { signal });
+      continue;
+    }
+    yield { cursor: String(at), event: { id: idAt(at), key, time: AT } as PublicEvent };
+    at += 1;
+  }
+}
+
+function start(): void {
+  const lane: Lane = {
+    row,
+    follow,
+    async send({ id }) {
+      tried.push(id);
+      expect([...under].filter((other) => other[0] === id[0])).toEqual([]);
+      under.add(id);
+      mostUnder = Math.max(mostUnder, under.size);
+      await pauseAtMost(10, { signal: stopping.signal });
+      under.delete(id);
+      return answers[id]?.shift() ?? { taken: true };
+    },
+    bodyOf: ({ id }) => id,
+    line: createFairLine({ places: 100, bytes: 1_000 }),
+    textsOf: async () => ({ url: 'https://example.com', secret: 'whsec_' }),
+    giveUp: async (_row, reason) => void givenUp.push(reason),
+    clock: { now: () => Date.parse(AT) },
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    progress: () => progress,
+    onProgress: (now) => void (progress = now),
+    onTrouble: (reason) => void troubles.push(reason),
+    taken: new Set(),
+    signal: stopping.signal,
+    cut: stopping.signal,
+  };
+  running = runLane(lane);
+}
+
+const reaches = (cursor: number) =>
+  eventually(
+    async () => progress,
+    (now) => now.cursor === String(cursor),
+  );
+
+describe('a lane', () => {
+  test('sends several keys side by side, each in order, and no more than so many', async () => {
+    log = Array.from({ length: 60 }, (_, index) => 'abcdefghijklmnopqrstuvwxyz'[index % 26]!);
+    start();
+    await reaches(59);
+    expect(tried.toSorted()).toEqual(log.map((_, index) => idAt(index)).toSorted());
+    expect(mostUnder).toBeGreaterThan(4);
+    expect(mostUnder).toBeLessThanOrEqual(LIMITS.webhooks.ahead);
+    expect(progress).toEqual({ cursor: '59', revision: 0, delivered_at: AT });
+  });
+
+  test('goes on with what was not taken, alone, and sends nothing twice that was', async () => {
+    log = ['a', 'b', 'a', 'c', 'a'];
+    answers = { a0: [refused(), refused()] };
+    start();
+    await reaches(4);
+    expect(tried.filter((id) => id === 'a0')).toHaveLength(3);
+    for (const id of ['b1', 'a2', 'c3', 'a4'])
+      expect([id, tried.filter((other) => other === id).length]).toEqual([id, 1]);
+    expect(tried.indexOf('a2')).toBeGreaterThan(tried.lastIndexOf('a0'));
+    expect(progress).toEqual({
+      cursor: '4',
+      revision: 0,
+      delivered_at: AT,
+      last_error: { message: 'No.', at: AT },
+    });
+  });
+
+  test('that fails says since when, and what waits', async () => {
+    log = ['a'];
+    answers = { a0: Array.from({ length: 9 }, () => refused()) };
+    start();
+    await eventually(
+      async () => progress,
+      ({ failing_ms = 0 }) => failing_ms > 0,
+    );
+    expect(progress).toMatchObject({ failing_since: AT, oldest_at: AT });
+    expect(givenUp).toEqual([]);
+  });
+
+  test('is given up after a day of tries, also where another process began it', async () => {
+    log = ['a'];
+    answers = { a0: Array.from({ length: 9 }, () => refused()) };
+    progress = { revision: 0, failing_since: AT, failing_ms: LIMITS.webhooks.failingMs };
+    start();
+    await eventually(
+      async () => givenUp,
+      (reasons) => reasons.length > 0,
+    );
+    expect(givenUp[0]).toBe('failing');
+  });
+
+  test('is not given up for the time in which something of ours was away', async () => {
+    log = ['a'];
+    answers = { a0: Array.from({ length: 9 }, () => refused()) };
+    const now = performance.now.bind(performance);
+    let aheadMs = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    start();
+    await eventually(
+      async () => tried,
+      ({ length }) => length === 1,
+    );
+    await eventually(
+      async () => progress,
+      ({ failing_since }) => failing_since !== undefined,
+    );
+    aheadMs = 2 * LIMITS.webhooks.failingMs;
+    await eventually(
+      async () => progress,
+      ({ failing_ms = 0 }) => failing_ms > 0,
+    );
+    clock.mockRestore();
+    expect(progress.failing_ms).toBeLessThan(LIMITS.webhooks.answerMs + 1_000);
+    expect(givenUp).toEqual([]);
+  });
+
+  test('is given up at once where the receiver is gone', async () => {
+    log = ['a'];
+    answers = { a0: [refused({ gone: true })] };
+    start();
+    await eventually(
+      async () => givenUp,
+      (reasons) => reasons.length > 0,
+    );
+    expect(givenUp).toEqual(['gone']);
+  });
+
+  test('leaves a receiver alone for as long as it asks', async () => {
+    log = ['a'];
+    answers = { a0: [refused({ retryAfterMs: 900 })] };
+    const begun = performance.now();
+    start();
+    await reaches(0);
+    expect(performance.now() - begun).toBeGreaterThan(850);
+  });
+
+  test('has forgotten the trouble of long ago', async () => {
+    log = ['a'];
+    followFails = Array.from({ length: 7 }, () => new TurnlogError('store_unavailable', 'Away.'));
+    const now = performance.now.bind(performance);
+    const clock = jest
+      .spyOn(performance, 'now')
+      .mockImplementation(() => now() + followed.length * 120_000);
+    const began = now();
+    start();
+    await eventually(
+      async () => progress,
+      ({ cursor }) => cursor === '0',
+    );
+    clock.mockRestore();
+    expect(now() - began).toBeLessThan(10_000);
+  });
+
+  test('begins anew where a restored log has lost what was sent last', async () => {
+    log = ['a', 'b'];
+    progress = { revision: 0, cursor: '7' };
+    followFails = [new TurnlogError('position_unknown', 'Unknown.')];
+    start();
+    await reaches(1);
+    expect(followed.slice(0, 2)).toEqual(['7', undefined]);
+    expect(tried).toEqual(['a0', 'b1']);
+  });
+
+  test('of a log that was changed sends nothing, and says so until it is right again', async () => {
+    log = ['a', 'b'];
+    progress = { revision: 0, cursor: '0' };
+    followFails = [new TurnlogError('log_changed', 'It has changed.')];
+    start();
+    await reaches(1);
+    expect(troubles[0]).toBe('It has changed.');
+    expect(troubles.at(-1)).toBeUndefined();
+    expect([followed, tried]).toEqual([['0', '0'], ['b1']]);
+    expect(progress.failing_since).toBeUndefined();
+  });
+});

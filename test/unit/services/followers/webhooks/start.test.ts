@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import {
+  startWebhooks,
+  type RunningWebhooks,
+} from '../../../../../services/followers/webhooks/start.ts';
+import type { Sending } from '../../../../../services/followers/webhooks/lane.ts';
+import { createFairLine } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { pauseAtMost } from '../../../../../shared/lib/time/sleep.ts';
+import type { Position } from '../../../../../shared/ports/eventStore.ts';
+import type {
+  WebhookChanges,
+  WebhookProgress,
+} from '../../../../../shared/webhooks/webhookProgress.ts';
+import type { WebhookRow } from '../../../../../shared/readModels/tables.ts';
+import { eventually } from '../../../../support/processes/operator.ts';
+
+const row = (webhook_id: string, more: Partial<WebhookRow> = {}): WebhookRow => ({
+  webhook_id,
+  account_id: 'acct_1',
+  url: 'https://example.com/',
+  secret: 'whsec_',
+  types: null,
+  disabled: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+  position: '0' as Position,
+  deleted: false,
+  erased: false,
+  revision: 0,
+  ...more,
+});
+
+let rows: WebhookRow[];
+let doubt: string | undefined;
+let kept: Map<string, WebhookProgress>;
+let followed: string[];
+let saving: Promise<void>;
+let running: RunningWebhooks;
+
+const sending: Sending = {
+  async *follow({ signal, cursor = 'none' }) {
+    followed.push(cursor);
+    yield { cursor };
+    await pauseAtMost(60_000, { signal });
+    // As the last messages on their way do.
+    await pauseAtMost(20, { signal: new AbortController().signal });
+    yield { cursor: 'last' };
+  },
+  send: async () => ({ taken: true }),
+  bodyOf: () => '',
+  line: createFairLine({ places: 1, bytes: 1 }),
+  textsOf: async () => ({ url: '', secret: '' }),
+  giveUp: async () => undefined,
+  clock: { now: () => 0 },
+  logger: { info: () => {}, warn: () => {}, error: () => {} },
+};
+
+beforeEach(() => {
+  [rows, doubt, followed, kept] = [[], undefined, [], new Map()];
+  saving = Promise.resolve();
+});
+afterEach(() => running.close());
+
+function start(): void {
+  running = startWebhooks({
+    sending,
+    readModels: {
+      listEnabledWebhooks: async () =>
+        rows.filter(({ deleted, disabled }) => !deleted && disabled === null),
+      findWebhook: async (id) => rows.find(({ webhook_id }) => webhook_id === id),
+    },
+    doubt: () => doubt,
+    becomeActive: async () => ({
+      load: async () => new Map(kept),
+      async save(changes: WebhookChanges) {
+        await saving;
+        for (const [id, progress] of changes)
+          if (progress) kept.set(id, progress);
+          else kept.delete(id);
+      },
+      lost: new AbortController().signal,
+      close: async () => undefined,
+    }),
+  });
+}
+
+const reason = (said: string | undefined) =>
+  eventually(
+    async () => running.health(),
+    (health) => health.reason === said && health.state === 'active',
+  );
+
+test('nothing is sent to what read models tell that are made anew', async () => {
+  [rows, doubt] = [[row('webhook_1')], 'They are made anew.'];
+  start();
+  expect(await reason(doubt)).toMatchObject({ enabled: 0 });
+  expect(followed).toEqual([]);
+  doubt = undefined;
+  await eventually(
+    async () => followed,
+    (cursors) => cursors.length === 1,
+  );
+});
+
+test('how far a webhook is is forgotten once it is deleted, and not while nobody knows it', async () => {
+  const progress = { revision: 0, cursor: '7' };
+  kept = new Map([
+    ['webhook_1', progress],
+    ['webhook_2', progress],
+  ]);
+  rows = [row('webhook_2', { deleted: true })];
+  start();
+  await eventually(
+    async () => kept,
+    (left) => !left.has('webhook_2'),
+  );
+  expect([...kept]).toEqual([['webhook_1', progress]]);
+  rows = [row('webhook_1')];
+  await eventually(
+    async () => followed,
+    (cursors) => cursors.includes('7'),
+  );
+});
+
+test('what comes last is kept, though a round of it is on its way', async () => {
+  rows = [row('webhook_1')];
+  const slow = Promise.withResolvers<void>();
+  saving = slow.promise;
+  start();
+  await eventually(
+    async () => followed,
+    (cursors) => cursors.length === 1,
+  );
+  // The first round has begun, and ends after the end has.
+  await pauseAtMost(1_200, { signal: new AbortController().signal });
+  const closed = running.close();
+  setTimeout(slow.resolve, 200);
+  await closed;
+  expect(kept.get('webhook_1')).toMatchObject({ cursor: 'last' });
+});

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
+import { banner } from '../../../../services/process/banner.ts';
+import type { RunningService } from '../../../../services/process/start.ts';
+
+const service = (firstKey: string | undefined): RunningService => ({
+  url: 'http://127.0.0.1:3000',
+  services: ['api', 'projector'],
+  dataFolder: '/var/lib/turnlog',
+  firstKey,
+  models: ['offline-echo', 'other'],
+  stop: () => Promise.resolve(),
+});
+const KEY = `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(64)}`;
+
+describe('the banner', () => {
+  test('tells the address, the data folder and the key that was just made', () => {
+    const lines = banner(service(KEY), false).split('\n');
+    expect(lines).toContain('Turnlog listens on http://127.0.0.1:3000');
+    expect(lines).toContain('Data folder: /var/lib/turnlog');
+    expect(lines.find((line) => line.startsWith('API key'))).toContain(KEY);
+  });
+
+  test.each([
+    ['chose the first key', KEY, true],
+    ['has a key from an earlier start', undefined, false],
+  ])('shows no key to an operator who %s, and tells where to put it', (_what, key, isOperators) => {
+    const shown = banner(service(key), isOperators);
+    expect(shown).not.toContain(KEY);
+    expect(shown).toContain('$TURNLOG_API_KEY');
+    expect(shown).toContain('keys issue');
+  });
+
+  test('of a process without the API tells its services and where its state is, and nothing to try', () => {
+    expect(
+      banner(
+        { ...service(undefined), services: ['projector', 'relay'], dataFolder: undefined },
+        false,
+      ).split('\n'),
+    ).toEqual([
+      'Turnlog listens on http://127.0.0.1:3000',
+      'Services: projector, relay',
+      'Its state: http://127.0.0.1:3000/health/ready',
+      '',
+    ]);
+  });
+
+  test('holds a curl line that creates an agent when a shell is given it as it is', async () => {
+    const command = banner(service(KEY), false)
+      .split('\n')
+      .find((line) => line.includes('curl'))!;
+    const shell = `curl() { '${process.execPath}' -e 'console.log(JSON.stringify(process.argv.slice(1)))' -- "$@"; }\n${command}`;
+    const { stdout } = await promisify(execFile)('sh', ['-c', shell], {
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    const [silent, url, header, key, again, type, data, body] = JSON.parse(stdout) as string[];
+    expect([silent, url, header, key, again, type, data]).toEqual([
+      '-s',
+      'http://127.0.0.1:3000/v1/agents?pretty=true',
+      '-H',
+      `x-api-key: ${KEY}`,
+      '-H',
+      'content-type: application/json',
+      '-d',
+    ]);
+    expect(JSON.parse(body!)).toEqual({
+      name: 'Echo',
+      instruction: 'Answer briefly.',
+      model: 'offline-echo',
+    });
+  });
+});

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { stopInOrder } from '../../../../services/process/stop.ts';
+import { createRunsInFlight } from '../../../../shared/runs/queueing/runsInFlight.ts';
+import { createLogger } from '../../../../shared/lib/logger.ts';
+
+const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'session_1' };
+
+/** A server with one request at work. */
+function serverWithRequest() {
+  const request = Promise.withResolvers<void>();
+  const state = { cut: false, isAnswering: false };
+  return {
+    answer: request.resolve,
+    state,
+    server: {
+      url: '',
+      close: () => request.promise,
+      isAnswering: () => state.isAnswering,
+      cut: () => void (state.cut = true),
+    },
+  };
+}
+
+test('a run that begins during the stop, for a request that was accepted before, is given the grace time too', async () => {
+  const { server, answer, state } = serverWithRequest();
+  const inFlight = createRunsInFlight();
+  const stopped = stopInOrder({
+    server,
+    inFlight,
+    logger: createLogger('silent'),
+    graceMs: 30_000,
+  });
+  await sleep(50);
+  // Longer than the last answers are given.
+  await inFlight.track(SUBJECT, () => sleep(2_500));
+  answer();
+  await stopped;
+  expect(state.cut).toBe(false);
+});
+
+test('a request that was accepted before may take longer than the last answers before it begins its run', async () => {
+  const { server, answer, state } = serverWithRequest();
+  const inFlight = createRunsInFlight();
+  const logger = createLogger('silent');
+  state.isAnswering = true;
+  const stopped = stopInOrder({ server, inFlight, logger, graceMs: 30_000 });
+  await sleep(3_000);
+  await inFlight.track(SUBJECT, () => sleep(50));
+  answer();
+  await stopped;
+  expect(state.cut).toBe(false);
+});
+
+test('a request that goes on for longer than the grace time is cut off', async () => {
+  const { server, state } = serverWithRequest();
+  const inFlight = createRunsInFlight();
+  state.isAnswering = true;
+  await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 100 });
+  expect(state.cut).toBe(true);
+});
+
+test('no run begins once the service has stopped', async () => {
+  const { server, state } = serverWithRequest();
+  const inFlight = createRunsInFlight();
+  await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 30_000 });
+  expect(state.cut).toBe(true);
+  await expect(inFlight.track(SUBJECT, () => Promise.resolve())).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+  });
+});

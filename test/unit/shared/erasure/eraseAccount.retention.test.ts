@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openAccount, setHold, setRetention } from '../../../../shared/accounts/commands.ts';
+import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
+import { eraseStream } from '../../../../shared/erasure/eraseStream.ts';
+import type { ErasureContext } from '../../../../shared/erasure/retention/requireErasable.ts';
+import type { Grounds } from '../../../../shared/erasure/erasureReason.ts';
+import type { JudgedTime } from '../../../../shared/erasure/retention/judgeClock.ts';
+import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
+import {
+  agentCreated,
+  sessionRow,
+  sessionStarted,
+  turnStarted,
+} from '../../../support/events/events.ts';
+import { appendMore, appendTo } from '../../../support/projections/projector.ts';
+import { sqliteEventStoreFixture } from '../../../support/sqlite/sqliteEventStore.ts';
+
+const DAY_MS = 86_400_000;
+/** When appendTo records. */
+const ACTIVE = Date.UTC(2026, 0, 1);
+const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
+const SESSION = 'session-session_1';
+const AGENT = 'agent-agent_1';
+
+let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let context: ErasureContext;
+let days: number;
+/** Done right before the next append to the session. */
+let before: (() => Promise<unknown>) | undefined;
+
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+  days = 0;
+  before = undefined;
+  const store = fixture.store();
+  context = {
+    store: {
+      ...store,
+      async append(stream, ...given) {
+        const first = before;
+        before = undefined;
+        if (stream === SESSION && first) await first();
+        return store.append(stream, ...given);
+      },
+    },
+    damaged: createDamagedStreams(() => undefined),
+    clock: { now: () => ACTIVE + days * DAY_MS },
+    ids: { uuid: randomUUID, typeId: (prefix) => prefix },
+  };
+  await openAccount(context, actor, 'Acme');
+  await appendTo(store, SESSION, [sessionStarted()]);
+  await appendTo(store, AGENT, [agentCreated()]);
+});
+afterEach(() => fixture.dispose());
+
+const erase = (stream = SESSION, reason: Grounds['reason'] = 'request') =>
+  eraseStream(context, stream, { reason }, actor);
+const refused = (words: RegExp) => ({
+  code: 'erasure_refused',
+  message: expect.stringMatching(words) as unknown,
+});
+const begun = () => fixture.store().keys.listErasures(10);
+const typesOf = async (stream: string) =>
+  (await fixture.store().readStream(stream, { direction: 'forwards', limit: 99 })).map(
+    ({ type }) => type,
+  );
+
+describe('an erasure', () => {
+  test('is refused while the clock that says that the minimum is over is not believed', async () => {
+    await setRetention(context, actor, { minimum_days: 183 });
+    days = 184;
+    const judged = (time: JudgedTime) => ({ ...context, judge: async () => time });
+    const doubted = judged({ doubt: 'The clock has moved ahead.' });
+    const request = { reason: 'request' } as const;
+    await expect(eraseStream(doubted, SESSION, request, actor)).rejects.toMatchObject(
+      refused(/nobody can tell .* The clock has moved ahead/),
+    );
+    const early = judged({ now: ACTIVE + 182 * DAY_MS });
+    await expect(eraseStream(early, SESSION, request, actor)).rejects.toMatchObject(
+      refused(/until 2026-07-03/),
+    );
+    expect(await begun()).toEqual([]);
+    // No time is asked for where none matters.
+    expect(await eraseStream(doubted, AGENT, request, actor)).toMatchObject({ again: false });
+    await setRetention(context, actor, { minimum_days: null });
+    expect(await eraseStream(doubted, SESSION, request, actor)).toMatchObject({ again: false });
+  });
+
+  test('is refused until the minimum is over, leaves nothing behind, and is done then', async () => {
+    await setRetention(context, actor, { minimum_days: 183 });
+    days = 182;
+    await expect(erase()).rejects.toMatchObject(refused(/at least 183 days .* until 2026-07-03/));
+    expect(await begun()).toEqual([]);
+    expect(await typesOf(SESSION)).toEqual(['session.started.v1']);
+    // No minimum protects an agent.
+    await erase(AGENT);
+    days = 183;
+    expect(await erase()).toMatchObject({ again: false });
+  });
+
+  test('is refused while the account is held, for its agents too, and for good reason only', async () => {
+    await setHold(context, actor, { held: true, reason: 'Case 12' });
+    days = 9_999;
+    for (const stream of [SESSION, AGENT])
+      await expect(erase(stream)).rejects.toMatchObject(refused(/legal hold.*Case 12/));
+    await setHold(context, actor, { held: false });
+    await erase();
+    await erase(AGENT);
+  });
+
+  test('sees a hold that is set while it is at work', async () => {
+    before = async () => {
+      await setHold(context, actor, { held: true });
+      await appendMore(fixture.store(), SESSION, [turnStarted(1)]);
+    };
+    await expect(erase()).rejects.toMatchObject(refused(/legal hold/));
+    expect(await typesOf(SESSION)).toEqual(['session.started.v1', 'session.turn_started.v1']);
+    expect(await begun()).toEqual([]);
+  });
+
+  test('that was done gives its receipt again, whatever was set since', async () => {
+    const first = await erase();
+    await setHold(context, actor, { held: true });
+    expect(await erase()).toMatchObject({ again: true, event: first.event });
+  });
+
+  test('by retention happens past the maximum only, as the account says now', async () => {
+    days = 99;
+    await expect(erase(SESSION, 'retention')).rejects.toMatchObject(refused(/not past/));
+    await setRetention(context, actor, { maximum_days: 99 });
+    await expect(erase(SESSION, 'retention')).rejects.toMatchObject(refused(/not past/));
+    days = 99.5;
+    await setHold(context, actor, { held: true });
+    await expect(erase(SESSION, 'retention')).rejects.toMatchObject(refused(/legal hold/));
+    await setHold(context, actor, { held: false });
+    expect(await erase(SESSION, 'retention')).toMatchObject({ again: false });
+  });
+
+  test('of an account is refused as a whole, before anything is erased', async () => {
+    const owned = sessionRow({ updated_at: new Date(ACTIVE).toISOString() });
+    const all = {
+      ...context,
+      readModelsAt: async () => ({
+        listSessions: async () => ({ rows: [owned], more: false }),
+        listAgents: async () => ({ rows: [], more: false }),
+        listParkedStreams: async () => ({ count: 0, streams: [] }),
+        findAccount: async () => undefined,
+        findAgent: async () => undefined,
+        findSession: async () => undefined,
+        findWebhook: async () => undefined,
+        findReplay: async () => undefined,
+        listWebhooks: async () => ({ rows: [], more: false }),
+        listReplays: async () => ({ rows: [], more: false }),
+      }),
+    };
+    const eraseAll = () => eraseAccount(all, actor, { signal: new AbortController().signal });
+    await setHold(context, actor, { held: true });
+    await expect(eraseAll()).rejects.toMatchObject({ code: 'account_held' });
+    await setHold(context, actor, { held: false });
+    await setRetention(context, actor, { minimum_days: 10 });
+    await expect(eraseAll()).rejects.toMatchObject(refused(/at least 10 days/));
+    expect(await typesOf(SESSION)).toEqual(['session.started.v1']);
+    expect(await typesOf('account-acct_1')).not.toContain('account.erased.v1');
+    expect(await begun()).toEqual([]);
+  });
+
+  test('of a stream whose account is not known is refused', async () => {
+    const stranger = { ...actor, account_id: 'acct_2' };
+    await expect(
+      eraseStream(context, SESSION, { reason: 'request' }, stranger),
+    ).rejects.toMatchObject(refused(/no such account/));
+  });
+});

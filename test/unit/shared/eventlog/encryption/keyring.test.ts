@@ -1,0 +1,45 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { seal } from '../../../../support/keys/textKeys.ts';
+import { expect, test } from '@jest/globals';
+import { closedText, textOpener } from '../../../../../shared/eventlog/encryption/closedText.ts';
+import { openTexts } from '../../../../../shared/eventlog/encryption/openTexts.ts';
+import { addKeyIds } from '../../../../../shared/eventlog/encryption/protectedJson.ts';
+import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+
+const TEXT = 'x'.repeat(300_000);
+const TEXTS = 50;
+type Box = ReturnType<typeof seal>;
+
+const eventWith = (box: Box): StoredEvent =>
+  // As a store reads it, out of bytes.
+  ({ stream: 'session-1', data: Buffer.from(JSON.stringify({ input: box })).toString() }) as never;
+
+test.each<[string, (keys: ReturnType<typeof memoryKeys>['keys'], box: Box) => unknown]>([
+  ['rows', (keys, { box, sha256 }) => textOpener(keys, 'session-1', [closedText(box, sha256)])],
+  ['events', (keys, box) => openTexts(keys, [eventWith(box)])],
+  [
+    'erased events',
+    (keys, box) => {
+      const ids = new Set<string>();
+      addKeyIds(eventWith(box).data, ids);
+      keys.forget([...ids]);
+    },
+  ],
+])('keys that are remembered keep none of the %s in memory that named them', async (_what, use) => {
+  setFlagsFromString('--expose_gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const { keys, open } = memoryKeys();
+  const remembering = open();
+  const heap = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heap();
+  for (let index = 0; index < TEXTS; index += 1)
+    await use(remembering, seal(TEXT, await keys.fresh()));
+  expect(heap() - before).toBeLessThan((TEXTS * TEXT.length) / 2);
+  // It is in use until here.
+  remembering.forget([]);
+});

@@ -1,0 +1,71 @@
+/** Whatever a model sends as the arguments of a tool call, the readers of exports take the session. */
+import { describe, expect, test } from '@jest/globals';
+import { argumentsOf } from '../../../../shared/exports/record.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+import {
+  modelCall,
+  toolCallData,
+  toolCalled,
+  turnCompleted,
+  turnStarted,
+} from '../../../support/events/events.ts';
+import { turnsOf, written } from '../../../support/exports/written.ts';
+
+const FORMATS = ['openai-chat', 'otel', 'inspect', 'atif'] as const;
+
+/** A list within as many others, in an object. */
+const nested = (lists: number): string => `{"a":${'['.repeat(lists)}${']'.repeat(lists)}}`;
+
+const exported = (format: (typeof FORMATS)[number], text: string): string =>
+  written(
+    format,
+    turnsOf(
+      turnStarted(1),
+      toolCalled(1, { round: 1, arguments: text }),
+      turnCompleted(1, { calls: [modelCall, modelCall] }),
+    ),
+  );
+
+const HOSTILE = {
+  'that are nested 20,000 deep': nested(20_000),
+  'with half of a surrogate pair': '{"q":"\\ud83d"}',
+  'with half of a surrogate pair in a name': '{"list":[{"\\ud83d":1}]}',
+  'with a number beyond a double': '{"n":[1e999]}',
+};
+
+/** All strings of a JSON text, names among them. */
+function stringsOf(text: string): string[] {
+  const strings: string[] = [];
+  JSON.parse(text, (name, value: unknown) => {
+    strings.push(name, ...(typeof value === 'string' ? [value] : []));
+    return value;
+  });
+  return strings;
+}
+
+describe.each(FORMATS)('%s', (format) => {
+  test.each(Object.entries(HOSTILE))('has the text of arguments %s', (_what, text) => {
+    const strings = stringsOf(exported(format, text));
+    expect(strings.some((one) => one.endsWith(text))).toBe(true);
+    expect(strings.every((one) => one.isWellFormed())).toBe(true);
+  });
+});
+
+test.each([
+  ['inspect', `"arguments":{},"parse_error":"Not read as a JSON object: {\\"n\\":1e999}"`],
+  ['atif', `"arguments":{},"extra":{"duration_ms":3,"arguments_text":"{\\"n\\":1e999}"}`],
+] as const)('%s says that arguments were not read', (format, said) => {
+  expect(exported(format, '{"n":1e999}')).toContain(said);
+});
+
+test('arguments are read down to a depth, and no further', () => {
+  const read = (lists: number): unknown =>
+    argumentsOf(toolCallData(1, { arguments: nested(lists) }));
+  const deepest = LIMITS.export.argumentsDepth - 1;
+  expect([read(deepest), read(deepest + 1)]).toEqual([JSON.parse(nested(deepest)), undefined]);
+});
+
+test('arguments of all other kinds are read', () => {
+  const text = '{"t":"𝄞","n":-0.5,"b":true,"x":null,"l":[{"ä":1}]}';
+  expect(argumentsOf(toolCallData(1, { arguments: text }))).toEqual(JSON.parse(text));
+});

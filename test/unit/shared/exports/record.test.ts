@@ -1,0 +1,97 @@
+import { expect, test } from '@jest/globals';
+import { SESSION_WRITERS } from '../../../../shared/exports/formats.ts';
+import { recordCollector, stepsOf, type ExportedTurn } from '../../../../shared/exports/record.ts';
+import {
+  at,
+  modelCall,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnFailed,
+  turnInterrupted,
+  turnStarted,
+} from '../../../support/events/events.ts';
+import { agent, session, turnsOf, written } from '../../../support/exports/written.ts';
+
+test('a turn is told only once it has ended', () => {
+  expect(turnsOf(sessionStarted(), turnStarted(1), toolCalled(1))).toEqual([]);
+  const [turn] = turnsOf(sessionStarted(), turnStarted(1), toolCalled(1), turnCompleted(1));
+  expect([turn!.started.recorded_at, turn!.ended.recorded_at]).toEqual([at(1), at(3)]);
+});
+
+test('a turn that was cut off between two calls of tools has the answers that called them', () => {
+  const [turn] = turnsOf(
+    turnStarted(1),
+    toolCalled(1, { round: 1, content: 'First.' }),
+    toolCalled(1, { round: 2 }),
+    turnInterrupted(1),
+  );
+  expect(stepsOf(turn!)).toMatchObject([
+    { call: undefined, text: 'First.', tool_calls: [{ data: { round: 1 } }] },
+    { call: undefined, text: null, tool_calls: [{ data: { round: 2 } }] },
+  ]);
+});
+
+test('an answer that was not what was asked for is the last of a turn that failed', () => {
+  const [turn] = turnsOf(turnStarted(1), turnFailed(1, { output: 'no JSON', calls: [modelCall] }));
+  expect(stepsOf(turn!)).toEqual([{ call: modelCall, text: 'no JSON', tool_calls: [] }]);
+});
+
+test('an empty answer is an answer, and an empty result is a result', () => {
+  const turns = turnsOf(
+    turnStarted(1),
+    toolCalled(1, { round: 1, result: '' }),
+    turnCompleted(1, { output: '', calls: [modelCall, modelCall] }),
+  );
+  const { messages } = JSON.parse(written('openai-chat', turns)) as { messages: object[] };
+  expect(messages.slice(-2)).toMatchObject([
+    { role: 'tool', content: '' },
+    { role: 'assistant', content: '' },
+  ]);
+  const { steps } = JSON.parse(written('atif', turns)) as { steps: any[] };
+  expect(steps.slice(-2)).toMatchObject([
+    { observation: { results: [{ content: '' }] } },
+    { source: 'agent', message: '' },
+  ]);
+  const { samples } = JSON.parse(written('inspect', turns)) as { samples: any[] };
+  expect(samples[0].output.choices[0].message.content).toBe('');
+});
+
+test('ids and times of spans come from the session, the turn and what it took', () => {
+  const turns = turnsOf(
+    turnStarted(1),
+    toolCalled(1, { round: 1, duration_ms: 30 }),
+    turnCompleted(1, {
+      duration_ms: 500,
+      calls: [
+        { ...modelCall, duration_ms: 100 },
+        { ...modelCall, duration_ms: 200 },
+      ],
+    }),
+  );
+  const text = written('otel', turns);
+  expect(written('otel', turns)).toBe(text);
+  const { spans } = JSON.parse(text).resourceSpans[0].scopeSpans[0] as { spans: any[] };
+  const began = Date.parse(at(0));
+  expect(
+    spans.map((span) => [
+      Number(BigInt(span.startTimeUnixNano) / 1_000_000n) - began,
+      Number(BigInt(span.endTimeUnixNano) / 1_000_000n) - began,
+    ]),
+  ).toEqual([
+    [0, 100],
+    [100, 130],
+    [130, 330],
+    [0, 500],
+  ]);
+  const another = SESSION_WRITERS.otel({ ...session, session_id: 'session_2' });
+  expect([...another.add(turns[0]!, agent)].join('')).not.toContain(spans[0].traceId);
+});
+
+test('a clock that was put back makes no span that ends before it begins', () => {
+  const collect = recordCollector();
+  collect(turnStarted(1), at(60));
+  const turn = collect(turnInterrupted(1), at(0)) as ExportedTurn;
+  const [span] = JSON.parse(written('otel', [turn])).resourceSpans[0].scopeSpans[0].spans as any[];
+  expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
+});

@@ -1,0 +1,93 @@
+import { expect, test } from '@jest/globals';
+import { createLive } from '../../../../shared/feed/live.ts';
+import type { LoggedEvent } from '../../../../shared/feed/loggedEvents.ts';
+import type { Place } from '../../../../shared/feed/feedPosition.ts';
+import type {
+  EventBatch,
+  EventLog,
+  Position,
+  StoredEvent,
+} from '../../../../shared/ports/eventStore.ts';
+
+const at = (position: number): Position => String(position).padStart(16, '0') as never;
+const HEAD = at(10);
+
+/** An event of an account, as far as a follower looks at it. */
+function eventOf(account_id: string, number: number): LoggedEvent {
+  const position = at(number);
+  return {
+    stored: { position } as StoredEvent,
+    account_id,
+    checkpoint: { position, log_id: 'log', event_id: `event_${number}`, event_hash: 'hash' },
+    bytes: 100,
+  };
+}
+
+/** A log whose batches come when they are pushed; resolves once each was taken. */
+async function following() {
+  const waiting: { batch: EventBatch; taken: () => void }[] = [];
+  let wake: () => void = () => undefined;
+  const known = new Map<StoredEvent, LoggedEvent>();
+  const log: Pick<EventLog, 'subscribe' | 'head'> = {
+    head: async () => HEAD,
+    async *subscribe({ signal }) {
+      for (;;) {
+        if (signal?.aborted) return;
+        const next = waiting.shift();
+        if (!next) {
+          await new Promise<void>((resolve) => (wake = resolve));
+          continue;
+        }
+        yield next.batch;
+        next.taken();
+      }
+    },
+  };
+  const live = createLive({
+    log,
+    logged: async (events) => events.map((stored) => known.get(stored)!),
+  });
+  const push = (...events: LoggedEvent[]): Promise<void> =>
+    new Promise((taken) => {
+      for (const event of events) known.set(event.stored, event);
+      const { checkpoint } = events.at(-1)!;
+      const { position } = checkpoint;
+      const stored = events.map((event) => event.stored);
+      waiting.push({ batch: { events: stored, position, checkpoint, caughtUp: true }, taken });
+      wake();
+    });
+  live.join();
+  await push(eventOf('others', 11));
+  return { live, push };
+}
+
+const START: Place = { start: HEAD, cursor: undefined, passed: HEAD };
+const positionsIn = (found: { events: readonly LoggedEvent[] } | undefined) =>
+  found?.events.map(({ stored }) => stored.position);
+
+test('what comes between a look and the wait that follows it is not passed over', async () => {
+  const { live, push } = await following();
+  const { signal } = new AbortController();
+  const looked = live.after('own', START)!;
+  expect(positionsIn(looked)).toEqual([]);
+  await push(eventOf('own', 12));
+  const place = live.news('own', looked.place, signal);
+  await push(eventOf('others', 13));
+  await push(eventOf('others', 14), eventOf('own', 15));
+  expect(positionsIn(live.after('own', await place))).toEqual([at(12), at(15)]);
+  live.end();
+});
+
+test('a follower is woken by an event of its own, and passes those of others by', async () => {
+  const { live, push } = await following();
+  const { signal } = new AbortController();
+  const { place } = live.after('own', START)!;
+  const news = live.news('own', place, signal);
+  await push(eventOf('others', 12));
+  await push(eventOf('own', 13), eventOf('others', 14));
+  await push(eventOf('own', 15));
+  const reached = await news;
+  expect(reached.passed).toBe(at(12));
+  expect(positionsIn(live.after('own', reached))).toEqual([at(13), at(15)]);
+  live.end();
+});

@@ -1,0 +1,86 @@
+import { expect, test } from '@jest/globals';
+import type { Position } from '../../../../shared/ports/eventStore.ts';
+import type { ReadModels } from '../../../../shared/ports/readModels.ts';
+import { neverStale } from '../../../../shared/projections/readYourWrites.ts';
+
+const at = (position: number): Position => String(position).padStart(4, '0') as Position;
+
+/** Read models that show everything up to a position, and note how long they were waited for. */
+function shownUpTo(first: number) {
+  const state = { shown: at(first), waits: [] as number[], late: undefined as string | undefined };
+  const inner = {
+    untilShown: async (position: Position, timeoutMs: number) => {
+      state.waits.push(timeoutMs);
+      return position <= state.shown;
+    },
+    findSession: async () => undefined,
+    findAgent: async () => undefined,
+    findApiKey: async () => undefined,
+  } as unknown as ReadModels;
+  const readModels = neverStale(inner, { waitMs: 700, late: () => state.late });
+  return { state, readModels };
+}
+
+test('queries wait for nothing while every write was shown before it was answered', async () => {
+  const { state, readModels } = shownUpTo(5);
+  expect(await readModels.untilShown(at(5), 100)).toBe(true);
+  await readModels.findSession('session_1');
+  expect(state.waits).toEqual([100]);
+});
+
+test('after a write that was answered late, queries are refused until it is shown', async () => {
+  const { state, readModels } = shownUpTo(5);
+  expect(await readModels.untilShown(at(7), 100)).toBe(false);
+  expect(await readModels.untilShown(at(6), 100)).toBe(false);
+  state.shown = at(6);
+  await expect(readModels.findSession('session_1')).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+  });
+  // A key is not made by this process: it needs none of its writes.
+  await readModels.findApiKey('key_1');
+  state.shown = at(7);
+  await readModels.findSession('session_1');
+  state.waits = [];
+  await readModels.findSession('session_1');
+  expect(state.waits).toEqual([]);
+});
+
+test('a query waits as long as it may, and not at all where it is known why it would wait in vain', async () => {
+  const { state, readModels } = shownUpTo(5);
+  await readModels.untilShown(at(6), 100);
+  state.waits = [];
+  await expect(readModels.findSession('session_1')).rejects.toThrow('yet.');
+  state.late = 'The database is locked.';
+  await expect(readModels.findSession('session_1')).rejects.toThrow('The database is locked.');
+  expect(state.waits).toEqual([700, 0]);
+});
+
+test('nor does a write', async () => {
+  const { state, readModels } = shownUpTo(5);
+  state.late = 'The log is another one.';
+  expect(await readModels.untilShown(at(6), 100)).toBe(false);
+  expect(state.waits).toEqual([0]);
+});
+
+test('the end of a turn is waited for by queries of sessions, and by nobody else', async () => {
+  const { state, readModels } = shownUpTo(5);
+  expect(readModels.showLater!(at(7))).toBe(true);
+  expect(readModels.showLater!(at(6))).toBe(true);
+  await readModels.findAgent('agent_1');
+  expect(state.waits).toEqual([]);
+  await expect(readModels.findSession('session_1')).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
+  expect(state.waits).toEqual([700]);
+  state.shown = at(7);
+  await readModels.findSession('session_1');
+  await readModels.findSession('session_1');
+  expect(state.waits).toEqual([700, 700]);
+});
+
+test('nothing is shown later where it is known that it will not be', () => {
+  const { state, readModels } = shownUpTo(5);
+  state.late = 'The log is another one.';
+  expect(readModels.showLater!(at(6))).toBe(false);
+});

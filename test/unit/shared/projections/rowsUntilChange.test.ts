@@ -1,0 +1,85 @@
+import { expect, test } from '@jest/globals';
+import { createProgressChannel } from '../../../../shared/projections/progress.ts';
+import type { ReadModels } from '../../../../shared/ports/readModels.ts';
+import { rowsUntilChange } from '../../../../shared/projections/rowsUntilChange.ts';
+
+/** Read models with one agent, and what was asked of them. */
+function withAgent() {
+  const progress = createProgressChannel();
+  const state = {
+    name: 'A' as string | undefined,
+    asked: 0,
+    generation: 1,
+    before: async () => {},
+  };
+  const find = async (id: string) => {
+    state.asked += 1;
+    const { name } = state;
+    await state.before();
+    return name === undefined ? undefined : { agent_id: id, key_id: id, name, instruction: 'x' };
+  };
+  const generation = (): number => state.generation;
+  const inner = { findAgent: find, findApiKey: find, findApiKeyByHash: find, generation };
+  const rows = rowsUntilChange(inner as unknown as ReadModels & typeof inner, progress);
+  const tell = (onlySessions: boolean) =>
+    progress.publish({
+      position: undefined,
+      caughtUp: true,
+      percent: 100,
+      generation: 1,
+      onlySessions,
+    });
+  return { state, rows, tell };
+}
+
+test('a row is read once, however many events of sessions come', async () => {
+  const { state, rows, tell } = withAgent();
+  await rows.findAgent('agent_1');
+  tell(true);
+  expect(await rows.findAgent('agent_1')).toMatchObject({ name: 'A' });
+  expect(state.asked).toBe(1);
+});
+
+test.each(['findAgent', 'findApiKey', 'findApiKeyByHash'] as const)(
+  '%s sees what any other event changed',
+  async (query) => {
+    const { state, rows, tell } = withAgent();
+    await rows[query]('id_1');
+    state.name = 'B';
+    tell(false);
+    expect(await rows[query]('id_1')).toMatchObject({ name: 'B' });
+    state.name = undefined;
+    tell(false);
+    expect(await rows[query]('id_1')).toBeUndefined();
+  },
+);
+
+test('another generation is asked anew, whenever it takes the place of the one before', async () => {
+  const { state, rows, tell } = withAgent();
+  tell(false);
+  await rows.findAgent('agent_1');
+  // It was built meanwhile, and its last events were of sessions.
+  tell(true);
+  state.generation = 2;
+  state.name = 'B';
+  expect(await rows.findAgent('agent_1')).toMatchObject({ name: 'B' });
+});
+
+test('what is not there is asked for each time', async () => {
+  const { state, rows } = withAgent();
+  state.name = undefined;
+  expect(await rows.findAgent('agent_1')).toBeUndefined();
+  state.name = 'A';
+  expect(await rows.findAgent('agent_1')).toMatchObject({ name: 'A' });
+});
+
+test('a row that changes while it is read is not remembered', async () => {
+  const { state, rows, tell } = withAgent();
+  state.before = async () => {
+    state.name = 'B';
+    tell(false);
+  };
+  expect(await rows.findAgent('agent_1')).toMatchObject({ name: 'A' });
+  state.before = async () => {};
+  expect(await rows.findAgent('agent_1')).toMatchObject({ name: 'B' });
+});

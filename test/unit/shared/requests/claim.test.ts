@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { claimRequest } from '../../../../shared/requests/claim.ts';
+import { contentHmac, requestIdOf } from '../../../../shared/requests/requestId.ts';
+import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
+import { storeUnavailable, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
+import type { ProtectedStore } from '../../../../shared/eventlog/encryption/protectedStore.ts';
+import { requestStream } from '../../../../shared/eventlog/streams.ts';
+import { lagging } from '../../../support/store/laggingStore.ts';
+import {
+  sqliteEventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../../support/sqlite/sqliteEventStore.ts';
+
+const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
+const request_id = 'ab'.repeat(32);
+
+let fixture: SqliteEventStoreFixture;
+let asked: number;
+
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+  asked = 0;
+});
+afterEach(() => fixture.dispose());
+
+const contextOn = (store: ProtectedStore): HandleContext => ({
+  store,
+  damaged: createDamagedStreams(() => undefined),
+  clock: { now: () => Date.UTC(2026, 10, 22) },
+  ids: { uuid: randomUUID, typeId: (prefix) => prefix },
+});
+
+/** Each try would reserve an id of its own. */
+const claim = (store = fixture.store(), body_hmac = 'one') =>
+  claimRequest(contextOn(store), actor, {
+    request_id,
+    operation: 'createAgent',
+    body_hmac,
+    reserve: async () => ({ id: `agent_${(asked += 1)}` }),
+  });
+
+const events = () =>
+  fixture.store().readStream(requestStream(request_id), { direction: 'forwards', limit: 10 });
+
+describe('a claim', () => {
+  test('gives later tries what the first reserved, and reserves nothing more', async () => {
+    const first = await claim();
+    expect(first).toEqual({ request_id, reserved: { id: 'agent_1' }, first: true });
+    expect(await claim()).toEqual({ ...first, first: false });
+    expect(asked).toBe(1);
+    expect(await events()).toHaveLength(1);
+  });
+
+  test('of many at once has one first, and one reservation for all', async () => {
+    const claims = await Promise.all(Array.from({ length: 20 }, () => claim()));
+    expect(claims.filter(({ first }) => first)).toHaveLength(1);
+    expect(new Set(claims.map(({ reserved }) => reserved.id)).size).toBe(1);
+    expect(await events()).toHaveLength(1);
+  });
+
+  test('is refused with another body, and adds nothing', async () => {
+    await claim();
+    await expect(claim(fixture.store(), 'two')).rejects.toMatchObject({ code: 'request_differs' });
+    expect(await events()).toHaveLength(1);
+  });
+
+  test('finds the first one on a node that does not show it yet', async () => {
+    const { reserved } = await claim();
+    expect(await claim(lagging(fixture.store(), -1, 200))).toEqual({
+      request_id,
+      reserved,
+      first: false,
+    });
+  });
+
+  test('whose append was written and not answered is found by the next try', async () => {
+    const store = fixture.store();
+    const lossy: ProtectedStore = {
+      ...store,
+      async append(...given) {
+        await store.append(...given);
+        throw storeUnavailable('The connection broke.');
+      },
+    };
+    await expect(claim(lossy)).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(await claim()).toMatchObject({ reserved: { id: 'agent_1' }, first: false });
+  });
+
+  test('of what the operation refuses leaves nothing', async () => {
+    const refused = claimRequest(contextOn(fixture.store()), actor, {
+      request_id,
+      operation: 'createAgent',
+      body_hmac: 'one',
+      reserve: async () => {
+        throw new TurnlogError('model_not_supported', 'No.');
+      },
+    });
+    await expect(refused).rejects.toMatchObject({ code: 'model_not_supported' });
+    expect(await events()).toEqual([]);
+  });
+});
+
+describe('the id of a request', () => {
+  const request = { key: 'k', account_id: 'acct_1', method: 'POST', path: '/v1/agents' };
+
+  test.each([{ key: 'l' }, { account_id: 'acct_2' }, { method: 'PUT' }, { path: '/v1/agents/x' }])(
+    'is another one for %p',
+    (changes) => {
+      expect(requestIdOf({ ...request, ...changes })).not.toBe(requestIdOf(request));
+    },
+  );
+
+  test('is of a fixed size, and says nothing of the key', () => {
+    expect(requestIdOf({ ...request, key: 'x'.repeat(255) })).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('goes with a content that is told by its key alone', () => {
+    const content = { query: {}, body: { b: 1, a: 2 } };
+    const hmac = contentHmac(request, content);
+    expect(contentHmac(request, { body: { a: 2, b: 1 }, query: {} })).toBe(hmac);
+    expect(contentHmac(request, { ...content, body: { b: 1, a: 3 } })).not.toBe(hmac);
+    expect(contentHmac({ ...request, key: 'l' }, content)).not.toBe(hmac);
+  });
+});

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { LRUCache } from 'lru-cache';
+import { createAdmission } from '../../../../shared/runs/queueing/admission.ts';
+import { beginTurn } from '../../../../shared/runs/beginTurn.ts';
+import { createLiveTurns } from '../../../../shared/runs/live/liveTurns.ts';
+import type { OpenRun, RunContext } from '../../../../shared/runs/context.ts';
+import type { Claim } from '../../../../shared/requests/claim.ts';
+import type { RunRequest } from '../../../../shared/runs/runRequest.ts';
+import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
+import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
+import { sessionStream } from '../../../../shared/eventlog/streams.ts';
+import { createFairLine } from '../../../../shared/lib/concurrency/fairSemaphore.ts';
+import {
+  AGENT_ID,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../../../support/events/events.ts';
+import { lagging } from '../../../support/store/laggingStore.ts';
+import { sqliteEventStoreFixture } from '../../../support/sqlite/sqliteEventStore.ts';
+
+const NOW = Date.UTC(2026, 10, 20, 9);
+const WAIT_MS = 600;
+/** Far beyond the wait limit: a run that has not ended by then would wait for ever. */
+const NEVER_MS = 5_000;
+const ROOM = { places: 10, bytes: 1_000_000 };
+const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
+
+let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let head: StreamHead;
+
+async function append(...events: { type: string; data: object }[]): Promise<void> {
+  const facts = events.map((event) => ({ id: randomUUID(), ...event }));
+  const author = { ...actor, causation_id: 'r', recorded_at: new Date(NOW).toISOString() };
+  const target = { stream: sessionStream('session_1'), head };
+  ({ head } = await appendEvents(fixture.store(), target, facts, author));
+}
+
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+  head = NO_STREAM;
+  const deadline = new Date(NOW + 600_000).toISOString();
+  await append(sessionStarted(), turnStarted(1, { owner: 'other', deadline }));
+});
+afterEach(() => fixture.dispose());
+
+function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Promise<OpenRun> {
+  const context = {
+    store,
+    damaged: createDamagedStreams(() => undefined),
+    sessions: {
+      memory: new LRUCache({ max: 10 }),
+      reads: createFairLine(ROOM),
+      live: createLiveTurns(),
+    },
+    budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
+    catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
+    limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },
+    instance: {
+      id: 'self',
+      isGone: (owner: string) => owner !== 'other',
+      isOverdue: () => false,
+    },
+    clock: { now: () => NOW },
+    ids: { uuid: randomUUID },
+  } as unknown as RunContext;
+  const arrival = createAdmission({ all: ROOM, share: ROOM }).arrive(actor.account_id, 0, {});
+  const request = {
+    actor,
+    agent: { agent_id: AGENT_ID, revision: 0, model: 'm', instruction: 'Be brief.', tool: null },
+    input: 'on',
+    session_id: 'session_1',
+    new_session: false,
+    ...changes,
+  } as unknown as RunRequest;
+  return beginTurn(context, request, {
+    arrival,
+    signal: AbortSignal.timeout(NEVER_MS),
+    drawOn: () => undefined,
+  });
+}
+
+describe('a run of a session whose turn another living instance runs', () => {
+  test('is answered session_busy within the wait limit, and adds nothing', async () => {
+    await expect(begin()).rejects.toMatchObject({ code: 'session_busy', retriable: true });
+    const events = await fixture
+      .store()
+      .readStream(sessionStream('session_1'), { direction: 'forwards', limit: 10 });
+    expect(events).toHaveLength(2);
+  });
+
+  test('begins its turn when that one has ended in time', async () => {
+    const running = begin();
+    await sleep(WAIT_MS / 4);
+    await append(turnCompleted(1));
+    expect((await running).state).toMatchObject({ status: 'running', turn: 2, owner: 'self' });
+  });
+});
+
+describe('a run of a request that may have begun its turn before', () => {
+  const claim = (revision: number): Claim => ({
+    request_id: 'request_1',
+    reserved: { revision },
+    first: false,
+  });
+  const begunElsewhere = turnStarted(2, { idempotency_key: 'request_1', owner: 'elsewhere' });
+  const found = { session_id: 'session_1', turn: 2, owner: 'elsewhere', revision: 3 };
+
+  test('finds that turn, however far the session has gone on, and adds nothing', async () => {
+    await append(turnCompleted(1), begunElsewhere, turnCompleted(2));
+    for (let turn = 3; turn < 90; turn += 1) await append(turnStarted(turn), turnCompleted(turn));
+    const before = head.revision;
+    await expect(begin({ claim: claim(1) })).rejects.toMatchObject({ found });
+    const last = { direction: 'backwards', limit: 1 } as const;
+    const [newest] = await fixture.store().readStream(sessionStream('session_1'), last);
+    expect(newest).toMatchObject({ revision: before });
+  });
+
+  test('finds the turn that another try begins right before its own', async () => {
+    await append(turnCompleted(1));
+    const store = fixture.store();
+    let others = [begunElsewhere];
+    const raced = {
+      ...store,
+      async append(...given: Parameters<typeof store.append>) {
+        const meanwhile = others;
+        others = [];
+        if (meanwhile.length > 0) await append(...meanwhile);
+        return store.append(...given);
+      },
+    };
+    await expect(begin({ claim: claim(1) }, raced)).rejects.toMatchObject({ found });
+  });
+
+  test('looks again where the node shows less of the session than it has seen', async () => {
+    await append(turnCompleted(1), begunElsewhere, turnCompleted(2));
+    const store = fixture.store();
+    const shown = lagging(store, 2, 150);
+    // What is read backwards is up to date; what is read forwards comes from the node that lags.
+    const mixed: typeof store = {
+      ...store,
+      readStream: (stream, options) =>
+        (options.direction === 'forwards' ? shown : store).readStream(stream, options),
+    };
+    await expect(begin({ claim: claim(1) }, mixed)).rejects.toMatchObject({ found });
+  });
+
+  test('finds the turn of a session that another try has begun', async () => {
+    head = NO_STREAM;
+    const stream = { session_id: 'session_2', new_session: true };
+    const facts = [sessionStarted(), turnStarted(1, { idempotency_key: 'request_1', owner: 'x' })];
+    const author = { ...actor, causation_id: 'r', recorded_at: new Date(NOW).toISOString() };
+    await appendEvents(
+      fixture.store(),
+      { stream: sessionStream('session_2'), head },
+      facts.map((event) => ({ id: randomUUID(), ...event })),
+      author,
+    );
+    const reserved = { id: 'session_2' };
+    await expect(
+      begin({ ...stream, claim: { request_id: 'request_1', reserved, first: true } }),
+    ).rejects.toMatchObject({ found: { session_id: 'session_2', turn: 1 } });
+  });
+
+  test('begins its own where there is none, and says whose it is', async () => {
+    await append(
+      turnCompleted(1),
+      turnStarted(2, { idempotency_key: 'another' }),
+      turnCompleted(2),
+    );
+    expect((await begin({ claim: claim(1) })).state).toMatchObject({ turn: 3, owner: 'self' });
+    const last = { direction: 'backwards', limit: 1 } as const;
+    const [newest] = await fixture.store().readStream(sessionStream('session_1'), last);
+    expect(JSON.parse(newest!.data)).toMatchObject({ turn: 3, idempotency_key: 'request_1' });
+  });
+});

@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import type { OpenRun, RunContext } from '../../../../../shared/runs/context.ts';
+import { requireFormat, UnfitAnswer } from '../../../../../shared/runs/model/responseFormat.ts';
+import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
+
+const JSON_OBJECT = { type: 'json_object' as const };
+
+function check(
+  misfitOf: () => Promise<string | undefined>,
+  output: string,
+  signal = new AbortController().signal,
+) {
+  const context = { catalogue: { schemas: { misfitOf } } } as unknown as RunContext;
+  const run = {
+    settings: { response_format: JSON_OBJECT },
+    request: { actor: { account_id: 'a' } },
+  } as unknown as OpenRun;
+  return requireFormat(context, run, output, signal).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+test('an answer that does not fit keeps its text', async () => {
+  const error = await check(async () => 'is not JSON', 'words');
+  expect(error).toBeInstanceOf(UnfitAnswer);
+  expect(error).toMatchObject({ code: 'model_error', retriable: false, output: 'words' });
+});
+
+test('an answer that does not fit, and fits no event, is told without its text', async () => {
+  const long = '\n'.repeat(LIMITS.http.jsonTextBytes / 2);
+  expect(await check(async () => 'is not JSON', long)).toMatchObject({ output: undefined });
+});
+
+test('an answer that could not be checked in time is kept as one that does not fit', async () => {
+  const late = () => Promise.reject(new TurnlogError('rate_limited', 'wait'));
+  expect(await check(late, '{}')).toMatchObject({ code: 'model_error', output: '{}' });
+});
+
+test('a check does not outlast the run', async () => {
+  const reason = new Error('the time is over');
+  const aborted = AbortSignal.abort(reason);
+  expect(await check(() => new Promise(() => undefined), '{}', aborted)).toBe(reason);
+});

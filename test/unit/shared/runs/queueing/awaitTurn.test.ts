@@ -1,0 +1,44 @@
+import { expect, test } from '@jest/globals';
+import { awaitTurn } from '../../../../../shared/runs/queueing/awaitTurn.ts';
+import type { RunSessions } from '../../../../../shared/runs/context.ts';
+import { createPlaces } from '../../../../../shared/lib/concurrency/capacity.ts';
+import type { TurnRow } from '../../../../../shared/readModels/tables.ts';
+
+/** Says of every turn at once that it has ended. */
+const context = {
+  watch: {
+    watch({ onEnd }: { onEnd: (end: 'ended') => void }) {
+      setImmediate(onEnd, 'ended');
+      return () => undefined;
+    },
+  },
+  waits: createPlaces({ places: 10, bytes: Infinity }),
+} as unknown as Pick<RunSessions, 'watch' | 'waits'>;
+
+/** Waits so long for a turn that ends with the look of that number; how often it was looked at. */
+async function looksIn(waitMs: number, last = Infinity) {
+  let looks = 0;
+  const row = await awaitTurn(context, {
+    account_id: 'acct_1',
+    waitMs,
+    signal: new AbortController().signal,
+    look: async () => {
+      looks += 1;
+      const status = looks >= last ? 'completed' : 'running';
+      return { session_id: 'session_1', turn: 1, revision: 1, status } as TurnRow;
+    },
+  });
+  return { looks, status: row.status };
+}
+
+test('a turn that is told to have ended, and does not show it, is not looked at without a pause', async () => {
+  const { looks, status } = await looksIn(550);
+  expect(status).toBe('running');
+  expect(looks).toBeGreaterThan(1);
+  expect(looks).toBeLessThan(10);
+  expect(context.waits.taken()).toBe(0);
+});
+
+test('its end is told once it shows', async () => {
+  expect(await looksIn(60_000, 3)).toEqual({ looks: 3, status: 'completed' });
+});

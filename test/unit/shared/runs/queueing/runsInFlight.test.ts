@@ -1,0 +1,119 @@
+import { describe, expect, test } from '@jest/globals';
+import { sessionErased } from '../../../../../shared/erasure/errors.ts';
+import {
+  createRunsInFlight,
+  type RunInFlight,
+} from '../../../../../shared/runs/queueing/runsInFlight.ts';
+
+const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'session_1' };
+
+/** Tracks a run that lasts until it is ended or its signal aborts. */
+function tracked(runs: ReturnType<typeof createRunsInFlight>, subject = SUBJECT) {
+  const { promise, resolve: end } = Promise.withResolvers<string>();
+  let run: RunInFlight | undefined;
+  const result = runs.track(subject, (given) => {
+    run = given;
+    const aborted = new Promise<never>((_resolve, reject) =>
+      given.signal.addEventListener('abort', () => reject(given.signal.reason as Error)),
+    );
+    return Promise.race([promise, aborted]);
+  });
+  result.catch(() => undefined);
+  return { run: run!, result, end };
+}
+
+describe('the runs in flight', () => {
+  test('are counted until they have settled, and idle waits for the last one', async () => {
+    const runs = createRunsInFlight();
+    await runs.idle();
+    const [one, two] = [tracked(runs), tracked(runs)];
+    expect(runs.count()).toBe(2);
+    let idle = false;
+    const waiting = runs.idle().then(() => (idle = true));
+    one.end('first');
+    expect(await one.result).toBe('first');
+    expect([runs.count(), idle]).toEqual([1, false]);
+    two.end('second');
+    await waiting;
+    expect(runs.count()).toBe(0);
+  });
+
+  test('are idle after a failure too, and the failure is the result', async () => {
+    const runs = createRunsInFlight();
+    await expect(runs.track(SUBJECT, () => Promise.reject(new Error('failed')))).rejects.toThrow(
+      'failed',
+    );
+    await runs.idle();
+    expect(runs.count()).toBe(0);
+  });
+
+  test('are all aborted by an interruption, which they can tell from a time limit', async () => {
+    const runs = createRunsInFlight();
+    const [one, two] = [tracked(runs), tracked(runs)];
+    two.run.limit(1);
+    await expect(two.result).rejects.toMatchObject({
+      code: 'model_timeout',
+      retriable: true,
+      message: expect.stringContaining('1 ms'),
+    });
+    runs.interruptAll();
+    await expect(one.result).rejects.toMatchObject({
+      code: 'store_unavailable',
+      retriable: true,
+      retryAfterSeconds: 1,
+    });
+    expect([one.run.interrupted(), two.run.interrupted()]).toEqual([true, false]);
+    await runs.idle();
+  });
+
+  test('are joined by no other after the interruption, though a request was on its way', async () => {
+    const runs = createRunsInFlight();
+    runs.interruptAll();
+    let began = false;
+    await expect(runs.track(SUBJECT, () => Promise.resolve((began = true)))).rejects.toMatchObject({
+      code: 'store_unavailable',
+      retriable: true,
+    });
+    expect([began, runs.count()]).toEqual([false, 0]);
+  });
+
+  test('that were out of time before the interruption keep that reason', async () => {
+    const runs = createRunsInFlight();
+    let given: RunInFlight | undefined;
+    const { promise, resolve: end } = Promise.withResolvers<void>();
+    const result = runs.track(SUBJECT, async (run) => {
+      given = run;
+      run.limit(1);
+      await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
+      await promise;
+    });
+    await new Promise((resolve) => given!.signal.addEventListener('abort', resolve));
+    runs.interruptAll();
+    expect([given!.interrupted(), (given!.signal.reason as { code: string }).code]).toEqual([
+      false,
+      'model_timeout',
+    ]);
+    end();
+    await result;
+  });
+
+  test('have no time limit before their clock is started', async () => {
+    const runs = createRunsInFlight();
+    const one = tracked(runs);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(one.run.signal.aborted).toBe(false);
+    one.end('done');
+    await one.result;
+  });
+
+  test('are ended that are meant, before and after their turns begin, and no others', async () => {
+    const runs = createRunsInFlight();
+    const [meant, other] = [tracked(runs), tracked(runs, { ...SUBJECT, session_id: 'session_2' })];
+    runs.end(({ session_id }) => session_id === 'session_1', sessionErased());
+    await expect(meant.result).rejects.toMatchObject({ code: 'session_erased' });
+    expect(meant.run.waiting.reason).toMatchObject({ code: 'session_erased' });
+    expect([other.run.signal.aborted, other.run.waiting.aborted]).toEqual([false, false]);
+    other.end('goes on');
+    expect(await other.result).toBe('goes on');
+  });
+});

@@ -1,0 +1,78 @@
+import { beforeEach, expect, jest, test } from '@jest/globals';
+import {
+  createTurnSignals,
+  type TurnSignals,
+} from '../../../../../shared/runs/queueing/turnSignals.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
+import { ALL, type Broadcast } from '../../../../../shared/ports/broadcast.ts';
+
+let connected: boolean;
+/** How many more messages are taken. */
+let room: number;
+let sent: string[];
+let hear: (message: string) => void;
+let reconnect: () => void;
+let signals: TurnSignals;
+let heard: string[];
+
+const broadcast: Broadcast = {
+  name: 'one',
+  send(to, message) {
+    if (!connected || room === 0) return false;
+    room -= 1;
+    sent.push(`${to}: ${message}`);
+    return true;
+  },
+  listen(hearing, missed) {
+    [hear, reconnect] = [hearing, missed!];
+    return () => undefined;
+  },
+  connected: () => connected,
+  close: async () => undefined,
+};
+
+beforeEach(() => {
+  [connected, room, sent, heard] = [true, Infinity, [], []];
+  signals = createTurnSignals(broadcast);
+  signals.listen({
+    onTold: (sessionId) => heard.push(sessionId),
+    onMissed: () => heard.push('missed'),
+  });
+});
+
+test('what is told is sent to all at once, and heard as it was told', () => {
+  signals.tell('session_1');
+  expect(sent).toEqual([`${ALL}: turn session_1`]);
+  hear('turn session_2');
+  hear('{"is":"follow"}');
+  expect(heard).toEqual(['session_2']);
+});
+
+test('what is told without a connection waits for it, each session once, and no more than a bound', () => {
+  connected = false;
+  for (let count = 0; count < LIMITS.turn.signals + 5; count += 1) signals.tell(`s${count}`);
+  signals.tell('s0');
+  expect([signals.connected(), sent]).toEqual([false, []]);
+  connected = true;
+  reconnect();
+  expect(heard).toEqual(['missed']);
+  expect(sent).toEqual(
+    Array.from({ length: LIMITS.turn.signals }, (_, count) => `${ALL}: turn s${count}`),
+  );
+});
+
+test('what finds too many messages on their way is sent when there is room', () => {
+  jest.useFakeTimers();
+  try {
+    room = 1;
+    for (const session of ['s1', 's2', 's3']) signals.tell(session);
+    expect(sent).toHaveLength(1);
+    jest.advanceTimersByTime(500);
+    room = Infinity;
+    jest.advanceTimersByTime(500);
+    expect(sent).toEqual(['s1', 's2', 's3'].map((session) => `${ALL}: turn ${session}`));
+    expect(jest.getTimerCount()).toBe(0);
+  } finally {
+    jest.useRealTimers();
+  }
+});

@@ -1,0 +1,187 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { TurnListener, TurnSignals } from '../../../../../shared/runs/queueing/turnSignals.ts';
+import { createTurnWatch, type TurnWatch } from '../../../../../shared/runs/queueing/turnWatch.ts';
+import type { TurnEnd } from '../../../../../shared/runs/queueing/turnEnds.ts';
+import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+
+const SESSION = 'session_1';
+
+let now: number;
+let log: Pick<StoredEvent, 'type' | 'data'>[];
+let reads: number;
+let away: boolean;
+let connected: boolean;
+let told: string[];
+let others: TurnListener;
+
+const signals: TurnSignals = {
+  tell: (sessionId) => void told.push(sessionId),
+  listen: (listener) => void (others = listener),
+  connected: () => connected,
+};
+
+const store = {
+  async readStream(stream: string, { from = 0, limit }: { from?: number; limit: number }) {
+    reads += 1;
+    if (away) throw new Error('away');
+    return log
+      .map((event, revision) => ({ ...event, stream, revision }) as StoredEvent)
+      .slice(from, from + limit);
+  },
+};
+
+beforeEach(() => {
+  [now, reads, away, connected, told] = [0, 0, false, true, []];
+  log = [event('started', {}), event('turn_started', { turn: 1 })];
+});
+
+const event = (type: string, data: object) => ({
+  type: `session.${type}.v1`,
+  data: JSON.stringify(data),
+});
+const open = (shared = true): TurnWatch =>
+  createTurnWatch({ store, signals: shared ? signals : undefined, shared, now: () => now });
+
+/** Watches turn 1, which began at revision 1. */
+function watched(watch: TurnWatch, by: 'run' | 'client', turn = 1) {
+  const ends: TurnEnd[] = [];
+  const onEnd = (end: TurnEnd): void => void ends.push(end);
+  const giveUp = watch.watch({ session_id: SESSION, turn, revision: 1, by, onEnd });
+  return { ends, giveUp };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+async function after(watch: TurnWatch, ms: number): Promise<void> {
+  now += ms;
+  watch.lookAtDue();
+  await watch.idle();
+}
+
+describe('a watched turn', () => {
+  test.each([
+    ['turn_interrupted', { turn: 1, reason: 'cancelled' }, 'cancelled'],
+    ['turn_interrupted', { turn: 1, reason: 'crash' }, 'ended'],
+    ['turn_completed', { turn: 1 }, 'ended'],
+    ['turn_failed', { turn: 1 }, 'ended'],
+    ['turn_started', { turn: 2 }, 'ended'],
+    ['erased', {}, 'erased'],
+  ])('has ended after %s %j', async (type, data, end) => {
+    const watch = open();
+    const { ends } = watched(watch, 'run');
+    log.push(event('tool_called', { turn: 1 }), event(type, data));
+    others.onTold(SESSION);
+    await settled();
+    expect(ends).toEqual([end]);
+  });
+
+  test.each([
+    ['tool_called', '{"turn":1}'],
+    ['turn_started', '{"turn":1}'],
+    ['turn_interrupted', 'no JSON'],
+    ['turn_completed', '{"turn":"1"}'],
+    ['turn_completed', '{"turn":0}'],
+    ['described', '{}'],
+  ])('goes on after %s %s', async (type, data) => {
+    const watch = open();
+    const { ends } = watched(watch, 'run');
+    log.push({ type: `session.${type}.v1`, data });
+    others.onTold(SESSION);
+    await settled();
+    expect(ends).toEqual([]);
+  });
+
+  test('goes on though somebody tells that it has ended: only the log is believed', async () => {
+    const watch = open();
+    const { ends } = watched(watch, 'run');
+    for (const name of [SESSION, SESSION, 'another', '']) others.onTold(name);
+    await settled();
+    expect([ends, reads]).toEqual([[], 2]);
+  });
+
+  test('is told of once, and no more when it was given up', async () => {
+    const watch = open();
+    const [one, other] = [watched(watch, 'run'), watched(watch, 'client')];
+    other.giveUp();
+    watch.ended({ session_id: SESSION, turn: 1 }, 'cancelled');
+    watch.ended({ session_id: SESSION, turn: 1 }, 'ended');
+    expect([one.ends, other.ends]).toEqual([['cancelled'], []]);
+    reads = 0;
+    await after(watch, 60_000);
+    expect(reads).toBe(0);
+  });
+
+  test('is told of by the end of a later one, and not by that of an earlier one', () => {
+    const watch = open();
+    const [first, second] = [watched(watch, 'client'), watched(watch, 'client', 2)];
+    watch.ended({ session_id: SESSION, turn: 1 }, 'ended');
+    expect([first.ends, second.ends]).toEqual([['ended'], []]);
+  });
+
+  test('is found to have ended where nothing was told: soon where a client waits', async () => {
+    const watch = open();
+    const { ends } = watched(watch, 'client');
+    await settled();
+    log.push(event('turn_interrupted', { turn: 1, reason: 'cancelled' }));
+    await after(watch, 500);
+    expect(ends).toEqual(['cancelled']);
+  });
+
+  test.each([
+    [true, 3_000],
+    [false, 600],
+  ])('by its run, while signals come through (%s), is looked at each %i ms', async (up, ms) => {
+    connected = up;
+    const watch = open();
+    const { ends } = watched(watch, 'run');
+    log.push(event('turn_interrupted', { turn: 1, reason: 'cancelled' }));
+    await after(watch, ms - 1);
+    expect([reads, ends]).toEqual([0, []]);
+    await after(watch, 1);
+    expect([reads, ends]).toEqual([1, ['cancelled']]);
+  });
+
+  test('is looked at soon after signals may have been lost', async () => {
+    const watch = open();
+    const { ends } = watched(watch, 'run');
+    log.push(event('turn_completed', { turn: 1 }));
+    others.onMissed();
+    await after(watch, 1);
+    expect(ends).toEqual(['ended']);
+  });
+
+  test('of a log that nobody else writes to costs its run no look at all', async () => {
+    const watch = open(false);
+    watched(watch, 'run');
+    await after(watch, 3_600_000);
+    expect(reads).toBe(0);
+  });
+
+  test('is looked at again when the store is back', async () => {
+    const watch = open();
+    const { ends } = watched(watch, 'client');
+    away = true;
+    log.push(event('turn_completed', { turn: 1 }));
+    await after(watch, 500);
+    expect(ends).toEqual([]);
+    away = false;
+    await after(watch, 500);
+    expect(ends).toEqual(['ended']);
+  });
+
+  test('that records hundreds of events is read to its end', async () => {
+    const watch = open();
+    const { ends } = watched(watch, 'run');
+    for (let call = 0; call < 300; call += 1) log.push(event('tool_called', { turn: 1 }));
+    log.push(event('turn_completed', { turn: 1 }));
+    others.onTold(SESSION);
+    while (ends.length === 0) await settled();
+    expect(ends).toEqual(['ended']);
+  });
+
+  test('is made known to other processes on demand', () => {
+    const watch = open();
+    watch.tellOthers(SESSION);
+    open(false).tellOthers(SESSION);
+    expect(told).toEqual([SESSION]);
+  });
+});

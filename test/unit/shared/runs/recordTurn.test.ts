@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { OpenRun, RunContext } from '../../../../shared/runs/context.ts';
+import { createLeftOpen } from '../../../../shared/runs/recovery/openTurnQueue.ts';
+import { recordEnd, recordInRun } from '../../../../shared/runs/recordTurn.ts';
+import { storeUnavailable, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
+import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
+import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
+import { sessionStream } from '../../../../shared/eventlog/streams.ts';
+import { createLogger } from '../../../../shared/lib/logger.ts';
+import type { EncodedEvent, EventStore } from '../../../../shared/ports/eventStore.ts';
+import {
+  AGENT_ID,
+  sessionStarted,
+  toolCallData,
+  toolCalled,
+  turnCompleted,
+  turnCompletedData,
+  turnInterrupted,
+  turnStartData,
+  turnStarted,
+} from '../../../support/events/events.ts';
+import { sqliteEventStoreFixture } from '../../../support/sqlite/sqliteEventStore.ts';
+
+const SESSION = 'session_1';
+const STREAM = sessionStream(SESSION);
+const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
+
+/** What happens to one append: written or not, and answered or not. */
+type Fate =
+  'written' | 'lost_after_write' | 'lost_before_write' | 'conflict' | 'conflict_after_write';
+
+let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fates: Fate[];
+let sent: EncodedEvent[][];
+let context: RunContext;
+let run: OpenRun;
+
+const readAll = () => fixture.store().readStream(STREAM, { direction: 'forwards', limit: 1_000 });
+const types = async (): Promise<string[]> =>
+  (await readAll()).map(({ type }) => type.replace(/^session\.|\.v1$/g, ''));
+
+async function appendByOthers(...events: { type: string; data: object }[]): Promise<void> {
+  if (events.length === 0) return;
+  const last = (await readAll()).at(-1);
+  const head = last ? headOf(decodeEvent(last)) : NO_STREAM;
+  const authorship = { ...actor, causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' };
+  await appendEvents(
+    fixture.store(),
+    { stream: STREAM, head },
+    events.map((event) => ({ id: randomUUID(), ...event })),
+    authorship,
+  );
+}
+
+/** What others do right after an append that was written and not answered. */
+let meanwhile: { type: string; data: object }[];
+
+const append: EventStore['append'] = async (stream, expected, events) => {
+  sent.push([...events]);
+  const fate = fates.shift() ?? 'written';
+  if (fate === 'conflict') throw new TurnlogError('stream_conflict', 'The stream is elsewhere.');
+  if (fate === 'lost_before_write') throw storeUnavailable('No answer.');
+  const written = await fixture.store().append(stream, expected, events);
+  await appendByOthers(...meanwhile.splice(0));
+  if (fate === 'lost_after_write') throw storeUnavailable('No answer.');
+  if (fate === 'conflict_after_write')
+    throw new TurnlogError('stream_conflict', 'The stream is elsewhere.');
+  return written;
+};
+
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+  fates = [];
+  sent = [];
+  meanwhile = [];
+  await appendByOthers(sessionStarted(), turnStarted(1));
+  const store: EventStore = { ...fixture.store(), append };
+  context = {
+    store,
+    damaged: createDamagedStreams(() => undefined),
+    sessions: { leftOpen: createLeftOpen() },
+    clock: { now: () => Date.UTC(2026, 10, 21) },
+    ids: { uuid: randomUUID, typeId: (prefix: string) => prefix },
+    logger: createLogger('silent'),
+  } as unknown as RunContext;
+  run = {
+    request: { actor, session_id: SESSION },
+    causation_id: 'c',
+    head: headOf(decodeEvent((await readAll()).at(-1)!)),
+    state: {
+      status: 'running',
+      agent_id: AGENT_ID,
+      turn: 1,
+      owner: turnStartData.owner,
+      deadline: turnStartData.deadline,
+    },
+  } as unknown as OpenRun;
+});
+afterEach(() => fixture.dispose());
+
+const end = () =>
+  recordEnd(context, run, { type: 'complete_turn', run: run.state, answer: turnCompletedData(1) });
+const callTool = (call_id: string) =>
+  recordInRun(context, run, {
+    type: 'record_tool_call',
+    run: run.state,
+    call: toolCallData(1, { call_id }),
+  });
+
+test('an end whose append was answered too late is sent again with the same id, and stands once', async () => {
+  fates = ['lost_after_write', 'lost_after_write'];
+  expect(await end()).toBe((await readAll()).at(-1)!.position);
+  expect([new Set(sent.map(([event]) => event!.id)).size, await types()]).toEqual([
+    1,
+    ['started', 'turn_started', 'turn_completed'],
+  ]);
+});
+
+test('an end that had been written is found where a store takes the second try for a conflict', async () => {
+  fates = ['lost_after_write', 'conflict'];
+  expect(await end()).toBe((await readAll()).at(-1)!.position);
+  expect([await types(), context.sessions.leftOpen.size]).toEqual([
+    ['started', 'turn_started', 'turn_completed'],
+    0,
+  ]);
+});
+
+test('a tool call that was written although its append failed does not keep the turn from ending', async () => {
+  fates = ['lost_after_write'];
+  await expect(callTool('a')).rejects.toMatchObject({ code: 'store_unavailable' });
+  await end();
+  expect(await types()).toEqual(['started', 'turn_started', 'tool_called', 'turn_completed']);
+});
+
+test('a tool call that had been written is found behind a conflict, and the next one follows it', async () => {
+  fates = ['conflict_after_write', 'conflict'];
+  await callTool('a');
+  await callTool('b');
+  await end();
+  expect(await types()).toEqual([
+    'started',
+    'turn_started',
+    'tool_called',
+    'tool_called',
+    'turn_completed',
+  ]);
+});
+
+test.each([
+  ['its end', end],
+  ['a tool call', () => callTool('a')],
+])(
+  'a turn that somebody else has interrupted is said to be, by %s, and nothing is added',
+  async (_what, act) => {
+    await appendByOthers(toolCalled(1, { call_id: 'late' }), turnInterrupted(1), turnStarted(2));
+    await expect(act()).rejects.toMatchObject({
+      code: 'turn_interrupted',
+      retriable: true,
+      retryAfterSeconds: 1,
+    });
+    expect([(await types()).length, context.sessions.leftOpen.size]).toEqual([5, 0]);
+  },
+);
+
+test.each([
+  ['interrupted', [turnInterrupted(1)]],
+  ['interrupted, and followed by another', [turnInterrupted(1), turnStarted(2), turnCompleted(2)]],
+  ['left behind by another, which goes on', [turnInterrupted(1), turnStarted(2)]],
+])(
+  'a tool call that had been written does not hide that its turn was %s',
+  async (_what, others) => {
+    fates = ['conflict_after_write'];
+    meanwhile = [...others];
+    await expect(callTool('a')).rejects.toMatchObject({
+      code: 'turn_interrupted',
+      retriable: true,
+    });
+    await expect(end()).rejects.toMatchObject({ code: 'turn_interrupted' });
+    expect(await types()).toEqual([
+      'started',
+      'turn_started',
+      'tool_called',
+      ...others.map(({ type }) => type.replace(/^session\.|\.v1$/g, '')),
+    ]);
+  },
+);
+
+test('an end that had been written is found though the next turn has followed it', async () => {
+  fates = ['conflict_after_write'];
+  meanwhile = [turnStarted(2)];
+  const position = await end();
+  const own = (await readAll())[2]!;
+  expect([position, run.head.revision, (await types()).length]).toEqual([
+    own.position,
+    own.revision,
+    4,
+  ]);
+});
+
+test('an end that can not be recorded for ten seconds leaves the turn to be closed later', async () => {
+  fates = Array.from({ length: 1_000 }, () => 'lost_before_write');
+  const began = performance.now();
+  await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(performance.now() - began).toBeLessThan(11_000);
+  expect(context.sessions.leftOpen.take()).toMatchObject({ session_id: SESSION, revision: 2 });
+}, 20_000);
+
+test('an end that others come before without a pause is given up after ten seconds', async () => {
+  const { append: appendToStore } = context.store;
+  context.store.append = async (...appended) => {
+    await appendByOthers(toolCalled(1, { call_id: randomUUID() }));
+    return appendToStore(...appended);
+  };
+  const began = performance.now();
+  await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(performance.now() - began).toBeLessThan(11_000);
+  expect([sent.length < 100, context.damaged.list(), context.sessions.leftOpen.size]).toEqual([
+    true,
+    [],
+    1,
+  ]);
+}, 20_000);
+
+test('a store that refuses every append after what it shows is given up: the stream is damaged', async () => {
+  fates = Array.from({ length: 1_000 }, () => 'conflict');
+  await expect(end()).rejects.toMatchObject({ code: 'stream_damaged' });
+  expect([sent.length < 50, context.damaged.has(STREAM), context.sessions.leftOpen.size]).toEqual([
+    true,
+    true,
+    0,
+  ]);
+});

@@ -1,0 +1,102 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import type { IndexProgress } from '../../../../shared/search/turnIndex.ts';
+import { listSessions, type SessionsSought } from '../../../../shared/search/searchSessions.ts';
+import { wordsKeyId, wordTokens } from '../../../../shared/search/wordTokens.ts';
+import { sessionRow } from '../../../support/events/events.ts';
+import { positionOf } from '../../../support/events/history.ts';
+import { memoryKeys } from '../../../support/store/memoryKeys.ts';
+
+let progress: IndexProgress;
+let asked: unknown[];
+let onAsked: () => void;
+let keys: ReturnType<typeof memoryKeys>['keys'];
+beforeEach(() => {
+  progress = { generation: 1, ended: positionOf(100), indexed: positionOf(100) };
+  onAsked = () => undefined;
+  asked = [];
+  ({ keys } = memoryKeys());
+});
+
+const search = (query: Partial<SessionsSought>, signal?: AbortSignal) =>
+  listSessions(
+    {
+      readModels: {
+        indexProgress: async () => ({ ...progress }),
+        async listSessions(_accountId, page, given) {
+          asked.push(page);
+          expect(given).toBe(signal);
+          onAsked();
+          return { rows: [sessionRow()], more: false };
+        },
+      },
+      store: { keys },
+    },
+    'acct_1',
+    { limit: 1, bytes: 1, ...query },
+    signal,
+  );
+
+test('words are sought by their tokens, each once', async () => {
+  await search({ q: 'One two ONE' });
+  const tokenOf = (await wordTokens(keys, 'acct_1'))!;
+  expect(asked).toEqual([{ limit: 1, bytes: 1, words: ['one', 'two'].map(tokenOf) }]);
+});
+
+test('a list without words waits for no index', async () => {
+  progress.indexed = null;
+  expect((await search({})).rows).toHaveLength(1);
+  expect(asked).toEqual([{ limit: 1, bytes: 1 }]);
+});
+
+test('a search waits until what had ended when it came is indexed, whatever ends meanwhile', async () => {
+  progress.indexed = positionOf(99);
+  const searching = search({ q: 'one' });
+  setTimeout(() => {
+    expect(asked).toEqual([]);
+    progress = { generation: 1, ended: positionOf(200), indexed: positionOf(100) };
+  }, 60);
+  expect((await searching).rows).toHaveLength(1);
+});
+
+test('one that would wait for too long is refused, and says how far the index is', async () => {
+  progress.indexed = positionOf(37);
+  await expect(search({ q: 'one' })).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+    message: expect.stringContaining('37 %'),
+  });
+  expect(asked).toEqual([]);
+});
+
+test('one that nobody waits for any more ends, whether it waits for the index or is searched', async () => {
+  const left = new AbortController();
+  await search({ q: 'one' }, left.signal);
+  asked = [];
+  progress.indexed = positionOf(37);
+  const searching = search({ q: 'one' }, left.signal);
+  const ended = expect(searching).rejects.toThrow('left');
+  left.abort(new Error('left'));
+  await ended;
+  expect(asked).toEqual([]);
+});
+
+test('what was sought while a rebuilt generation came, whose index is empty, is sought once more', async () => {
+  onAsked = () => {
+    if (asked.length > 1) return;
+    progress = { generation: 2, ended: positionOf(100), indexed: null };
+    setTimeout(() => {
+      expect(asked).toHaveLength(1);
+      progress = { generation: 2, ended: positionOf(100), indexed: positionOf(100) };
+    }, 60);
+  };
+  expect((await search({ q: 'one' })).rows).toHaveLength(1);
+  expect(asked).toHaveLength(2);
+  onAsked = () => (progress = { generation: 3, ended: positionOf(100), indexed: positionOf(37) });
+  await expect(search({ q: 'one' })).rejects.toMatchObject({ code: 'store_unavailable' });
+});
+
+test('of an erased account nothing is found', async () => {
+  await keys.endErasure('account-acct_1', [wordsKeyId('acct_1')]);
+  expect(await search({ q: 'one' })).toEqual({ rows: [], more: false });
+  expect(asked).toEqual([]);
+});

@@ -1,0 +1,156 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { loadSession, sessionTarget } from '../../../../../shared/sessions/history/loadSession.ts';
+import { session } from '../../../../../shared/sessions/decider.ts';
+import type { SessionEvent } from '../../../../../shared/sessions/events.ts';
+import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
+import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
+import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
+import { bytesOf, type ReadOptions } from '../../../../../shared/ports/eventStore.ts';
+import { replay } from '../../../../support/events/deciderSpecification.ts';
+import {
+  sessionCompacted,
+  sessionStarted,
+  toolCalled,
+  turnCompleted,
+  turnFailed,
+  turnInterrupted,
+  turnStarted,
+} from '../../../../support/events/events.ts';
+import { ofNoTurn } from '../../../../support/events/randomHistory.ts';
+import {
+  sqliteEventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../../../support/sqlite/sqliteEventStore.ts';
+
+let fixture: SqliteEventStoreFixture;
+beforeEach(async () => {
+  fixture = await sqliteEventStoreFixture();
+});
+afterEach(() => fixture.dispose());
+
+const ENDS = [turnCompleted, turnFailed, turnInterrupted];
+
+/** More turns than one page holds. */
+const turns = Array.from({ length: 40 }, (_, index): SessionEvent[] => [
+  turnStarted(index + 1),
+  toolCalled(index + 1),
+  ENDS[index % ENDS.length]!(index + 1),
+]).flat();
+
+async function write(stream: string, events: readonly SessionEvent[]): Promise<void> {
+  let head = NO_STREAM;
+  // One at a time: together they may be more than an append takes.
+  for (const event of events)
+    ({ head } = await appendEvents(
+      fixture.store(),
+      { stream, head },
+      [{ id: randomUUID(), ...event }],
+      {
+        account_id: 'acct_1',
+        key_id: 'key_1',
+        request_id: 'request_1',
+        causation_id: 'request_1',
+        recorded_at: '2026-11-21T09:00:00.000Z',
+      },
+    ));
+}
+
+/** Only the beginning and the end of a long session are read: what is told in between can be no part of its state. */
+test.each([
+  ['between its turns', [...turns]],
+  ['in a turn', turns.slice(0, -1)],
+])('a long session %s has the state that all of its events come to', async (_where, later) => {
+  const events = [sessionStarted(), ...(ofNoTurn as SessionEvent[]), ...later];
+  const { stream, load } = sessionTarget('session_1');
+  await write(stream, events);
+  const damaged = createDamagedStreams(() => undefined);
+  const { state } = await load({ store: fixture.store(), damaged });
+  expect(state).toEqual(replay(session, events));
+});
+
+test('a session of large turns is read in pages of a bounded size', async () => {
+  const TURNS = 20;
+  const large = 'x'.repeat(300_000);
+  const events = Array.from({ length: TURNS }, (_, index): SessionEvent[] => {
+    const started = turnStarted(index + 1);
+    return [
+      { ...started, data: { ...started.data, input: large } } as SessionEvent,
+      turnCompleted(index + 1),
+    ];
+  }).flat();
+  await write(sessionStream('session_1'), [sessionStarted(), ...events]);
+  const store = fixture.store();
+  const pages: number[] = [];
+  const source = {
+    damaged: createDamagedStreams(() => undefined),
+    store: {
+      ...store,
+      async readStream(stream: string, options: ReadOptions) {
+        const page = await store.readStream(stream, options);
+        pages.push(page.reduce((sum, event) => sum + bytesOf(event), 0));
+        return page;
+      },
+    },
+  };
+  const loaded = await loadSession(source, 'session_1', async (found) => found);
+  expect(loaded.whole).toBe(true);
+  expect(loaded.turns.map(({ turn, input }) => [turn, input.length])).toEqual(
+    Array.from({ length: TURNS }, (_, index) => [index + 1, large.length]),
+  );
+  expect(pages.length).toBeGreaterThan(2);
+  expect(Math.max(...pages)).toBeLessThan(LIMITS.store.pageBytes + 2 * large.length);
+});
+
+describe('a summary', () => {
+  const LAST = 60;
+  const SUMMED = 40;
+  const summary = { up_to_turn: SUMMED, dropped: 0, text: `what was said up to ${SUMMED}` };
+  /** The revision that the summary is recorded at, right after turn `after`. */
+  const revisionAfter = (after: number): number => 1 + 2 * after;
+  const history = (after: number): SessionEvent[] =>
+    Array.from({ length: LAST }, (_, index): SessionEvent[] => {
+      const turn = index + 1;
+      const known = turn > after ? { summary_revision: revisionAfter(after) } : {};
+      return [
+        turnStarted(turn, known),
+        turnCompleted(turn),
+        ...(turn === after ? [sessionCompacted(1, SUMMED)] : []),
+      ];
+    }).flat();
+
+  test.each([
+    ['long ago', 42],
+    ['just now', LAST],
+  ])('of %s stands for the turns that it sums up, and they are not read', async (_, after) => {
+    await write(sessionStream('session_1'), [sessionStarted(), ...history(after)]);
+    const source = {
+      store: fixture.store(),
+      damaged: createDamagedStreams(() => undefined),
+    };
+    const loaded = await loadSession(source, 'session_1', async (found) => found);
+    expect(loaded.summary).toEqual({
+      ...summary,
+      oldest: 1,
+      session_id: 'session_1',
+      revision: revisionAfter(after),
+    });
+    expect(loaded.turns.map(({ turn }) => turn)).toEqual(
+      Array.from({ length: LAST - SUMMED }, (__, index) => SUMMED + index + 1),
+    );
+    expect(loaded.whole).toBe(true);
+  });
+
+  test('is known also where fewer turns fit than those after it', async () => {
+    await write(sessionStream('session_1'), [sessionStarted(), ...history(42)]);
+    const source = {
+      store: fixture.store(),
+      damaged: createDamagedStreams(() => undefined),
+    };
+    const loaded = await loadSession(source, 'session_1', async (found) => found.slice(-2));
+    expect(loaded.summary?.up_to_turn).toBe(SUMMED);
+    expect(loaded.history.map(({ turn }) => turn)).toEqual([LAST - 1, LAST]);
+    expect(loaded.whole).toBe(false);
+  });
+});

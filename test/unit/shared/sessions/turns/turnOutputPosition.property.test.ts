@@ -1,0 +1,121 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
+import {
+  FIRST_PLACE,
+  nameOfPlace,
+  partsAfter,
+  placeNamed,
+  type Round,
+  type TurnPart,
+} from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
+
+const text = fc
+  .array(fc.constantFrom('a', '😀', 'é', '\n', '👩‍👩‍👧', 'x'.repeat(5_000), '😀'.repeat(4_100)), {
+    maxLength: 8,
+  })
+  .map((parts) => parts.join(''));
+const callOf = (round: number, index: number) => ({
+  turn: 1,
+  round,
+  call_id: `${round}.${index}`,
+  tool: 't',
+  arguments: '',
+  result: '',
+  is_error: false,
+  duration_ms: 0,
+});
+const turn = fc
+  .array(fc.tuple(text, fc.integer({ min: 1, max: 3 })), { maxLength: 3 })
+  .chain((called) => text.map((output) => ({ called, output })))
+  .map(({ called, output }): Round[] => [
+    ...called.map(([content, calls], index) => ({
+      text: content,
+      calls: Array.from({ length: calls }, (_, at) => callOf(index + 1, at)),
+    })),
+    { text: output, calls: [] },
+  ]);
+
+/** What somebody has of a turn: its texts by round, and its calls. */
+const holding = (parts: readonly TurnPart[]) => ({
+  texts: Object.fromEntries(
+    [...Map.groupBy(parts, ({ place }) => place.round)].map(([round, of]) => [
+      round,
+      of.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+    ]),
+  ),
+  calls: parts.flatMap((part) => (part.type === 'called' ? [part.call.call_id] : [])),
+});
+const whole = (rounds: readonly Round[]) => {
+  const had = rounds.map(({ text: of, calls }, index) => [index + 1, of, calls.length] as const);
+  return {
+    texts: Object.fromEntries(
+      had.filter(([, of, calls]) => of !== '' || calls > 0).map(([round, of]) => [round, of]),
+    ),
+    calls: rounds.flatMap(({ calls }) => calls.map(({ call_id }) => call_id)),
+  };
+};
+
+test('a recorded turn that is cut behind any of its events goes on with exactly the rest', () => {
+  fc.assert(
+    fc.property(turn, fc.nat(), (rounds, cut) => {
+      const parts = [...partsAfter(rounds, FIRST_PLACE)];
+      const had = parts.slice(0, cut % (parts.length + 1));
+      const name = nameOfPlace(1, had.at(-1)?.place ?? FIRST_PLACE);
+      const place = placeNamed(name, 1) as typeof FIRST_PLACE;
+      const all = [...had, ...partsAfter(rounds, place)];
+      expect(holding(all)).toEqual(whole(rounds));
+      expect(all.every((part) => part.type !== 'text' || part.text.isWellFormed())).toBe(true);
+    }),
+  );
+});
+
+test('a turn that is followed while it runs, and left anywhere for the record, is whole as well', () => {
+  fc.assert(
+    fc.property(turn, fc.nat(), fc.integer({ min: 1, max: 3_000 }), (rounds, cut, size) => {
+      const live = createLiveTurns({ lingerMs: 0 });
+      const publisher = live.begin({ account_id: 'a', session_id: 's', turn: 1 }, true);
+      const followed = live.find('s', 1)!;
+      const had: TurnPart[] = [];
+      const read = (): void => {
+        for (let more = true; more && had.length < cut % 50;) {
+          const part = followed.next(had.at(-1)?.place ?? FIRST_PLACE);
+          if (part) had.push(part);
+          more = part !== undefined;
+        }
+      };
+      for (const [index, { text: of, calls }] of rounds.entries()) {
+        for (const piece of of.match(new RegExp(`[^]{1,${size}}`, 'gu')) ?? []) {
+          publisher.text(index + 1, piece);
+          read();
+        }
+        for (const call of calls) publisher.called(call);
+        read();
+      }
+      const all = [...had, ...partsAfter(rounds, had.at(-1)?.place ?? FIRST_PLACE)];
+      expect(holding(all)).toEqual(whole(rounds));
+    }),
+  );
+});
+
+test('names of places are read as they were given, and nothing else is one', () => {
+  for (const place of [
+    FIRST_PLACE,
+    { round: 3, chars: 12, calls: 0 },
+    { round: 2, chars: 5, calls: 4 },
+  ])
+    expect(placeNamed(nameOfPlace(7, place), 7)).toEqual(place);
+  expect(placeNamed(nameOfPlace(7, 'end'), 7)).toBe('end');
+  for (const name of [
+    '',
+    '7',
+    '8-1-0',
+    '7-0-0',
+    '7-1',
+    '7-1-0-0',
+    '7-1-0-1-1',
+    '7-1-1e3',
+    '07-1-0',
+  ])
+    expect(placeNamed(name, 7)).toBeUndefined();
+});
